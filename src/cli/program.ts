@@ -1,0 +1,68 @@
+import { Command, CommanderError } from "commander";
+import { AuthSettingError } from "../auth/settings.ts";
+import { TokenFileError } from "../auth/token-file-error.ts";
+import { SettingsError } from "../server/settings-error.ts";
+import { StoreOpenError } from "../store/open-error.ts";
+import { flagName } from "./flag-name.ts";
+import { createServeCommand } from "./serve.ts";
+import { createTokenCommand } from "./token.ts";
+import { version } from "./version.ts";
+
+/** Exit codes: 0 done, 1 failed, 2 a setting or the command line is wrong. */
+export type ExitCode = 0 | 1 | 2;
+
+/** Runs one command line, without the program's name. Never throws. */
+export async function runCommand(args: readonly string[]): Promise<ExitCode> {
+  const program = new Command("plant-store")
+    .description("A plant store: one operation, served as gRPC, gRPC-Web, Connect and REST JSON.")
+    .version(version)
+    .addCommand(createServeCommand())
+    .addCommand(createTokenCommand());
+  for (const command of withSubcommands(program)) command.exitOverride();
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    process.stderr.write(`plant-store: ${describe(error)}\n`);
+    return isWrongSetting(error) ? 2 : 1;
+  }
+}
+
+function withSubcommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withSubcommands)];
+}
+
+function isWrongSetting(error: unknown): boolean {
+  if (error instanceof StoreOpenError) return error.code === "invalid_url";
+  return error instanceof SettingsError || error instanceof AuthSettingError;
+}
+
+/** One line for what an operator can mend; the whole stack for what only we can. */
+function describe(error: unknown): string {
+  const isExpected =
+    isWrongSetting(error) || error instanceof StoreOpenError || error instanceof TokenFileError;
+  if (!(error instanceof Error)) return String(error);
+  if (isExpected) return withFlags(error.message);
+  if ("syscall" in error && error.syscall === "listen") return describeListen(error);
+  return error.stack ?? error.message;
+}
+
+/** Options as the command line names them: `jwksUrl` is `--jwks-url`. */
+function withFlags(message: string): string {
+  return message.replaceAll(/\b[a-z]+(?:[A-Z][a-z]*)+\b/g, (name) => `--${flagName(name)}`);
+}
+
+function describeListen(error: Error & { code?: string; address?: string; port?: number }): string {
+  const place = `${error.address} port ${error.port}`;
+  switch (error.code) {
+    case "EADDRINUSE":
+      return `${place} is in use; choose another with --port, or 0 for any free one`;
+    case "EACCES":
+      return `${place} needs more rights; choose a --port above 1023`;
+    case "EADDRNOTAVAIL":
+      return `${error.address} is not an address of this machine; choose another --host`;
+    default:
+      return `cannot listen on ${place}: ${error.message}`;
+  }
+}

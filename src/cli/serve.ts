@@ -1,0 +1,117 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import { parseTokenList } from "../auth/settings.ts";
+import { defaultLimits, type Limits } from "../server/limits.ts";
+import type { ServerOptions } from "../server/settings.ts";
+import { SettingsError } from "../server/settings-error.ts";
+import { type RunningServer, startServer } from "../server/start.ts";
+import { flagName } from "./flag-name.ts";
+import { welcome } from "./welcome.ts";
+
+interface ServeFlags extends Limits {
+  readonly host: string;
+  readonly port: number;
+  readonly basePath: string;
+  readonly store: string;
+  readonly tokenFile: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly jwksUrl?: string;
+  readonly jwtIssuer?: string;
+  readonly jwtAudience?: string;
+  readonly drainTimeoutMs: number;
+}
+
+/** `plant-store serve`: runs until SIGTERM or SIGINT, then drains. */
+export function createServeCommand(): Command {
+  const command = new Command("serve").description("Run the store.");
+  for (const option of serveOptions()) command.addOption(option);
+  return command.action(async (flags: ServeFlags) => {
+    const server = await startServer(optionsFrom(flags));
+    process.stdout.write(welcome(server));
+    await untilStopped(server);
+  });
+}
+
+function serveOptions(): Option[] {
+  return [
+    option("host <address>", "address to listen on").default("127.0.0.1"),
+    count("port", "port to listen on; 0 takes a free one", 8080),
+    option("store <url>", "where plants are kept").default("sqlite:./data/plants.db"),
+    option("base-path <path>", "path before every path, for example /api").default(""),
+    option("token-file <path>", "where bearer tokens are kept").default("./data/tokens"),
+    option("tls-cert <file>", "certificate chain in PEM: serve TLS"),
+    option("tls-key <file>", "its private key in PEM"),
+    option("jwks-url <url>", "accept JWTs signed by a key of this set"),
+    option("jwt-issuer <iss>", "the iss that a JWT must have"),
+    option("jwt-audience <aud>", "the aud that a JWT must have"),
+    ...Object.entries(limitDescriptions).map(([name, description]) =>
+      count(flagName(name), description, defaultLimits[name as keyof Limits]),
+    ),
+    count("drain-timeout-ms", "how long the last requests may take at the end, in ms", 10_000),
+  ];
+}
+
+/** A flag that the environment can set as well: `--base-path` is `PLANT_STORE_BASE_PATH`. */
+function option(flag: string, description: string): Option {
+  const created = new Option(`--${flag}`, description);
+  return created.env(`PLANT_STORE_${created.name().replaceAll("-", "_").toUpperCase()}`);
+}
+
+function count(flag: string, description: string, byDefault: number): Option {
+  return option(`${flag} <number>`, description).default(byDefault).argParser(parseCount);
+}
+
+const limitDescriptions: Record<keyof Limits, string> = {
+  bodyBytesMax: "largest request body, in bytes",
+  headerBytesMax: "largest request headers, in bytes",
+  requestTimeoutMs: "how long a client may take to send a request, in ms",
+  idleTimeoutMs: "how long a connection may rest, in ms",
+  connectionsMax: "open connections",
+  streamsMax: "requests under way on one HTTP/2 connection",
+};
+
+function optionsFrom(flags: ServeFlags): ServerOptions {
+  const { host, port, basePath, store, drainTimeoutMs, ...rest } = flags;
+  const { tokenFile, jwksUrl, jwtIssuer, jwtAudience, tlsCert, tlsKey, ...limits } = rest;
+  return {
+    host,
+    port,
+    basePath,
+    store,
+    auth: { tokenFile, tokens: takeTokens(), jwksUrl, jwtIssuer, jwtAudience },
+    tls: tlsFiles(tlsCert, tlsKey),
+    drainTimeoutMs,
+    limits,
+  };
+}
+
+function tlsFiles(certFile: string | undefined, keyFile: string | undefined) {
+  if (certFile === undefined && keyFile === undefined) return undefined;
+  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile };
+  throw new SettingsError("tlsCert and tlsKey go together: give both or none");
+}
+
+/** The tokens of the environment, which no child process needs to inherit. */
+function takeTokens(): readonly string[] {
+  const text = process.env["PLANT_STORE_TOKENS"] ?? "";
+  delete process.env["PLANT_STORE_TOKENS"];
+  return parseTokenList(text);
+}
+
+function parseCount(value: string): number {
+  if (!/^\d{1,10}$/.test(value)) throw new InvalidArgumentError("It must be a whole number.");
+  return Number(value);
+}
+
+/** Resolves after a drain; a second signal ends the process at once. */
+async function untilStopped(server: RunningServer): Promise<void> {
+  const stop = Promise.withResolvers<NodeJS.Signals>();
+  process.once("SIGTERM", stop.resolve);
+  process.once("SIGINT", stop.resolve);
+  const reason = await Promise.race([stop.promise, server.failed]);
+  if (typeof reason === "string") server.settings.log.info(`${reason}: draining`);
+  else server.settings.log.error("the store has failed: draining", reason);
+  await server.close();
+  if (typeof reason !== "string") throw reason;
+  server.settings.log.info("stopped");
+}

@@ -1,0 +1,30 @@
+/** A typed client for the plant store, for Node and browsers. */
+import { type Client, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import { PlantService } from "../gen/plantstore/v1/plant_service_pb.ts";
+import { bearerToken, type TokenSource } from "./auth/client-token.ts";
+
+export interface PlantClientOptions {
+  /** Where the store is, for example `http://127.0.0.1:8080` or `https://example.com/api`. */
+  readonly baseUrl: string;
+  /** The bearer token, or what gets it: asked before every call. */
+  readonly token: TokenSource;
+  /** The longest that a call may take, in milliseconds. Default: no limit. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Creates a client of `PlantService`. It speaks the Connect protocol in binary
+ * over `fetch`, so 64-bit ids are exact: they are `bigint`.
+ *
+ * Calls reject with a `ConnectError`; its `code` tells why.
+ */
+export function createPlantClient(options: PlantClientOptions): Client<typeof PlantService> {
+  const transport = createConnectTransport({
+    baseUrl: options.baseUrl,
+    useBinaryFormat: true,
+    interceptors: [bearerToken(options.token)],
+    ...(options.timeoutMs !== undefined && { defaultTimeoutMs: options.timeoutMs }),
+  });
+  return createClient(PlantService, transport);
+}

@@ -1,0 +1,75 @@
+import {
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  createConnectRouter,
+  createMethodImplSpec,
+  createServiceImplSpec,
+  type MethodImplSpec,
+} from "@connectrpc/connect";
+import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
+import {
+  getJsonOptions,
+  type UniversalHandlerOptions,
+  validateUniversalHandlerOptions,
+} from "@connectrpc/connect/protocol";
+import { exactJsonDecoder } from "./json.ts";
+import type { JsonOptions } from "./json-normaliser.ts";
+
+/** One method of one service, with all that serves it. */
+export interface Endpoint {
+  readonly spec: MethodImplSpec;
+  /** The router's options, with those of the service or method on top. */
+  readonly options: Omit<UniversalHandlerOptions, "acceptCompression"> & {
+    readonly acceptCompression: readonly Compression[];
+  };
+  /** The stock handler of connect-es for gRPC, gRPC-Web and Connect. */
+  readonly rpc: UniversalHandler;
+}
+
+/**
+ * Runs the application's route definitions, and returns what they register.
+ * Options merge as in connect-es: those of a service replace the router's, one
+ * by one. JSON is read exactly, on every protocol.
+ */
+export function collectEndpoints(
+  routerOptions: ConnectRouterOptions,
+  routes: (router: ConnectRouter) => void,
+): Endpoint[] {
+  const base = { ...routerOptions, ...validateUniversalHandlerOptions(routerOptions) };
+  const stock = createConnectRouter(base);
+  const endpoints: Endpoint[] = [];
+
+  function register(spec: MethodImplSpec, own: ConnectRouterOptions | undefined): void {
+    const options = { ...base, ...own };
+    // connect-es reads the protocol switches of a service from its own options alone.
+    const { grpc, grpcWeb, connect } = own ?? base;
+    const readOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
+    const textDecoder = exactJsonDecoder(spec.method.input, readOptions);
+    const jsonOptions = { ...options.jsonOptions, textDecoder };
+    const switches = definedOnly({ grpc, grpcWeb, connect });
+    stock.rpc(spec.method, spec.impl as never, { ...options, ...switches, jsonOptions });
+    const rpc = stock.handlers.at(-1);
+    if (rpc !== undefined) endpoints.push({ spec, options, rpc });
+  }
+
+  const recorder: ConnectRouter = {
+    handlers: stock.handlers,
+    service(service, implementation, own) {
+      const { methods } = createServiceImplSpec(service, implementation);
+      for (const spec of Object.values(methods)) register(spec, own);
+      return recorder;
+    },
+    rpc(method, implementation, own) {
+      register(createMethodImplSpec(method, implementation), own);
+      return recorder;
+    },
+  };
+  routes(recorder);
+  return endpoints;
+}
+
+function definedOnly<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(
+    Object.entries(values).filter(([, value]) => value !== undefined),
+  ) as never;
+}

@@ -1,0 +1,152 @@
+/** JSON text, read without losing anything that ProtoJSON can tell apart. */
+
+/**
+ * A number as it was written, where a double might differ from it: `JSON.parse`
+ * alone turns 9007199254740993 into ...992, and 1.0000000000000000001 into 1.
+ */
+export class JsonNumber {
+  /** The token, in the number syntax of RFC 8259 section 6. */
+  readonly source: string;
+
+  constructor(source: string) {
+    this.source = source;
+  }
+}
+
+/** A JSON value whose numbers are exact: a double, or the digits as written. */
+export type ExactJson =
+  | null
+  | boolean
+  | number
+  | string
+  | JsonNumber
+  | ExactJson[]
+  | { [key: string]: ExactJson };
+
+/** The bytes are not a JSON text that can be read without loss; the message is a predicate. */
+export class JsonTextError extends Error {
+  override readonly name = "JsonTextError";
+}
+
+/** Deep enough for any message (protobuf's own limit), shallow enough for any stack. */
+const depthMax = 100;
+
+/** Every integer of up to 15 digits is a double. */
+const exactDigitsMax = 15;
+
+// ignoreBOM keeps a leading U+FEFF in the text, where JSON.parse refuses it.
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * Reads a JSON text (RFC 8259).
+ *
+ * @param bytes The text in UTF-8. Invalid UTF-8 is refused, never replaced.
+ * @throws {JsonTextError} for anything but one JSON value, for an object that
+ * names a member twice, and for more than 100 levels of nesting.
+ */
+export function parseJsonText(bytes: Uint8Array): ExactJson {
+  const text = decodeUtf8(bytes);
+  const value = parseText(text);
+  return scanText(text).exact ? value : parseText(text, keepDigits);
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new JsonTextError("is not valid UTF-8");
+  }
+}
+
+function parseText(text: string, reviver?: typeof keepDigits): ExactJson {
+  try {
+    // The types of JSON.parse do not know the reviver's third argument yet.
+    return JSON.parse(text, reviver as (key: string, value: unknown) => unknown);
+  } catch (cause) {
+    const reason = cause instanceof SyntaxError ? cause.message : "it cannot be read";
+    throw new JsonTextError(`is not valid JSON: ${reason}`, { cause });
+  }
+}
+
+function keepDigits(_key: string, value: ExactJson, context: { source?: string }): ExactJson {
+  if (typeof value !== "number" || context.source === undefined) return value;
+  return String(value) === context.source ? value : new JsonNumber(context.source);
+}
+
+/**
+ * Looks at what `JSON.parse` passes over in silence: duplicate members, depth,
+ * and numbers that a double may not hold.
+ *
+ * @param text A text that `JSON.parse` has accepted.
+ */
+function scanText(text: string): { exact: boolean } {
+  const open: (Set<string> | undefined)[] = [];
+  let atKey = false;
+  let exact = true;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 0x22: {
+        const start = i;
+        i = endOfString(text, start);
+        if (atKey) addKey(open.at(-1), text.slice(start, i + 1));
+        atKey = false;
+        break;
+      }
+      case 0x7b: // {
+        open.push(new Set());
+        atKey = true;
+        break;
+      case 0x5b: // [
+        open.push(undefined);
+        break;
+      case 0x7d: // }
+      case 0x5d: // ]
+        open.pop();
+        atKey = false;
+        break;
+      case 0x2c: // ,
+        atKey = open.at(-1) !== undefined;
+        break;
+      default: {
+        const end = endOfNumber(text, i);
+        if (end > i) {
+          exact &&= isExactInteger(text.slice(i, end));
+          i = end - 1;
+        }
+      }
+    }
+    if (open.length > depthMax) {
+      throw new JsonTextError(`nests deeper than ${depthMax} levels`);
+    }
+  }
+  return { exact };
+}
+
+/** The index of the quote that ends the string whose first quote is at `start`. */
+function endOfString(text: string, start: number): number {
+  let i = start + 1;
+  while (text.charCodeAt(i) !== 0x22) i += text.charCodeAt(i) === 0x5c ? 2 : 1;
+  return i;
+}
+
+/** The index behind the number that starts at `start`; `start` itself if none does. */
+function endOfNumber(text: string, start: number): number {
+  let i = start;
+  for (; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    const isDigit = c >= 0x30 && c <= 0x39;
+    const continues = c === 0x2e || c === 0x2b || c === 0x45 || c === 0x65; // . + E e
+    if (!isDigit && c !== 0x2d && !(continues && i > start)) break;
+  }
+  return i;
+}
+
+function isExactInteger(token: string): boolean {
+  return token.length <= exactDigitsMax && /^-?[0-9]+$/.test(token) && token !== "-0";
+}
+
+function addKey(keys: Set<string> | undefined, token: string): void {
+  const key: string = token.includes("\\") ? JSON.parse(token) : token.slice(1, -1);
+  if (keys?.has(key)) throw new JsonTextError(`has ${token} twice in one JSON object`);
+  keys?.add(key);
+}

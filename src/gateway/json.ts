@@ -1,0 +1,73 @@
+/**
+ * Exact ProtoJSON: what protobuf-es reads from JSON, without its roundings.
+ * Every number is first brought into a form that it reads exactly, field by
+ * field; the message itself it then reads and checks as ever.
+ */
+import { type DescMessage, fromJson, type MessageShape } from "@bufbuild/protobuf";
+import { type JsonOptions, normaliserOf } from "./json-normaliser.ts";
+import { type ExactJson, JsonTextError, parseJsonText } from "./json-text.ts";
+import { badRequest, FieldViolation } from "./violation.ts";
+
+/**
+ * Reads a message from JSON.
+ *
+ * 64-bit integers are exact: a number whose decimal value is an integer
+ * (`12`, `12.0`, `1.2e1`) or a string `-?(0|[1-9][0-9]*)`.
+ *
+ * @throws {ConnectError} INVALID_ARGUMENT with a `google.rpc.BadRequest`.
+ */
+export function messageFromJson<D extends DescMessage>(
+  desc: D,
+  json: ExactJson,
+  options: JsonOptions,
+): MessageShape<D> {
+  return rejectViolations(() => {
+    const value = normaliserOf(desc)(json, options);
+    try {
+      return fromJson(desc, value, options);
+    } catch (cause) {
+      throw violationFrom(cause);
+    }
+  });
+}
+
+/** Parses the text of a body. @throws {ConnectError} INVALID_ARGUMENT. */
+export function parseJson(bytes: Uint8Array): ExactJson {
+  return rejectViolations(() => parseJsonText(bytes));
+}
+
+/**
+ * A stand-in for the `TextDecoder` with which connect-es reads JSON messages:
+ * its text holds the same message, in a form that protobuf-es reads exactly.
+ */
+export function exactJsonDecoder(
+  desc: DescMessage,
+  options: JsonOptions,
+): { decode(bytes: Uint8Array): string } {
+  return {
+    decode: (bytes) =>
+      rejectViolations(() => JSON.stringify(normaliserOf(desc)(parseJsonText(bytes), options))),
+  };
+}
+
+function rejectViolations<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof FieldViolation) throw badRequest([error]);
+    if (error instanceof JsonTextError) {
+      throw badRequest([new FieldViolation("", error.message, { cause: error })]);
+    }
+    throw error;
+  }
+}
+
+/** protobuf-es puts the field at fault, where there is one, in the cause. */
+function violationFrom(error: unknown): FieldViolation {
+  const message = error instanceof Error ? error.message : String(error);
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (cause instanceof Error && "field" in cause && typeof cause.field === "function") {
+    return new FieldViolation(cause.field().name, cause.message, { cause: error });
+  }
+  return new FieldViolation("", `cannot be read: ${message}`, { cause: error });
+}

@@ -1,0 +1,33 @@
+import type { IncomingMessage } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
+
+export interface RequestTarget {
+  /** The raw path, percent-encoding and all. */
+  readonly path: string;
+  /** What stands behind the first `?`, raw; empty if none does. */
+  readonly query: string;
+}
+
+/** Splits the request target (RFC 9112 section 3.2): origin-form or absolute-form. */
+export function parseRequestTarget(url: string): RequestTarget {
+  const target = url.replace(/^https?:\/\/[^/?#]*/i, "");
+  const [path = "", ...query] = target.split("?");
+  return { path: path === "" ? "/" : path, query: query.join("?") };
+}
+
+// RFC 3986 section 3.2: host and port, without user information.
+const authority = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:\d{0,5})?$/;
+
+/**
+ * Whether the request says where it goes in a form that a URL can be made of:
+ * connect-es ends the process for one that does not. HTTP/1.0 need not say it;
+ * such a request gets `localhost`.
+ */
+export function acceptAuthority(request: IncomingMessage | Http2ServerRequest): boolean {
+  const { headers } = request;
+  if (request.httpVersion === "1.0") headers.host ??= "localhost";
+  const hosts = "authority" in request ? [request.authority] : request.headersDistinct["host"];
+  const [host = ""] = hosts ?? [headers.host];
+  const isOne = hosts === undefined || hosts.length === 1;
+  return isOne && authority.test(host) && URL.canParse(`http://${host}`);
+}

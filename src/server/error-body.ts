@@ -1,0 +1,28 @@
+/** How an error of the plant store looks over REST: `Error { error, message }`. */
+import { create, toJson } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { ErrorSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import type { RenderedError, RestError } from "../gateway/index.ts";
+
+/** Messages are for people: past this many characters nobody reads on. */
+const messageLengthMax = 256;
+
+/** The interface knows one status for what is wrong with a plant: 400. */
+export function renderPlantError({ status, error }: RestError): RenderedError {
+  return {
+    status: error.code === Code.AlreadyExists ? 400 : status,
+    body: errorBody(error.code, error.rawMessage),
+  };
+}
+
+/** The body alone, for what is refused before it is a request. */
+export function errorBody(code: Code, message: string) {
+  const text = clip(message.replaceAll(/\p{Cc}/gu, " "));
+  return toJson(ErrorSchema, create(ErrorSchema, { error: code, message: text }));
+}
+
+function clip(message: string): string {
+  if (message.length <= messageLengthMax) return message;
+  // A surrogate pair that the cut would part goes as a whole.
+  return `${message.slice(0, messageLengthMax - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}

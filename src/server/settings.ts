@@ -1,0 +1,72 @@
+import { type AuthOptions, type AuthSettings, resolveAuthOptions } from "../auth/settings.ts";
+import { defaultLimits, type Limits } from "./limits.ts";
+import { type Log, stderrLog } from "./log.ts";
+import { SettingsError } from "./settings-error.ts";
+import type { TlsFiles } from "./tls.ts";
+
+export interface ServerSettings {
+  /** The address to listen on. Default 127.0.0.1: reachable from this machine alone. */
+  readonly host: string;
+  /** The TCP port; 0 takes a free one. Default 8080. */
+  readonly port: number;
+  /** Stands before every path, for example `/api`. Default none. */
+  readonly basePath: string;
+  /** The store URL. Default `sqlite:./data/plants.db`. */
+  readonly store: string;
+  /** Who gets in. Default: the tokens in the file `./data/tokens`. */
+  readonly auth: AuthSettings;
+  /** Serves TLS instead of clear text, when given. */
+  readonly tls: TlsFiles | undefined;
+  /** How long requests under way may take to finish at the end, in ms. Default 10 s. */
+  readonly drainTimeoutMs: number;
+  readonly limits: Limits;
+  readonly log: Log;
+}
+
+/** What a caller gives: all of it is optional. */
+export type ServerOptions = Partial<Omit<ServerSettings, "auth" | "limits">> & {
+  readonly auth?: AuthOptions;
+  readonly limits?: Partial<Limits>;
+};
+
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws {SettingsError} {@link AuthSettingError}
+ */
+export function resolveSettings(options: ServerOptions): ServerSettings {
+  const { auth, limits, ...given } = options;
+  const settings: ServerSettings = {
+    host: "127.0.0.1",
+    port: 8080,
+    basePath: "",
+    store: "sqlite:./data/plants.db",
+    tls: undefined,
+    drainTimeoutMs: 10_000,
+    log: stderrLog,
+    ...given,
+    auth: resolveAuthOptions({ tokenFile: "./data/tokens", ...auth }),
+    limits: { ...defaultLimits, ...limits },
+  };
+  assertInteger("port", settings.port, 0, 65_535);
+  assertInteger("drainTimeoutMs", settings.drainTimeoutMs, 0, timerMaxMs);
+  for (const [name, value] of Object.entries(settings.limits)) {
+    assertInteger(name, value, 1, timerMaxMs);
+  }
+  if (settings.host === "") throw new SettingsError("host must not be empty");
+  if (!/^(\/[\w.~-]+)*$/.test(settings.basePath)) {
+    throw new SettingsError(
+      `base path must look like /api, without a slash at its end: ${settings.basePath}`,
+    );
+  }
+  return settings;
+}
+
+/** A timer over this fires at once; no size or count of ours comes near it. */
+const timerMaxMs = 2 ** 31 - 1;
+
+function assertInteger(name: string, value: number, min: number, max: number): void {
+  if (!Number.isInteger(value) || value < min || value > max) {
+    throw new SettingsError(`${name} must be a whole number from ${min} to ${max}: ${value}`);
+  }
+}

@@ -1,0 +1,75 @@
+/** CreatePlant: message -> domain -> store -> message. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { BadRequestSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
+import type {
+  CreatePlantResponseSchema,
+  NewPlant as NewPlantMessage,
+  PlantService,
+} from "../gen/plantstore/v1/plant_service_pb.ts";
+import { assertValidPlant, type NewPlant, PlantError, type PlantStore } from "./plant.ts";
+
+/**
+ * PlantService over a store.
+ *
+ * Requests reach it with their required fields set: the server has checked
+ * `google.api.field_behavior` by then.
+ */
+export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantService> {
+  return {
+    async createPlant(request, { signal }) {
+      try {
+        const plant = parseNewPlant(request.plant);
+        return toResponse(await store.create(plant, signal));
+      } catch (error) {
+        throw error instanceof PlantError ? connectErrorFrom(error) : error;
+      }
+    },
+  };
+}
+
+function parseNewPlant(message: NewPlantMessage | undefined): NewPlant {
+  const { id, name, tag } = message ?? {};
+  if (id === undefined || name === undefined) {
+    throw new Error("a request came without its required fields");
+  }
+  const plant = { id, name, tag };
+  assertValidPlant(plant);
+  return plant;
+}
+
+function toResponse({
+  name,
+  tag,
+}: Omit<NewPlant, "id">): MessageInitShape<typeof CreatePlantResponseSchema> {
+  return { plant: tag === undefined ? { name } : { name, tag } };
+}
+
+/** The one place where a domain error becomes a code. */
+function connectErrorFrom(error: PlantError): ConnectError {
+  switch (error.code) {
+    case "invalid":
+      return new ConnectError(error.message, Code.InvalidArgument, undefined, [
+        {
+          desc: BadRequestSchema,
+          value: {
+            fieldViolations: [{ field: `plant.${error.field}`, description: error.message }],
+          },
+        },
+      ]);
+    case "id_taken":
+      return new ConnectError(error.message, Code.AlreadyExists);
+    case "overloaded":
+    case "unavailable":
+      return new ConnectError(
+        error.message,
+        Code.Unavailable,
+        { "retry-after": String(retryAfterSeconds) },
+        [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(retryAfterSeconds) } } }],
+        error,
+      );
+  }
+}
+
+/** Long enough for a burst to be written, short enough not to idle a client. */
+const retryAfterSeconds = 1;
