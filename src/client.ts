@@ -4,6 +4,8 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 import { PlantService } from "../gen/plantstore/v1/plant_service_pb.ts";
 import { bearerToken, type TokenSource } from "./auth/client-token.ts";
 
+export { bearerToken, type TokenSource };
+
 export interface PlantClientOptions {
   /** Where the store is, for example `http://127.0.0.1:8080` or `https://example.com/api`. */
   readonly baseUrl: string;

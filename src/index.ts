@@ -1,4 +1,9 @@
+/** What users of the package import: a typed client, and the generated types. */
 export { Code, ConnectError } from "@connectrpc/connect";
 export * from "../gen/plantstore/v1/plant_service_pb.ts";
-export { bearerToken, type TokenSource } from "./auth/client-token.ts";
-export { createPlantClient, type PlantClientOptions } from "./client.ts";
+export {
+  bearerToken,
+  createPlantClient,
+  type PlantClientOptions,
+  type TokenSource,
+} from "./client.ts";

@@ -9,7 +9,7 @@ import {
 } from "@connectrpc/connect-node";
 import { clampDeadline } from "./deadline.ts";
 import { collectEndpoints } from "./endpoint.ts";
-import { acceptAuthority, parseRequestTarget } from "./request-target.ts";
+import { hasUrl, parseRequestTarget } from "./request-target.ts";
 import { RestFailure, renderStatus } from "./rest/error.ts";
 import {
   createRestRoutes,
@@ -45,8 +45,12 @@ export function gatewayNodeAdapter(options: GatewayOptions): NodeHandler {
   const render = rest.renderError ?? renderStatus;
 
   async function serve(...[request, response]: Parameters<NodeHandler>): Promise<void> {
-    if (!acceptAuthority(request)) {
-      throw new RestFailure(400, Code.InvalidArgument, "Host must name one host");
+    if (!hasUrl(request)) {
+      throw new RestFailure(
+        400,
+        Code.InvalidArgument,
+        "Host must name one host, and the target be a path",
+      );
     }
     clampDeadline(request.headers);
     const { path, query } = parseRequestTarget(request.url ?? "");

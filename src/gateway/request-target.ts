@@ -19,15 +19,15 @@ export function parseRequestTarget(url: string): RequestTarget {
 const authority = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:\d{0,5})?$/;
 
 /**
- * Whether the request says where it goes in a form that a URL can be made of:
- * connect-es ends the process for one that does not. HTTP/1.0 need not say it;
- * such a request gets `localhost`.
+ * Whether a URL can be made of where the request says it goes: connect-es makes
+ * one, and ends the process where it cannot. HTTP/1.0 need not name a host; such
+ * a request gets `localhost`.
  */
-export function acceptAuthority(request: IncomingMessage | Http2ServerRequest): boolean {
+export function hasUrl(request: IncomingMessage | Http2ServerRequest): boolean {
   const { headers } = request;
   if (request.httpVersion === "1.0") headers.host ??= "localhost";
   const hosts = "authority" in request ? [request.authority] : request.headersDistinct["host"];
   const [host = ""] = hosts ?? [headers.host];
   const isOne = hosts === undefined || hosts.length === 1;
-  return isOne && authority.test(host) && URL.canParse(`http://${host}`);
+  return isOne && authority.test(host) && URL.canParse(request.url ?? "", `http://${host}`);
 }

@@ -1,0 +1,143 @@
+import Database from "better-sqlite3";
+import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
+import { assertDriver } from "./driver.ts";
+import { failureCode } from "./failure.ts";
+import { assertOurs, createFile, syncDirectories } from "./files.ts";
+import { migrate } from "./schema.ts";
+
+/**
+ * Opens the database for writing, and makes it where it is missing. When it
+ * returns, all that it holds is on stable storage, and so is the path to it.
+ *
+ * @param path Absolute.
+ * @param busyTimeoutMs How long to wait for other processes' locks, here and in
+ * every later transaction.
+ * @throws {StoreOpenError}
+ */
+export function openDatabase(path: string, busyTimeoutMs: number): Database.Database {
+  assertDriver();
+  createFile(path);
+  assertOurs(path);
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(path, { fileMustExist: true, timeout: busyTimeoutMs });
+    // Before the first write, so that the making of the database is synced, too.
+    configure(db);
+    migrate(db);
+    enterWal(db);
+    assertDurable(db);
+    settle(db, busyTimeoutMs);
+    assertReadable(db);
+    syncDirectories(path);
+    return db;
+  } catch (error) {
+    db?.close();
+    throw openError(path, error);
+  }
+}
+
+/** What must be in force: SQLite, and how a driver builds it, have other defaults. */
+const settings = {
+  // FULL: in WAL, sync the log at every commit. The driver's default syncs at checkpoints only.
+  synchronous: 2,
+  // macOS: a sync reaches the medium, not only the drive's cache.
+  fullfsync: 1,
+  checkpoint_fullfsync: 1,
+  // The writer checkpoints by itself: SQLite's own swallows the errors.
+  wal_autocheckpoint: 0,
+  // Gives the space back after a log that a long reader had let grow, in bytes.
+  journal_size_limit: 64 * 1024 * 1024,
+} as const;
+
+function configure(db: Database.Database): void {
+  for (const [name, value] of Object.entries(settings)) db.pragma(`${name} = ${value}`);
+}
+
+function enterWal(db: Database.Database): void {
+  db.pragma("journal_mode = WAL");
+}
+
+/**
+ * Reads every setting back: SQLite ignores a pragma it cannot follow without a word.
+ *
+ * @throws {StoreOpenError} `not_durable`
+ */
+export function assertDurable(db: Pick<Database.Database, "name" | "pragma">): void {
+  for (const [name, wanted] of Object.entries({ ...settings, journal_mode: "wal" })) {
+    const actual = db.pragma(name, { simple: true });
+    if (actual !== wanted) {
+      throw new StoreOpenError(
+        "not_durable",
+        `${db.name} cannot be kept safe: SQLite's ${name} is ${actual} instead of ${wanted}; use a local disk`,
+      );
+    }
+  }
+}
+
+/**
+ * Copies what a crash left in the log into the database and syncs both. Before
+ * that, plants are visible that a killed process had written and not yet
+ * synced; to confirm one of them again would be too early.
+ *
+ * @throws {StoreOpenError} `in_use`
+ */
+function settle(db: Database.Database, busyTimeoutMs: number): void {
+  const deadline = Date.now() + busyTimeoutMs;
+  while (checkpoint(db, "FULL").busy !== 0) {
+    if (Date.now() >= deadline) {
+      throw new StoreOpenError(
+        "in_use",
+        `${db.name} is held by another process that reads or writes it; end that one first`,
+      );
+    }
+    pause(10);
+  }
+}
+
+/** So that a table that is missing or broken stops the start, not the first create. */
+function assertReadable(db: Database.Database): void {
+  db.prepare("SELECT id, name, tag FROM plants LIMIT 1").get();
+}
+
+/** Result of SQLite's wal_checkpoint; the counts are frames, of one page each. */
+export interface Checkpoint {
+  /** 1 when another connection kept it from finishing. */
+  readonly busy: number;
+  readonly log: number;
+  readonly checkpointed: number;
+}
+
+/** NOOP only tells the counts; PASSIVE never waits; FULL waits for the end of all writers and old readers. */
+export function checkpoint(db: Database.Database, mode: "NOOP" | "PASSIVE" | "FULL"): Checkpoint {
+  const [result] = db.pragma(`wal_checkpoint(${mode})`) as [Checkpoint];
+  return result;
+}
+
+/** Blocks the thread. */
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+/** SQLite's primary result codes, to ours. */
+const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>> = {
+  SQLITE_AUTH: ["inaccessible", "permission denied; give this user the right to write it"],
+  SQLITE_BUSY: ["in_use", "another process keeps it locked; end that one first"],
+  SQLITE_CANTOPEN: ["inaccessible", "SQLite cannot open it; check the rights on it and its folder"],
+  SQLITE_CORRUPT: ["damaged", "the database is damaged; restore it from a backup"],
+  SQLITE_FULL: ["inaccessible", "no space left on the disk; free some"],
+  SQLITE_IOERR: ["inaccessible", "the disk reported an error; check it"],
+  SQLITE_NOTADB: ["foreign", "it is not an SQLite database; name another file in the store URL"],
+  SQLITE_PERM: ["inaccessible", "permission denied; give this user the right to write it"],
+  SQLITE_READONLY: ["inaccessible", "it is read-only; give this user the right to write it"],
+};
+
+function openError(path: string, error: unknown): StoreOpenError {
+  if (error instanceof StoreOpenError) return error;
+  const code = failureCode(error);
+  const primary = code.split("_", 2).join("_");
+  const [openCode, advice] = openErrors[primary] ?? [
+    "damaged",
+    "the database is not as this release left it; restore it from a backup",
+  ];
+  return new StoreOpenError(openCode, `cannot open ${path}: ${advice} (${code})`, { cause: error });
+}

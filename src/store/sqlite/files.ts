@@ -1,0 +1,156 @@
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { StoreOpenError } from "../open-error.ts";
+import { applicationId } from "./schema.ts";
+
+const headerBytes = 100;
+const magic = "SQLite format 3\0";
+const applicationIdOffset = 68;
+
+/**
+ * Makes the database file, empty, and the directories above it, where they are
+ * missing: for their owner alone. SQLite gives its own files (-wal, -shm,
+ * -journal) the mode of this one.
+ *
+ * @throws {StoreOpenError} `inaccessible`
+ */
+export function createFile(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
+    if (!statSync(path).isFile()) {
+      throw new StoreOpenError("inaccessible", `${path} is not a file; name one in the store URL`);
+    }
+  } catch (error) {
+    throw inaccessible(path, error);
+  }
+}
+
+/**
+ * Reads the header before SQLite opens the file: opening a database may already
+ * change it (roll a journal back, checkpoint a log).
+ *
+ * To be called while no connection of this process has the file open: closing
+ * any descriptor of a file drops the POSIX locks of the whole process on it.
+ *
+ * @throws {StoreOpenError} `foreign`, `inaccessible`
+ */
+export function assertOurs(path: string): void {
+  const header = readHeader(path);
+  if (header.byteLength === 0) return;
+  if (header.every((byte) => byte === 0) && existsSync(`${path}-journal`)) {
+    // The machine stopped while the database was being made, and left space that
+    // was not yet written to. SQLite undoes that; the schema is checked again then.
+    return;
+  }
+  if (header.byteLength < headerBytes || header.toString("latin1", 0, magic.length) !== magic) {
+    throw foreign(path, "is not an SQLite database");
+  }
+  if (header.readInt32BE(applicationIdOffset) !== applicationId) {
+    throw foreign(path, "is the database of another program");
+  }
+}
+
+function foreign(path: string, what: string): StoreOpenError {
+  return new StoreOpenError(
+    "foreign",
+    `${path} ${what}; it was left untouched, name another file in the store URL`,
+  );
+}
+
+function readHeader(path: string): Buffer {
+  const header = Buffer.alloc(headerBytes);
+  try {
+    // For writing, too: SQLite would open a file that it may only read, and say
+    // so at the first create.
+    const descriptor = openSync(path, "r+");
+    try {
+      return header.subarray(0, readSync(descriptor, header, 0, headerBytes, 0));
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    throw inaccessible(path, error);
+  }
+}
+
+/**
+ * Makes the entries of the file and of every directory above it durable: a file
+ * whose data are on the disk is lost with its name. All of them, not only those
+ * just made, because an earlier start may have made them and then been killed.
+ *
+ * @throws {StoreOpenError} `inaccessible`
+ */
+export function syncDirectories(path: string): void {
+  // Windows cannot open a directory; NTFS journals its entries.
+  if (process.platform === "win32") return;
+  let directory = path;
+  do {
+    directory = dirname(directory);
+    syncDirectory(directory);
+  } while (directory !== dirname(directory));
+}
+
+function syncDirectory(directory: string): void {
+  try {
+    const descriptor = openSync(directory, "r");
+    try {
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    // Who may not read a directory has not made it, and some file systems have
+    // no sync for directories at all.
+    if (errorCode(error) === "EACCES" || errorCode(error) === "EINVAL") return;
+    throw inaccessible(directory, error);
+  }
+}
+
+/**
+ * Watches whether the database and its log are still the files at their paths.
+ * SQLite goes on writing to files that were deleted, moved or replaced, and what
+ * it confirms then is lost with the process.
+ *
+ * @returns A check that throws when they are not.
+ */
+export function watchFiles(path: string): () => void {
+  const watched = [path, `${path}-wal`].map((file) => ({ file, before: fileId(file) }));
+  return () => {
+    for (const { file, before } of watched) {
+      if (fileId(file) !== before) {
+        throw new Error(`${file} was deleted, moved or replaced while the store was open`);
+      }
+    }
+  };
+}
+
+function fileId(path: string): string {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats === undefined ? "none" : `${stats.dev}:${stats.ino}`;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EROFS: "the file system is read-only",
+  ENOSPC: "no space left on the disk",
+  EDQUOT: "the disk quota is used up",
+  ENOENT: "a part of the path does not exist and cannot be made",
+  ENOTDIR: "a part of the path is a file",
+  ENAMETOOLONG: "the path is too long",
+};
+
+function inaccessible(path: string, error: unknown): StoreOpenError {
+  if (error instanceof StoreOpenError) return error;
+  const code = errorCode(error);
+  return new StoreOpenError(
+    "inaccessible",
+    `cannot use ${path}: ${reasons[code] ?? code}; change that, or name another file in the store URL`,
+    { cause: error },
+  );
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+}

@@ -1,0 +1,34 @@
+import type { StoreOpenErrorCode } from "../open-error.ts";
+
+/** What the worker needs to open the database. */
+export interface WorkerSetup {
+  /** Absolute. */
+  readonly path: string;
+  readonly busyTimeoutMs: number;
+}
+
+/**
+ * A batch, by columns: an array of strings and one block of int64 cross
+ * between threads at a fraction of the cost of an object a row.
+ */
+export interface PlantColumns {
+  readonly ids: BigInt64Array;
+  readonly names: readonly string[];
+  readonly tags: readonly (string | null)[];
+}
+
+/** To the worker. The next is sent when the last is answered; `close` is answered by the end. */
+export type Request =
+  | { readonly kind: "commit"; readonly batch: PlantColumns }
+  | { readonly kind: "close" };
+
+/** From the worker. */
+export type Reply =
+  | { readonly kind: "opened" }
+  | { readonly kind: "refused"; readonly code: StoreOpenErrorCode; readonly message: string }
+  /** The batch is durable; `taken` has the indexes of the rows whose id is another plant's. */
+  | { readonly kind: "committed"; readonly taken: readonly number[] }
+  /** The batch was rolled back; the next may succeed. */
+  | { readonly kind: "rolled_back"; readonly code: string; readonly message: string }
+  /** Nothing will be committed any more. May come at any time, also unasked. */
+  | { readonly kind: "broken"; readonly code: string; readonly message: string };

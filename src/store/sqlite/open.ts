@@ -1,0 +1,49 @@
+import { resolve } from "node:path";
+import type { PlantStore } from "../../plant.ts";
+import { BatchedStore } from "../batched-store.ts";
+import { StoreOpenError } from "../open-error.ts";
+import { resolveLimits, type StoreOptions } from "../options.ts";
+import { SqliteThread } from "./thread.ts";
+
+/** How long to wait for another process's lock: longer than any of our own commits takes. */
+const busyTimeoutMs = 5000;
+
+/**
+ * @param location A path, absolute or relative to the working directory.
+ * @throws {StoreOpenError}
+ */
+export async function openSqlite(location: string, options: StoreOptions): Promise<PlantStore> {
+  const path = parsePath(location);
+  const thread = await SqliteThread.open({ path, busyTimeoutMs }, (error) =>
+    options.onFailure?.(error),
+  );
+  return new BatchedStore(thread, resolveLimits(options.limits));
+}
+
+const misuses: readonly (readonly [isMisuse: (location: string) => boolean, advice: string])[] = [
+  [(at) => at === "", "it names no file; write sqlite:./data/plants.db"],
+  [
+    (at) => at.startsWith("//"),
+    "write sqlite:/absolute/path or sqlite:./relative/path, without //",
+  ],
+  [(at) => at === ":memory:", "a store in memory keeps nothing; name a file"],
+  [(at) => at.startsWith("file:"), "write the path alone, without file:"],
+  [(at) => /[?#]/.test(at), "it takes no settings, and the path may not contain ? or #"],
+  [(at) => at.startsWith("~"), "~ has no meaning here; write the whole path"],
+  [(at) => at.endsWith("/"), "it names a folder; name a file in it"],
+  // The driver would trim it, and open another file than we prepared.
+  [(at) => at !== at.trim(), "the path may not begin or end with white space"],
+  [(at) => at.includes("\0"), "the path may not contain U+0000"],
+];
+
+function parsePath(location: string): string {
+  for (const [isMisuse, advice] of misuses) {
+    if (isMisuse(location)) {
+      throw new StoreOpenError(
+        "invalid_url",
+        `cannot use the store URL sqlite:${location}: ${advice}`,
+      );
+    }
+  }
+  return resolve(location);
+}

@@ -1,0 +1,145 @@
+import { once } from "node:events";
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+import type { NewPlant } from "../../plant.ts";
+import type { Engine, RowOutcome } from "../engine.ts";
+import { StoreOpenError } from "../open-error.ts";
+import type { PlantColumns, Reply, Request, WorkerSetup } from "./messages.ts";
+
+/** SQLite failed. `code` is its extended code by name, or the class of another error. */
+export class SqliteFailure extends Error {
+  override readonly name = "SqliteFailure";
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The worker is a .ts file in the source and a .js file in the build, as this one is. */
+const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
+
+/** Absolute paths of the databases that threads of this process have open. */
+const openPaths = new Set<string>();
+
+/** The service's end of the thread that owns the database. */
+export class SqliteThread implements Engine {
+  readonly #worker: Worker;
+  readonly #ended: Promise<void>;
+  readonly #onFailure: (error: Error) => void;
+  #commit: PromiseWithResolvers<readonly number[]> | undefined;
+  #failure: Error | undefined;
+  #closing = false;
+
+  private constructor(worker: Worker, ended: Promise<void>, onFailure: (error: Error) => void) {
+    this.#worker = worker;
+    this.#ended = ended;
+    this.#onFailure = onFailure;
+    worker.on("message", (reply: Reply) => this.#receive(reply));
+    worker.on("messageerror", (error) => this.#fail(error));
+    worker.on("error", (error: Error) => this.#fail(error));
+    void ended.then(() => {
+      if (this.#closing) return;
+      this.#fail(new SqliteFailure("exit", "the SQLite thread ended by itself"));
+    });
+  }
+
+  /**
+   * @param onFailure Called at most once, when the engine has failed for good.
+   * @throws {StoreOpenError}
+   */
+  static async open(setup: WorkerSetup, onFailure: (error: Error) => void): Promise<SqliteThread> {
+    if (openPaths.has(setup.path)) {
+      throw new StoreOpenError("in_use", `${setup.path} is already open in this process`);
+    }
+    openPaths.add(setup.path);
+    const worker = new Worker(workerUrl, { workerData: setup, name: "plant-store-sqlite" });
+    const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+    void ended.then(() => openPaths.delete(setup.path));
+    const reply = await firstReply(worker, ended);
+    if (reply.kind === "opened") return new SqliteThread(worker, ended, onFailure);
+    await ended;
+    if (reply.kind === "refused") throw new StoreOpenError(reply.code, reply.message);
+    throw notStarted(new Error(`unexpected ${reply.kind}`));
+  }
+
+  async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#commit = Promise.withResolvers();
+    this.#send({ kind: "commit", batch: toColumns(batch) });
+    const taken = new Set(await this.#commit.promise);
+    return batch.map((_, index) => (taken.has(index) ? "id_taken" : "created"));
+  }
+
+  ready(): boolean {
+    return this.#failure === undefined && !this.#closing;
+  }
+
+  /** Checkpoints, closes the database and ends the thread. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#send({ kind: "close" });
+    await this.#ended;
+  }
+
+  #send(request: Request): void {
+    this.#worker.postMessage(request);
+  }
+
+  #receive(reply: Reply): void {
+    switch (reply.kind) {
+      case "committed":
+        this.#commit?.resolve(reply.taken);
+        break;
+      case "rolled_back":
+        this.#commit?.reject(new SqliteFailure(reply.code, reply.message));
+        break;
+      case "broken":
+        this.#fail(new SqliteFailure(reply.code, reply.message));
+        break;
+      case "opened":
+      case "refused":
+        this.#fail(new SqliteFailure("protocol", `unexpected ${reply.kind}`));
+        break;
+    }
+  }
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#commit?.reject(error);
+    this.#onFailure(error);
+  }
+}
+
+async function firstReply(worker: Worker, ended: Promise<void>): Promise<Reply> {
+  try {
+    const endedFirst = ended.then(() => {
+      throw new Error("it ended at once");
+    });
+    // Rejects with the worker's error, if there is one first.
+    const [reply] = (await Promise.race([once(worker, "message"), endedFirst])) as [Reply];
+    return reply;
+  } catch (cause) {
+    await ended;
+    throw notStarted(cause);
+  }
+}
+
+function notStarted(cause: unknown): StoreOpenError {
+  const reason = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
+  return new StoreOpenError(
+    "unsupported",
+    `the SQLite thread did not start (${reason}); run npm ci`,
+    { cause },
+  );
+}
+
+function toColumns(batch: readonly NewPlant[]): PlantColumns {
+  return {
+    ids: BigInt64Array.from(batch, (plant) => plant.id),
+    names: batch.map((plant) => plant.name),
+    tags: batch.map((plant) => plant.tag ?? null),
+  };
+}

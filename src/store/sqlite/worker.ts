@@ -1,0 +1,80 @@
+/**
+ * The thread that owns the database: every call into SQLite may block for as
+ * long as the disk does, so none happens on the event loop of the service.
+ */
+import { parentPort, workerData } from "node:worker_threads";
+import { StoreOpenError } from "../open-error.ts";
+import { checkpoint, openDatabase } from "./database.ts";
+import { failureCode, isPassing } from "./failure.ts";
+import { watchFiles } from "./files.ts";
+import type { PlantColumns, Reply, Request, WorkerSetup } from "./messages.ts";
+import { Writer } from "./writer.ts";
+
+function main(): void {
+  const { path, busyTimeoutMs } = workerData as WorkerSetup;
+  const db = openDatabase(path, busyTimeoutMs);
+  const writer = new Writer(db);
+  const assertFilesInPlace = watchFiles(path);
+
+  parentPort?.on("message", (request: Request) => {
+    switch (request.kind) {
+      case "commit":
+        commit(request.batch);
+        break;
+      case "close":
+        close();
+        break;
+    }
+  });
+  reply({ kind: "opened" });
+
+  function commit(batch: PlantColumns): void {
+    try {
+      const taken = writer.write(batch);
+      assertFilesInPlace();
+      reply({ kind: "committed", taken });
+    } catch (error) {
+      const kind = isPassing(failureCode(error)) ? "rolled_back" : "broken";
+      reply({ kind, ...describe(error) });
+      return;
+    }
+    attempt(() => writer.checkpointWhenDue());
+  }
+
+  function close(): void {
+    // Closing would checkpoint as well, but without a word about errors.
+    attempt(() => checkpoint(db, "PASSIVE"));
+    db.close();
+    parentPort?.close();
+  }
+}
+
+/**
+ * For checkpoints. One that finds no room, or a lock, is made up for by the
+ * next, as the log keeps what it did not copy; any other failure is final.
+ */
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (!isPassing(failureCode(error))) reply({ kind: "broken", ...describe(error) });
+  }
+}
+
+function describe(error: unknown): { code: string; message: string } {
+  return {
+    code: failureCode(error),
+    message: error instanceof Error ? error.message : String(error),
+  };
+}
+
+function reply(message: Reply): void {
+  parentPort?.postMessage(message);
+}
+
+try {
+  main();
+} catch (error) {
+  if (!(error instanceof StoreOpenError)) throw error;
+  reply({ kind: "refused", code: error.code, message: error.message });
+}

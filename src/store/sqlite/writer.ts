@@ -1,0 +1,55 @@
+import type Database from "better-sqlite3";
+import { checkpoint } from "./database.ts";
+import type { PlantColumns } from "./messages.ts";
+
+/**
+ * Frames (pages of 4 KiB) in the log that bring about a checkpoint: few enough
+ * that the commits behind it wait for tens of milliseconds and a start after a
+ * crash is quick, many enough that a page is written once for several commits.
+ */
+const logFramesMax = 4000;
+
+/** Writes plants, batch by batch, on an open database. */
+export class Writer {
+  readonly #db: Database.Database;
+  readonly #insert: Database.Statement<[bigint, string, string | null]>;
+  readonly #same: Database.Statement<[bigint, string, string | null]>;
+  readonly #writeAll: Database.Transaction<(batch: PlantColumns) => number[]>;
+
+  constructor(db: Database.Database) {
+    this.#db = db;
+    this.#insert = db.prepare(
+      "INSERT INTO plants (id, name, tag) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+    );
+    this.#same = db.prepare("SELECT 1 FROM plants WHERE id = ? AND name = ? AND tag IS ?");
+    this.#writeAll = db.transaction((batch) => this.#writeRows(batch));
+  }
+
+  /**
+   * Writes the batch in one transaction.
+   *
+   * @returns After COMMIT: the indexes of the rows whose id is another plant's.
+   * @throws Whatever made the commit fail, after a rollback.
+   */
+  write(batch: PlantColumns): number[] {
+    return this.#writeAll.immediate(batch);
+  }
+
+  /** Moves the log into the database once it is long enough. */
+  checkpointWhenDue(): void {
+    const { log, checkpointed } = checkpoint(this.#db, "NOOP");
+    if (log - checkpointed >= logFramesMax) checkpoint(this.#db, "PASSIVE");
+  }
+
+  #writeRows({ ids, names, tags }: PlantColumns): number[] {
+    const taken: number[] = [];
+    for (const [index, id] of ids.entries()) {
+      const name = names[index];
+      const tag = tags[index];
+      if (name === undefined || tag === undefined) throw new Error("columns of unequal length");
+      if (this.#insert.run(id, name, tag).changes > 0) continue;
+      if (this.#same.get(id, name, tag) === undefined) taken.push(index);
+    }
+    return taken;
+  }
+}

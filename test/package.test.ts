@@ -1,0 +1,78 @@
+/** What people get who install the package: packed, installed in an empty folder, used. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const run = promisify(execFile);
+const env = { ...process.env, npm_config_audit: "false", npm_config_fund: "false" };
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "plant-store-package-"));
+  await run("npm", ["pack", "--silent", "--pack-destination", folder], { env });
+  const [tarball = ""] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"));
+  await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
+  await run("npm", ["install", "--prefer-offline", "--silent", join(folder, tarball)], {
+    cwd: folder,
+    env,
+  });
+}, 180_000);
+
+afterAll(() => rm(folder, { recursive: true }));
+
+test("runs no install script and brings no Node", async () => {
+  const lock = JSON.parse(await readFile(join(folder, "package-lock.json"), "utf8"));
+  const packages = Object.entries<{ hasInstallScript?: boolean }>(lock.packages);
+  const scripts = packages.filter(([, { hasInstallScript }]) => hasInstallScript === true);
+  expect(scripts).toEqual([]);
+  expect(
+    packages.map(([path]) => path).filter((path) => /\/node-(linux|win|bin|darwin)/.test(path)),
+  ).toEqual([]);
+});
+
+test("serves, and its client creates a plant", async () => {
+  const server = spawn(join(folder, "node_modules/.bin/plant-store"), ["serve", "--port", "0"], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(server, "exit");
+  let text = "";
+  for await (const line of createInterface({ input: server.stdout })) {
+    text += `${line}\n`;
+    if (line.startsWith("This is the only time")) break;
+  }
+  const [, url] = /listens on (\S+)/.exec(text) ?? [];
+  const [, token] = /Bearer (plst_[\w-]+)/.exec(text) ?? [];
+  await writeFile(
+    join(folder, "create.js"),
+    `import { createPlantClient } from "plant-store";
+     const client = createPlantClient({ baseUrl: "${url}", token: "${token}" });
+     const { plant } = await client.createPlant({ plant: { id: 2n ** 53n + 1n, name: "Basil" } });
+     console.log(plant.name, plant.tag);`,
+  );
+  const { stdout } = await run(process.execPath, ["create.js"], { cwd: folder });
+  expect(stdout).toBe("Basil undefined\n");
+  server.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
+}, 30_000);
+
+test("has types that a strict project can use", async () => {
+  await writeFile(
+    join(folder, "typed.ts"),
+    `import { createPlantClient, type Plant } from "plant-store";
+     const client = createPlantClient({ baseUrl: "http://localhost", token: async () => "t" });
+     const { plant } = await client.createPlant({ plant: { id: 1n, name: "Basil" } });
+     export const stored: Plant | undefined = plant;
+     // @ts-expect-error ids are bigint: a number could have been rounded
+     await client.createPlant({ plant: { id: 1, name: "Basil" } });`,
+  );
+  const options = ["--noEmit", "--strict", "--skipLibCheck", "false", "--ignoreConfig"];
+  const target = ["--target", "es2024", "--module", "nodenext", "--types", "", "typed.ts"];
+  const { stdout } = await run("tsc", [...options, ...target], { cwd: folder });
+  expect(stdout).toBe("");
+}, 30_000);

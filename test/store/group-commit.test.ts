@@ -1,0 +1,279 @@
+import { getEventListeners } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { NewPlant } from "../../src/plant.ts";
+import type { RowOutcome } from "../../src/store/engine.ts";
+import { GroupCommit, heapBytes } from "../../src/store/group-commit.ts";
+import { type CommitLimits, defaultLimits, resolveLimits } from "../../src/store/options.ts";
+import { plantOf } from "./plant-of.ts";
+
+/** A commit that waits for the test: what it was given, and how it shall end. */
+interface OpenCommit {
+  readonly ids: readonly bigint[];
+  succeed(outcomes?: readonly RowOutcome[]): void;
+  fail(error: Error): void;
+}
+
+/** A group commit whose commits end when the test says so. */
+function begin(limits: Partial<CommitLimits> = {}) {
+  const begun: OpenCommit[] = [];
+  let open = 0;
+  let wake = () => {};
+  const group = new GroupCommit((batch) => {
+    expect(++open, "commits at once").toBe(1);
+    const { promise, resolve, reject } = Promise.withResolvers<readonly RowOutcome[]>();
+    begun.push({
+      ids: batch.map((plant) => plant.id),
+      succeed: (outcomes = batch.map(() => "created")) => resolve(outcomes),
+      fail: reject,
+    });
+    wake();
+    return promise.finally(() => open--);
+  }, resolveLimits(limits));
+  const nextCommit = async (): Promise<OpenCommit> => {
+    for (;;) {
+      const commit = begun.shift();
+      if (commit !== undefined) return commit;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+  return { group, nextCommit, begun };
+}
+
+describe("commits are shared", () => {
+  test("by all that arrive while one is under way, in order", async () => {
+    const { group, nextCommit } = begin();
+    const all = [group.submit(plantOf(0n))];
+    const first = await nextCommit();
+    for (const id of [3n, 1n, 2n]) all.push(group.submit(plantOf(id)));
+    expect(first.ids).toEqual([0n]);
+    first.succeed();
+    const second = await nextCommit();
+    expect(second.ids).toEqual([3n, 1n, 2n]);
+    second.succeed();
+    expect(await Promise.all(all)).toEqual(Array(4).fill("created"));
+  });
+
+  test("by all that arrive in one turn of the event loop", async () => {
+    const { group, nextCommit } = begin();
+    for (let id = 0n; id < 100n; id++) void group.submit(plantOf(id));
+    expect((await nextCommit()).ids).toHaveLength(100);
+  });
+
+  test("up to the limit of rows", async () => {
+    const { group, nextCommit } = begin();
+    for (let id = 0n; id < 1000n; id++) void group.submit(plantOf(id));
+    const first = await nextCommit();
+    expect(first.ids).toHaveLength(512);
+    first.succeed();
+    expect((await nextCommit()).ids).toHaveLength(488);
+  });
+
+  test("up to the limit of bytes, and a larger plant goes alone", async () => {
+    const { group, nextCommit } = begin({ batchBytesMax: 3 * heapBytes(plantOf(0n)) });
+    const large = { id: 9n, name: "x".repeat(10_000), tag: undefined };
+    for (const id of [0n, 0n, 0n, 0n]) void group.submit(plantOf(id));
+    void group.submit(large);
+    void group.submit(plantOf(0n));
+    const sizes: number[] = [];
+    for (let commit = 0; commit < 4; commit++) {
+      const next = await nextCommit();
+      sizes.push(next.ids.length);
+      next.succeed();
+    }
+    expect(sizes).toEqual([3, 1, 1, 1]);
+  });
+
+  test("but not results: each caller has its own", async () => {
+    const { group, nextCommit } = begin();
+    const all = [group.submit(plantOf(0n)), group.submit(plantOf(1n)), group.submit(plantOf(2n))];
+    (await nextCommit()).succeed(["created", "id_taken", "created"]);
+    expect(await Promise.all(all)).toEqual(["created", "id_taken", "created"]);
+  });
+
+  test("and nobody is answered before the commit has returned", async () => {
+    const { group, nextCommit } = begin();
+    const answered: string[] = [];
+    const all = [0n, 1n].map((id) => group.submit(plantOf(id)).then((it) => answered.push(it)));
+    const commit = await nextCommit();
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    expect(answered).toEqual([]);
+    commit.succeed();
+    await Promise.all(all);
+  });
+});
+
+describe("a commit that fails", () => {
+  test.each<[string, (commit: OpenCommit) => void]>([
+    ["by itself", (commit) => commit.fail(new Error("disk"))],
+    ["with too few outcomes", (commit) => commit.succeed(["created"])],
+    ["with too many outcomes", (commit) => commit.succeed(["created", "created", "created"])],
+  ])("%s makes all of it unavailable, with the cause, and the next goes on", async (_, end) => {
+    const { group, nextCommit } = begin();
+    const all = Promise.allSettled([group.submit(plantOf(0n)), group.submit(plantOf(1n))]);
+    const commit = await nextCommit();
+    const later = group.submit(plantOf(2n));
+    end(commit);
+    for (const result of await all) {
+      expect(result).toMatchObject({
+        status: "rejected",
+        reason: { name: "PlantError", code: "unavailable", cause: expect.any(Error) },
+      });
+    }
+    (await nextCommit()).succeed();
+    expect(await later).toBe("created");
+  });
+
+  test("may throw", async () => {
+    const cause = new Error("at once");
+    const group = new GroupCommit(() => {
+      throw cause;
+    }, defaultLimits);
+    await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "unavailable", cause });
+    await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "unavailable", cause });
+  });
+});
+
+describe("beyond a limit a plant is refused at once, as overloaded, and not written", () => {
+  const size = heapBytes(plantOf(0n));
+
+  test.each<[string, Partial<CommitLimits>]>([
+    ["rows", { waitingRowsMax: 3 }],
+    ["bytes", { waitingBytesMax: 3 * size }],
+  ])("of %s that wait, until some have been taken", async (_, limits) => {
+    const { group, nextCommit } = begin(limits);
+    void group.submit(plantOf(0n));
+    const first = await nextCommit();
+    for (const id of [2n, 4n, 6n]) void group.submit(plantOf(id));
+    await expect(group.submit(plantOf(8n))).rejects.toMatchObject({ code: "overloaded" });
+    first.succeed();
+    const second = await nextCommit();
+    expect(second.ids).toEqual([2n, 4n, 6n]);
+    void group.submit(plantOf(8n));
+    second.succeed();
+    expect((await nextCommit()).ids).toEqual([8n]);
+  });
+
+  test("a plant larger than all that may wait is refused by an empty queue, too", async () => {
+    const { group } = begin({ waitingBytesMax: size });
+    const large: NewPlant = { ...plantOf(0n), name: "x".repeat(1000) };
+    await expect(group.submit(large)).rejects.toMatchObject({ code: "overloaded" });
+  });
+
+  test("the default is 16,384 rows", async () => {
+    const { group, nextCommit } = begin();
+    void group.submit(plantOf(0n));
+    await nextCommit();
+    for (let id = 0n; id < 16_384n; id++) void group.submit(plantOf(id));
+    await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "overloaded" });
+  });
+
+  test("the default is 64 MiB", async () => {
+    const { group, nextCommit } = begin();
+    void group.submit(plantOf(0n));
+    await nextCommit();
+    const half: NewPlant = { id: 1n, name: "x".repeat(15 * 1024 * 1024), tag: undefined };
+    for (let row = 0; row < 2; row++) void group.submit(half);
+    await expect(group.submit(half)).rejects.toMatchObject({ code: "overloaded" });
+  });
+
+  test.each([0, -1, 1.5, Number.NaN])("a limit of %d is no limit", (waitingRowsMax) => {
+    expect(() => resolveLimits({ waitingRowsMax })).toThrow(/waitingRowsMax/);
+  });
+});
+
+describe("a caller that gives up", () => {
+  const reason = new Error("too late");
+
+  test("before it began is not queued", async () => {
+    const { group, begun } = begin();
+    await expect(group.submit(plantOf(0n), AbortSignal.abort(reason))).rejects.toBe(reason);
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(begun).toEqual([]);
+  });
+
+  test("while it waits leaves the queue at once, and its room with it", async () => {
+    const { group, nextCommit } = begin({ waitingRowsMax: 2, waitingBytesMax: 10_000 });
+    void group.submit(plantOf(0n));
+    const first = await nextCommit();
+    const controller = new AbortController();
+    const leaving = group.submit({ ...plantOf(2n), name: "x".repeat(4000) }, controller.signal);
+    void group.submit(plantOf(4n));
+    controller.abort(reason);
+    await expect(leaving).rejects.toBe(reason);
+    void group.submit({ ...plantOf(6n), name: "x".repeat(4000) });
+    first.succeed();
+    expect((await nextCommit()).ids).toEqual([4n, 6n]);
+  });
+
+  test("while it waits alone leaves nothing to commit", async () => {
+    const { group, begun, nextCommit } = begin();
+    const controller = new AbortController();
+    const leaving = group.submit(plantOf(0n), controller.signal);
+    controller.abort(reason);
+    await expect(leaving).rejects.toBe(reason);
+    await group.drain();
+    expect(begun).toEqual([]);
+    void group.submit(plantOf(2n));
+    expect((await nextCommit()).ids).toEqual([2n]);
+  });
+
+  test("while its commit is under way hears at once, and its neighbours their outcome", async () => {
+    const { group, nextCommit } = begin();
+    const controller = new AbortController();
+    const leaving = group.submit(plantOf(0n), controller.signal);
+    const staying = group.submit(plantOf(1n));
+    const commit = await nextCommit();
+    controller.abort(reason);
+    await expect(leaving).rejects.toBe(reason);
+    expect(commit.ids).toEqual([0n, 1n]);
+    commit.succeed();
+    expect(await staying).toBe("created");
+  });
+
+  test.each<[string, (commit: OpenCommit, controller: AbortController) => void]>([
+    ["created", (commit) => commit.succeed()],
+    ["refused", (commit) => commit.succeed(["id_taken"])],
+    ["failed", (commit) => commit.fail(new Error("disk"))],
+    ["given up", (_, controller) => controller.abort(reason)],
+  ])("or not: once it was %s, no listener is left on its signal", async (_, end) => {
+    const { group, nextCommit } = begin();
+    const controller = new AbortController();
+    const submitted = group.submit(plantOf(0n), controller.signal);
+    end(await nextCommit(), controller);
+    await Promise.allSettled([submitted]);
+    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+  });
+
+  test("may share its signal with a thousand others, without a warning", async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error) => warnings.push(warning);
+    process.on("warning", onWarning);
+    onTestFinished(() => void process.off("warning", onWarning));
+    const { group } = begin();
+    const controller = new AbortController();
+    const all = Array.from({ length: 1000 }, (_, id) =>
+      group.submit(plantOf(BigInt(id)), controller.signal),
+    );
+    controller.abort(reason);
+    for (const result of await Promise.allSettled(all)) expect(result).toMatchObject({ reason });
+    await nextTurn();
+    expect(warnings).toEqual([]);
+  });
+});
+
+test("drain waits for the commit under way and for all that wait", async () => {
+  const { group, nextCommit } = begin();
+  const ends: string[] = [];
+  const submit = (id: bigint) => group.submit(plantOf(id)).then(() => ends.push(`${id}`));
+  void submit(0n);
+  const first = await nextCommit();
+  void submit(1n);
+  const drained = group.drain().then(() => ends.push("drained"));
+  first.succeed();
+  (await nextCommit()).succeed();
+  await drained;
+  expect(ends).toEqual(["0", "1", "drained"]);
+});

@@ -1,0 +1,196 @@
+import { once } from "node:events";
+import { copyFile, open, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import type { NewPlant, PlantStore } from "../../src/plant.ts";
+import { BatchedStore } from "../../src/store/batched-store.ts";
+import { openStore } from "../../src/store/open.ts";
+import { defaultLimits } from "../../src/store/options.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { failureCode, isPassing } from "../../src/store/sqlite/failure.ts";
+import { SqliteThread } from "../../src/store/sqlite/thread.ts";
+import { Writer } from "../../src/store/sqlite/writer.ts";
+import { plantOf } from "./plant-of.ts";
+import { expectKept } from "./suite.ts";
+import { temporaryFolder, WorkerWatch } from "./temporary.ts";
+
+const workers = new WorkerWatch();
+afterAll(() => workers.end());
+
+/** A store on a new database, and what it reported to its owner. */
+async function openFresh(busyTimeoutMs = 50) {
+  const path = join(await temporaryFolder(), "plants.db");
+  const failures: Error[] = [];
+  const thread = await SqliteThread.open({ path, busyTimeoutMs }, (error) => failures.push(error));
+  const store = new BatchedStore(thread, defaultLimits);
+  onTestFinished(() => store.close());
+  return { path, store, failures };
+}
+
+async function expectFailedForGood(store: PlantStore, failures: readonly Error[]): Promise<void> {
+  expect(store.ready()).toBe(false);
+  for (const id of [101n, 102n]) {
+    await expect(store.create(plantOf(id))).rejects.toMatchObject({ code: "unavailable" });
+  }
+  expect(failures).toHaveLength(1);
+}
+
+test.each<[boolean, readonly string[]]>([
+  [true, ["SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT", "SQLITE_FULL", "SQLITE_NOMEM"]],
+  [true, ["SQLITE_IOERR_SHMSIZE"]],
+  [false, ["SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC", "SQLITE_IOERR_WRITE", "SQLITE_IOERR"]],
+  [false, ["SQLITE_CORRUPT", "SQLITE_CORRUPT_INDEX", "SQLITE_NOTADB", "SQLITE_READONLY_DBMOVED"]],
+  [false, ["SQLITE_ERROR", "SQLITE_MISUSE", "TypeError", "a code of tomorrow"]],
+])("the store may go on: %s after %j", (goesOn, codes) => {
+  for (const code of codes) expect(isPassing(code), code).toBe(goesOn);
+});
+
+describe("a failure that passes", () => {
+  test("a lock that is not released in time: unavailable, and then as before", async () => {
+    const { path, store, failures } = await openFresh();
+    const holder = new Database(path);
+    onTestFinished(() => void holder.close());
+    holder.exec("BEGIN IMMEDIATE");
+    const results = await Promise.allSettled([
+      store.create(plantOf(1n)),
+      store.create(plantOf(2n)),
+    ]);
+    for (const result of results) {
+      expect(result).toMatchObject({
+        reason: { code: "unavailable", cause: { code: "SQLITE_BUSY" } },
+      });
+    }
+    expect(store.ready()).toBe(true);
+    holder.exec("ROLLBACK");
+    await store.create(plantOf(1n));
+    await expectKept(store, plantOf(1n));
+    expect(failures).toEqual([]);
+  });
+
+  test("a full disk: nothing of the batch is kept, and then as before", async () => {
+    const db = openDatabase(join(await temporaryFolder(), "plants.db"), 50);
+    onTestFinished(() => void db.close());
+    const writer = new Writer(db);
+    const kept = () => db.prepare("SELECT count(*) FROM plants").pluck().get();
+    const batch = {
+      ids: BigInt64Array.from({ length: 100 }, (_, index) => BigInt(index)),
+      names: Array.from({ length: 100 }, () => "x".repeat(1000)),
+      tags: Array.from({ length: 100 }, () => null),
+    };
+    db.pragma("max_page_count = 10");
+    let code = "none";
+    try {
+      writer.write(batch);
+    } catch (error) {
+      code = failureCode(error);
+    }
+    expect(code).toBe("SQLITE_FULL");
+    expect(kept()).toBe(0);
+    db.pragma("max_page_count = 1000");
+    expect(writer.write(batch)).toEqual([]);
+    expect(kept()).toBe(100);
+  });
+});
+
+describe("a failure that does not pass", () => {
+  test("COMMIT itself: none of its plants was confirmed", async () => {
+    const { path, store, failures } = await openFresh();
+    const db = new Database(path);
+    onTestFinished(() => void db.close());
+    // Every insert succeeds, and the transaction then violates a deferred constraint.
+    db.exec(`
+      CREATE TABLE parents (id INTEGER PRIMARY KEY);
+      CREATE TABLE children (parent REFERENCES parents DEFERRABLE INITIALLY DEFERRED);
+      CREATE TRIGGER orphan AFTER INSERT ON plants BEGIN INSERT INTO children VALUES (1); END;
+    `);
+    const results = await Promise.allSettled([
+      store.create(plantOf(1n)),
+      store.create(plantOf(2n)),
+    ]);
+    for (const result of results) {
+      expect(result).toMatchObject({
+        reason: { code: "unavailable", cause: { code: "SQLITE_CONSTRAINT_FOREIGNKEY" } },
+      });
+    }
+    expect(db.prepare("SELECT count(*) FROM plants").pluck().get()).toBe(0);
+    await expectFailedForGood(store, failures);
+  });
+
+  test("a damaged page", async () => {
+    const path = join(await temporaryFolder(), "plants.db");
+    const before = await openStore(`sqlite:${path}`);
+    await Promise.all(Array.from({ length: 5000 }, (_, id) => before.create(plantOf(BigInt(id)))));
+    await before.close();
+    const file = await open(path, "r+");
+    const { size } = await file.stat();
+    // All pages but those that the start looks at: the header and the root of the table.
+    await file.write(Buffer.alloc(size - 3 * 4096, 0xff), 0, size - 3 * 4096, 3 * 4096);
+    await file.close();
+
+    const failures: Error[] = [];
+    const store = await openStore(`sqlite:${path}`, { onFailure: (error) => failures.push(error) });
+    onTestFinished(() => store.close());
+    await expect(store.create(plantOf(9999n))).rejects.toMatchObject({
+      code: "unavailable",
+      cause: { code: expect.stringMatching(/^SQLITE_CORRUPT/) },
+    });
+    await expectFailedForGood(store, failures);
+  });
+
+  test.each<[string, (path: string) => Promise<void>]>([
+    ["the database is deleted", (path) => rm(path)],
+    ["the log is deleted", (path) => rm(`${path}-wal`)],
+    ["the database is moved away", (path) => rename(path, `${path}.bak`)],
+    [
+      "a copy takes the database's place",
+      async (path) => {
+        await copyFile(path, `${path}.bak`);
+        await rename(`${path}.bak`, path);
+      },
+    ],
+  ])("%s: what is written then is not confirmed", async (_, interfere) => {
+    const { path, store, failures } = await openFresh();
+    await store.create(plantOf(1n));
+    await interfere(path);
+    await expect(store.create(plantOf(2n))).rejects.toMatchObject({ code: "unavailable" });
+    await expectFailedForGood(store, failures);
+    expect(failures[0]?.message).toMatch(/deleted, moved or replaced/);
+  });
+
+  test("the thread ends while nothing is under way", async () => {
+    const { store, failures } = await openFresh();
+    await workers.last.terminate();
+    await expectFailedForGood(store, failures);
+  });
+
+  test("the thread ends while plants are under way: they are unavailable", async () => {
+    const { path, store, failures } = await openFresh(1000);
+    const holder = new Database(path);
+    onTestFinished(() => void holder.close());
+    holder.exec("BEGIN IMMEDIATE");
+    const worker = workers.last;
+    const creating = Promise.allSettled([store.create(plantOf(1n)), store.create(plantOf(2n))]);
+    // Under way: the thread is in SQLite, waiting for the lock, and cannot answer.
+    await new Promise(setImmediate);
+    const ended = once(worker, "exit");
+    void worker.terminate();
+    for (const result of await creating) {
+      expect(result).toMatchObject({ reason: { code: "unavailable" } });
+    }
+    await ended;
+    await expectFailedForGood(store, failures);
+  });
+
+  test("is survived by closing, and by the plants", async () => {
+    const path = join(await temporaryFolder(), "plants.db");
+    const store = await openStore(`sqlite:${path}`);
+    const plants: NewPlant[] = Array.from({ length: 100 }, (_, id) => plantOf(BigInt(id)));
+    await Promise.all(plants.map((plant) => store.create(plant)));
+    await workers.last.terminate();
+    await store.close();
+    const reopened = await openStore(`sqlite:${path}`);
+    onTestFinished(() => reopened.close());
+    for (const plant of plants) await expectKept(reopened, plant);
+  });
+});

@@ -1,0 +1,149 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import Database from "better-sqlite3";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import type { NewPlant } from "../../src/plant.ts";
+import { BatchedStore } from "../../src/store/batched-store.ts";
+import { openStore } from "../../src/store/open.ts";
+import { defaultLimits } from "../../src/store/options.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { SqliteThread } from "../../src/store/sqlite/thread.ts";
+import { plantOf } from "./plant-of.ts";
+import { storeSuite } from "./suite.ts";
+import { temporaryFolder, WorkerWatch } from "./temporary.ts";
+
+const workers = new WorkerWatch();
+afterAll(() => workers.end());
+
+async function temporaryPath(): Promise<string> {
+  return join(await temporaryFolder(), "data", "plants.db");
+}
+
+storeSuite("sqlite", async () => {
+  const path = await temporaryPath();
+  return () => openStore(`sqlite:${path}`);
+});
+
+test("every setting that durability rests on is in force", async () => {
+  const db = openDatabase(await temporaryPath(), 100);
+  onTestFinished(() => void db.close());
+  const inForce = (pragma: string) => db.pragma(pragma, { simple: true });
+  expect(inForce("journal_mode")).toBe("wal");
+  expect(inForce("synchronous")).toBe(2);
+  expect(inForce("fullfsync")).toBe(1);
+  expect(inForce("checkpoint_fullfsync")).toBe(1);
+  expect(inForce("busy_timeout")).toBe(100);
+});
+
+test("the file is plain SQLite, and read by others while the store is open", async () => {
+  const path = await temporaryPath();
+  const store = await openStore(`sqlite:${path}`);
+  onTestFinished(() => store.close());
+  const plants: NewPlant[] = [
+    { id: -(2n ** 63n), name: "", tag: "" },
+    { id: 9007199254740993n, name: "\ufeffe\u0301", tag: undefined },
+    { id: 2n ** 63n - 1n, name: "\u{1f331}", tag: "O'Hara" },
+  ];
+  for (const plant of plants) await store.create(plant);
+
+  const reader = new Database(path, { readonly: true });
+  onTestFinished(() => void reader.close());
+  const rows = reader.prepare("SELECT id, name, tag FROM plants ORDER BY id").safeIntegers().all();
+  expect(rows).toEqual(plants.map((plant) => ({ ...plant, tag: plant.tag ?? null })));
+  const bytes = reader.prepare("SELECT hex(name) FROM plants WHERE tag IS NULL").pluck().get();
+  expect(bytes).toBe("EFBBBF65CC81");
+  expect(reader.pragma("integrity_check", { simple: true })).toBe("ok");
+  expect(reader.pragma("journal_mode", { simple: true })).toBe("wal");
+  expect(reader.pragma("application_id", { simple: true })).toBe(0x504c4e54);
+  expect(reader.pragma("user_version", { simple: true })).toBe(1);
+});
+
+test.skipIf(process.platform === "win32")(
+  "files and folders are for their owner alone",
+  async () => {
+    const path = join(await temporaryFolder(), "some", "data", "plants.db");
+    const store = await openStore(`sqlite:${path}`);
+    onTestFinished(() => store.close());
+    await store.create(plantOf(1n));
+    const mode = async (at: string) => (await stat(join(path, at))).mode & 0o777;
+    expect(await mode("../..")).toBe(0o700);
+    expect(await mode("..")).toBe(0o700);
+    const files = await readdir(join(path, ".."));
+    expect(files.sort()).toEqual(["plants.db", "plants.db-shm", "plants.db-wal"]);
+    for (const file of files) expect(await mode(join("..", file))).toBe(0o600);
+  },
+);
+
+test("closing leaves one file that holds everything", async () => {
+  const path = await temporaryPath();
+  const store = await openStore(`sqlite:${path}`);
+  await store.create(plantOf(1n));
+  await store.close();
+  expect(await readdir(join(path, ".."))).toEqual(["plants.db"]);
+});
+
+test("the log is moved into the database while the store is open", async () => {
+  const path = await temporaryPath();
+  const store = await openStore(`sqlite:${path}`);
+  onTestFinished(() => store.close());
+  const name = "x".repeat(100_000);
+  for (let round = 0n; round < 4n; round++) {
+    const ids = Array.from({ length: 200 }, (_, index) => round * 1000n + BigInt(index));
+    await Promise.all(ids.map((id) => store.create({ id, name, tag: undefined })));
+  }
+  // 80 MB were written, 16 MB at a time may stay in the log.
+  expect((await stat(path)).size).toBeGreaterThan(40_000_000);
+  expect((await stat(`${path}-wal`)).size).toBeLessThan(40_000_000);
+});
+
+describe("with the database's lock in other hands, as on a disk that stalls", () => {
+  async function stalled() {
+    const path = await temporaryPath();
+    const thread = await SqliteThread.open({ path, busyTimeoutMs: 60_000 }, () => {});
+    const batches: number[] = [];
+    const commit = thread.commit.bind(thread);
+    thread.commit = (batch) => {
+      batches.push(batch.length);
+      return commit(batch);
+    };
+    const store = new BatchedStore(thread, defaultLimits);
+    const holder = new Database(path);
+    onTestFinished(async () => {
+      holder.close();
+      await store.close();
+    });
+    holder.exec("BEGIN IMMEDIATE");
+    return { store, batches, release: () => holder.exec("COMMIT") };
+  }
+
+  test("the event loop turns, deadlines hold, and what waits shares a commit", async () => {
+    const { store, batches, release } = await stalled();
+    const first = store.create(plantOf(0n));
+    const controller = new AbortController();
+    const leaving = store.create(plantOf(0n), controller.signal);
+    while (batches.length === 0) await nextTurn();
+    const waiting = Array.from({ length: 500 }, (_, id) => store.create(plantOf(BigInt(id))));
+    for (let turn = 0; turn < 100; turn++) await nextTurn();
+    controller.abort("deadline");
+    await expect(leaving).rejects.toBe("deadline");
+    expect(store.ready()).toBe(true);
+    expect(batches).toEqual([2]);
+    release();
+    await Promise.all([first, ...waiting]);
+    expect(batches).toEqual([2, 500]);
+  });
+
+  test("closing waits for the plants under way", async () => {
+    const { store, release } = await stalled();
+    const creating = store.create(plantOf(1n));
+    const ends: string[] = [];
+    const closing = store.close().then(() => ends.push("closed"));
+    for (let turn = 0; turn < 100; turn++) await nextTurn();
+    expect(ends).toEqual([]);
+    release();
+    await creating.then(() => ends.push("created"));
+    await closing;
+    expect(ends).toEqual(["created", "closed"]);
+  });
+});

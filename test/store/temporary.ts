@@ -1,0 +1,38 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
+import { expect, onTestFinished } from "vitest";
+
+/** A new folder, removed when the test has finished. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "plant-store-"));
+  onTestFinished(async () => await rm(folder, { recursive: true }));
+  return folder;
+}
+
+/** Keeps account of this process's worker threads. */
+export class WorkerWatch {
+  readonly #living = new Set<Worker>();
+  readonly #onWorker = (worker: Worker) => {
+    this.#living.add(worker);
+    worker.once("exit", () => this.#living.delete(worker));
+  };
+
+  constructor() {
+    process.on("worker", this.#onWorker);
+  }
+
+  /** The youngest thread that runs. */
+  get last(): Worker {
+    const worker = [...this.#living].at(-1);
+    if (worker === undefined) throw new Error("no worker thread runs");
+    return worker;
+  }
+
+  /** Fails when a thread was left running. */
+  end(): void {
+    process.off("worker", this.#onWorker);
+    expect(this.#living.size, "worker threads left running").toBe(0);
+  }
+}
