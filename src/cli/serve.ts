@@ -111,7 +111,17 @@ async function untilStopped(server: RunningServer): Promise<void> {
   const reason = await Promise.race([stop.promise, server.failed]);
   if (typeof reason === "string") server.settings.log.info(`${reason}: draining`);
   else server.settings.log.error("the store has failed: draining", reason);
+  endIfStuck(server.settings.drainTimeoutMs);
   await server.close();
   if (typeof reason !== "string") throw reason;
   server.settings.log.info("stopped");
+}
+
+/**
+ * A disk that hangs holds up the thread that writes to it, and with it every
+ * orderly end of the process. What was acknowledged is safe by then.
+ */
+function endIfStuck(drainTimeoutMs: number): void {
+  const graceMs = 5000;
+  setTimeout(() => process.kill(process.pid, "SIGKILL"), drainTimeoutMs + graceMs).unref();
 }

@@ -1,0 +1,40 @@
+import { type BearerGate, createBearerGate } from "./bearer.ts";
+import { openKeySet } from "./jwks.ts";
+import { createJwtVerifier } from "./jwt.ts";
+import type { ReportProblem } from "./problem.ts";
+import type { AuthSettings } from "./settings.ts";
+import { openTokenVerifier } from "./token-verifier.ts";
+
+/** The settings at work. */
+export interface Authenticator {
+  readonly gate: BearerGate;
+  /** Ends the watching of files and endpoints. The gate goes on with what it knows. */
+  close(): void;
+}
+
+/**
+ * Opens all that the settings name. Does not wait for the key set: until it is
+ * there, JWTs are answered with `unavailable`, and opaque tokens work.
+ *
+ * @throws {TokenFileError} When the token file exists and cannot be used.
+ */
+export async function openAuthenticator(
+  settings: AuthSettings,
+  report: ReportProblem,
+): Promise<Authenticator> {
+  const { tokenFile: file, tokens, jwt } = settings;
+  const opaque = await openTokenVerifier({ file, tokens, report });
+  if (jwt === undefined) return { gate: createBearerGate([opaque.verify]), close: opaque.close };
+
+  const { jwksUrl: url, issuer, audience } = jwt;
+  const keys = openKeySet({ url, report });
+  const verifyJwt = createJwtVerifier({ keys, issuer, audience });
+  return {
+    // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
+    gate: createBearerGate([opaque.verify, verifyJwt]),
+    close() {
+      opaque.close();
+      keys.close();
+    },
+  };
+}

@@ -1,0 +1,46 @@
+/** What an `Authorization` header says, to a server that knows only bearer tokens. */
+export type Authorization =
+  /** No header, or an empty one. */
+  | { readonly kind: "absent" }
+  /** Credentials of another scheme (Basic, Digest, …): not for this server. */
+  | { readonly kind: "other_scheme" }
+  /** The Bearer scheme, without exactly one well-formed token behind it. */
+  | { readonly kind: "malformed" }
+  | { readonly kind: "bearer"; readonly token: string };
+
+/**
+ * The longest token that is looked at, in characters. A JWT with many claims
+ * has 1 to 4 KiB; what is longer is refused before anything is computed.
+ */
+export const tokenLengthMax = 8192;
+
+/**
+ * Parses a header value by RFC 6750, section 2.1: `"Bearer" 1*SP b64token`.
+ * The scheme is in any case (RFC 9110, section 11.1); the rest is exact, so two
+ * headers that were joined with a comma, a quoted token and a tab are malformed.
+ */
+export function parseAuthorization(value: string | null): Authorization {
+  if (value === null || value === "") return absent;
+  if (value.length > tokenLengthMax + schemeLengthMax) return malformed;
+  const token = credentials.exec(value)?.[1];
+  if (token !== undefined && token.length <= tokenLengthMax) return { kind: "bearer", token };
+  return scheme.test(value) ? malformed : otherScheme;
+}
+
+/** Whether a text is a b64token: what a client can send behind `Bearer`. */
+export function isBearerToken(text: string): boolean {
+  return b64token.test(text);
+}
+
+const absent: Authorization = { kind: "absent" };
+const otherScheme: Authorization = { kind: "other_scheme" };
+const malformed: Authorization = { kind: "malformed" };
+
+/** "Bearer" and a few spaces more than anyone sends. */
+const schemeLengthMax = 32;
+
+// None of these can backtrack: each part ends where a character outside it begins.
+const credentials = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i;
+const b64token = /^[A-Za-z0-9._~+/-]+=*$/;
+/** The whole scheme is "bearer": no further character of an HTTP token (RFC 9110, 5.6.2). */
+const scheme = /^bearer(?![!#$%&'*+.^_`|~0-9A-Za-z-])/i;

@@ -1,0 +1,81 @@
+import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import { parseAuthorization } from "./authorization.ts";
+import { principalKey } from "./principal.ts";
+import { type RefusalReason, type Verdict, type Verifier, verifyWith } from "./verifier.ts";
+
+/**
+ * A `requestGate` for Connect: runs when the headers of a call are there, before
+ * one byte of its body is read. Leaves the caller under {@link principalKey}.
+ *
+ * @throws {ConnectError} `unauthenticated`, with a `WWW-Authenticate` challenge
+ * in its metadata (RFC 6750, section 3); `unavailable` when no verifier can tell
+ * now. Never holds the token or any part of it.
+ */
+export type BearerGate = (
+  context: Pick<HandlerContext, "requestHeader" | "values">,
+) => void | Promise<void>;
+
+/** The gate is synchronous when the verifiers are: a call pays for no promise it does not need. */
+export function createBearerGate(verifiers: readonly Verifier[]): BearerGate {
+  return (context) => {
+    const authorization = parseAuthorization(context.requestHeader.get("authorization"));
+    switch (authorization.kind) {
+      case "absent":
+      case "other_scheme":
+        throw credentialsMissing();
+      case "malformed":
+        throw tokenInvalid("the bearer token is malformed");
+      case "bearer": {
+        const verdict = verifyWith(verifiers, authorization.token);
+        if (verdict instanceof Promise) return verdict.then((known) => admit(context, known));
+        return admit(context, verdict);
+      }
+    }
+  };
+}
+
+/**
+ * Refuses every call, unary or streaming, that no gate has verified. The gate
+ * does the work; this makes sure that nothing can be mounted around it.
+ */
+export const requirePrincipal: Interceptor = (next) => (request) => {
+  if (request.contextValues.get(principalKey) === undefined) throw credentialsMissing();
+  return next(request);
+};
+
+function admit(context: Pick<HandlerContext, "values">, verdict: Verdict): void {
+  switch (verdict.kind) {
+    case "verified":
+      context.values.set(principalKey, verdict.principal);
+      return;
+    case "refused":
+      throw tokenInvalid(descriptions[verdict.reason]);
+    case "unavailable":
+      throw new ConnectError("bearer tokens cannot be verified right now", Code.Unavailable);
+  }
+}
+
+const challenge = 'Bearer realm="plant-store"';
+
+/** RFC 6750, section 3.1: a request without credentials gets no error code. */
+function credentialsMissing(): ConnectError {
+  const message = "a bearer token is required: send the header Authorization: Bearer <token>";
+  return new ConnectError(message, Code.Unauthenticated, { "WWW-Authenticate": challenge });
+}
+
+/** @param description ASCII without `"` and `\`, as `error_description` demands. */
+function tokenInvalid(description: string): ConnectError {
+  return new ConnectError(description, Code.Unauthenticated, {
+    "WWW-Authenticate": `${challenge}, error="invalid_token", error_description="${description}"`,
+  });
+}
+
+const descriptions: Readonly<Record<RefusalReason, string>> = {
+  unknown: "the bearer token is unknown or revoked",
+  expired: "the bearer token has expired",
+  not_yet_valid: "the bearer token is not valid yet",
+  wrong_issuer: "the bearer token has an issuer (iss) that is not accepted here",
+  wrong_audience: "the bearer token is meant for another audience (aud)",
+  wrong_type: "the bearer token is not an access token (typ)",
+  bad_claims: "the bearer token lacks a claim that is needed, or has a malformed one",
+};

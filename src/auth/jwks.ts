@@ -1,0 +1,146 @@
+import { createLocalJWKSet } from "jose";
+import { fetchVerificationKeys } from "./jwks-fetch.ts";
+import type { ReportProblem } from "./problem.ts";
+
+/** Finds the key for the header of a token; jose calls it. */
+export type KeyResolver = ReturnType<typeof createLocalJWKSet>;
+
+/**
+ * The keys of an issuer, fetched and kept fresh. jose's own createRemoteJWKSet
+ * stops verifying when its keys are older than a few minutes and the endpoint is
+ * down; this one keeps the last good ones through an outage.
+ */
+export interface KeySet {
+  /** The keys; waits for the first fetch while it is under way. `undefined`: there are none yet. */
+  current(): Promise<KeyResolver | undefined>;
+  /**
+   * For a token whose key is not among the known ones: newer keys, after another
+   * fetch if need be, or `undefined` when there are none. Makes at most one fetch
+   * in 30 s, whatever strangers send.
+   */
+  newerThan(known: KeyResolver): Promise<KeyResolver | undefined>;
+  close(): void;
+}
+
+export interface KeySetOptions {
+  readonly url: URL;
+  readonly report: ReportProblem;
+  readonly times?: Partial<KeySetTimes>;
+  /** A clock that never steps back, in milliseconds. Default: `performance.now`. */
+  readonly now?: () => number;
+}
+
+export interface KeySetTimes {
+  /** A whole fetch. Default: 5 s. */
+  readonly timeoutMs: number;
+  /** From one good fetch to the next: how long a key that its issuer removed lives on. Default: 10 min. */
+  readonly refreshMs: number;
+  /** From a bad fetch to the next; doubles with each, up to `retryMsMax`. Default: 1 s. */
+  readonly retryMs: number;
+  /** Default: 30 s. */
+  readonly retryMsMax: number;
+  /** From any fetch to one that a token asks for. Default: 30 s. */
+  readonly cooldownMs: number;
+  /**
+   * How long keys outlive their last good fetch. Without such an end, who can
+   * block the endpoint could keep a stolen key alive for ever; and when an issuer
+   * is down for a day, hardly a token of it is still valid. Default: 24 h.
+   */
+  readonly outageMsMax: number;
+}
+
+const defaultTimes: KeySetTimes = {
+  timeoutMs: 5_000,
+  refreshMs: 10 * 60_000,
+  retryMs: 1_000,
+  retryMsMax: 30_000,
+  cooldownMs: 30_000,
+  outageMsMax: 24 * 60 * 60_000,
+};
+
+/** Calls that wait for one fetch. More are answered at once, from what is there. */
+const waitingMax = 100;
+
+/** Starts the first fetch and does not wait for it. The timers do not keep the process alive. */
+export function openKeySet(options: KeySetOptions): KeySet {
+  const { url, report, now = () => performance.now() } = options;
+  const times = { ...defaultTimes, ...options.times };
+  const closing = new AbortController();
+  let keys: { readonly resolve: KeyResolver; readonly asOf: number } | undefined;
+  let fetching: Promise<void> | undefined;
+  let lastFetchAt = Number.NEGATIVE_INFINITY;
+  let failures = 0;
+  let waiting = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  startFetch();
+  return {
+    async current() {
+      const known = usable();
+      if (known !== undefined || fetching === undefined) return known;
+      await waitFor(fetching);
+      return usable();
+    },
+    async newerThan(known) {
+      if (usable() === known) {
+        if (fetching === undefined && now() - lastFetchAt >= times.cooldownMs) startFetch();
+        if (fetching !== undefined) await waitFor(fetching);
+      }
+      const latest = usable();
+      return latest === known ? undefined : latest;
+    },
+    close() {
+      closing.abort();
+      clearTimeout(timer);
+    },
+  };
+
+  function usable(): KeyResolver | undefined {
+    return keys !== undefined && now() - keys.asOf <= times.outageMsMax ? keys.resolve : undefined;
+  }
+
+  async function waitFor(fetch: Promise<void>): Promise<void> {
+    if (waiting >= waitingMax) return;
+    waiting++;
+    await fetch;
+    waiting--;
+  }
+
+  function startFetch(): void {
+    if (closing.signal.aborted) return;
+    clearTimeout(timer);
+    lastFetchAt = now();
+    fetching = fetchOnce().then((delayMs) => {
+      fetching = undefined;
+      timer = setTimeout(startFetch, delayMs).unref();
+    });
+  }
+
+  /** Never rejects. Answers when to fetch again. */
+  async function fetchOnce(): Promise<number> {
+    const asOf = lastFetchAt;
+    try {
+      const { timeoutMs } = times;
+      const fetched = await fetchVerificationKeys({ url, timeoutMs, signal: closing.signal });
+      keys = { resolve: createLocalJWKSet({ keys: fetched }), asOf };
+      failures = 0;
+      return times.refreshMs;
+    } catch (error) {
+      const delayMs = Math.min(times.retryMs * 2 ** failures++, times.retryMsMax);
+      if (!closing.signal.aborted) report(problemOf(error), error);
+      return delayMs;
+    }
+  }
+
+  function problemOf(error: unknown): string {
+    const effect = usable() ? "the last good keys stay in use" : "no JWT can be verified";
+    const endpoint = url.origin + url.pathname;
+    return `the key set ${endpoint} cannot be fetched: ${reasonOf(error)}; ${effect}`;
+  }
+}
+
+/** fetch hides what happened in the cause of its error. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown error";
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+}

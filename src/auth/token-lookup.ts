@@ -1,0 +1,33 @@
+import { timingSafeEqual } from "node:crypto";
+import type { Principal } from "./principal.ts";
+import { digestToken } from "./token.ts";
+
+/** A token that is valid: its SHA-256 and whom it stands for. */
+export interface TokenEntry {
+  readonly digest: Buffer;
+  readonly principal: Principal;
+}
+
+/** Whom a token stands for; `undefined` when it is none of the entries. */
+export type TokenLookup = (token: string) => Principal | undefined;
+
+/**
+ * Compares the digest of a token with those of the entries in constant time:
+ * each with `timingSafeEqual`, with no early exit.
+ *
+ * The first byte of the digest picks which entries that are, so a thousand
+ * tokens cost hardly more than one. Time can tell how many digests share that
+ * byte. This helps nobody: no part of a SHA-256 leads back to 256 random bits.
+ */
+export function createTokenLookup(entries: Iterable<TokenEntry>): TokenLookup {
+  const buckets = Array.from({ length: 256 }, (): TokenEntry[] => []);
+  for (const entry of entries) buckets[entry.digest.readUInt8()]?.push(entry);
+  return (token) => {
+    const digest = digestToken(token);
+    let found: Principal | undefined;
+    for (const entry of buckets[digest.readUInt8()] ?? []) {
+      if (timingSafeEqual(entry.digest, digest)) found = entry.principal;
+    }
+    return found;
+  };
+}

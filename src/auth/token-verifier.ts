@@ -1,0 +1,85 @@
+import type { Principal } from "./principal.ts";
+import type { ReportProblem } from "./problem.ts";
+import { digestToken } from "./token.ts";
+import { malformedLine } from "./token-file-error.ts";
+import { assertSound, readTokenFile, type TokenFileContent } from "./token-file-read.ts";
+import { watchTokenFile } from "./token-file-watch.ts";
+import { createTokenLookup, type TokenEntry } from "./token-lookup.ts";
+import { unknownToken, type Verdict, type Verifier } from "./verifier.ts";
+
+export interface TokenVerifierOptions {
+  /** The token file, which is watched. It need not exist yet. Default: none. */
+  readonly file?: string | undefined;
+  /** Tokens as plain text; only their digests are kept. */
+  readonly tokens: readonly string[];
+  readonly report: ReportProblem;
+}
+
+export interface TokenVerifier {
+  /** Synchronous: takes about a microsecond. */
+  readonly verify: Verifier;
+  close(): void;
+}
+
+/**
+ * Opens a verifier of opaque tokens.
+ *
+ * A token file that others change while a server runs may become wrong. The rule:
+ * **a file with a line that cannot be understood takes away, but never gives.**
+ * Its good lines are followed as far as they revoke; a token that was not valid
+ * before stays invalid. So a slip of an editor neither stops the service for
+ * everybody, nor keeps a token alive that was revoked beside the slip, nor lets
+ * anyone in. A file that cannot be read at all changes nothing: strangers can
+ * cause that (they can use up file descriptors), so it must not lock callers
+ * out. A file that is gone holds no token.
+ *
+ * @throws {TokenFileError} When the file is wrong from the start.
+ */
+export async function openTokenVerifier(options: TokenVerifierOptions): Promise<TokenVerifier> {
+  const given = options.tokens.map(givenEntry);
+  const { file, report } = options;
+  if (file === undefined) return { verify: createVerify(given), close: () => {} };
+
+  const content = await readTokenFile(file);
+  assertSound(file, content.log);
+  let entries = fileEntries(content);
+  let verify = createVerify([...entries.values(), ...given]);
+  const watch = watchTokenFile({ file, version: content.version, onChange, report });
+  return { verify: (token) => verify(token), close: watch.close };
+
+  function onChange(changed: TokenFileContent): void {
+    const before = entries;
+    entries = fileEntries(changed);
+    const badLine = changed.log.badLines[0];
+    if (badLine !== undefined) {
+      for (const digest of entries.keys()) if (!before.has(digest)) entries.delete(digest);
+      report(`${malformedLine(file ?? "", badLine).message}; no token is added until it is mended`);
+    } else if (changed.version === "missing" && before.size > 0) {
+      report(`${file}: is gone, and with it the ${before.size} tokens it held`);
+    }
+    verify = createVerify([...entries.values(), ...given]);
+  }
+}
+
+function createVerify(entries: readonly TokenEntry[]): (token: string) => Verdict {
+  const lookup = createTokenLookup(entries);
+  return (token) => {
+    const principal = lookup(token);
+    return principal === undefined ? unknownToken : { kind: "verified", principal };
+  };
+}
+
+/** By digest, as hex. */
+function fileEntries({ log }: TokenFileContent): Map<string, TokenEntry> {
+  const entries = new Map<string, TokenEntry>();
+  for (const { name, digest } of log.live.values()) {
+    entries.set(digest, { digest: Buffer.from(digest, "hex"), principal: { kind: "token", name } });
+  }
+  return entries;
+}
+
+/** `#` is in no name of the file, so nobody can take the name of a given token. */
+function givenEntry(token: string, index: number): TokenEntry {
+  const principal: Principal = { kind: "token", name: `tokens#${index + 1}` };
+  return { digest: digestToken(token), principal };
+}

@@ -1,0 +1,134 @@
+import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type Authenticator, openAuthenticator } from "../../src/auth/authenticator.ts";
+import { createFirstToken } from "../../src/auth/first-token.ts";
+import { principalId } from "../../src/auth/principal.ts";
+import { type AuthOptions, resolveAuthOptions } from "../../src/auth/settings.ts";
+import { createToken, listTokens, revokeToken } from "../../src/auth/token-file.ts";
+import { callGate } from "./support/call-gate.ts";
+import { audience, createSigningKey, issuer, sign } from "./support/issuer.ts";
+import { keySetOf, startKeyServer, status } from "./support/key-server.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
+
+let tokenFile: string;
+beforeEach(async () => {
+  tokenFile = join(await temporaryFolder(), "tokens");
+});
+
+async function open(options: AuthOptions): Promise<Authenticator> {
+  const authenticator = await openAuthenticator(resolveAuthOptions(options), () => {});
+  onTestFinished(() => authenticator.close());
+  return authenticator;
+}
+
+/** The id of the principal, or the code of the refusal. */
+async function ask({ gate }: Authenticator, token: string): Promise<string> {
+  const outcome = await callGate(gate, `Bearer ${token}`);
+  return "principal" in outcome ? principalId(outcome.principal) : outcome.code;
+}
+
+const jwt = { jwtIssuer: issuer, jwtAudience: audience };
+const given = "given-given-given-given";
+
+test("tokens of every source get in by one gate", async () => {
+  const key = await createSigningKey("ES256", "k");
+  const { url } = await startKeyServer(keySetOf(key.jwk));
+  const ada = await createToken(tokenFile, "ada");
+  const authenticator = await open({ tokenFile, tokens: [given], jwksUrl: url.href, ...jwt });
+  expect(await ask(authenticator, ada)).toBe("token:ada");
+  expect(await ask(authenticator, given)).toBe("token:tokens#1");
+  expect(await ask(authenticator, await sign(key))).toBe("jwt:alice");
+  expect(await ask(authenticator, `${ada}x`)).toBe("Unauthenticated");
+  const expired = await callGate(
+    authenticator.gate,
+    `Bearer ${await sign(key, { iss: issuer, aud: audience, exp: 1 })}`,
+  );
+  expect(expired).toMatchObject({ challenge: expect.stringContaining("has expired") });
+});
+
+test("while there is no key set, opaque tokens work and JWTs are to try again", async () => {
+  const key = await createSigningKey("ES256", "k");
+  const { url } = await startKeyServer(status(500));
+  const authenticator = await open({ tokens: [given], jwksUrl: url.href, ...jwt });
+  expect(await ask(authenticator, given)).toBe("token:tokens#1");
+  expect(await ask(authenticator, await sign(key))).toBe("Unavailable");
+  expect(await ask(authenticator, "a-stranger")).toBe("Unauthenticated");
+});
+
+test("a given token that looks like a JWT is still an opaque one", async () => {
+  const authenticator = await open({ tokens: ["opaque.opaque.opaque"] });
+  expect(await ask(authenticator, "opaque.opaque.opaque")).toBe("token:tokens#1");
+});
+
+test("a wrong token file stops the start", async () => {
+  await writeFile(tokenFile, "oops\n", { mode: 0o600 });
+  await expect(open({ tokenFile })).rejects.toMatchObject({ code: "malformed" });
+});
+
+test("neither an open authenticator nor its endpoint keeps a process alive", async () => {
+  const key = await createSigningKey("ES256", "k");
+  const { url } = await startKeyServer(keySetOf(key.jwk));
+  const src = new URL("../../src/auth/", import.meta.url);
+  const script = `
+    import { openAuthenticator } from "${src}authenticator.ts";
+    import { resolveAuthOptions } from "${src}settings.ts";
+    const [tokenFile, jwksUrl, jwtIssuer, jwtAudience] = process.argv.slice(1);
+    const settings = resolveAuthOptions({ tokenFile, jwksUrl, jwtIssuer, jwtAudience });
+    await openAuthenticator(settings, (message) => process.stdout.write(message));
+  `;
+  const args = ["--input-type=module", "--eval", script, "--"];
+  const run = promisify(execFile);
+  const { stdout } = await run(process.execPath, [...args, tokenFile, url.href, issuer, audience], {
+    timeout: 10_000,
+  });
+  expect(stdout).toBe("");
+});
+
+describe("the first token", () => {
+  const settings = (more: AuthOptions = {}) => resolveAuthOptions({ tokenFile, ...more });
+
+  test("is made once, and gets in", async () => {
+    const token = await createFirstToken(settings());
+    expect((await listTokens(tokenFile)).map(({ name }) => name)).toEqual(["first"]);
+    expect(await ask(await open({ tokenFile }), token ?? "")).toBe("token:first");
+    expect(await createFirstToken(settings())).toBeUndefined();
+  });
+
+  test("is made again when nobody is left to get in", async () => {
+    await createFirstToken(settings());
+    await revokeToken(tokenFile, "first");
+    expect(await createFirstToken(settings())).toMatch(/^plst_/);
+  });
+
+  test("is not made beside a token of another name", async () => {
+    await createToken(tokenFile, "ada");
+    expect(await createFirstToken(settings())).toBeUndefined();
+  });
+
+  const others: readonly [what: string, more: AuthOptions][] = [
+    ["tokens are given", { tokens: [given] }],
+    ["JWTs are accepted", { jwksUrl: "https://issuer.example/keys", ...jwt }],
+    ["there is no file", { tokenFile: undefined, tokens: [given] }],
+  ];
+  test.each(others)("is not made when %s", async (_what, more) => {
+    expect(await createFirstToken(settings(more))).toBeUndefined();
+    await expect(readFile(tokenFile)).rejects.toThrow("ENOENT");
+  });
+
+  test("is made by one of two servers that start at once", async () => {
+    const tokens = await Promise.all([1, 2, 3].map(() => createFirstToken(settings())));
+    expect(tokens.filter((token) => token !== undefined)).toHaveLength(1);
+  });
+});
+
+test("principals have one id each", () => {
+  expect([
+    principalId({ kind: "token", name: "ada" }),
+    principalId({ kind: "jwt", subject: "ada" }),
+    principalId({ kind: "jwt", subject: "" }),
+    principalId({ kind: "jwt", subject: undefined }),
+  ]).toEqual(["token:ada", "jwt:ada", "jwt:", "jwt"]);
+});

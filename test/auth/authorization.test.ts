@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { isBearerToken, parseAuthorization, tokenLengthMax } from "../../src/auth/authorization.ts";
+
+const accepted: readonly [header: string, token: string][] = [
+  ["Bearer abc", "abc"],
+  ["bearer abc", "abc"],
+  ["BEARER abc", "abc"],
+  ["bEaReR abc", "abc"],
+  ["Bearer  abc", "abc"],
+  ["Bearer     abc", "abc"],
+  ["Bearer a", "a"],
+  ["Bearer abc=", "abc="],
+  ["Bearer abc====", "abc===="],
+  ["Bearer AZaz09-._~+/", "AZaz09-._~+/"],
+  ["Bearer aaa.bbb.ccc", "aaa.bbb.ccc"],
+  ["Bearer Bearer", "Bearer"],
+];
+
+test.each(accepted)("%s carries a token", (header, token) => {
+  expect(parseAuthorization(header)).toEqual({ kind: "bearer", token });
+});
+
+const refused: readonly [header: string | null, kind: string][] = [
+  [null, "absent"],
+  ["", "absent"],
+  ["Basic YWxhZGRpbjpvcGVuc2VzYW1l", "other_scheme"],
+  ["Digest username=a", "other_scheme"],
+  ["abc", "other_scheme"],
+  ["Bearerabc", "other_scheme"],
+  ["Bearer-abc def", "other_scheme"],
+  ["Bearers abc", "other_scheme"],
+  ["plst_0123456789", "other_scheme"],
+  [" Bearer abc", "other_scheme"],
+  ["Basic Bearer abc", "other_scheme"],
+  ["Bearer", "malformed"],
+  ["Bearer ", "malformed"],
+  ["Bearer    ", "malformed"],
+  ["Bearer\tabc", "malformed"],
+  ["Bearer \tabc", "malformed"],
+  ["Bearer\u00a0abc", "malformed"],
+  ["Bearer abc ", "malformed"],
+  ["Bearer abc\n", "malformed"],
+  ["Bearer abc\r\nX: y", "malformed"],
+  ["Bearer abc def", "malformed"],
+  ["Bearer abc,Bearer def", "malformed"],
+  ["Bearer abc, Bearer def", "malformed"],
+  ["Bearer abc,", "malformed"],
+  ["Bearer ,abc", "malformed"],
+  ["Bearer =", "malformed"],
+  ["Bearer =abc", "malformed"],
+  ["Bearer a=b", "malformed"],
+  ['Bearer "abc"', "malformed"],
+  ["Bearer token=abc", "malformed"],
+  ["Bearer abc;q=1", "malformed"],
+  ["Bearer ab\0c", "malformed"],
+  ["Bearer äbc", "malformed"],
+  ["Bearer abc%20", "malformed"],
+  ["Bearer abc\u212a", "malformed"],
+  ["Bearer: abc", "malformed"],
+  ["Bearer=abc", "malformed"],
+];
+
+test.each(refused)("%j carries none", (header, kind) => {
+  expect(parseAuthorization(header)).toEqual({ kind });
+});
+
+test("a token is looked at up to 8192 characters", () => {
+  const longest = "x".repeat(8192);
+  expect(tokenLengthMax).toBe(8192);
+  expect(parseAuthorization(`Bearer ${longest}`)).toEqual({ kind: "bearer", token: longest });
+  expect(parseAuthorization(`Bearer ${longest}x`)).toEqual({ kind: "malformed" });
+});
+
+test.each([" ", "=", "x", "x="])("a header of a million times %j takes no time", (text) => {
+  expect(parseAuthorization(`Bearer ${text.repeat(1_000_000)}`)).toEqual({ kind: "malformed" });
+});
+
+test.each(["", " ", "a b", "a\nb", "a,b", "=", "ä", '"'])("%j is no bearer token", (text) => {
+  expect(isBearerToken(text)).toBe(false);
+});

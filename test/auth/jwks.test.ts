@@ -1,0 +1,285 @@
+import type { RequestListener } from "node:http";
+import { gzipSync } from "node:zlib";
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type KeySet, type KeySetTimes, openKeySet } from "../../src/auth/jwks.ts";
+import { createSigningKey, type SigningKey } from "./support/issuer.ts";
+import {
+  type KeyServer,
+  keySetOf,
+  silence,
+  startKeyServer,
+  status,
+  text,
+} from "./support/key-server.ts";
+
+let old: SigningKey;
+let rotated: SigningKey;
+let problems: string[];
+/** The clock of the key set, in milliseconds. */
+let now: number;
+
+beforeAll(async () => {
+  old = await createSigningKey("ES256", "old");
+  rotated = await createSigningKey("ES256", "rotated");
+});
+
+beforeEach(() => {
+  problems = [];
+  now = 1_000_000;
+});
+
+/** Refreshes only when told: the timers are too long to matter. */
+const manual: Partial<KeySetTimes> = { refreshMs: 2 ** 30, retryMs: 2 ** 30, retryMsMax: 2 ** 30 };
+
+function openKeys(server: KeyServer, times: Partial<KeySetTimes> = manual): KeySet {
+  const report = (message: string) => problems.push(message);
+  const keys = openKeySet({ url: server.url, report, times, now: () => now });
+  onTestFinished(() => keys.close());
+  return keys;
+}
+
+/** The kids that the key set finds a key for, now. */
+async function kids(keys: KeySet): Promise<string[] | "none"> {
+  const resolve = await keys.current();
+  if (resolve === undefined) return "none";
+  const found = await Promise.all(
+    [old, rotated].map(({ alg, kid }) =>
+      resolve({ alg, kid }).then(
+        () => [kid],
+        () => [],
+      ),
+    ),
+  );
+  return found.flat();
+}
+
+/** As a token does that names an unknown key. */
+async function ask(keys: KeySet): Promise<boolean> {
+  const known = await keys.current();
+  if (known === undefined) throw new Error("there are no keys");
+  return (await keys.newerThan(known)) !== undefined;
+}
+
+const soon = { timeout: 5000, interval: 5 };
+
+describe("the first fetch", () => {
+  test("is waited for, and shared", async () => {
+    const server = await startKeyServer(keySetOf(old.jwk));
+    const keys = openKeys(server);
+    expect(await Promise.all(Array.from({ length: 50 }, () => kids(keys)))).toEqual(
+      Array.from({ length: 50 }, () => ["old"]),
+    );
+    expect(server.hits).toBe(1);
+    expect(problems).toEqual([]);
+  });
+
+  test("is tried again until the endpoint is up", async () => {
+    const server = await startKeyServer(status(503));
+    const keys = openKeys(server, { retryMs: 1, retryMsMax: 4 });
+    expect(await kids(keys)).toBe("none");
+    await expect.poll(() => problems.length, soon).toBeGreaterThan(3);
+    server.answer = keySetOf(old.jwk);
+    await expect.poll(() => kids(keys), soon).toEqual(["old"]);
+    expect(problems[0]).toMatch(
+      /^the key set http:\/\/127\S+\/keys cannot be fetched: .*503.*no JWT/,
+    );
+  });
+
+  test("holds up no more than 100 calls", async () => {
+    const server = await startKeyServer(silence);
+    const keys = openKeys(server);
+    let answered = 0;
+    const calls = Array.from({ length: 150 }, async () => {
+      const found = await keys.current();
+      answered++;
+      return found;
+    });
+    await Promise.all(calls.slice(100));
+    expect(answered).toBe(50);
+    keys.close();
+    expect(await Promise.all(calls)).toEqual(calls.map(() => undefined));
+  });
+});
+
+const noise: RequestListener = (_request, response) => {
+  const timer = setInterval(() => response.write(" "), 5);
+  response.on("close", () => clearInterval(timer));
+};
+
+function zipped(bytes: number): RequestListener {
+  const body = gzipSync(Buffer.alloc(bytes, " "));
+  return (_request, response) => response.writeHead(200, { "Content-Encoding": "gzip" }).end(body);
+}
+
+function redirect(code: number): () => Promise<RequestListener> {
+  return async () => {
+    const elsewhere = await startKeyServer(keySetOf(rotated.jwk));
+    onTestFinished(() => expect(elsewhere.hits).toBe(0));
+    return status(code, { Location: elsewhere.url.href });
+  };
+}
+
+/** A key set whose size is exactly this, in bytes. */
+function sized(bytes: number): RequestListener {
+  const set = JSON.stringify({ keys: [rotated.jwk] });
+  return text(set + " ".repeat(bytes - set.length));
+}
+
+const badAnswers: readonly [
+  what: string,
+  answer: () => RequestListener | Promise<RequestListener>,
+  message: RegExp,
+][] = [
+  ["is closed without an answer", () => (request) => request.socket.destroy(), /fetch failed/],
+  ["says nothing", () => silence, /timeout/],
+  ["sends a byte now and then", () => noise, /timeout/],
+  ["answers 404", () => status(404), /status 404/],
+  ["answers 500", () => status(500), /status 500/],
+  ["answers 204", () => status(204), /status 204/],
+  ["redirects with 301", redirect(301), /status 301/],
+  ["redirects with 302", redirect(302), /status 302/],
+  ["redirects with 307", redirect(307), /status 307/],
+  ["redirects with 308", redirect(308), /status 308/],
+  ["answers nothing", () => text(""), /not JSON/],
+  ["answers a web page", () => text("<html>"), /not JSON/],
+  ["answers a part of a key set", () => text('{"keys":[{"kty":'), /not JSON/],
+  ["answers null", () => text("null"), /not a key set/],
+  ["answers a list", () => text("[]"), /not a key set/],
+  ["answers no keys", () => text("{}"), /not a key set/],
+  ["answers keys that are no list", () => text('{"keys":{}}'), /not a key set/],
+  ["answers an empty list", () => keySetOf(), /no key that can verify/],
+  ["answers only unusable keys", () => keySetOf({ kty: "oct", k: "AAAA" }), /no key that can/],
+  ["answers invalid UTF-8", () => (_, response) => response.end(Buffer.of(0xff)), /encoded data/],
+  ["answers 101 keys", () => keySetOf(...Array(101).fill(rotated.jwk)), /more than 100 keys/],
+  ["answers a byte too many", () => sized(256 * 1024 + 1), /larger than 262144 bytes/],
+  ["answers 100 MB in a small gzip", () => zipped(100_000_000), /larger than 262144 bytes/],
+];
+
+describe("an endpoint that", () => {
+  test.each(badAnswers)("%s leaves the last good keys in use", async (_what, answer, message) => {
+    const server = await startKeyServer(keySetOf(old.jwk));
+    const keys = openKeys(server, { ...manual, timeoutMs: 300, cooldownMs: 0 });
+    expect(await kids(keys)).toEqual(["old"]);
+    server.answer = await answer();
+    expect(await ask(keys)).toBe(false);
+    expect(problems).toEqual([expect.stringMatching(message)]);
+    expect(problems[0]).toMatch(/; the last good keys stay in use$/);
+    expect(await kids(keys)).toEqual(["old"]);
+    server.answer = keySetOf(rotated.jwk);
+    expect(await ask(keys)).toBe(true);
+    expect(await kids(keys)).toEqual(["rotated"]);
+  });
+
+  const goodAnswers: readonly [what: string, answer: () => RequestListener][] = [
+    ["answers as many bytes as it may", () => sized(256 * 1024)],
+    ["answers 100 keys", () => keySetOf(...Array(99).fill({ kty: "oct" }), rotated.jwk)],
+    ["answers an unusable key beside", () => keySetOf(null, { kty: "oct" }, rotated.jwk)],
+    ["calls it text", () => (_, response) => response.end(JSON.stringify({ keys: [rotated.jwk] }))],
+  ];
+  test.each(goodAnswers)("%s is fine", async (_what, answer) => {
+    const keys = openKeys(await startKeyServer(answer()));
+    expect(await kids(keys)).toEqual(["rotated"]);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe("a token with an unknown key", () => {
+  test("brings the rotated key, by one fetch that all such tokens share", async () => {
+    const server = await startKeyServer(keySetOf(old.jwk));
+    const keys = openKeys(server, { ...manual, cooldownMs: 0 });
+    expect(await kids(keys)).toEqual(["old"]);
+    server.answer = keySetOf(old.jwk, rotated.jwk);
+    expect(await Promise.all(Array.from({ length: 50 }, () => ask(keys)))).not.toContain(false);
+    expect(server.hits).toBe(2);
+    expect(await kids(keys)).toEqual(["old", "rotated"]);
+  });
+
+  test("costs no fetch within 30 s of any other, however many there are", async () => {
+    const server = await startKeyServer(keySetOf(old.jwk));
+    const keys = openKeys(server);
+    await kids(keys);
+    now += 29_999;
+    for (let n = 0; n < 1000; n++) expect(await ask(keys)).toBe(false);
+    expect(server.hits).toBe(1);
+    now += 1;
+    await Promise.all(Array.from({ length: 1000 }, () => ask(keys)));
+    for (let n = 0; n < 1000; n++) await ask(keys);
+    expect(server.hits).toBe(2);
+  });
+
+  test("waits for its fetch however many have waited before", async () => {
+    const keys = openKeys(await startKeyServer(keySetOf(old.jwk)), { ...manual, cooldownMs: 0 });
+    for (let n = 0; n < 150; n++) expect(await ask(keys)).toBe(true);
+  });
+
+  test("costs no more while the endpoint is down", async () => {
+    const server = await startKeyServer(keySetOf(old.jwk));
+    const keys = openKeys(server);
+    await kids(keys);
+    server.answer = status(500);
+    now += 30_000;
+    for (let n = 0; n < 1000; n++) expect(await ask(keys)).toBe(false);
+    expect(server.hits).toBe(2);
+    expect(problems).toHaveLength(1);
+  });
+
+  test("gets newer keys without a fetch when they came meanwhile", async () => {
+    const server = await startKeyServer(keySetOf(old.jwk));
+    const keys = openKeys(server);
+    const known = await keys.current();
+    if (known === undefined) throw new Error("there are no keys");
+    now += 30_000;
+    await ask(keys);
+    now += 30_000;
+    expect(await keys.newerThan(known)).toBe(await keys.current());
+    expect(server.hits).toBe(2);
+  });
+});
+
+describe("time", () => {
+  test("refreshes the keys in the background: a key that was removed is gone", async () => {
+    const server = await startKeyServer(keySetOf(old.jwk));
+    const keys = openKeys(server, { refreshMs: 1 });
+    expect(await kids(keys)).toEqual(["old"]);
+    server.answer = keySetOf(rotated.jwk);
+    await expect.poll(() => kids(keys), soon).toEqual(["rotated"]);
+  });
+
+  test("between bad fetches doubles, and starts anew after a good one", async () => {
+    const server = await startKeyServer(status(500));
+    const keys = openKeys(server, { refreshMs: 1, retryMs: 1, retryMsMax: 2 ** 30 });
+    const before = performance.now();
+    await expect.poll(() => problems.length, soon).toBe(8);
+    expect(performance.now() - before).toBeGreaterThan(1 + 2 + 4 + 8 + 16 + 32);
+    server.answer = keySetOf(old.jwk);
+    await expect.poll(() => kids(keys), soon).toEqual(["old"]);
+    server.answer = status(500);
+    // 31 ms when it starts anew; 8 s when it goes on where it was.
+    await expect.poll(() => problems.length, soon).toBe(8 + 6);
+  });
+
+  test("ends an outage's grace after 24 h, and the endpoint's return brings the keys back", async () => {
+    const server = await startKeyServer(keySetOf(old.jwk));
+    const keys = openKeys(server, { refreshMs: 1, retryMs: 1, retryMsMax: 1 });
+    expect(await kids(keys)).toEqual(["old"]);
+    server.answer = status(500);
+    await expect.poll(() => problems.length, soon).toBeGreaterThan(1);
+    now += 24 * 60 * 60_000;
+    expect(await kids(keys)).toEqual(["old"]);
+    now += 1;
+    expect(await kids(keys)).toBe("none");
+    await expect.poll(() => problems.at(-1), soon).toMatch(/no JWT can be verified$/);
+    server.answer = keySetOf(old.jwk);
+    await expect.poll(() => kids(keys), soon).toEqual(["old"]);
+  });
+});
+
+test("closing ends the fetch under way and makes no other", async () => {
+  const server = await startKeyServer(silence);
+  const keys = openKeys(server, { timeoutMs: 2 ** 30, retryMs: 1, retryMsMax: 1 });
+  await expect.poll(() => server.hits, soon).toBe(1);
+  keys.close();
+  expect(await keys.current()).toBeUndefined();
+  expect(problems).toEqual([]);
+  expect(server.hits).toBe(1);
+});

@@ -1,0 +1,438 @@
+import { createHmac } from "node:crypto";
+import {
+  CompactEncrypt,
+  exportSPKI,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+  SignJWT,
+  UnsecuredJWT,
+} from "jose";
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { signatureAlgorithms } from "../../src/auth/jwk.ts";
+import { openKeySet } from "../../src/auth/jwks.ts";
+import { createJwtVerifier } from "../../src/auth/jwt.ts";
+import type { Verifier } from "../../src/auth/verifier.ts";
+import {
+  audience,
+  createSigningKey,
+  forge,
+  goodClaims,
+  issuer,
+  type SigningKey,
+  sign,
+} from "./support/issuer.ts";
+import { type KeyServer, keySetOf, silence, startKeyServer, status } from "./support/key-server.ts";
+
+const signers = new Map<string, SigningKey>();
+let rsa: SigningKey;
+let ec: SigningKey;
+/** Of an attacker: in no key set. */
+let foreign: SigningKey;
+
+beforeAll(async () => {
+  for (const alg of signatureAlgorithms) signers.set(alg, await createSigningKey(alg, alg));
+  rsa = signer("RS256");
+  ec = signer("ES256");
+  foreign = await createSigningKey("ES256", "ES256");
+});
+
+function signer(alg: string): SigningKey {
+  const key = signers.get(alg);
+  if (key === undefined) throw new Error(`no key for ${alg}`);
+  return key;
+}
+
+/** A verifier of whatever a server of key sets answers. */
+function verifierAt(server: KeyServer, now = Date.now): Verifier {
+  const keys = openKeySet({ url: server.url, report: () => {} });
+  onTestFinished(() => keys.close());
+  return createJwtVerifier({ keys, issuer, audience, now });
+}
+
+async function verifierOf(...jwks: readonly unknown[]): Promise<Verifier> {
+  return verifierAt(await startKeyServer(keySetOf(...jwks)));
+}
+
+/** The verdict in a word: the subject, the reason, or the kind. */
+async function ask(verify: Verifier, token: string): Promise<string | undefined> {
+  const verdict = await verify(token);
+  if (verdict.kind === "refused") return verdict.reason;
+  if (verdict.kind === "unavailable") return verdict.kind;
+  return verdict.principal.kind === "jwt" ? (verdict.principal.subject ?? "nobody") : "token";
+}
+
+describe("algorithms", () => {
+  const names = signatureAlgorithms.map((alg) => [alg] as const);
+
+  test.each(names)("%s is accepted", async (alg) => {
+    const verify = await verifierOf(signer(alg).jwk);
+    expect(await ask(verify, await sign(signer(alg)))).toBe("alice");
+  });
+
+  test.each(names)("%s is accepted from a key that names none, among others", async (alg) => {
+    const { alg: _, ...jwk } = signer(alg).jwk;
+    const verify = await verifierOf(foreign.jwk, { ...jwk, kid: "k" }, { kty: "oct", k: "AA" });
+    expect(await ask(verify, await sign({ ...signer(alg), kid: "k" }))).toBe("alice");
+  });
+
+  test.each(names)("%s with a changed claim or signature is refused", async (alg) => {
+    const verify = await verifierOf(signer(alg).jwk);
+    const [header = "", , signature = ""] = (await sign(signer(alg))).split(".");
+    const claims = Buffer.from(JSON.stringify({ ...goodClaims(), sub: "root" }));
+    expect(await ask(verify, `${header}.${claims.toString("base64url")}.${signature}`)).toBe(
+      "unknown",
+    );
+    expect(await ask(verify, await sign({ ...foreign, kid: alg }))).toBe("unknown");
+  });
+
+  test("a key is used for no algorithm but its own", async () => {
+    const verify = await verifierOf(rsa.jwk);
+    const { privateKey } = signer("PS256");
+    const { alg: _, ...jwk } = signer("PS256").jwk;
+    const either = await verifierOf({ ...jwk, kid: "RS256" });
+    const token = await sign({ alg: "PS256", kid: "RS256", privateKey, jwk });
+    expect(await ask(either, token)).toBe("alice");
+    expect(await ask(verify, token)).toBe("unknown");
+  });
+});
+
+describe("attacks", () => {
+  let verify: Verifier;
+  beforeEach(async () => {
+    verify = await verifierOf(rsa.jwk, ec.jwk);
+    // The keys are there, and work.
+    expect(await ask(verify, await sign(ec))).toBe("alice");
+  });
+
+  /** A token that is signed with HMAC under some text, as if it were a shared secret. */
+  function hmac(
+    alg: "HS256" | "HS384" | "HS512",
+    kid: string | undefined,
+    secret: string | Buffer,
+  ) {
+    const signed = forge({ alg, ...(kid !== undefined && { kid }) }, goodClaims(), "");
+    const input = signed.slice(0, signed.lastIndexOf("."));
+    const mac = createHmac(`sha${alg.slice(2)}`, secret)
+      .update(input)
+      .digest("base64url");
+    return `${input}.${mac}`;
+  }
+
+  async function pem(): Promise<string> {
+    const key = await importJWK(rsa.jwk, "RS256", { extractable: true });
+    if (key instanceof Uint8Array) throw new Error("not a public key");
+    return exportSPKI(key);
+  }
+
+  const forged = (header: object) => () => forge(header, goodClaims(), "");
+  const foreignWith = (header: () => Record<string, unknown>) => () =>
+    sign(foreign, goodClaims(), header());
+
+  const attacks: readonly [what: string, make: () => string | Promise<string>][] = [
+    ["alg none", () => new UnsecuredJWT(goodClaims()).encode()],
+    ["alg none with a signature", () => forge({ alg: "none" }, goodClaims(), "x")],
+    ["alg None", () => forge({ alg: "None" }, goodClaims(), "x")],
+    ["alg nOnE and a kid", () => forge({ alg: "nOnE", kid: "RS256" }, goodClaims(), "x")],
+    ["no alg", () => forge({ kid: "RS256" }, goodClaims(), "x")],
+    ["an empty alg", () => forge({ alg: "" }, goodClaims(), "x")],
+    ["alg of another type", () => forge({ alg: ["RS256"] }, goodClaims(), "x")],
+    ["alg __proto__", () => forge({ alg: "__proto__" }, goodClaims(), "x")],
+    ["alg rs256", () => forge({ alg: "rs256", kid: "RS256" }, goodClaims(), "x")],
+    ["no signature", async () => `${(await sign(ec)).split(".").slice(0, 2).join(".")}.`],
+    [
+      "a zero signature (ES256)",
+      () => forge({ alg: "ES256", kid: "ES256" }, goodClaims(), new Uint8Array(64)),
+    ],
+    ["HS256 with the public key as secret (PEM)", async () => hmac("HS256", "RS256", await pem())],
+    ["HS256 with the public key, without a kid", async () => hmac("HS256", undefined, await pem())],
+    ["HS384 with the public key as secret", async () => hmac("HS384", "RS256", await pem())],
+    ["HS512 with the public key as secret", async () => hmac("HS512", "RS256", await pem())],
+    [
+      "HS256 with the modulus as secret",
+      () => hmac("HS256", "RS256", Buffer.from(rsa.jwk.n ?? "", "base64url")),
+    ],
+    ["HS256 with the JWK as secret", () => hmac("HS256", "RS256", JSON.stringify(rsa.jwk))],
+    ["HS256 with an empty secret", () => hmac("HS256", "RS256", "")],
+    ["a foreign key under a known kid", () => sign(foreign)],
+    ["a foreign key in jwk", foreignWith(() => ({ jwk: foreign.jwk }))],
+    [
+      "a foreign key in jwk, without a kid",
+      foreignWith(() => ({ jwk: foreign.jwk, kid: undefined })),
+    ],
+    [
+      "a foreign key in jwk, with a kid of its own",
+      foreignWith(() => ({ jwk: foreign.jwk, kid: "mine" })),
+    ],
+    ["a foreign key in x5c", foreignWith(() => ({ x5c: ["AAAA"] }))],
+    ["a known key under the kid of another", () => sign({ ...ec, kid: "RS256" })],
+    ["a known key under an unknown kid", () => sign({ ...ec, kid: "other" })],
+    ["the kid of a key of another type", async () => sign({ ...foreign, kid: "RS256" })],
+    ["a kid like a path", async () => sign({ ...foreign, kid: "../../../../dev/null" })],
+    ["a kid like SQL", async () => sign({ ...foreign, kid: "x' UNION SELECT 'AA" })],
+    ["a kid __proto__", async () => sign({ ...foreign, kid: "__proto__" })],
+    ["a kid that is an object", foreignWith(() => ({ kid: { toString: "RS256" } }))],
+    ["a crit extension", forged({ alg: "ES256", kid: "ES256", crit: ["exp2"], exp2: 1 })],
+    ["an empty crit", forged({ alg: "ES256", kid: "ES256", crit: [] })],
+    [
+      "an encrypted token",
+      async () => {
+        const { publicKey } = await generateKeyPair("RSA-OAEP");
+        return new CompactEncrypt(Buffer.from(JSON.stringify(goodClaims())))
+          .setProtectedHeader({ alg: "RSA-OAEP", enc: "A256GCM" })
+          .encrypt(publicKey);
+      },
+    ],
+  ];
+  test.each(attacks)("%s: refused", async (_what, make) => {
+    expect(await ask(verify, await make())).toBe("unknown");
+  });
+
+  test("an unencoded payload (b64 false), signed with the real key: refused", async () => {
+    const token = await new SignJWT(goodClaims())
+      .setProtectedHeader({ alg: "ES256", kid: "ES256", crit: ["x"], x: 1 })
+      .sign(ec.privateKey, { crit: { x: true } });
+    expect(await ask(verify, token)).toBe("unknown");
+    const header = Buffer.from(
+      JSON.stringify({ alg: "ES256", kid: "ES256", b64: false, crit: ["b64"] }),
+    );
+    const input = `${header.toString("base64url")}.${JSON.stringify(goodClaims()).replaceAll(/[^A-Za-z0-9]/g, "_")}`;
+    const signature = await crypto.subtle.sign(
+      { name: "ECDSA", hash: "SHA-256" },
+      ec.privateKey,
+      Buffer.from(input),
+    );
+    expect(await ask(verify, `${input}.${Buffer.from(signature).toString("base64url")}`)).toBe(
+      "unknown",
+    );
+  });
+
+  test("the list of algorithms holds even for a key set that would give a secret away", async () => {
+    const secret = new TextEncoder().encode("a secret that somebody put into the set");
+    const current = Object.assign(async () => secret as never, { jwks: () => ({ keys: [] }) });
+    const keys = { current: async () => current, newerThan: async () => undefined };
+    const lenient = createJwtVerifier({ keys, issuer, audience });
+    for (const alg of ["HS256", "HS384", "HS512"]) {
+      const token = await new SignJWT(goodClaims()).setProtectedHeader({ alg }).sign(secret);
+      expect(await ask(lenient, token)).toBe("unknown");
+    }
+  });
+
+  test.each(["jku", "x5u"])("a URL in %s is never fetched", async (parameter) => {
+    const evil = await startKeyServer(keySetOf(foreign.jwk));
+    for (const kid of ["ES256", "mine", undefined]) {
+      const token = await sign(foreign, goodClaims(), { [parameter]: evil.url.href, kid });
+      expect(await ask(verify, token)).toBe("unknown");
+    }
+    expect(evil.hits).toBe(0);
+  });
+
+  const shapes = [
+    "a.b",
+    "a.b.c.d",
+    "a.b.c.d.e",
+    ".b.c",
+    "a..c",
+    "a.b.",
+    "..",
+    "a.b.c=",
+    "a+.b.c",
+    "plst_x",
+  ];
+  test.each(shapes)("%s is not looked at", (token) => {
+    expect(verify(token)).toEqual({ kind: "refused", reason: "unknown" });
+  });
+});
+
+describe("claims", () => {
+  const now = Date.parse("2026-01-02T03:04:05Z");
+  const seconds = now / 1000;
+  let verify: Verifier;
+  beforeAll(async () => {
+    const jwk = ec.jwk;
+    const resolve = await importJWK(jwk, "ES256");
+    const current = Object.assign(async () => resolve as never, { jwks: () => ({ keys: [jwk] }) });
+    const keys = { current: async () => current as never, newerThan: async () => undefined };
+    verify = createJwtVerifier({ keys, issuer, audience, now: () => now });
+  });
+
+  const rows: readonly [change: Record<string, unknown>, verdict: string][] = [
+    [{}, "alice"],
+    [{ aud: [audience] }, "alice"],
+    [{ aud: ["other", audience] }, "alice"],
+    [{ sub: undefined }, "nobody"],
+    [{ sub: "" }, ""],
+    [{ exp: seconds + 1 }, "alice"],
+    [{ exp: seconds - 29 }, "alice"],
+    [{ nbf: seconds + 30 }, "alice"],
+    [{ iat: seconds + 3600 }, "alice"],
+    [{ extra: { deep: [1] } }, "alice"],
+    [{ exp: seconds - 30 }, "expired"],
+    [{ exp: seconds - 3600 }, "expired"],
+    [{ exp: 0 }, "expired"],
+    [{ exp: -1 }, "expired"],
+    [{ nbf: seconds + 31 }, "not_yet_valid"],
+    [{ iss: "https://evil.example" }, "wrong_issuer"],
+    [{ iss: `${issuer}/` }, "wrong_issuer"],
+    [{ iss: issuer.toUpperCase() }, "wrong_issuer"],
+    [{ iss: [issuer] }, "wrong_issuer"],
+    [{ iss: "" }, "wrong_issuer"],
+    [{ aud: "other" }, "wrong_audience"],
+    [{ aud: `${audience}2` }, "wrong_audience"],
+    [{ aud: audience.slice(1) }, "wrong_audience"],
+    [{ aud: ["other"] }, "wrong_audience"],
+    [{ aud: [] }, "wrong_audience"],
+    [{ aud: "" }, "wrong_audience"],
+    [{ aud: [[audience]] }, "wrong_audience"],
+    [{ aud: { [audience]: 1 } }, "wrong_audience"],
+    [{ aud: null }, "wrong_audience"],
+    [{ iss: undefined }, "bad_claims"],
+    [{ aud: undefined }, "bad_claims"],
+    [{ exp: undefined }, "bad_claims"],
+    [{ exp: `${seconds + 60}` }, "bad_claims"],
+    [{ exp: null }, "bad_claims"],
+    [{ exp: true }, "bad_claims"],
+    [{ nbf: "soon" }, "bad_claims"],
+    [{ sub: 7 }, "bad_claims"],
+    [{ sub: { admin: true } }, "bad_claims"],
+    [{ sub: null }, "bad_claims"],
+  ];
+  test.each(rows)("%j: %s", async (change, verdict) => {
+    const token = await sign(ec, JSON.parse(JSON.stringify({ ...goodClaims(now), ...change })));
+    expect(await ask(verify, token)).toBe(verdict);
+  });
+
+  const types: readonly [typ: unknown, verdict: string][] = [
+    [undefined, "alice"],
+    ["JWT", "alice"],
+    ["jwt", "alice"],
+    ["at+jwt", "alice"],
+    ["application/at+jwt", "alice"],
+    ["AT+JWT", "alice"],
+    ["logout+jwt", "wrong_type"],
+    ["dpop+jwt", "wrong_type"],
+    ["secevent+jwt", "wrong_type"],
+    ["", "wrong_type"],
+    [7, "wrong_type"],
+    [null, "wrong_type"],
+  ];
+  test.each(types)("typ %j: %s", async (typ, verdict) => {
+    expect(await ask(verify, await sign(ec, goodClaims(now), { typ }))).toBe(verdict);
+  });
+
+  test.each(["[]", "null", '"x"', "{", ""])("claims that are %j: refused", async (claims) => {
+    const [header] = (await sign(ec)).split(".");
+    const input = `${header}.${Buffer.from(claims).toString("base64url") || "AA"}`;
+    const signature = await crypto.subtle.sign(
+      { name: "ECDSA", hash: "SHA-256" },
+      ec.privateKey,
+      Buffer.from(input),
+    );
+    expect(await ask(verify, `${input}.${Buffer.from(signature).toString("base64url")}`)).toBe(
+      "unknown",
+    );
+  });
+
+  test("no detail of the claims is told to who could not sign them", async () => {
+    const token = await sign(foreign, { ...goodClaims(now), exp: 1 });
+    expect(await ask(verify, token)).toBe("unknown");
+  });
+});
+
+describe("keys that cannot be told apart", () => {
+  let same: SigningKey[];
+  beforeAll(async () => {
+    same = await Promise.all(Array.from({ length: 5 }, () => createSigningKey("ES256", "same")));
+  });
+  const jwks = (count: number): JWK[] => same.slice(0, count).map(({ jwk }) => jwk);
+
+  test("are tried in turn", async () => {
+    const verify = await verifierOf(...jwks(4));
+    const tokens = await Promise.all(same.map((key) => sign(key)));
+    const verdicts = await Promise.all(tokens.map((token) => ask(verify, token)));
+    expect(verdicts).toEqual(["alice", "alice", "alice", "alice", "unknown"]);
+  });
+
+  test("a token that names no key tries them, too", async () => {
+    const verify = await verifierOf(...jwks(2), rsa.jwk);
+    expect(await ask(verify, await sign(same[1] ?? ec, goodClaims(), { kid: undefined }))).toBe(
+      "alice",
+    );
+    expect(await ask(verify, await sign(foreign, goodClaims(), { kid: undefined }))).toBe(
+      "unknown",
+    );
+  });
+
+  test("the claims are checked for each", async () => {
+    const verify = await verifierOf(...jwks(2));
+    expect(await ask(verify, await sign(same[1] ?? ec, { ...goodClaims(), aud: "x" }))).toBe(
+      "wrong_audience",
+    );
+  });
+
+  test("no more than four signatures are computed for one token", async () => {
+    const verify = await verifierOf(...jwks(5));
+    expect(await ask(verify, await sign(same[3] ?? ec))).toBe("alice");
+    expect(await ask(verify, await sign(same[4] ?? ec))).toBe("unknown");
+  });
+});
+
+describe("the life of a key set", () => {
+  test("rotation: a token of a new key is accepted as soon as it comes", async () => {
+    const server = await startKeyServer(keySetOf(rsa.jwk));
+    let clock = 0;
+    const keys = openKeySet({ url: server.url, report: () => {}, now: () => clock });
+    onTestFinished(() => keys.close());
+    const verify = createJwtVerifier({ keys, issuer, audience });
+    expect(await ask(verify, await sign(rsa))).toBe("alice");
+    server.answer = keySetOf(ec.jwk);
+    clock += 30_000;
+    expect(await ask(verify, await sign(ec))).toBe("alice");
+    expect(await ask(verify, await sign(rsa))).toBe("unknown");
+    expect(server.hits).toBe(2);
+  });
+
+  test("a flood of unknown kids, through the verifier: at most one fetch", async () => {
+    const server = await startKeyServer(keySetOf(ec.jwk));
+    const verify = verifierAt(server);
+    expect(await ask(verify, await sign(ec))).toBe("alice");
+    const flood = Array.from({ length: 500 }, (_, n) => sign({ ...foreign, kid: `k${n}` }));
+    const verdicts = await Promise.all(flood.map(async (token) => ask(verify, await token)));
+    expect(new Set(verdicts)).toEqual(new Set(["unknown"]));
+    expect(server.hits).toBe(1);
+  });
+
+  test("without any key yet, nobody can tell: unavailable", async () => {
+    const verify = verifierAt(await startKeyServer(status(500)));
+    expect(await ask(verify, await sign(ec))).toBe("unavailable");
+    expect(await ask(verify, "not-a-jwt")).toBe("unknown");
+  });
+
+  test("down at the start, then up: accepted without a restart", async () => {
+    const server = await startKeyServer(status(500));
+    const times = { retryMs: 1, retryMsMax: 10 };
+    const keys = openKeySet({ url: server.url, report: () => {}, times });
+    onTestFinished(() => keys.close());
+    const verify = createJwtVerifier({ keys, issuer, audience });
+    const token = await sign(ec);
+    expect(await ask(verify, token)).toBe("unavailable");
+    server.answer = keySetOf(ec.jwk);
+    await expect.poll(() => ask(verify, token), { timeout: 5000, interval: 5 }).toBe("alice");
+  });
+
+  test("down later: known keys go on verifying", async () => {
+    const server = await startKeyServer(keySetOf(ec.jwk));
+    const times = { refreshMs: 1, retryMs: 1, retryMsMax: 1 };
+    let problems = 0;
+    const keys = openKeySet({ url: server.url, report: () => problems++, times });
+    onTestFinished(() => keys.close());
+    const verify = createJwtVerifier({ keys, issuer, audience });
+    const token = await sign(ec);
+    expect(await ask(verify, token)).toBe("alice");
+    server.answer = status(500);
+    await expect.poll(() => problems, { timeout: 5000, interval: 5 }).toBeGreaterThan(3);
+    expect(await ask(verify, token)).toBe("alice");
+    server.answer = silence;
+    expect(await ask(verify, token)).toBe("alice");
+  });
+});

@@ -1,0 +1,32 @@
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
+import type { BearerGate } from "../../../src/auth/bearer.ts";
+import { type Principal, principalKey } from "../../../src/auth/principal.ts";
+
+/** What a gate does with one Authorization header: a principal, or an error in full. */
+export type Outcome =
+  | { readonly principal: Principal }
+  | {
+      readonly code: string;
+      readonly message: string;
+      readonly challenge: string | null;
+    };
+
+export async function callGate(gate: BearerGate, authorization?: string): Promise<Outcome> {
+  const requestHeader = new Headers();
+  if (authorization !== undefined) requestHeader.set("Authorization", authorization);
+  const values = createContextValues();
+  try {
+    await gate({ requestHeader, values });
+  } catch (error) {
+    if (!(error instanceof ConnectError)) throw error;
+    if (values.get(principalKey) !== undefined) throw new Error("refused, but has a principal");
+    return {
+      code: Code[error.code],
+      message: error.rawMessage,
+      challenge: error.metadata.get("WWW-Authenticate"),
+    };
+  }
+  const principal = values.get(principalKey);
+  if (principal === undefined) throw new Error("admitted without a principal");
+  return { principal };
+}

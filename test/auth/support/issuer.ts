@@ -1,0 +1,40 @@
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
+
+export const issuer = "https://issuer.example";
+export const audience = "plant-store";
+
+/** A key pair of an issuer of JWTs. */
+export interface SigningKey {
+  readonly alg: string;
+  readonly kid: string;
+  readonly privateKey: CryptoKey;
+  /** As it stands in a key set. */
+  readonly jwk: JWK;
+}
+
+export async function createSigningKey(alg: string, kid: string): Promise<SigningKey> {
+  const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
+  return { alg, kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg } };
+}
+
+/** Claims that are right at the time given, in milliseconds. */
+export function goodClaims(now = Date.now()): Record<string, unknown> {
+  return { iss: issuer, aud: audience, sub: "alice", exp: Math.floor(now / 1000) + 60 };
+}
+
+export function sign(
+  key: SigningKey,
+  claims: Record<string, unknown> = goodClaims(),
+  header: Record<string, unknown> = {},
+): Promise<string> {
+  return new SignJWT(claims)
+    .setProtectedHeader({ alg: key.alg, kid: key.kid, ...header })
+    .sign(key.privateKey);
+}
+
+/** A compact JWS by hand, with any header and signature at all. */
+export function forge(header: object, claims: object, signature: string | Uint8Array): string {
+  return [JSON.stringify(header), JSON.stringify(claims), signature]
+    .map((part) => Buffer.from(part).toString("base64url"))
+    .join(".");
+}

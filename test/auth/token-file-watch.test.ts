@@ -1,0 +1,95 @@
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { createToken } from "../../src/auth/token-file.ts";
+import { readTokenFile } from "../../src/auth/token-file-read.ts";
+import { watchTokenFile } from "../../src/auth/token-file-watch.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
+
+let file: string;
+let changes: string[][];
+let problems: string[];
+let watch: { close(): void };
+
+beforeEach(async () => {
+  file = join(await temporaryFolder(), "tokens");
+  changes = [];
+  problems = [];
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  watch = watchTokenFile({
+    file,
+    version: "missing",
+    onChange: ({ log }) => changes.push([...log.live.keys()]),
+    report: (message) => problems.push(message),
+  });
+  onTestFinished(() => {
+    watch.close();
+    vi.useRealTimers();
+  });
+});
+
+/** One look at the file, from the timer to the next timer. */
+async function look(): Promise<void> {
+  vi.advanceTimersByTime(250);
+  while (vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve));
+  expect(vi.getTimerCount()).toBe(1);
+}
+
+async function makeUnreadable(): Promise<void> {
+  await rm(file, { recursive: true, force: true });
+  await mkdir(file);
+}
+
+test("tells of a change once", async () => {
+  await look();
+  await createToken(file, "ada");
+  await look();
+  await look();
+  await createToken(file, "bob");
+  await look();
+  await rm(file);
+  await look();
+  await look();
+  expect(changes).toEqual([["ada"], ["ada", "bob"], []]);
+  expect(problems).toEqual([]);
+});
+
+test("tells once that a file cannot be read, however long; and again the next time", async () => {
+  await makeUnreadable();
+  await look();
+  await look();
+  await look();
+  expect(problems).toHaveLength(1);
+  await rm(file, { recursive: true });
+  await look();
+  await makeUnreadable();
+  await look();
+  expect(problems).toHaveLength(2);
+  expect(changes).toEqual([]);
+});
+
+test("goes on after its listener has thrown", async () => {
+  const thrower = watchTokenFile({
+    file,
+    version: "other",
+    onChange: () => {
+      throw new Error("a bug");
+    },
+    report: (message) => problems.push(message),
+  });
+  watch.close();
+  watch = thrower;
+  await look();
+  expect(problems).toEqual(["a bug"]);
+  await look();
+});
+
+test("a change that is found while it is being closed is not told", async () => {
+  await writeFile(file, "", { mode: 0o600 });
+  vi.advanceTimersByTime(250);
+  watch.close();
+  // The same work as the look's, begun later.
+  for (let n = 0; n < 5; n++) await readTokenFile(file);
+  expect(vi.getTimerCount()).toBe(0);
+  expect(changes).toEqual([]);
+});

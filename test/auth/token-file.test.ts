@@ -1,0 +1,375 @@
+import { execFile } from "node:child_process";
+import { constants } from "node:fs";
+import {
+  appendFile,
+  chmod,
+  type FileHandle,
+  mkdir,
+  open,
+  readFile,
+  rename,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { digestToken } from "../../src/auth/token.ts";
+import { createToken, listTokens, liveTokensMax, revokeToken } from "../../src/auth/token-file.ts";
+import type { TokenFileErrorCode } from "../../src/auth/token-file-error.ts";
+import { tokenFileBytesMax } from "../../src/auth/token-file-read.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
+
+let folder: string;
+let file: string;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  file = join(folder, "made", "here", "tokens");
+});
+
+async function names(): Promise<string[]> {
+  return (await listTokens(file)).map(({ name }) => name);
+}
+
+/** What a failure looks like: a code, and one line. */
+function failure(code: TokenFileErrorCode, message: RegExp = /./) {
+  return expect.objectContaining({
+    name: "TokenFileError",
+    code,
+    message: expect.stringMatching(message),
+  });
+}
+
+const at = "2026-01-02T03:04:05.678Z";
+const createLine = (name: string) => `create ${name} ${digestToken(name).toString("hex")} ${at}\n`;
+
+async function writeTokenFile(text: string): Promise<void> {
+  await mkdir(join(file, ".."), { recursive: true });
+  await writeFile(file, text, { mode: 0o600 });
+}
+
+describe("create", () => {
+  test("answers a token of 256 random bits, and keeps only its digest", async () => {
+    const before = Date.now();
+    const token = await createToken(file, "ada");
+    expect(token).toMatch(/^plst_[A-Za-z0-9_-]{43}$/);
+    const text = await readFile(file, "utf8");
+    expect(text).toMatch(/^create ada [0-9a-f]{64} \S+Z\n$/);
+    expect(text).not.toContain(token);
+    const [listed] = await listTokens(file);
+    expect(listed).toMatchObject({ name: "ada", digest: digestToken(token).toString("hex") });
+    expect(Date.parse(listed?.createdAt ?? "")).toBeGreaterThanOrEqual(before);
+  });
+
+  test("answers another token each time", async () => {
+    expect(await createToken(file, "ada")).not.toBe(await createToken(file, "bob"));
+    expect(await names()).toEqual(["ada", "bob"]);
+  });
+
+  test("makes the file and its folders for the owner alone", async () => {
+    await createToken(file, "ada");
+    const modes = [file, join(file, ".."), join(file, "../..")].map(async (path) => {
+      return ((await stat(path)).mode & 0o777).toString(8);
+    });
+    expect(await Promise.all(modes)).toEqual(["600", "700", "700"]);
+  });
+
+  test("refuses a name that is live, and keeps its token", async () => {
+    await createToken(file, "ada");
+    const before = await readFile(file, "utf8");
+    await expect(createToken(file, "ada")).rejects.toEqual(failure("name_in_use", /named ada/));
+    expect(await readFile(file, "utf8")).toBe(before);
+  });
+
+  test("takes a name that was revoked", async () => {
+    await createToken(file, "ada");
+    await revokeToken(file, "ada");
+    await createToken(file, "ada");
+    expect(await names()).toEqual(["ada"]);
+  });
+
+  test.each(["", "a b", "a\nb", "a/b", "ä", "x".repeat(65)])(
+    "refuses the name %j",
+    async (name) => {
+      await expect(createToken(file, name)).rejects.toEqual(failure("invalid_name"));
+      await expect(stat(file)).rejects.toThrow("ENOENT");
+    },
+  );
+
+  test("refuses more live tokens than the limit, but revokes and replaces them", async () => {
+    const lines = Array.from({ length: liveTokensMax }, (_, index) => createLine(`t${index}`));
+    await writeTokenFile(lines.join(""));
+    await expect(createToken(file, "more")).rejects.toEqual(failure("full"));
+    await revokeToken(file, "t0");
+    await createToken(file, "more");
+    expect((await names()).at(-1)).toBe("more");
+  });
+
+  test("leaves room to revoke in a file that is full", async () => {
+    const comment = `#${"x".repeat(1022)}\n`;
+    await writeTokenFile(createLine("ada") + comment.repeat(tokenFileBytesMax / 1024 - 127));
+    await expect(createToken(file, "more")).rejects.toEqual(failure("full"));
+    await revokeToken(file, "ada");
+    expect(await names()).toEqual([]);
+  });
+});
+
+describe("revoke", () => {
+  test("takes the token from the list, and only that one", async () => {
+    await createToken(file, "ada");
+    await createToken(file, "bob");
+    await revokeToken(file, "ada");
+    expect(await names()).toEqual(["bob"]);
+  });
+
+  test("refuses a name that nobody has, or has any more", async () => {
+    await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name", /named ada/));
+    await createToken(file, "ada");
+    await revokeToken(file, "ada");
+    await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
+  });
+
+  test("does not make a file", async () => {
+    await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
+    await expect(stat(file)).rejects.toThrow("ENOENT");
+  });
+});
+
+test("a file that does not exist lists no token", async () => {
+  expect(await listTokens(file)).toEqual([]);
+});
+
+describe("a file that somebody wrote by hand", () => {
+  test("is read", async () => {
+    await writeTokenFile(`# ours\n\n${createLine("ada")}`);
+    expect(await names()).toEqual(["ada"]);
+  });
+
+  test("without a last line break is continued on a new line", async () => {
+    await writeTokenFile(createLine("ada").trimEnd());
+    await createToken(file, "bob");
+    expect(await names()).toEqual(["ada", "bob"]);
+  });
+
+  test("with a bad line is used for nothing; the error names file and line, not what it says", async () => {
+    await writeTokenFile(`${createLine("ada")}plst_secret\n`);
+    const error = failure("malformed", /tokens: line 2 (?!.*secret)/);
+    await expect(listTokens(file)).rejects.toEqual(error);
+    await expect(createToken(file, "bob")).rejects.toEqual(error);
+    await expect(revokeToken(file, "ada")).rejects.toEqual(error);
+    expect(await readFile(file, "utf8")).toBe(`${createLine("ada")}plst_secret\n`);
+  });
+
+  test("is reached through a symbolic link", async () => {
+    await writeTokenFile(createLine("ada"));
+    const target = file;
+    file = join(folder, "link");
+    await symlink(target, file);
+    await createToken(file, "bob");
+    expect(await names()).toEqual(["ada", "bob"]);
+    expect(await readFile(target, "utf8")).toContain("create bob");
+  });
+});
+
+describe("a file that cannot be used", () => {
+  const kinds: readonly [
+    what: string,
+    make: () => Promise<unknown>,
+    code: TokenFileErrorCode,
+    message: RegExp,
+  ][] = [
+    ["writable by the group", () => writable(0o620), "unsafe", /others can write it.*chmod 600/],
+    ["writable by all", () => writable(0o602), "unsafe", /others can write it/],
+    ["a folder", () => mkdir(file, { recursive: true }), "unsafe", /not a regular file/],
+    ["a device", () => link("/dev/null"), "unsafe", /not a regular file/],
+    ["too large", () => writeTokenFile("\n".repeat(tokenFileBytesMax + 1)), "full", /larger than/],
+    ["below a file", () => writeFile(join(folder, "made"), ""), "io", /ENOTDIR/],
+  ];
+  test.each(kinds)("%s is refused with a clear error", async (_what, make, code, message) => {
+    await make();
+    await expect(listTokens(file)).rejects.toEqual(failure(code, message));
+    await expect(revokeToken(file, "ada")).rejects.toEqual(failure(code, message));
+    await expect(createToken(file, "ada")).rejects.toThrow(file.slice(0, folder.length));
+  });
+
+  async function writable(mode: number): Promise<void> {
+    await writeTokenFile(createLine("ada"));
+    await chmod(file, mode);
+  }
+  async function link(target: string): Promise<void> {
+    await mkdir(join(file, ".."), { recursive: true });
+    await symlink(target, file);
+  }
+
+  test("a named pipe, without waiting for it", async () => {
+    file = join(folder, "pipe");
+    await promisify(execFile)("mkfifo", ["-m", "600", file]);
+    await expect(listTokens(file)).rejects.toEqual(failure("unsafe", /not a regular file/));
+    await expect(createToken(file, "ada")).rejects.toEqual(failure("unsafe"));
+  });
+});
+
+describe("a torn last line", () => {
+  const torn = createLine("bob").slice(0, 30);
+
+  test("is as if it had never been, and the next change makes a comment of it", async () => {
+    await writeTokenFile(createLine("ada") + torn);
+    expect(await names()).toEqual(["ada"]);
+    await createToken(file, "bob");
+    expect(await names()).toEqual(["ada", "bob"]);
+    expect(await readFile(file, "utf8")).toContain(`${torn} # cut short, ignored\n`);
+  });
+
+  test("does not swallow a revocation", async () => {
+    await writeTokenFile(createLine("ada") + torn);
+    await revokeToken(file, "ada");
+    expect(await names()).toEqual([]);
+  });
+});
+
+/** The class of file handles, which has no name. */
+async function fileHandles(): Promise<FileHandle> {
+  const handle = await open(folder, constants.O_RDONLY);
+  await handle.close();
+  return Object.getPrototypeOf(handle);
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+test("an edit is seen as a whole or not at all", async () => {
+  await writeTokenFile(createLine("ada") + createLine("bob"));
+  const handles = await fileHandles();
+  const { read } = handles;
+  vi.spyOn(handles, "read").mockImplementationOnce(async function (this: FileHandle, ...args) {
+    await writeFile(file, "");
+    const half = await Reflect.apply(read, this, args);
+    await writeFile(file, createLine("cal"));
+    return half;
+  });
+  expect(await names()).toEqual(["cal"]);
+});
+
+test("a file that never rests is an error, not an endless loop", async () => {
+  await writeTokenFile(createLine("ada"));
+  const handles = await fileHandles();
+  const { read } = handles;
+  vi.spyOn(handles, "read").mockImplementation(async function (this: FileHandle, ...args) {
+    await appendFile(file, "#\n");
+    return Reflect.apply(read, this, args);
+  });
+  await expect(names()).rejects.toEqual(failure("changed"));
+});
+
+describe("a disk that fails", () => {
+  test("before anything is written: an error, nothing created", async () => {
+    await createToken(file, "ada");
+    vi.spyOn(await fileHandles(), "write").mockRejectedValueOnce(new Error("ENOSPC"));
+    await expect(createToken(file, "bob")).rejects.toEqual(failure("io", /ENOSPC/));
+    expect(await names()).toEqual(["ada"]);
+    await createToken(file, "bob");
+  });
+
+  test("in the middle of a line: an error, nothing created, and the next one works", async () => {
+    await createToken(file, "ada");
+    vi.spyOn(await fileHandles(), "write").mockImplementationOnce(async (data) => {
+      const part = Buffer.from(data).subarray(0, 40);
+      await appendFile(file, part);
+      return { bytesWritten: part.length, buffer: data } as never;
+    });
+    await expect(createToken(file, "bob")).rejects.toEqual(failure("io", /only a part/));
+    expect(await names()).toEqual(["ada"]);
+    await createToken(file, "bob");
+    expect(await names()).toEqual(["ada", "bob"]);
+  });
+
+  test("after the writing: an error, though the token is there; it can be revoked", async () => {
+    await createToken(file, "ada");
+    vi.spyOn(await fileHandles(), "sync").mockRejectedValueOnce(new Error("EIO"));
+    await expect(createToken(file, "bob")).rejects.toEqual(failure("io", /EIO/));
+    expect(await names()).toEqual(["ada", "bob"]);
+    await revokeToken(file, "bob");
+    await createToken(file, "bob");
+  });
+
+  test("an editor that replaces the file while a token is created: an error, no lost token", async () => {
+    await createToken(file, "ada");
+    const before = await readFile(file);
+    vi.spyOn(await fileHandles(), "sync").mockImplementationOnce(async () => {
+      await writeFile(`${file}.new`, before, { mode: 0o600 });
+      await rename(`${file}.new`, file);
+    });
+    await expect(createToken(file, "bob")).rejects.toEqual(failure("changed", /try again/));
+    expect(await names()).toEqual(["ada"]);
+  });
+
+  test("an editor that undoes a revocation: an error", async () => {
+    await createToken(file, "ada");
+    const before = await readFile(file);
+    vi.spyOn(await fileHandles(), "sync").mockImplementationOnce(() => writeFile(file, before));
+    await expect(revokeToken(file, "ada")).rejects.toEqual(failure("changed"));
+  });
+
+  test("no change is reported as done before it was fsynced, with its folder", async () => {
+    const sync = vi.spyOn(await fileHandles(), "sync");
+    await createToken(file, "ada");
+    // made/ in folder, here/ in made, then the file, then its name.
+    expect(sync).toHaveBeenCalledTimes(4);
+    sync.mockClear();
+    await revokeToken(file, "ada");
+    expect(sync).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("at the same time", () => {
+  test("in one process: every name is created, every token differs", async () => {
+    const wanted = Array.from({ length: 50 }, (_, index) => `t${index}`);
+    const tokens = await Promise.all(wanted.map((name) => createToken(file, name)));
+    expect((await names()).sort()).toEqual(wanted.sort());
+    const digests = tokens.map((token) => digestToken(token).toString("hex")).sort();
+    expect((await listTokens(file)).map(({ digest }) => digest).sort()).toEqual(digests);
+  });
+
+  test("one name: exactly one wins, and its token is the one that is kept", async () => {
+    const results = await Promise.allSettled(
+      Array.from({ length: 30 }, () => createToken(file, "ada")),
+    );
+    const won = results.filter((result) => result.status === "fulfilled");
+    const lost = results.filter((result) => result.status === "rejected");
+    expect(lost.map(({ reason }) => reason)).toEqual(lost.map(() => failure("name_in_use")));
+    expect(won.map(({ value }) => digestToken(value).toString("hex"))).toEqual(
+      (await listTokens(file)).map(({ digest }) => digest),
+    );
+    expect(won).toHaveLength(1);
+  });
+
+  test("in many processes: no change is lost", async () => {
+    await Promise.all([0, 1, 2, 3].map((index) => createToken(file, `old${index}`)));
+    const module = JSON.stringify(new URL("../../src/auth/token-file.ts", import.meta.url));
+    const script = `
+      import { createToken, revokeToken } from ${module};
+      const [file, index] = process.argv.slice(1);
+      for (let n = 0; n < 10; n++) await createToken(file, \`p\${index}-\${n}\`);
+      await revokeToken(file, \`p\${index}-0\`);
+      await revokeToken(file, \`old\${index}\`);
+      process.stdout.write(await createToken(file, "shared").catch(({ code }) => code));
+    `;
+    const run = promisify(execFile);
+    const outputs = await Promise.all(
+      [0, 1, 2, 3].map(async (index) => {
+        const args = ["--input-type=module", "--eval", script, "--", file, `${index}`];
+        return (await run(process.execPath, args)).stdout;
+      }),
+    );
+    const expected = ["shared"];
+    for (const index of [0, 1, 2, 3]) {
+      for (let n = 1; n < 10; n++) expected.push(`p${index}-${n}`);
+    }
+    expect((await names()).sort()).toEqual(expected.sort());
+    expect(outputs.filter((output) => output === "name_in_use")).toHaveLength(3);
+    expect(outputs.filter((output) => output.startsWith("plst_"))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import {
+  formatTokenEvent,
+  isTokenName,
+  parseTokenLog,
+  type TokenEvent,
+  tornMark,
+} from "../../src/auth/token-log.ts";
+
+const digestA = "a".repeat(64);
+const digestB = "b".repeat(64);
+const at = "2026-01-02T03:04:05.678Z";
+const createAda = `create ada ${digestA} ${at}`;
+const createBob = `create bob ${digestB} ${at}`;
+const createAdaAgain = `create ada ${digestB} ${at}`;
+const revokeAda = `revoke ada ${at}`;
+
+/** `name=first digit of the digest` of each live token. */
+function live(text: string): string[] {
+  return [...parseTokenLog(text).live.values()].map(({ name, digest }) => `${name}=${digest[0]}`);
+}
+
+const logs: readonly [what: string, lines: readonly string[], live: readonly string[]][] = [
+  ["nothing", [], []],
+  ["a creation", [createAda], ["ada=a"]],
+  ["two creations", [createAda, createBob], ["ada=a", "bob=b"]],
+  ["a revocation", [createAda, createBob, revokeAda], ["bob=b"]],
+  ["a creation of a name that is live", [createAda, createAdaAgain], ["ada=a"]],
+  ["a revocation of what lost that race", [createAda, createAdaAgain, revokeAda], []],
+  ["a creation of a name that was revoked", [createAda, revokeAda, createAdaAgain], ["ada=b"]],
+  ["a revocation twice", [createAda, revokeAda, revokeAda], []],
+  ["a revocation of nothing", [revokeAda, createAda], ["ada=a"]],
+  ["one digest under two names", [createAda, `create bob ${digestA} ${at}`], ["ada=a", "bob=a"]],
+  ["comments and empty lines", ["# create eve", "", "  # x", " ", createAda], ["ada=a"]],
+  ["a byte order mark", [`\ufeff${createAda}`], ["ada=a"]],
+  ["the line ends of Windows", [`${createAda}\r`, "\r", `${createBob}\r`], ["ada=a", "bob=b"]],
+  ["spaces between and around", [`  create  ada   ${digestA}  ${at} `], ["ada=a"]],
+  ["a time without fractions", [`create ada ${digestA} 2026-01-02T03:04:05Z`], ["ada=a"]],
+  ["a torn line that was marked", [`create ad${tornMark.trimEnd()}`, createBob], ["bob=b"]],
+  ["a mark on its own line", [tornMark.trimEnd(), createBob], ["bob=b"]],
+];
+test.each(logs)("%s is understood", (_what, lines, expected) => {
+  const text = lines.map((line) => `${line}\n`).join("");
+  expect(live(text)).toEqual(expected);
+  expect(parseTokenLog(text).badLines).toEqual([]);
+});
+
+const badLines: readonly string[] = [
+  "create",
+  "create ada",
+  `create ada ${digestA}`,
+  `create ada ${at}`,
+  `create ${digestA} ${at}`,
+  `create ada ${digestA.slice(1)} ${at}`,
+  `create ada ${digestA}a ${at}`,
+  `create ada ${digestA.toUpperCase()} ${at}`,
+  `create a/da ${digestA} ${at}`,
+  `create ${"a".repeat(65)} ${digestA} ${at}`,
+  `create ada ${digestA} 2026-01-02`,
+  `create ada ${digestA} 2026-01-02T03:04:05`,
+  `create ada ${digestA} ${at} # comment`,
+  `Create ada ${digestA} ${at}`,
+  `create\tada\t${digestA}\t${at}`,
+  "revoke",
+  "revoke ada",
+  `revoke ${at}`,
+  `revoke ada ${at} x`,
+  `revok ada ${at}`,
+  `revoke ada ${digestA} ${at}`,
+  `grant ada ${digestA} ${at}`,
+  createAda + createBob,
+  "\0\0\0\0",
+  "plst_0123456789",
+];
+test.each(badLines)("the line %j is bad, and nothing else is", (line) => {
+  const log = parseTokenLog(`${createAda}\n${line}\n${createBob}\n`);
+  expect(log.badLines).toEqual([2]);
+  expect([...log.live.keys()]).toEqual(["ada", "bob"]);
+});
+
+describe("a torn last line", () => {
+  const events: readonly TokenEvent[] = [
+    { kind: "create", name: "ada", digest: digestA, createdAt: at },
+    { kind: "create", name: "ad", digest: digestB, createdAt: at },
+    { kind: "revoke", name: "ada", at },
+    { kind: "create", name: "ada", digest: digestB, createdAt: at },
+    { kind: "revoke", name: "ad", at },
+  ];
+  const text = events.map(formatTokenEvent).join("");
+  /** What is live after each number of events. */
+  const states = events.map((_, index) =>
+    live(events.slice(0, index).map(formatTokenEvent).join("")),
+  );
+  states.push(live(text));
+
+  test("is no event, wherever it was cut, or the whole event", () => {
+    for (let cut = 0; cut <= text.length; cut++) {
+      const part = text.slice(0, cut);
+      const finished = part.split("\n").length - 1;
+      // Cut just before its line break, an event is whole.
+      const whole = text[cut] === "\n" ? finished + 1 : finished;
+      expect(live(part), `cut at ${cut}`).toEqual(states[whole]);
+      expect(parseTokenLog(part).badLines, `cut at ${cut}`).toEqual([]);
+    }
+  });
+
+  test("does no harm to what is appended behind it", () => {
+    const next = formatTokenEvent({ kind: "create", name: "eve", digest: digestA, createdAt: at });
+    for (let cut = 0; cut <= text.length; cut++) {
+      const part = text.slice(0, cut);
+      const mended = part + parseTokenLog(part).tail + next;
+      expect(live(mended), `cut at ${cut}`).toEqual([...live(part), "eve=a"]);
+      expect(parseTokenLog(mended).badLines, `cut at ${cut}`).toEqual([]);
+    }
+  });
+
+  test("that was only under way, and is marked by two other writers, is not undone", () => {
+    for (let cut = 0; cut <= text.length; cut++) {
+      const { tail } = parseTokenLog(text.slice(0, cut));
+      const crowded = `${text}${tail}${createBob}\n${tail}${createBob}\n`;
+      expect(live(crowded), `cut at ${cut}`).toEqual(["ada=b", "bob=b"]);
+      expect(parseTokenLog(crowded).badLines, `cut at ${cut}`).toEqual([]);
+    }
+  });
+
+  test("of zeros, as some file systems leave it, is marked like another", () => {
+    const part = `${createAda}\n\0\0\0`;
+    const mended = `${part}${parseTokenLog(part).tail}${createBob}\n`;
+    expect(parseTokenLog(mended).badLines).toEqual([]);
+    expect(live(mended)).toEqual(["ada=a", "bob=b"]);
+  });
+});
+
+const names: readonly [name: string, valid: boolean][] = [
+  ["a", true],
+  ["first", true],
+  ["CI.deploy_2-b", true],
+  ["a".repeat(64), true],
+  ["a".repeat(65), false],
+  ["", false],
+  ["a b", false],
+  ["a\n", false],
+  ["a#1", false],
+  ["ä", false],
+  ["../x", false],
+];
+test.each(names)("the name %j: %s", (name, valid) => {
+  expect(isTokenName(name)).toBe(valid);
+});

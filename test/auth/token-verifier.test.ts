@@ -1,0 +1,239 @@
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { digestToken, mintToken } from "../../src/auth/token.ts";
+import { createToken, revokeToken } from "../../src/auth/token-file.ts";
+import { openTokenVerifier, type TokenVerifier } from "../../src/auth/token-verifier.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
+
+let folder: string;
+let file: string;
+let problems: string[];
+let verifier: TokenVerifier;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  file = join(folder, "data", "tokens");
+  problems = [];
+});
+
+async function start(...tokens: readonly string[]): Promise<void> {
+  verifier = await openTokenVerifier({
+    file,
+    tokens,
+    report: (message) => problems.push(message),
+  });
+  onTestFinished(() => verifier.close());
+}
+
+/** The name of the principal, or the reason of the refusal. */
+function ask(token: string): string | undefined {
+  const verdict = verifier.verify(token);
+  if (verdict instanceof Promise) throw new Error("must be synchronous");
+  if (verdict.kind === "verified" && verdict.principal.kind === "token") {
+    return verdict.principal.name;
+  }
+  return verdict.kind === "refused" ? verdict.reason : verdict.kind;
+}
+
+/** It takes a quarter of a second, see the test of the watch; a busy machine may be slower. */
+const soon = { timeout: 5000, interval: 5 };
+const becomes = (token: string) => expect.poll(() => ask(token), soon);
+const nextProblem = () => expect.poll(() => problems, soon);
+
+/** A line that only an operator could have written: chosen name, chosen token. */
+function line(name: string, token: string): string {
+  return `create ${name} ${digestToken(token).toString("hex")} 2026-01-02T03:04:05Z\n`;
+}
+
+async function save(text: string): Promise<void> {
+  await mkdir(join(file, ".."), { recursive: true });
+  await writeFile(file, text, { mode: 0o600 });
+}
+
+async function saveByRename(text: string): Promise<void> {
+  await writeFile(`${file}.new`, text, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}
+
+const [one, two, three] = ["one-one-one-one-one", "two-two-two-two-two", "three-three-three"];
+
+describe("a running verifier", () => {
+  test("knows the tokens of its file from the start", async () => {
+    const token = await createToken(file, "ada");
+    await start();
+    expect(ask(token)).toBe("ada");
+    expect(ask(mintToken())).toBe("unknown");
+    expect(ask(token.slice(0, -1))).toBe("unknown");
+    expect(ask(`${token}x`)).toBe("unknown");
+  });
+
+  test("picks up the first token of a file that did not exist, no more than its folder", async () => {
+    await start();
+    const token = await createToken(file, "ada");
+    await becomes(token).toBe("ada");
+  });
+
+  test("picks up what is created and what is revoked", async () => {
+    const ada = await createToken(file, "ada");
+    await start();
+    const bob = await createToken(file, "bob");
+    await becomes(bob).toBe("bob");
+    await revokeToken(file, "ada");
+    await becomes(ada).toBe("unknown");
+    expect(ask(bob)).toBe("bob");
+    const again = await createToken(file, "ada");
+    await becomes(again).toBe("ada");
+    expect(ask(ada)).toBe("unknown");
+    expect(problems).toEqual([]);
+  });
+
+  const edits: readonly [what: string, edit: (text: string) => Promise<unknown>][] = [
+    ["saved in place", save],
+    ["saved by renaming", saveByRename],
+    ["deleted and written again", (text) => rm(file).then(() => save(text))],
+  ];
+  test.each(edits)("picks up an edit that was %s", async (_what, edit) => {
+    await save(line("ada", one) + line("bob", two));
+    await start();
+    await edit(line("bob", two) + line("cal", three));
+    await becomes(one).toBe("unknown");
+    await becomes(three).toBe("cal");
+    expect(ask(two)).toBe("bob");
+  });
+
+  test("picks up a symbolic link that is switched, as Kubernetes does", async () => {
+    for (const [version, token] of Object.entries({ v1: one, v2: two })) {
+      await mkdir(join(folder, version));
+      await writeFile(join(folder, version, "tokens"), line(version, token), { mode: 0o600 });
+    }
+    await symlink("v1", join(folder, "data"));
+    await start();
+    expect(ask(one)).toBe("v1");
+    await symlink("v2", join(folder, "data.new"));
+    await rename(join(folder, "data.new"), join(folder, "data"));
+    await becomes(two).toBe("v2");
+    expect(ask(one)).toBe("unknown");
+  });
+
+  test("refuses all tokens of a file that is deleted, says so, and takes them back with it", async () => {
+    await save(line("ada", one) + line("bob", two));
+    await start();
+    await rm(file);
+    await becomes(one).toBe("unknown");
+    expect(ask(two)).toBe("unknown");
+    expect(problems).toEqual([`${file}: is gone, and with it the 2 tokens it held`]);
+    await save(line("ada", one));
+    await becomes(one).toBe("ada");
+  });
+
+  test("ignores a torn last line until it is whole", async () => {
+    await save(line("ada", one));
+    await start();
+    const whole = line("bob", two);
+    await appendFile(file, whole.slice(0, 50));
+    await appendFile(file, whole.slice(50));
+    await becomes(two).toBe("bob");
+    expect(problems).toEqual([]);
+  });
+
+  test("stops watching when it is closed", async () => {
+    await save(line("ada", one));
+    await start();
+    verifier.close();
+    const watched = await openTokenVerifier({ file, tokens: [], report: () => {} });
+    onTestFinished(() => watched.close());
+    await rm(file);
+    await expect.poll(() => watched.verify(one), soon).toMatchObject({ kind: "refused" });
+    expect(ask(one)).toBe("ada");
+  });
+});
+
+describe("a file that becomes wrong", () => {
+  const malformed = expect.stringMatching(/tokens: line \d cannot be understood.*mended$/);
+
+  test("takes away, but never gives; mended, it gives again", async () => {
+    await save(line("ada", one) + line("bob", two));
+    await start();
+    await save(`${line("bob", two)}oops\n${line("cal", three)}`);
+    await becomes(one).toBe("unknown");
+    expect(ask(two)).toBe("bob");
+    expect(ask(three)).toBe("unknown");
+    expect(problems).toEqual([malformed]);
+    await save(line("bob", two) + line("cal", three));
+    await becomes(three).toBe("cal");
+    expect(problems).toHaveLength(1);
+  });
+
+  test("does not swallow a revocation beside the slip", async () => {
+    await save(line("ada", one) + line("bob", two));
+    await start();
+    await appendFile(file, "oops\nrevoke ada 2026-01-02T03:04:05Z\n");
+    await becomes(one).toBe("unknown");
+    expect(ask(two)).toBe("bob");
+  });
+
+  test("does not give a token to a name whose old one it took", async () => {
+    await save(line("ada", one));
+    await start();
+    await save(`${line("ada", two)}oops\n`);
+    await becomes(one).toBe("unknown");
+    expect(ask(two)).toBe("unknown");
+  });
+
+  const unreadable: readonly [what: string, spoil: () => Promise<unknown>, message: RegExp][] = [
+    ["writable by others", () => chmod(file, 0o666), /others can write it/],
+    ["too large", () => appendFile(file, "#".repeat(2 ** 20)), /larger than/],
+    ["a folder", () => rm(file).then(() => mkdir(file)), /not a regular file/],
+  ];
+  test.each(unreadable)(
+    "beyond reading (%s) changes nothing, and is reported once",
+    async (_what, spoil, message) => {
+      await save(line("ada", one));
+      await start();
+      await spoil();
+      await nextProblem().toEqual([expect.stringMatching(message)]);
+      expect(ask(one)).toBe("ada");
+      await rm(file, { recursive: true });
+      await becomes(one).toBe("unknown");
+      expect(problems.filter((problem) => message.test(problem))).toHaveLength(1);
+    },
+  );
+
+  test("from the start stops the start", async () => {
+    await save(`${line("ada", one)}oops\n`);
+    await expect(start()).rejects.toThrow(`${file}: line 2 cannot be understood`);
+  });
+});
+
+describe("tokens that are given", () => {
+  test("are known beside those of the file, each by its place", async () => {
+    const ada = await createToken(file, "ada");
+    await start(one, two);
+    expect([ada, one, two, three].map(ask)).toEqual(["ada", "tokens#1", "tokens#2", "unknown"]);
+  });
+
+  test("outlive every change of the file", async () => {
+    await save(line("ada", three));
+    await start(one);
+    await rm(file);
+    await becomes(three).toBe("unknown");
+    expect(ask(one)).toBe("tokens#1");
+    expect(await readFile(file).catch(() => "gone")).toBe("gone");
+  });
+
+  test("need no file", async () => {
+    verifier = await openTokenVerifier({ tokens: [one], report: () => {} });
+    expect([one, two].map(ask)).toEqual(["tokens#1", "unknown"]);
+    verifier.close();
+  });
+});
