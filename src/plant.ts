@@ -76,7 +76,7 @@ export interface PlantStore {
    */
   create(plant: NewPlant, signal?: AbortSignal): Promise<Plant>;
 
-  /** Whether a `create` could succeed now: the engine is open and has not failed. */
+  /** Whether a `create` may succeed: the store is open, and has not failed for good. */
   ready(): boolean;
 
   /**

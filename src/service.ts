@@ -64,12 +64,12 @@ function connectErrorFrom(error: PlantError): ConnectError {
       return new ConnectError(
         error.message,
         Code.Unavailable,
-        { "retry-after": String(retryAfterSeconds) },
-        [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(retryAfterSeconds) } } }],
+        undefined,
+        [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: retryAfterSeconds } } }],
         error,
       );
   }
 }
 
 /** Long enough for a burst to be written, short enough not to idle a client. */
-const retryAfterSeconds = 1;
+const retryAfterSeconds = 1n;

@@ -1,5 +1,5 @@
 import type { AuthSettings } from "./settings.ts";
-import { createToken, listTokens } from "./token-file.ts";
+import { createToken, listTokens, revokeToken } from "./token-file.ts";
 import { TokenFileError } from "./token-file-error.ts";
 
 /** The name of the token that a first start makes. */
@@ -23,4 +23,9 @@ export async function createFirstToken(settings: AuthSettings): Promise<string |
     if (error instanceof TokenFileError && error.code === "name_in_use") return undefined;
     throw error;
   }
+}
+
+/** Takes the first token back: the start that made it has failed, and nobody has seen it. */
+export async function revokeFirstToken({ tokenFile }: AuthSettings): Promise<void> {
+  if (tokenFile !== undefined) await revokeToken(tokenFile, firstTokenName);
 }

@@ -19,6 +19,10 @@ export async function runCommand(args: readonly string[]): Promise<ExitCode> {
     .addCommand(createServeCommand())
     .addCommand(createTokenCommand());
   for (const command of withSubcommands(program)) command.exitOverride();
+  // A variable that is set to nothing is not set: what compose files make of a missing value.
+  for (const [name, value] of Object.entries(process.env)) {
+    if (name.startsWith("PLANT_STORE_") && value === "") delete process.env[name];
+  }
   try {
     await program.parseAsync(args, { from: "user" });
     return 0;
@@ -35,22 +39,30 @@ function withSubcommands(command: Command): Command[] {
 
 function isWrongSetting(error: unknown): boolean {
   if (error instanceof StoreOpenError) return error.code === "invalid_url";
+  if (error instanceof TokenFileError) return error.code === "invalid_name";
   return error instanceof SettingsError || error instanceof AuthSettingError;
 }
 
 /** One line for what an operator can mend; the whole stack for what only we can. */
 function describe(error: unknown): string {
-  const isExpected =
-    isWrongSetting(error) || error instanceof StoreOpenError || error instanceof TokenFileError;
   if (!(error instanceof Error)) return String(error);
-  if (isExpected) return withFlags(error.message);
+  if (error instanceof SettingsError) {
+    return error.message.replace(error.setting, `--${flagName(error.setting)}`);
+  }
+  if (error instanceof AuthSettingError) return withFlags(error.message);
+  if (error instanceof StoreOpenError || error instanceof TokenFileError) return error.message;
   if ("syscall" in error && error.syscall === "listen") return describeListen(error);
+  if ("syscall" in error && error.syscall === "getaddrinfo") return describeLookUp(error);
   return error.stack ?? error.message;
 }
 
 /** Options as the command line names them: `jwksUrl` is `--jwks-url`. */
 function withFlags(message: string): string {
   return message.replaceAll(/\b[a-z]+(?:[A-Z][a-z]*)+\b/g, (name) => `--${flagName(name)}`);
+}
+
+function describeLookUp(error: Error & { hostname?: string }): string {
+  return `${error.hostname} is not the name or address of a machine; choose another --host`;
 }
 
 function describeListen(error: Error & { code?: string; address?: string; port?: number }): string {

@@ -88,7 +88,8 @@ function optionsFrom(flags: ServeFlags): ServerOptions {
 function tlsFiles(certFile: string | undefined, keyFile: string | undefined) {
   if (certFile === undefined && keyFile === undefined) return undefined;
   if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile };
-  throw new SettingsError("tlsCert and tlsKey go together: give both or none");
+  const missing = certFile === undefined ? "tlsCert" : "tlsKey";
+  throw new SettingsError(missing, "is missing: a certificate and its key go together");
 }
 
 /** The tokens of the environment, which no child process needs to inherit. */
@@ -105,16 +106,19 @@ function parseCount(value: string): number {
 
 /** Resolves after a drain; a second signal ends the process at once. */
 async function untilStopped(server: RunningServer): Promise<void> {
+  const { log, drainTimeoutMs } = server.settings;
   const stop = Promise.withResolvers<NodeJS.Signals>();
-  process.once("SIGTERM", stop.resolve);
-  process.once("SIGINT", stop.resolve);
+  process.on("SIGTERM", stop.resolve);
+  process.on("SIGINT", stop.resolve);
   const reason = await Promise.race([stop.promise, server.failed]);
-  if (typeof reason === "string") server.settings.log.info(`${reason}: draining`);
-  else server.settings.log.error("the store has failed: draining", reason);
-  endIfStuck(server.settings.drainTimeoutMs);
+  process.off("SIGTERM", stop.resolve);
+  process.off("SIGINT", stop.resolve);
+  if (typeof reason === "string") log.info(`${reason}: draining`);
+  else log.error("the store has failed: draining", reason);
+  endIfStuck(drainTimeoutMs);
   await server.close();
   if (typeof reason !== "string") throw reason;
-  server.settings.log.info("stopped");
+  log.info("stopped");
 }
 
 /**

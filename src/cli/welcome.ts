@@ -29,14 +29,16 @@ The same over gRPC, where the proto files are:
     -d '{"plant": ${plant}}' \\
     ${rpc}
 
-${tokenHint(firstToken !== undefined)}
+${tokenHint(settings.auth.tokenFile, firstToken !== undefined)}
 `;
 }
 
-function tokenHint(isShown: boolean): string {
+function tokenHint(file: string | undefined, isShown: boolean): string {
   // In a checkout, commands run through npm.
-  const command = process.env["npm_lifecycle_event"] ? "npm run -s plant-store --" : "plant-store";
+  const program = process.env["npm_lifecycle_event"] ? "npm run -s plant-store --" : "plant-store";
+  const flag = file === "./data/tokens" ? "" : ` --token-file ${file}`;
+  const command = `${program} token create NAME${flag}`;
   return isShown
-    ? `This is the only time that the token is shown. To make another: ${command} token create NAME`
-    : `For $TOKEN: export TOKEN=$(${command} token create NAME)`;
+    ? `This is the only time that the token is shown. To make another: ${command}`
+    : `For $TOKEN: export TOKEN=$(${command})`;
 }

@@ -1,9 +1,16 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { createHandlerContext, MethodImplSpec } from "@connectrpc/connect";
-import { invokeUnaryImplementation } from "@connectrpc/connect/protocol";
+import {
+  invokeUnaryImplementation,
+  transformInvokeImplementation,
+} from "@connectrpc/connect/protocol";
 import type { Endpoint } from "./endpoint.ts";
 
 export type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
+
+export type CallContext = ReturnType<typeof createHandlerContext>;
+
+type Message = MessageShape<DescMessage>;
 
 /**
  * One unary call, in the order of connect-es: the gate, before one byte of the
@@ -15,12 +22,11 @@ export type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 export async function callUnary(
   spec: UnarySpec,
   options: Endpoint["options"],
-  context: ReturnType<typeof createHandlerContext>,
-  read: () => Promise<MessageShape<DescMessage>>,
-): Promise<MessageShape<DescMessage>> {
+  context: CallContext,
+  read: () => Promise<Message>,
+): Promise<Message> {
   try {
-    const passed = options.requestGate?.(context);
-    if (passed !== undefined) await passed;
+    await passGate(options, context);
     const message = await read();
     return await invokeUnaryImplementation(spec, context, message, options.interceptors);
   } catch (error) {
@@ -29,4 +35,25 @@ export async function callUnary(
   } finally {
     context.abort();
   }
+}
+
+/**
+ * One streaming call: the gate, then interceptors and implementation, which
+ * take the messages as they come and answer when they like.
+ *
+ * @throws what the gate throws; what comes later is thrown by the answer.
+ */
+export async function callStream(
+  spec: Exclude<MethodImplSpec, { kind: "unary" }>,
+  options: Endpoint["options"],
+  context: CallContext,
+  messages: AsyncIterable<Message>,
+): Promise<AsyncIterable<Message>> {
+  await passGate(options, context);
+  return transformInvokeImplementation(spec, context, options.interceptors)(messages);
+}
+
+async function passGate({ requestGate }: Endpoint["options"], context: CallContext) {
+  const passed = requestGate?.(context);
+  if (passed !== undefined) await passed;
 }

@@ -13,7 +13,7 @@ import {
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
 import { exactJsonDecoder } from "./json.ts";
-import type { JsonOptions } from "./json-normaliser.ts";
+import type { JsonOptions } from "./json-scalar.ts";
 
 /** One method of one service, with all that serves it. */
 export interface Endpoint {
@@ -40,14 +40,14 @@ export function collectEndpoints(
   const endpoints: Endpoint[] = [];
 
   function register(spec: MethodImplSpec, own: ConnectRouterOptions | undefined): void {
-    const options = { ...base, ...own };
-    // connect-es reads the protocol switches of a service from its own options alone.
-    const { grpc, grpcWeb, connect } = own ?? base;
+    const { grpc, grpcWeb, connect, ...merged } = { ...base, ...own };
+    const options = { ...merged, ...validateUniversalHandlerOptions(merged) };
     const readOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
     const textDecoder = exactJsonDecoder(spec.method.input, readOptions);
     const jsonOptions = { ...options.jsonOptions, textDecoder };
-    const switches = definedOnly({ grpc, grpcWeb, connect });
-    stock.rpc(spec.method, spec.impl as never, { ...options, ...switches, jsonOptions });
+    // What has options of its own gets its protocols from them alone.
+    const protocols = definedOnly(protocolSwitches(own ?? base));
+    stock.rpc(spec.method, spec.impl as never, { ...options, ...protocols, jsonOptions });
     const rpc = stock.handlers.at(-1);
     if (rpc !== undefined) endpoints.push({ spec, options, rpc });
   }
@@ -66,6 +66,10 @@ export function collectEndpoints(
   };
   routes(recorder);
   return endpoints;
+}
+
+function protocolSwitches({ grpc, grpcWeb, connect }: ConnectRouterOptions) {
+  return { grpc, grpcWeb, connect };
 }
 
 function definedOnly<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {

@@ -1,6 +1,10 @@
 /** Any Connect service on one Node handler: gRPC, gRPC-Web, Connect and REST. */
+export type { CorsOptions } from "./cors.ts";
 export { requireFields } from "./field-behavior.ts";
-export { type GatewayOptions, gatewayNodeAdapter, type NodeHandler } from "./node-adapter.ts";
+export { compressionGzip } from "./gzip.ts";
+export { type GatewayOptions, gatewayNodeAdapter } from "./node-adapter.ts";
+export type { NodeHandler } from "./node-handler.ts";
+export { parseRequestTarget } from "./request-target.ts";
 export type { RenderedError, RestError } from "./rest/error.ts";
-export type { RestOptions } from "./rest/handler.ts";
+export type { RestOptions } from "./rest/options.ts";
 export { RuleError } from "./rest/rule.ts";

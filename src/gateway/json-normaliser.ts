@@ -3,23 +3,32 @@
  *
  * protobuf-es takes numbers from `JSON.parse`, which rounds them, and integers
  * in strings from `BigInt()` and `Number()`, which accept `"0x10"`, `" 1"` and
- * `""`.
+ * `""`. And where a value is wrong, it does not say where it stands.
  */
 import {
+  type DescExtension,
   type DescField,
   type DescMessage,
-  type JsonReadOptions,
+  type DescOneof,
+  fromJson,
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { integerFromDecimal } from "./integer.ts";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import {
+  enumNormaliser,
+  integerTypes,
+  type JsonOptions,
+  type Normaliser,
+  scalarNormaliser,
+} from "./json-scalar.ts";
 import { type ExactJson, JsonNumber } from "./json-text.ts";
 import { FieldViolation } from "./violation.ts";
 
-export type JsonOptions = Partial<JsonReadOptions>;
-
-/** Turns JSON for one kind of value into the same value, exact. @throws {FieldViolation} */
-export type Normaliser = (json: ExactJson, options: JsonOptions) => JsonValue;
+interface Member {
+  readonly field: DescField;
+  readonly normalise: Normaliser;
+}
 
 const normalisers = new WeakMap<DescMessage, Normaliser>();
 
@@ -32,72 +41,91 @@ export function normaliserOf(desc: DescMessage): Normaliser {
     normalisers.set(desc, special);
     return special;
   }
-  const fields = new Map<string, Normaliser>();
-  const created = (json: ExactJson, options: JsonOptions) => readMessage(fields, json, options);
+  const members = new Map<string, Member>();
+  const created: Normaliser = (json, options) => readMessage(members, json, options);
   normalisers.set(desc, created); // before its fields: a message may contain itself
   for (const field of desc.fields) {
-    const normaliser = fieldNormaliser(field);
-    fields.set(field.name, normaliser).set(field.jsonName, normaliser);
+    const member = { field, normalise: fieldNormaliser(field) };
+    members.set(field.name, member).set(field.jsonName, member);
   }
   return created;
 }
 
 function readMessage(
-  fields: ReadonlyMap<string, Normaliser>,
+  members: ReadonlyMap<string, Member>,
   json: ExactJson,
   options: JsonOptions,
 ): JsonValue {
   const object = asObject(json);
+  const seen = new Set<DescField | DescOneof>();
   for (const key of Object.keys(object)) {
-    const normaliser = fields.get(key);
-    if (normaliser === undefined) {
-      const isExtension = key.startsWith("[") && key.endsWith("]");
-      if (options.ignoreUnknownFields !== true && !isExtension) {
-        throw new FieldViolation(key, "is not a known field");
-      }
-      object[key] = plain(object[key] ?? null);
-    } else if (object[key] !== null) {
-      const value = object[key] ?? null;
-      object[key] = within(key, () => normaliser(value, options));
+    const value = object[key] ?? null;
+    const member = members.get(key);
+    if (member === undefined) {
+      object[key] = within(key, () => readUnknown(key, value, options));
+      continue;
     }
+    const { field, normalise } = member;
+    if (seen.has(field)) throw new FieldViolation(key, "must be given once");
+    seen.add(field);
+    const isPlural = field.fieldKind === "list" || field.fieldKind === "map";
+    if (value === null && (isPlural || !takesNull(field))) continue;
+    if (field.oneof !== undefined) {
+      const { oneof } = field;
+      if (seen.has(oneof)) throw new FieldViolation(oneof.name, "must have one member only");
+      seen.add(oneof);
+    }
+    object[key] = within(key, () => normalise(value, options));
   }
   return object as JsonValue;
 }
 
-function fieldNormaliser(field: DescField): Normaliser {
+/** An extension, or what no field is named; the latter only where it is passed over. */
+function readUnknown(key: string, json: ExactJson, options: JsonOptions): JsonValue {
+  const [, typeName = ""] = /^\[(.*)\]$/.exec(key) ?? [];
+  const extension = options.registry?.getExtension(typeName);
+  if (extension !== undefined)
+    return json === null ? null : fieldNormaliser(extension)(json, options);
+  if (options.ignoreUnknownFields === true) return null;
+  throw new FieldViolation("", "is not a known field");
+}
+
+function fieldNormaliser(field: DescField | DescExtension): Normaliser {
   switch (field.fieldKind) {
-    case "scalar":
-      return scalarNormaliser(field.scalar);
-    case "enum":
-      return readEnum;
-    case "message":
-      return (json, options) => normaliserOf(field.message)(json, options);
     case "list":
-      return listNormaliser(elementNormaliser(field.listKind, field));
+      return listNormaliser(field, elementNormaliser(field));
     case "map":
-      return mapNormaliser(field.mapKey, elementNormaliser(field.mapKind, field));
+      return mapNormaliser(field, field.mapKey, elementNormaliser(field));
+    default:
+      return elementNormaliser(field);
   }
 }
 
-function elementNormaliser(
-  kind: "scalar" | "enum" | "message",
-  field: (DescField & { fieldKind: "list" }) | (DescField & { fieldKind: "map" }),
-): Normaliser {
-  if (kind === "scalar" && field.scalar !== undefined) return scalarNormaliser(field.scalar);
-  const { message } = field;
-  return message === undefined ? readEnum : (json, options) => normaliserOf(message)(json, options);
+/** The normaliser of one value of the field: an item, of a list; a value, of a map. */
+function elementNormaliser({
+  message,
+  enum: enumeration,
+  scalar,
+}: DescField | DescExtension): Normaliser {
+  if (message !== undefined) return (json, options) => normaliserOf(message)(json, options);
+  if (enumeration !== undefined) return enumNormaliser(enumeration);
+  return scalarNormaliser(scalar as ScalarType);
 }
 
-function listNormaliser(element: Normaliser): Normaliser {
+function listNormaliser(field: DescField | DescExtension, element: Normaliser): Normaliser {
   return (json, options) => {
     if (!Array.isArray(json)) throw new FieldViolation("", "must be a JSON array");
     return json.map((item, i) =>
-      item === null ? null : within(`[${i}]`, () => element(item, options)),
+      within(`[${i}]`, () => readElement(field, element, item, options)),
     );
   };
 }
 
-function mapNormaliser(key: ScalarType, element: Normaliser): Normaliser {
+function mapNormaliser(
+  field: DescField | DescExtension,
+  key: ScalarType,
+  element: Normaliser,
+): Normaliser {
   const checkKey = integerTypes.has(key) ? scalarNormaliser(key) : undefined;
   return (json, options) => {
     const object = asObject(json);
@@ -105,110 +133,71 @@ function mapNormaliser(key: ScalarType, element: Normaliser): Normaliser {
       const value = object[name] ?? null;
       object[name] = within(`["${name}"]`, () => {
         checkKey?.(name, options);
-        return value === null ? null : element(value, options);
+        if (!name.isWellFormed()) {
+          throw new FieldViolation("", "must not have a lone surrogate in its key");
+        }
+        return readElement(field, element, value, options);
       });
     }
     return object as JsonValue;
   };
 }
 
-const integerTypes = new Map<ScalarType, { bits: 32 | 64; signed: boolean }>([
-  [ScalarType.INT32, { bits: 32, signed: true }],
-  [ScalarType.SINT32, { bits: 32, signed: true }],
-  [ScalarType.SFIXED32, { bits: 32, signed: true }],
-  [ScalarType.UINT32, { bits: 32, signed: false }],
-  [ScalarType.FIXED32, { bits: 32, signed: false }],
-  [ScalarType.INT64, { bits: 64, signed: true }],
-  [ScalarType.SINT64, { bits: 64, signed: true }],
-  [ScalarType.SFIXED64, { bits: 64, signed: true }],
-  [ScalarType.UINT64, { bits: 64, signed: false }],
-  [ScalarType.FIXED64, { bits: 64, signed: false }],
-]);
-
-function scalarNormaliser(type: ScalarType): Normaliser {
-  const integer = integerTypes.get(type);
-  if (integer !== undefined) return integerNormaliser(integer);
-  switch (type) {
-    case ScalarType.DOUBLE:
-    case ScalarType.FLOAT:
-      return readFloat;
-    case ScalarType.STRING:
-      return readString;
-    case ScalarType.BOOL:
-      return readBool;
-    default:
-      return plain; // bytes
-  }
+function readElement(
+  field: DescField | DescExtension,
+  element: Normaliser,
+  json: ExactJson,
+  options: JsonOptions,
+): JsonValue {
+  if (json === null && !takesNull(field)) throw new FieldViolation("", "must not be null");
+  return element(json, options);
 }
 
-function integerNormaliser(type: { bits: 32 | 64; signed: boolean }): Normaliser {
-  const max = 2n ** BigInt(type.signed ? type.bits - 1 : type.bits) - 1n;
-  const min = type.signed ? -max - 1n : 0n;
-  const description = `must be a ${type.bits}-bit ${type.signed ? "" : "unsigned "}integer`;
-  return (json) => {
-    const digits = integerDigits(json);
-    if (digits === undefined) throw new FieldViolation("", description);
-    const value = BigInt(digits);
-    if (value < min || value > max) {
-      throw new FieldViolation("", `${description}, from ${min} to ${max}`);
-    }
-    return type.bits === 64 ? digits : Number(digits);
-  };
-}
-
-function integerDigits(json: ExactJson): string | undefined {
-  if (json instanceof JsonNumber) return integerFromDecimal(json.source);
-  if (typeof json === "number") return Number.isInteger(json) ? String(json) : undefined;
-  // 20 characters hold every 64-bit integer; a longer string is not worth reading.
-  if (typeof json !== "string" || json.length > 20) return undefined;
-  return /^-?(0|[1-9][0-9]*)$/.test(json) ? json : undefined;
-}
-
-function readFloat(json: ExactJson): JsonValue {
-  if (typeof json === "number" || json instanceof JsonNumber) return plain(json);
-  const isNumber =
-    typeof json === "string" &&
-    /^(-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?|NaN|-?Infinity)$/.test(json);
-  if (!isNumber) throw new FieldViolation("", "must be a number");
-  return json;
-}
-
-function readString(json: ExactJson): JsonValue {
-  if (typeof json !== "string") throw new FieldViolation("", "must be a string");
-  if (!json.isWellFormed()) throw new FieldViolation("", "must not contain a lone surrogate");
-  return json;
-}
-
-function readBool(json: ExactJson): JsonValue {
-  if (typeof json !== "boolean") throw new FieldViolation("", "must be true or false");
-  return json;
-}
-
-function readEnum(json: ExactJson): JsonValue {
-  if (!(json instanceof JsonNumber)) return plain(json);
-  const digits = integerFromDecimal(json.source);
-  if (digits === undefined) throw new FieldViolation("", "must be the name or number of a value");
-  return Number(digits);
+/** For all but two types, null means that a field is not set. */
+function takesNull({ message, enum: enumeration }: DescField | DescExtension): boolean {
+  return (
+    message?.typeName === "google.protobuf.Value" ||
+    enumeration?.typeName === "google.protobuf.NullValue"
+  );
 }
 
 /** google.protobuf types whose JSON is not that of a message with fields. */
 function wellKnownNormaliser(desc: DescMessage): Normaliser | undefined {
-  if (desc.file.proto.package !== "google.protobuf") return undefined;
-  const [value] = desc.fields;
-  if (desc.name === "Any") return readAny;
-  if (desc.name.endsWith("Value") && desc.fields.length === 1 && value?.scalar !== undefined) {
-    return scalarNormaliser(value.scalar);
+  if (isWrapperDesc(desc)) return scalarNormaliser(desc.fields[0].scalar);
+  switch (desc.typeName) {
+    case "google.protobuf.Any":
+      return readAny;
+    case "google.protobuf.Timestamp":
+    case "google.protobuf.Duration":
+    case "google.protobuf.FieldMask":
+    case "google.protobuf.Struct":
+    case "google.protobuf.Value":
+    case "google.protobuf.ListValue":
+      return (json, options) => readChecked(desc, json, options);
+    default:
+      return undefined;
   }
-  const custom = ["Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue"];
-  return custom.includes(desc.name) ? plain : undefined;
+}
+
+function readChecked(desc: DescMessage, json: ExactJson, options: JsonOptions): JsonValue {
+  const value = plain(json);
+  try {
+    fromJson(desc, value, options);
+    return value;
+  } catch (cause) {
+    throw new FieldViolation("", `must be a ${desc.name} in its JSON form`, { cause });
+  }
 }
 
 function readAny(json: ExactJson, options: JsonOptions): JsonValue {
-  const object = asObject(json);
-  const { "@type": type, ...rest } = object;
+  const { "@type": type, ...rest } = asObject(json);
+  if (type === undefined) {
+    if (Object.keys(rest).length === 0) return {};
+    throw new FieldViolation("", "must have an @type");
+  }
   const typeName = typeof type === "string" ? type.slice(type.lastIndexOf("/") + 1) : "";
   const desc = options.registry?.getMessage(typeName);
-  if (type === undefined || desc === undefined) return plain(object);
+  if (desc === undefined) throw new FieldViolation("", "must have an @type that is known here");
   const isSpecial = wellKnownNormaliser(desc) !== undefined;
   const inner = isSpecial ? (rest["value"] ?? null) : rest;
   const value = normaliserOf(desc)(inner, options);
@@ -216,12 +205,17 @@ function readAny(json: ExactJson, options: JsonOptions): JsonValue {
   return { "@type": plain(type), ...(value as Record<string, JsonValue>) };
 }
 
-/** The same JSON with every number a double, for what holds doubles or no numbers. */
+/** The same JSON with every number a double, for what holds JSON or a string. */
 function plain(json: ExactJson): JsonValue {
-  if (json instanceof JsonNumber) return Number(json.source);
+  if (json instanceof JsonNumber) return scalarNormaliser(ScalarType.DOUBLE)(json, {});
+  if (typeof json === "string") return scalarNormaliser(ScalarType.STRING)(json, {});
   if (Array.isArray(json)) return json.map(plain);
   if (typeof json !== "object" || json === null) return json;
-  for (const key of Object.keys(json)) json[key] = plain(json[key] ?? null);
+  for (const key of Object.keys(json)) {
+    if (!key.isWellFormed())
+      throw new FieldViolation("", "must not have a lone surrogate in a key");
+    json[key] = plain(json[key] ?? null);
+  }
   return json as JsonValue;
 }
 

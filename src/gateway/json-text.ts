@@ -1,4 +1,5 @@
 /** JSON text, read without losing anything that ProtoJSON can tell apart. */
+import type { JsonValue } from "@bufbuild/protobuf";
 
 /**
  * A number as it was written, where a double might differ from it: `JSON.parse`
@@ -149,4 +150,10 @@ function addKey(keys: Set<string> | undefined, token: string): void {
   const key: string = token.includes("\\") ? JSON.parse(token) : token.slice(1, -1);
   if (keys?.has(key)) throw new JsonTextError(`has ${token} twice in one JSON object`);
   keys?.add(key);
+}
+
+/** JSON that `JSON.stringify` writes as it is, for numbers that it would change. */
+export function rawJson(text: string): JsonValue {
+  // ES2026; the library's types do not know it yet.
+  return (JSON as unknown as { rawJSON(text: string): JsonValue }).rawJSON(text);
 }

@@ -3,9 +3,10 @@
  * Every number is first brought into a form that it reads exactly, field by
  * field; the message itself it then reads and checks as ever.
  */
-import { type DescMessage, fromJson, type MessageShape } from "@bufbuild/protobuf";
-import { type JsonOptions, normaliserOf } from "./json-normaliser.ts";
-import { type ExactJson, JsonTextError, parseJsonText } from "./json-text.ts";
+import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
+import { normaliserOf } from "./json-normaliser.ts";
+import type { JsonOptions } from "./json-scalar.ts";
+import { type ExactJson, JsonTextError, parseJsonText, rawJson } from "./json-text.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
 
 /**
@@ -46,8 +47,13 @@ export function exactJsonDecoder(
 ): { decode(bytes: Uint8Array): string } {
   return {
     decode: (bytes) =>
-      rejectViolations(() => JSON.stringify(normaliserOf(desc)(parseJsonText(bytes), options))),
+      rejectViolations(() => stringify(normaliserOf(desc)(parseJsonText(bytes), options))),
   };
+}
+
+/** JSON.stringify, but -0 stays what it is. */
+function stringify(json: JsonValue): string {
+  return JSON.stringify(json, (_key, value) => (Object.is(value, -0) ? rawJson("-0") : value));
 }
 
 function rejectViolations<T>(read: () => T): T {

@@ -1,30 +1,28 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import {
   type ConnectNodeAdapterOptions,
   compressionBrotli,
-  compressionGzip,
-  type connectNodeAdapter,
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
+import { applyCors, type CorsOptions } from "./cors.ts";
 import { clampDeadline } from "./deadline.ts";
 import { collectEndpoints } from "./endpoint.ts";
-import { hasUrl, parseRequestTarget } from "./request-target.ts";
+import { compressionGzip } from "./gzip.ts";
+import type { NodeHandler } from "./node-handler.ts";
+import { hasUrl, parseRequestTarget, type RequestTarget } from "./request-target.ts";
 import { RestFailure, renderStatus } from "./rest/error.ts";
-import {
-  createRestRoutes,
-  errorResponse,
-  type RestHandler,
-  type RestOptions,
-} from "./rest/handler.ts";
+import { createRestRoutes, type RestHandler } from "./rest/handler.ts";
+import { type RestOptions, resolveRestOptions } from "./rest/options.ts";
+import { errorResponse } from "./rest/response.ts";
 import type { RouteMatch } from "./rest/route-table.ts";
-
-/** A request listener for `node:http`, `node:https` and `node:http2` servers. */
-export type NodeHandler = ReturnType<typeof connectNodeAdapter>;
 
 /** The options of `connectNodeAdapter`, with the same meaning, and those of REST. */
 export interface GatewayOptions extends ConnectNodeAdapterOptions {
   readonly rest?: RestOptions;
+  /** Lets pages of other origins call, on every protocol. Default: none may. */
+  readonly cors?: CorsOptions;
   /** Told of what went wrong behind a response. Default: `console.error`. */
   readonly onError?: (error: unknown) => void;
 }
@@ -38,11 +36,15 @@ export interface GatewayOptions extends ConnectNodeAdapterOptions {
 export function gatewayNodeAdapter(options: GatewayOptions): NodeHandler {
   const acceptCompression = options.acceptCompression ?? [compressionGzip, compressionBrotli];
   const endpoints = collectEndpoints({ ...options, acceptCompression }, options.routes);
-  const prefix = options.requestPathPrefix ?? "";
+  const { fallback, cors, onError = logError, requestPathPrefix: prefix = "" } = options;
   const rpcByPath = new Map(endpoints.map(({ rpc }) => [prefix + rpc.requestPath, rpc]));
-  const { fallback, rest = {}, onError = logError } = options;
-  const routes = createRestRoutes(endpoints, prefix, rest);
-  const render = rest.renderError ?? renderStatus;
+  const settings = resolveRestOptions(options.rest ?? {});
+  const routes = createRestRoutes(endpoints, settings);
+
+  function matchRest(method: string, path: string): RouteMatch<RestHandler> {
+    if (!path.startsWith(prefix)) return { kind: "not_found" };
+    return routes.match(method, path.slice(prefix.length));
+  }
 
   async function serve(...[request, response]: Parameters<NodeHandler>): Promise<void> {
     if (!hasUrl(request)) {
@@ -53,32 +55,63 @@ export function gatewayNodeAdapter(options: GatewayOptions): NodeHandler {
       );
     }
     clampDeadline(request.headers);
-    const { path, query } = parseRequestTarget(request.url ?? "");
-    const rpc = rpcByPath.get(path);
-    const route = routes.match(request.method ?? "", path);
+    const { method = "" } = request;
+    const target = parseRequestTarget(request.url ?? "");
+    const rpc = rpcByPath.get(target.path);
+    const route = matchRest(method, target.path);
+    if (cors !== undefined) {
+      const allow = rpc?.allowedMethods ?? (route.kind === "not_found" ? [] : route.allow);
+      if (applyCors(cors, [request, response], allow)) return;
+    }
+    if (rpc !== undefined && !rpc.allowedMethods.includes(method)) {
+      response.setHeader("allow", rpc.allowedMethods.join(", ")); // RFC 9110 section 15.5.6
+    }
     if (rpc === undefined && route.kind === "not_found" && fallback !== undefined) {
       fallback(request, response);
       return;
     }
-    const handler = rpc ?? restHandler(route);
+    const handler = rpc ?? restHandler(route, target);
     const contextValues = options.contextValues?.(request);
     const universal = universalRequestFromNodeRequest(request, response, undefined, contextValues);
-    await universalResponseToNodeResponse(await handler(universal, query), response);
+    await send(await handler(universal), [request, response]);
+  }
+
+  async function fail(error: unknown, ...exchange: Parameters<NodeHandler>): Promise<void> {
+    const [, response] = exchange;
+    if (isClientGone(error, response)) return;
+    if (!(error instanceof RestFailure)) onError(error);
+    if (response.headersSent) response.destroy();
+    else await send(responseFor(error), exchange);
+  }
+
+  function responseFor(error: unknown): UniversalServerResponse {
+    try {
+      return errorResponse(error, settings);
+    } catch (broken) {
+      onError(broken);
+      return errorResponse(broken, { renderError: renderStatus });
+    }
   }
 
   return (request, response) => {
-    serve(request, response).catch((error: unknown) => {
-      if (!(error instanceof RestFailure) && !isClientGone(error)) onError(error);
-      if (response.headersSent) response.destroy();
-      else universalResponseToNodeResponse(errorResponse(error, render), response).catch(onError);
-    });
+    serve(request, response)
+      .catch((error: unknown) => fail(error, request, response))
+      .catch((error: unknown) => {
+        if (!isClientGone(error, response)) onError(error);
+        response.destroy();
+      });
   };
 }
 
-function restHandler(route: RouteMatch<RestHandler>): RestHandler {
+type UniversalHandler = (request: UniversalServerRequest) => Promise<UniversalServerResponse>;
+
+/** @throws {RestFailure} where there is none. */
+function restHandler(route: RouteMatch<RestHandler>, { query }: RequestTarget): UniversalHandler {
   switch (route.kind) {
-    case "found":
-      return route.value;
+    case "found": {
+      const { value: serve, segments } = route;
+      return (request) => serve(request, { segments, query });
+    }
     case "method_not_allowed": {
       const allow = route.allow.join(", ");
       throw new RestFailure(405, Code.Unimplemented, `the method must be ${allow}`, { allow });
@@ -88,9 +121,23 @@ function restHandler(route: RouteMatch<RestHandler>): RestHandler {
   }
 }
 
-function isClientGone(error: unknown): boolean {
+/** Writes a response; to HEAD its head alone, and the call behind the rest is ended. */
+async function send(
+  answer: UniversalServerResponse,
+  [request, response]: Parameters<NodeHandler>,
+): Promise<void> {
+  if (request.method !== "HEAD") return await universalResponseToNodeResponse(answer, response);
+  const { body, ...head } = answer;
+  const iterator = body?.[Symbol.asyncIterator]();
+  await iterator?.next();
+  await iterator?.return?.();
+  await universalResponseToNodeResponse(head, response);
+}
+
+function isClientGone(error: unknown, response: Parameters<NodeHandler>[1]): boolean {
   const { code } = ConnectError.from(error);
-  return code === Code.Aborted || code === Code.Canceled;
+  const isDestroyed = "stream" in response ? response.stream.destroyed : response.destroyed;
+  return isDestroyed || code === Code.Aborted || code === Code.Canceled;
 }
 
 function logError(error: unknown): void {

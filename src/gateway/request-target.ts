@@ -10,10 +10,12 @@ export interface RequestTarget {
 
 /** Splits the request target (RFC 9112 section 3.2): origin-form or absolute-form. */
 export function parseRequestTarget(url: string): RequestTarget {
-  const target = url.replace(/^https?:\/\/[^/?#]*/i, "");
+  const target = url.replace(absoluteForm, "");
   const [path = "", ...query] = target.split("?");
   return { path: path === "" ? "/" : path, query: query.join("?") };
 }
+
+const absoluteForm = /^https?:\/\/([^/?#]*)/i;
 
 // RFC 3986 section 3.2: host and port, without user information.
 const authority = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:\d{0,5})?$/;
@@ -29,5 +31,8 @@ export function hasUrl(request: IncomingMessage | Http2ServerRequest): boolean {
   const hosts = "authority" in request ? [request.authority] : request.headersDistinct["host"];
   const [host = ""] = hosts ?? [headers.host];
   const isOne = hosts === undefined || hosts.length === 1;
-  return isOne && authority.test(host) && URL.canParse(request.url ?? "", `http://${host}`);
+  const { url = "" } = request;
+  const [, named = host] = absoluteForm.exec(url) ?? [];
+  const areHosts = authority.test(host) && authority.test(named);
+  return isOne && areHosts && URL.canParse(url, `http://${host}`);
 }

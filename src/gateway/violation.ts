@@ -10,9 +10,10 @@ export class FieldViolation extends Error {
   readonly description: string;
 
   constructor(field: string, description: string, options?: { cause: unknown }) {
-    super(`${field === "" ? "the request" : leafOf(field)} ${description}`, options);
-    this.field = field;
-    this.description = description;
+    const subject = field === "" ? "the request" : leafOf(field);
+    super(quotable(`${subject} ${description}`), options);
+    this.field = quotable(field);
+    this.description = quotable(description);
   }
 
   /** The same violation, seen from the message that holds it under `name`. */
@@ -39,7 +40,16 @@ export function badRequest(violations: readonly FieldViolation[]): ConnectError 
   );
 }
 
-/** What people call the field: its own name, not where it stands. */
+/** Past that, nobody reads on. And messages go into headers, which have their limits. */
+const quotedMax = 200;
+
+/** Text that quotes a request: valid Unicode and short, whatever was sent. */
+function quotable(text: string): string {
+  const isShort = text.length <= quotedMax;
+  return (isShort ? text : `${text.slice(0, quotedMax)}…`).toWellFormed();
+}
+
+/** What people call the field: its own name, not where it stands. An extension's has dots. */
 function leafOf(field: string): string {
-  return field.slice(field.lastIndexOf(".") + 1);
+  return /(?:\[[^[\]]*\]|[^.[\]]+(?:\[[^[\]]*\])*)$/.exec(field)?.[0] ?? field;
 }

@@ -1,11 +1,13 @@
-import type { NodeHandler } from "../gateway/index.ts";
+import { Code } from "@connectrpc/connect";
+import { type NodeHandler, parseRequestTarget } from "../gateway/index.ts";
+import { errorBody } from "./error-body.ts";
 
 /**
  * `GET /healthz`: the process runs. `GET /readyz`: it would accept work; 503
- * while it drains or its store cannot write. No token needed: neither is an
+ * while it drains, or once its store has failed. No token needed: neither is an
  * operation of the plant store.
  *
- * @returns the response for a path of ours, or undefined.
+ * @returns the handler for a request target of ours, or undefined.
  */
 export function createHealthHandler(
   isReady: () => boolean,
@@ -14,7 +16,7 @@ export function createHealthHandler(
     ["/healthz", (request, response) => answer(request.method, response, true)],
     ["/readyz", (request, response) => answer(request.method, response, isReady())],
   ]);
-  return (url) => handlers.get(url);
+  return (url) => handlers.get(parseRequestTarget(url).path);
 }
 
 function answer(
@@ -22,13 +24,16 @@ function answer(
   response: Parameters<NodeHandler>[1],
   isWell: boolean,
 ): void {
-  const isRead = method === "GET" || method === "HEAD";
-  const status = isRead ? (isWell ? 200 : 503) : 405;
-  response.writeHead(status, {
-    "content-type": "application/json",
-    "cache-control": "no-store",
-    ...(status === 405 && { allow: "GET, HEAD" }),
-  });
+  const header = { "content-type": "application/json", "cache-control": "no-store" };
   // Node leaves the body of an answer to HEAD out by itself.
-  response.end(JSON.stringify({ status: isWell ? "ok" : "unavailable" }));
+  if (method !== "GET" && method !== "HEAD") {
+    response.writeHead(405, { ...header, allow: "GET, HEAD" });
+    response.end(JSON.stringify(errorBody(Code.Unimplemented, "the method must be GET or HEAD")));
+  } else if (isWell) {
+    response.writeHead(200, header);
+    response.end(JSON.stringify({ status: "ok" }));
+  } else {
+    response.writeHead(503, { ...header, "retry-after": "1" });
+    response.end(JSON.stringify(errorBody(Code.Unavailable, "the server takes no plants now")));
+  }
 }

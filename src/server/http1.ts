@@ -2,15 +2,18 @@ import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { Code } from "@connectrpc/connect";
-import { errorBody } from "./error-body.ts";
 import type { Limits } from "./limits.ts";
+import { refuse, refuseOnSocket } from "./refusal.ts";
 import type { TlsMaterial } from "./tls.ts";
+
+/** Requests of one connection that wait for their answers to be taken. Browsers pipeline none. */
+const pipelinedMax = 64;
 
 /** A listening server for HTTP/1.1, whose connections the one port looks at first. */
 export function createHttp1Server(
   limits: Limits,
   tls: TlsMaterial | undefined,
+  handler: http.RequestListener,
 ): http.Server | https.Server {
   const options: http.ServerOptions = {
     maxHeaderSize: limits.headerBytesMax,
@@ -34,47 +37,69 @@ export function createHttp1Server(
           handshakeTimeout: limits.requestTimeoutMs,
         });
   server.maxConnections = limits.connectionsMax;
-  server.on("clientError", refuseRequest);
-  server.on("connect", (_request, socket) => writeRefusal(socket, 405, Code.Unimplemented));
-  server.on("checkExpectation", (_request, response) => {
-    const body = JSON.stringify(errorBody(Code.InvalidArgument, "Expect must be 100-continue"));
-    response.writeHead(417, { "content-type": "application/json" }).end(body);
+  const waiting = new WeakMap<Socket, number>();
+  server.on("request", (request: http.IncomingMessage, response: http.ServerResponse) => {
+    const { socket } = request;
+    const count = (waiting.get(socket) ?? 0) + 1;
+    if (count > pipelinedMax) {
+      socket.destroy();
+      return;
+    }
+    waiting.set(socket, count);
+    response.once("close", () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1));
+    // The parser takes any digits for a version.
+    if (request.httpVersionMajor === 1) handler(request, response);
+    else refuse(response, "malformed");
   });
+  server.setTimeout(limits.idleTimeoutMs, endUnlessBusy);
+  server.on("clientError", refuseRequest);
+  // Without TLS there is no way to answer, and `end` would wait for it for ever.
+  server.on("tlsClientError", (_error: Error, socket: Duplex) => socket.destroy());
+  server.on("connect", (_request, socket) => refuseLast(socket, "tunnel"));
+  server.on("checkExpectation", (_request, response) => refuse(response, "expectation"));
   return server;
+}
+
+/** A connection may rest while its request is at work; not while its client takes no answer. */
+function endUnlessBusy(socket: Socket): void {
+  if (responseOn(socket) === undefined || socket.writableLength > 0) socket.destroy();
 }
 
 /** Answers what the parser refuses, where an answer still has a place. */
 export function refuseRequest(error: Error & { code?: string }, socket: Duplex): void {
-  const { _httpMessage: response } = socket as { _httpMessage?: http.ServerResponse };
-  if (!socket.writable || error.code === "ECONNRESET" || response?.headersSent === true) {
-    socket.destroy();
-    return;
-  }
   switch (error.code) {
+    case "ECONNRESET":
+      socket.destroy();
+      break;
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      writeRefusal(socket, 408, Code.DeadlineExceeded);
+      refuseLast(socket, "late");
       break;
     case "HPE_HEADER_OVERFLOW":
-      writeRefusal(socket, 431, Code.ResourceExhausted);
+      refuseLast(socket, "oversized");
       break;
     default:
-      writeRefusal(socket, 400, Code.InvalidArgument);
+      refuseLast(socket, "malformed");
   }
 }
 
-const refusals = {
-  400: "the request is not valid HTTP/1.1",
-  405: "the method must be POST",
-  408: "the request took too long to arrive",
-  431: "the request headers are too large",
-};
+/**
+ * Refuses the request that arrives last on a connection. Answers go in the order
+ * of their requests: where an earlier one is still at work, the client would take
+ * the refusal for its answer, so the connection ends behind that instead.
+ */
+function refuseLast(socket: Duplex, kind: Parameters<typeof refuseOnSocket>[1]): void {
+  const response = responseOn(socket);
+  if (response?.req.complete === true) {
+    response.shouldKeepAlive = false;
+    response.once("close", () => socket.destroy());
+  } else if (socket.writable && response?.headersSent !== true) {
+    refuseOnSocket(socket, kind);
+  } else {
+    socket.destroy();
+  }
+}
 
-function writeRefusal(socket: Duplex, status: keyof typeof refusals, code: Code): void {
-  const body = JSON.stringify(errorBody(code, refusals[status]));
-  socket.end(
-    `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
-      `Connection: close\r\n\r\n${body}`,
-    () => (socket as Socket).destroySoon(),
-  );
+/** Node's own note of the response that a connection is at; it tells nobody else. */
+function responseOn(socket: Duplex): http.ServerResponse | undefined {
+  return (socket as { _httpMessage?: http.ServerResponse | null })._httpMessage ?? undefined;
 }

@@ -1,13 +1,17 @@
 import http2 from "node:http2";
-import { Code } from "@connectrpc/connect";
-import { errorBody } from "./error-body.ts";
 import type { Limits } from "./limits.ts";
+import { refuse } from "./refusal.ts";
+
+type RequestListener = (
+  request: http2.Http2ServerRequest,
+  response: http2.Http2ServerResponse,
+) => void;
 
 /**
  * A server for HTTP/2 that listens to nothing itself: connections are emitted
  * to it. Node gives HTTP/2 no timeouts; these are ours.
  */
-export function createHttp2Server(limits: Limits): http2.Http2Server {
+export function createHttp2Server(limits: Limits, handler: RequestListener): http2.Http2Server {
   const server = http2.createServer({
     settings: {
       maxConcurrentStreams: limits.streamsMax,
@@ -26,10 +30,19 @@ export function createHttp2Server(limits: Limits): http2.Http2Server {
   server.on("session", (session) => limitSession(session, limits));
   server.on("request", (request, response) => {
     limitRequest(request, response, limits.requestTimeoutMs);
+    if (headerBytes(request) > limits.headerBytesMax) refuse(response, "oversized");
+    else handler(request, response);
   });
+  server.on("connect", (_request, response) => refuse(response, "tunnel"));
+  server.on("checkExpectation", (_request, response) => refuse(response, "expectation"));
   // A connection that breaks is its client's affair.
   server.on("sessionError", () => {});
   return server;
+}
+
+/** What RFC 9113 section 6.5.2 counts for SETTINGS_MAX_HEADER_LIST_SIZE; Node only announces it. */
+function headerBytes({ rawHeaders }: http2.Http2ServerRequest): number {
+  return rawHeaders.reduce((sum, text) => sum + text.length + 16, 0);
 }
 
 /** Ends a session that rests, never begins, or takes nothing of what it asked for. */
@@ -54,12 +67,7 @@ function limitRequest(
 ): void {
   const { stream } = request;
   const timer = setTimeout(() => {
-    if (!response.headersSent) {
-      response.writeHead(408, { "content-type": "application/json" });
-      response.end(
-        JSON.stringify(errorBody(Code.DeadlineExceeded, "the request took too long to arrive")),
-      );
-    }
+    if (!response.headersSent) refuse(response, "late");
     stream.close(http2.constants.NGHTTP2_CANCEL);
   }, timeoutMs);
   request.once("end", () => clearTimeout(timer));

@@ -1,12 +1,12 @@
 import type http from "node:http";
-import type { Http2ServerRequest, Http2ServerResponse, Http2Session } from "node:http2";
+import type { Http2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { NodeHandler } from "../gateway/index.ts";
 import { createHttp1Server, refuseRequest } from "./http1.ts";
 import { createHttp2Server } from "./http2.ts";
 import type { Limits } from "./limits.ts";
-import { sniffProtocol } from "./sniff.ts";
+import { type Protocol, sniffProtocol } from "./sniff.ts";
 import { readTlsMaterial, type TlsFiles, watchTlsMaterial } from "./tls.ts";
 
 export interface PortOptions {
@@ -30,6 +30,9 @@ export interface Port {
   drain(timeoutMs: number): Promise<void>;
 }
 
+/** How long a client may take to close its end of an HTTP/2 connection that is over. */
+const closeTimeoutMs = 1000;
+
 /**
  * Opens the port.
  *
@@ -40,51 +43,63 @@ export interface Port {
  * @throws {SettingsError} for TLS files; the system's error if it cannot listen.
  */
 export async function openPort(options: PortOptions): Promise<Port> {
-  const { limits, tls } = options;
+  const { limits, tls, handler } = options;
   const material = tls && readTlsMaterial(tls);
-  const http1 = createHttp1Server(limits, material);
-  const http2 = createHttp2Server(limits);
+  const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
   const sessions = new Set<Http2Session>();
   let draining = false;
 
-  http1.on("request", (request: http.IncomingMessage, response: http.ServerResponse) => {
+  const http1 = createHttp1Server(limits, material, (request, response) => {
     if (draining) response.shouldKeepAlive = false;
     // Node looks for idle connections only once, when the server closes.
     response.once("close", () => draining && setImmediate(() => http1.closeIdleConnections()));
-    options.handler(request, response);
+    handler(request, response);
   });
-  http2.on("request", (request: Http2ServerRequest, response: Http2ServerResponse) => {
-    options.handler(request, response);
-  });
+  const http2 = createHttp2Server(limits, handler);
   http2.on("session", (session) => {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
     if (draining) session.close();
   });
 
-  const event = tls === undefined ? "connection" : "secureConnection";
-  const [serveHttp1] = http1.listeners(event) as ((socket: Socket) => void)[];
-  http1.removeAllListeners(event);
-  http1.on(event, (socket: Socket | TLSSocket) => {
-    socket.on("error", () => {}); // its close tells the rest
-    if ("alpnProtocol" in socket) handOver(socket, socket.alpnProtocol || "http/1.1");
-    else sniff(socket);
+  const serveHttp1 = takeConnections(http1, tls === undefined ? "connection" : "secureConnection");
+  http1.prependListener("connection", (socket: Socket) => {
+    sockets.add(socket);
+    undecided.add(socket);
+    socket.once("close", () => {
+      sockets.delete(socket);
+      undecided.delete(socket);
+    });
+    if (tls === undefined) sniff(socket);
+  });
+  http1.on("secureConnection", (socket: TLSSocket) => {
+    socket.on("error", ignore);
+    handOver(socket, socket.alpnProtocol === "h2" ? "h2" : "http/1.1");
   });
 
   function sniff(socket: Socket): void {
-    undecided.add(socket);
-    socket.once("close", () => undecided.delete(socket));
+    socket.on("error", ignore);
     sniffProtocol(socket, limits.requestTimeoutMs, (protocol) => {
       undecided.delete(socket);
       handOver(socket, protocol);
     });
   }
 
-  function handOver(socket: Socket, protocol: string): void {
-    if (protocol === "h2") http2.emit("connection", socket);
-    else if (protocol === "http/1.1") serveHttp1?.call(http1, socket);
-    else refuseRequest(Object.assign(new Error(), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket);
+  function handOver(socket: Socket, protocol: Protocol | "timeout"): void {
+    switch (protocol) {
+      case "h2":
+        // HTTP/2 has no half-open connections: a client that never closes would stay.
+        socket.allowHalfOpen = false;
+        socket.once("finish", () => setTimeout(() => socket.destroy(), closeTimeoutMs).unref());
+        http2.emit("connection", socket);
+        break;
+      case "http/1.1":
+        serveHttp1.call(http1, socket);
+        break;
+      case "timeout":
+        refuseRequest(Object.assign(new Error(), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket);
+    }
   }
 
   const unwatch =
@@ -94,14 +109,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
       (renewed) => "setSecureContext" in http1 && http1.setSecureContext(renewed),
       options.onTlsError,
     );
-
-  await new Promise<void>((resolve, reject) => {
-    http1.once("error", reject);
-    http1.listen(options.port, options.host, () => {
-      http1.off("error", reject);
-      resolve();
-    });
-  });
+  await listen(http1, options);
 
   async function drain(timeoutMs: number): Promise<void> {
     draining = true;
@@ -110,8 +118,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     for (const socket of undecided) socket.destroy();
     for (const session of sessions) session.close();
     const cutOff = setTimeout(() => {
-      http1.closeAllConnections();
-      for (const session of sessions) session.destroy();
+      for (const socket of sockets) socket.destroy();
     }, timeoutMs);
     await closed;
     clearTimeout(cutOff);
@@ -119,3 +126,24 @@ export async function openPort(options: PortOptions): Promise<Port> {
 
   return { address: http1.address() as AddressInfo, drain };
 }
+
+/** Takes Node's own listener off the event, and returns it. */
+function takeConnections(server: http.Server, event: "connection" | "secureConnection") {
+  const [serve] = server.listeners(event) as ((socket: Socket) => void)[];
+  if (serve === undefined) throw new Error(`node:http does not listen to ${event}`);
+  server.off(event, serve);
+  return serve;
+}
+
+function listen(server: http.Server, { host, port }: PortOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+/** An error of a connection is its client's affair: its close tells the rest. */
+function ignore(): void {}

@@ -53,20 +53,22 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
   for (const [name, value] of Object.entries(settings.limits)) {
     assertInteger(name, value, 1, timerMaxMs);
   }
-  if (settings.host === "") throw new SettingsError("host must not be empty");
-  if (!/^(\/[\w.~-]+)*$/.test(settings.basePath)) {
-    throw new SettingsError(
-      `base path must look like /api, without a slash at its end: ${settings.basePath}`,
-    );
+  assertInteger("bodyBytesMax", settings.limits.bodyBytesMax, 1, bodyBytesCeiling);
+  if (settings.host === "") throw new SettingsError("host", "must not be empty");
+  if (!/^(\/(?!\.{1,2}(\/|$))[\w.~-]+)*$/.test(settings.basePath)) {
+    throw new SettingsError("basePath", "must look like /api, without a slash at its end");
   }
   return settings;
 }
+
+/** Half of what may wait for a commit: a larger plant could never be taken. */
+const bodyBytesCeiling = 32 * 1024 * 1024;
 
 /** A timer over this fires at once; no size or count of ours comes near it. */
 const timerMaxMs = 2 ** 31 - 1;
 
 function assertInteger(name: string, value: number, min: number, max: number): void {
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw new SettingsError(`${name} must be a whole number from ${min} to ${max}: ${value}`);
+    throw new SettingsError(name, `must be a whole number from ${min} to ${max}: ${value}`);
   }
 }

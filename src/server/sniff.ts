@@ -3,6 +3,8 @@ import type { Socket } from "node:net";
 // RFC 9113 section 3.4: how every HTTP/2 connection with prior knowledge begins.
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
+export type Protocol = "http/1.1" | "h2";
+
 /**
  * Tells by its first bytes what a connection speaks. `P` may begin POST, PUT,
  * PATCH or PRI, so it waits until the bytes can be only one of the two; they
@@ -16,7 +18,7 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 export function sniffProtocol(
   socket: Socket,
   timeoutMs: number,
-  onDecided: (protocol: "http/1.1" | "h2" | "timeout") => void,
+  onDecided: (protocol: Protocol | "timeout") => void,
 ): () => void {
   let seen: Buffer = Buffer.alloc(0);
 
@@ -30,7 +32,7 @@ export function sniffProtocol(
     else if (length === preface.length) decide("h2");
   }
 
-  function decide(protocol: "http/1.1" | "h2" | "timeout"): void {
+  function decide(protocol: Protocol | "timeout"): void {
     stop();
     if (seen.length > 0) socket.unshift(seen);
     onDecided(protocol);

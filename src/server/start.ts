@@ -1,17 +1,21 @@
 /** Where all parts meet. */
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
-import { compressionGzip } from "@connectrpc/connect-node";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
 import { requirePrincipal } from "../auth/bearer.ts";
-import { createFirstToken } from "../auth/first-token.ts";
-import { gatewayNodeAdapter, type NodeHandler, requireFields } from "../gateway/index.ts";
+import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
+import {
+  compressionGzip,
+  gatewayNodeAdapter,
+  type NodeHandler,
+  requireFields,
+} from "../gateway/index.ts";
 import type { PlantStore } from "../plant.ts";
 import { createPlantService } from "../service.ts";
 import { openStore } from "../store/open.ts";
 import { renderPlantError } from "./error-body.ts";
 import { createHealthHandler } from "./health.ts";
-import type { Log } from "./log.ts";
+import { logFailures } from "./log-failures.ts";
 import { openPort, type Port } from "./port.ts";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings.ts";
 
@@ -38,17 +42,19 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const settings = resolveSettings(options);
   const { log } = settings;
   const failed = Promise.withResolvers<Error>();
+  const { auth } = settings;
   const opened: (() => void | Promise<void>)[] = [];
   try {
-    const firstToken = await createFirstToken(settings.auth);
-    const authenticator = await openAuthenticator(settings.auth, log.warn);
+    const firstToken = await createFirstToken(auth);
+    if (firstToken !== undefined) opened.push(() => revokeFirstToken(auth));
+    const authenticator = await openAuthenticator(auth, log.warn);
     opened.push(authenticator.close);
     const store = await openStore(settings.store, { onFailure: failed.resolve });
     opened.push(() => store.close());
     const { url, close } = await serve(settings, authenticator, store);
     return { url, settings, firstToken, failed: failed.promise, close };
   } catch (error) {
-    for (const close of opened) await close();
+    for (const close of opened.reverse()) await close();
     throw error;
   }
 }
@@ -110,7 +116,7 @@ function createGateway(
     },
     requestPathPrefix: settings.basePath,
     requestGate: authenticator.gate,
-    interceptors: [logUnknownErrors(log), requirePrincipal, requireFields],
+    interceptors: [logFailures(log), requirePrincipal, requireFields],
     readMaxBytes: limits.bodyBytesMax,
     // gzip alone: Brotli unpacks a few bytes to gigabytes far more cheaply for its sender.
     acceptCompression: [compressionGzip],
@@ -118,21 +124,6 @@ function createGateway(
     rest: { renderError: renderPlantError },
     onError: (error) => log.error("a response could not be made", error),
   });
-}
-
-/** What no part of ours meant for a client leaves as "internal", and goes whole to the log. */
-function logUnknownErrors(log: Log): Interceptor {
-  return (next) => async (request) => {
-    try {
-      return await next(request);
-    } catch (error) {
-      const isAbort = request.signal.aborted && error === request.signal.reason;
-      if (!(error instanceof ConnectError) && !isAbort) {
-        log.error(`${request.method.name} failed`, error);
-      }
-      throw error;
-    }
-  };
 }
 
 function urlOf({ host, tls, basePath }: ServerSettings, { address }: Port): string {

@@ -21,7 +21,8 @@ export function readTlsMaterial({ certFile, keyFile }: TlsFiles): TlsMaterial {
     return material;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new SettingsError(`cannot use ${certFile} with ${keyFile} for TLS: ${reason}`, { cause });
+    const problem = `${certFile} cannot be used with the key ${keyFile}: ${reason}`;
+    throw new SettingsError("tlsCert", problem, { cause });
   }
 }
 

@@ -3,45 +3,62 @@ import { readAllBytes, type UniversalServerRequest } from "@connectrpc/connect/p
 import type { Endpoint } from "../endpoint.ts";
 import { RestFailure } from "./error.ts";
 
+type ReadLimits = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
+
 /**
- * Reads a JSON body.
+ * Reads a whole body.
  *
  * @returns The bytes, decompressed.
  * @throws {RestFailure} 413 above `readMaxBytes` (compressed or not), 415 for
- * another media type, charset or content coding.
+ * an unknown content coding.
  */
-export async function readJsonBody(
+export async function readBody(
   request: UniversalServerRequest,
-  options: Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">,
+  { readMaxBytes: limit, acceptCompression }: ReadLimits,
 ): Promise<Uint8Array> {
-  assertJson(request.header.get("content-type"));
-  const compression = negotiate(request.header.get("content-encoding"), options.acceptCompression);
-  const limit = options.readMaxBytes;
+  const coding = negotiateCoding(request.header.get("content-encoding"), acceptCompression);
   if (Number(request.header.get("content-length")) > limit) throw tooLarge(limit);
   try {
-    const bytes = await readAllBytes(request.body as AsyncIterable<Uint8Array>, limit, null);
-    return compression === undefined ? bytes : await compression.decompress(bytes, limit);
+    const bytes = await readAllBytes(bodyOf(request), limit, null);
+    return coding === undefined ? bytes : await coding.decompress(bytes, limit);
   } catch (error) {
     const isTooLarge = error instanceof ConnectError && error.code === Code.ResourceExhausted;
     throw isTooLarge ? tooLarge(limit) : error;
   }
 }
 
-function assertJson(contentType: string | null): void {
-  const [type = "", ...parameters] = (contentType ?? "").split(";").map((part) => part.trim());
-  const charsets = parameters.filter((parameter) => /^charset=/i.test(parameter));
-  const isUtf8 = charsets.every((charset) => /^charset=("utf-8"|utf-8)$/i.test(charset));
-  if (type.toLowerCase() !== "application/json" || !isUtf8) {
-    throw new RestFailure(
-      415,
-      Code.InvalidArgument,
-      "Content-Type must be application/json, in UTF-8",
-      { accept: "application/json" },
-    );
-  }
+/** The body as it arrives. @throws {RestFailure} 415 for a content coding. */
+export function streamBody(request: UniversalServerRequest): AsyncIterable<Uint8Array> {
+  negotiateCoding(request.header.get("content-encoding"), []);
+  return bodyOf(request);
 }
 
-function negotiate(coding: string | null, available: Endpoint["options"]["acceptCompression"]) {
+/**
+ * @param types The media types that are taken, without parameters.
+ * @returns The one that the request names.
+ * @throws {RestFailure} 415 for another, and for a charset other than UTF-8.
+ */
+export function assertMediaType(request: UniversalServerRequest, types: readonly string[]): string {
+  const header = request.header.get("content-type") ?? "";
+  const [type = "", ...parameters] = header.split(";").map((part) => part.trim());
+  const charsets = parameters.filter((parameter) => /^charset=/i.test(parameter));
+  const isUtf8 = charsets.every((charset) => /^charset=("utf-8"|utf-8)$/i.test(charset));
+  const found = types.find((known) => known === type.toLowerCase());
+  if (found !== undefined && isUtf8) return found;
+  throw new RestFailure(
+    415,
+    Code.InvalidArgument,
+    `Content-Type must be ${types.join(" or ")}, in UTF-8`,
+    { accept: types.join(", ") },
+  );
+}
+
+/** An adapter may bring a body as JSON that it has parsed; ours does not. */
+function bodyOf(request: UniversalServerRequest): AsyncIterable<Uint8Array> {
+  return request.body as AsyncIterable<Uint8Array>;
+}
+
+function negotiateCoding(coding: string | null, available: ReadLimits["acceptCompression"]) {
   if (coding === null || coding.toLowerCase() === "identity") return undefined;
   const found = available.find((compression) => compression.name === coding.toLowerCase());
   if (found !== undefined) return found;

@@ -1,83 +1,71 @@
-import { type JsonValue, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { createHandlerContext } from "@connectrpc/connect";
-import {
-  createAsyncIterable,
-  mergeNonProtocolHeaders,
-  type UniversalServerRequest,
-  type UniversalServerResponse,
-} from "@connectrpc/connect/protocol";
-import { callUnary, type UnarySpec } from "../call.ts";
+import type { UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { type CallContext, callStream, callUnary } from "../call.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { messageFromJson, parseJson } from "../json.ts";
-import { badRequest, FieldViolation } from "../violation.ts";
-import { readJsonBody } from "./body.ts";
-import { type RenderedError, type RestError, renderStatus, restErrorFrom } from "./error.ts";
+import { type RestOptions, resolveRestOptions } from "./options.ts";
+import { printPathTemplate } from "./path-template.ts";
+import { readMessage, readMessages } from "./request.ts";
+import {
+  errorResponse,
+  messageResponse,
+  type ResponseWithBody,
+  streamResponse,
+} from "./response.ts";
+import type { Route, Target } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
-import { type Binding, bindingsOf, RuleError } from "./rule.ts";
+import { bindingsOf, RuleError } from "./rule.ts";
 
-export interface RestOptions {
-  /** Renders an error for a client. Default: `google.rpc.Status` in JSON. */
-  readonly renderError?: (error: RestError) => RenderedError;
-}
-
-/** Serves one request to a bound method and path. The query is raw. */
+/** Serves one request to a bound method and path. */
 export type RestHandler = (
   request: UniversalServerRequest,
-  query: string,
+  target: Target,
 ) => Promise<UniversalServerResponse>;
 
 /**
  * The REST half of the gateway: a handler for every `google.api.http` binding
  * of the endpoints.
  *
- * @param prefix Stands before every bound path.
  * @throws {RuleError}
  */
 export function createRestRoutes(
   endpoints: readonly Endpoint[],
-  prefix: string,
-  options: RestOptions,
+  restOptions: RestOptions,
 ): RouteTable<RestHandler> {
-  const render = options.renderError ?? renderStatus;
+  const settings = resolveRestOptions(restOptions);
   const routes = new RouteTable<RestHandler>();
-  for (const { spec, options: endpointOptions } of endpoints) {
-    for (const binding of bindingsOf(spec.method)) {
-      if (spec.kind !== "unary") continue; // bindingsOf has refused it
-      const route = { spec, options: endpointOptions, binding };
-      const handler: RestHandler = (request, query) => serve(route, request, query, render);
-      if (!routes.add(binding.method, prefix + binding.path, handler)) {
-        throw new RuleError(spec.method, `${binding.method} ${binding.path} is bound already`);
+  const rpcPaths = new Set(endpoints.map(({ rpc }) => rpc.requestPath));
+  for (const { spec, options } of endpoints) {
+    for (const binding of bindingsOf(spec.method, settings.rules)) {
+      if (spec.kind === "bidi_streaming") continue; // bindingsOf has refused it
+      const route: Route = { spec, options, binding, settings };
+      const { method, template } = binding;
+      const path = printPathTemplate(template);
+      const handler: RestHandler = (request, target) => serve(route, request, target);
+      if (rpcPaths.has(path) || !routes.add(method, template, handler)) {
+        throw new RuleError(spec.method, `${method} ${path} is bound already`);
       }
     }
   }
   return routes;
 }
 
-/** The response for an error, for those who find it before a route is known. */
-export function errorResponse(
-  reason: unknown,
-  render: (error: RestError) => RenderedError,
-  header = new Headers(),
-): UniversalServerResponse {
-  const restError = restErrorFrom(reason);
-  const { status, body } = render(restError);
-  mergeNonProtocolHeaders(header, restError.error.metadata);
-  return jsonResponse(status, header, body);
-}
-
-interface Route {
-  readonly spec: UnarySpec;
-  readonly options: Endpoint["options"];
-  readonly binding: Binding;
-}
-
 async function serve(
-  { spec, options, binding }: Route,
+  route: Route,
   request: UniversalServerRequest,
-  query: string,
-  render: (error: RestError) => RenderedError,
+  target: Target,
 ): Promise<UniversalServerResponse> {
-  const context = createHandlerContext({
+  const context = createContext(route, request);
+  try {
+    const response = await call(route, request, target, context);
+    return { ...response, body: finishing(response.body, context) };
+  } catch (error) {
+    context.abort(error);
+    return errorResponse(error, route.settings, context.responseHeader);
+  }
+}
+
+function createContext({ spec, options }: Route, request: UniversalServerRequest): CallContext {
+  return createHandlerContext({
     service: spec.method.parent,
     method: spec.method,
     protocolName: "rest",
@@ -88,43 +76,50 @@ async function serve(
     ...(options.shutdownSignal && { shutdownSignal: options.shutdownSignal }),
     ...(request.contextValues && { contextValues: request.contextValues }),
   });
-  try {
-    const read = () => readRequest({ spec, options, binding }, request, query);
-    const message = await callUnary(spec, options, context, read);
-    const json = responseJson(spec, binding, message);
-    return jsonResponse(200, context.responseHeader, json);
-  } catch (error) {
-    return errorResponse(error, render, context.responseHeader);
-  }
 }
 
-async function readRequest(
-  { spec, options, binding }: Route,
+async function call(
+  route: Route,
   request: UniversalServerRequest,
-  query: string,
-): Promise<MessageShape<UnarySpec["method"]["input"]>> {
-  for (const name of new URLSearchParams(query).keys()) {
-    throw badRequest([new FieldViolation(name, "is not a known query parameter")]);
+  target: Target,
+  context: CallContext,
+): Promise<ResponseWithBody> {
+  const { spec, options } = route;
+  const read = () => readMessage(route, request, target);
+  switch (spec.kind) {
+    case "unary": {
+      const message = await callUnary(spec, options, context, read);
+      return await messageResponse(route, message, context);
+    }
+    case "client_streaming": {
+      const messages = readMessages(route, request, target);
+      const answers = await callStream(spec, options, context, messages);
+      return await messageResponse(route, await single(answers), context);
+    }
+    case "server_streaming": {
+      const answers = await callStream(spec, options, context, once(read));
+      return await streamResponse(route, answers, context);
+    }
   }
-  const { input } = spec.method;
-  if (binding.body === undefined) return messageFromJson(input, {}, {});
-  const body = parseJson(await readJsonBody(request, options));
-  const json = binding.body === "*" ? body : { [binding.body.name]: body };
-  return messageFromJson(input, json, {});
 }
 
-function responseJson(
-  spec: UnarySpec,
-  { responseBody }: Binding,
-  message: MessageShape<UnarySpec["method"]["output"]>,
-): JsonValue {
-  const json = toJson(spec.method.output, message) as Record<string, JsonValue>;
-  return responseBody === undefined ? json : (json[responseBody.jsonName] ?? {});
+async function single<T>(values: AsyncIterable<T>): Promise<T> {
+  const all: T[] = [];
+  for await (const value of values) all.push(value);
+  const [value] = all;
+  if (value === undefined || all.length > 1) throw new Error("not one answer");
+  return value;
 }
 
-function jsonResponse(status: number, header: Headers, json: JsonValue): UniversalServerResponse {
-  const body = new TextEncoder().encode(JSON.stringify(json));
-  header.set("content-type", "application/json");
-  header.set("content-length", String(body.byteLength));
-  return { status, header, body: createAsyncIterable([body]) };
+async function* once<T>(read: () => Promise<T>): AsyncGenerator<T> {
+  yield await read();
+}
+
+/** The body again; when it ends, or nobody takes the rest, so does the call. */
+async function* finishing(body: AsyncIterable<Uint8Array>, context: CallContext) {
+  try {
+    yield* body;
+  } finally {
+    context.abort();
+  }
 }

@@ -1,20 +1,29 @@
 import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../../../gen/google/api/http_pb.ts";
+import { type FieldPath, leafOf, resolveFieldPath } from "./field-path.ts";
+import { parameterReader } from "./parameter.ts";
+import {
+  type PathTemplate,
+  parsePathTemplate,
+  TemplateError,
+  type Variable,
+} from "./path-template.ts";
 
 /** One way to reach a method over HTTP: a `google.api.HttpRule`, checked. */
 export interface Binding {
-  /** The HTTP method, in capitals. */
+  /** The HTTP method, in capitals; `*` for any. */
   readonly method: string;
-  /** The path: `/` and literal segments. */
-  readonly path: string;
+  readonly template: PathTemplate;
+  /** The template's variables, each with the field that it binds. */
+  readonly variables: readonly (Variable & { readonly path: FieldPath })[];
   /** What the body holds: the whole request message, one field of it, or nothing. */
   readonly body: "*" | DescField | undefined;
   /** The field of the response message that is answered; the whole if undefined. */
   readonly responseBody: DescField | undefined;
 }
 
-/** A `google.api.http` option that cannot be served. Stops the start, never a request. */
+/** A `google.api.http` rule that cannot be served. Stops the start, never a request. */
 export class RuleError extends Error {
   override readonly name = "RuleError";
 
@@ -24,43 +33,93 @@ export class RuleError extends Error {
 }
 
 /**
- * The bindings that the method's `google.api.http` option declares; none
- * without one.
+ * The bindings that a method has: those of the rules given for it by selector
+ * or, without one, of its `google.api.http` option; none without either.
  *
  * @throws {RuleError}
  */
-export function bindingsOf(method: DescMethod): Binding[] {
-  if (!hasOption(method, http)) return [];
-  const rule = getOption(method, http);
-  if (method.methodKind !== "unary") {
-    throw new RuleError(method, "streaming methods cannot be served over REST");
+export function bindingsOf(method: DescMethod, extraRules: readonly HttpRule[] = []): Binding[] {
+  const selector = `${method.parent.typeName}.${method.name}`;
+  const selected = extraRules.filter((rule) => rule.selector === selector);
+  const annotated = hasOption(method, http) ? [getOption(method, http)] : [];
+  const rules = selected.length > 0 ? selected : annotated;
+  if (rules.length > 0 && method.methodKind === "bidi_streaming") {
+    throw new RuleError(method, "HTTP has no form for streams in both directions");
   }
-  return [rule, ...rule.additionalBindings].map((one) => createBinding(method, one));
+  return rules.flatMap((rule) => {
+    const nested = rule.additionalBindings.some((one) => one.additionalBindings.length > 0);
+    if (nested) throw new RuleError(method, "additional_bindings must not have their own");
+    return [rule, ...rule.additionalBindings].map((one) => createBinding(method, one));
+  });
 }
 
 function createBinding(method: DescMethod, rule: HttpRule): Binding {
   const { verb, path } = patternOf(method, rule);
+  const template = parseTemplate(method, path);
+  const body = rule.body === "*" ? "*" : topField(method, "input", rule.body);
+  if (body !== undefined && (verb === "GET" || verb === "HEAD")) {
+    throw new RuleError(method, `${verb} ${path} must not have a body`);
+  }
   return {
     method: verb,
-    path,
-    body: rule.body === "*" ? "*" : fieldOf(method, "input", rule.body),
-    responseBody: fieldOf(method, "output", rule.responseBody),
+    template,
+    variables: template.variables.map((variable) => ({
+      ...variable,
+      path: variablePath(method, path, variable),
+    })),
+    body,
+    responseBody: topField(method, "output", rule.responseBody),
   };
 }
 
-function patternOf(method: DescMethod, rule: HttpRule): { verb: string; path: string } {
-  const { pattern } = rule;
-  if (pattern.case === undefined) throw new RuleError(method, "it has no method and path");
-  const verb = pattern.case === "custom" ? pattern.value.kind : pattern.case.toUpperCase();
-  const path = pattern.case === "custom" ? pattern.value.path : pattern.value;
-  const literal = /^(\/[\w.~!$&'()+,;=@%-]+)+/.exec(path)?.[0] ?? "";
-  if (literal !== path || path === "") {
-    throw new RuleError(method, `${path}, column ${literal.length + 1}: only literals are served`);
+function patternOf(method: DescMethod, { pattern }: HttpRule): { verb: string; path: string } {
+  switch (pattern.case) {
+    case undefined:
+      throw new RuleError(method, "it has no HTTP method and path");
+    case "custom": {
+      const { kind, path } = pattern.value;
+      // RFC 9110 section 5.6.2: a method is a token.
+      if (!/^[\w!#$%&'*+.^`|~-]+$/.test(kind)) {
+        throw new RuleError(method, `${JSON.stringify(kind)} is not an HTTP method`);
+      }
+      return { verb: kind, path };
+    }
+    default:
+      return { verb: pattern.case.toUpperCase(), path: pattern.value };
   }
-  return { verb, path };
 }
 
-function fieldOf(method: DescMethod, side: "input" | "output", name: string) {
+function parseTemplate(method: DescMethod, path: string): PathTemplate {
+  try {
+    return parsePathTemplate(path);
+  } catch (error) {
+    if (error instanceof TemplateError) throw new RuleError(method, `${path}: ${error.message}`);
+    throw error;
+  }
+}
+
+function variablePath(method: DescMethod, template: string, variable: Variable): FieldPath {
+  const name = variable.fieldPath.join(".");
+  const fail = (reason: string): never => {
+    const column = template.indexOf(`{${name}`) + 2;
+    throw new RuleError(method, `${template}: column ${column}: ${reason}`);
+  };
+  const path = resolveFieldPath(method.input, variable.fieldPath);
+  if (!("kind" in path)) {
+    const leaf = leafOf(path);
+    if (leaf.fieldKind === "list" || leaf.fieldKind === "map") {
+      return fail(`${name} is repeated; a variable has one value`);
+    }
+    if (parameterReader(leaf) === undefined)
+      return fail(`${name} is a message without a text form`);
+    return path;
+  }
+  return path.kind === "unknown"
+    ? fail(`${path.message.typeName} has no field ${path.name}`)
+    : fail(`${path.field.name} is not a message that stands alone`);
+}
+
+function topField(method: DescMethod, side: "input" | "output", name: string) {
   if (name === "") return undefined;
   const message = method[side];
   const field = message.fields.find((candidate) => candidate.name === name);

@@ -1,0 +1,37 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+
+/** Fields from a message down to one inside it. Never empty. */
+export type FieldPath = readonly [DescField, ...DescField[]];
+
+/** Why names do not lead to a field. */
+export type FieldPathProblem =
+  | { readonly kind: "unknown"; readonly name: string; readonly message: DescMessage }
+  /** Only a message that stands alone has fields to go on to. */
+  | { readonly kind: "not_a_message"; readonly field: DescField };
+
+/** Follows names, in their proto or JSON spelling, from field to field. */
+export function resolveFieldPath(
+  message: DescMessage,
+  names: readonly string[],
+): FieldPath | FieldPathProblem {
+  const path: DescField[] = [];
+  let current: DescMessage | undefined = message;
+  for (const name of names) {
+    if (current === undefined) {
+      return { kind: "not_a_message", field: path.at(-1) as DescField };
+    }
+    const field: DescField | undefined = findField(current, name);
+    if (field === undefined) return { kind: "unknown", name, message: current };
+    path.push(field);
+    current = field.fieldKind === "message" ? field.message : undefined;
+  }
+  return path as unknown as FieldPath;
+}
+
+function findField(message: DescMessage, name: string): DescField | undefined {
+  return message.fields.find((field) => field.name === name || field.jsonName === name);
+}
+
+export function leafOf(path: FieldPath): DescField {
+  return path.at(-1) ?? path[0];
+}

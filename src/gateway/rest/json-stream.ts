@@ -1,0 +1,160 @@
+/** JSON values one after the other: NDJSON, or the elements of one JSON array. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { badRequest, FieldViolation } from "../violation.ts";
+
+const newline = 0x0a;
+const quote = 0x22;
+const comma = 0x2c;
+const openArray = 0x5b;
+const backslash = 0x5c;
+const closeArray = 0x5d;
+const openObject = 0x7b;
+const closeObject = 0x7d;
+
+/**
+ * Cuts a stream into the texts of its values: lines (NDJSON), blank ones left
+ * out. What is in a text is for its reader to judge.
+ *
+ * @param valueBytesMax The longest that one value may be.
+ * @throws {ConnectError} RESOURCE_EXHAUSTED past that.
+ */
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  valueBytesMax: number,
+): AsyncGenerator<Uint8Array> {
+  const value = new ValueBuffer(valueBytesMax);
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
+      value.add(chunk.subarray(from, end));
+      from = end + 1;
+      const line = value.take();
+      if (!isBlank(line)) yield line;
+    }
+    value.add(chunk.subarray(from));
+  }
+  const rest = value.take();
+  if (!isBlank(rest)) yield rest;
+}
+
+/**
+ * Cuts a stream that is one JSON array into the texts of its elements, as they
+ * arrive.
+ *
+ * @throws {ConnectError} INVALID_ARGUMENT if it is no array, RESOURCE_EXHAUSTED
+ * for an element longer than `valueBytesMax`.
+ */
+export async function* splitArray(
+  chunks: AsyncIterable<Uint8Array>,
+  valueBytesMax: number,
+): AsyncGenerator<Uint8Array> {
+  const value = new ValueBuffer(valueBytesMax);
+  const scanner = new ArrayScanner();
+  let elements = 0;
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let i = 0; i < chunk.length; i++) {
+      const found = scanner.next(chunk[i] ?? 0);
+      if (found === "nothing") continue;
+      if (found !== "start") {
+        value.add(chunk.subarray(from, i));
+        const text = value.take();
+        const isEmptyArray = found === "end" && elements === 0 && isBlank(text);
+        if (!isEmptyArray) yield text;
+        elements++;
+      }
+      from = i + 1;
+    }
+    if (scanner.isInside) value.add(chunk.subarray(from));
+  }
+  if (!scanner.isDone) throw notAnArray();
+}
+
+/** Finds where the elements of an array begin and end, byte by byte. */
+class ArrayScanner {
+  #depth = 0;
+  #isDone = false;
+  #inString = false;
+  #isEscaped = false;
+
+  get isInside(): boolean {
+    return this.#depth > 0;
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  /** What the byte is: the array's start or end, the comma behind an element, or nothing of these. */
+  next(byte: number): "start" | "comma" | "end" | "nothing" {
+    if (this.#inString) {
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (byte === backslash) this.#isEscaped = true;
+      else if (byte === quote) this.#inString = false;
+      return "nothing";
+    }
+    if (this.#depth === 0) {
+      if (isSpace(byte)) return "nothing";
+      if (this.#isDone || byte !== openArray) throw notAnArray();
+    }
+    switch (byte) {
+      case quote:
+        this.#inString = true;
+        return "nothing";
+      case openArray:
+      case openObject:
+        this.#depth++;
+        return this.#depth === 1 ? "start" : "nothing";
+      case closeArray:
+      case closeObject:
+        this.#depth--;
+        this.#isDone = this.#depth === 0;
+        return this.#isDone ? "end" : "nothing";
+      case comma:
+        return this.#depth === 1 ? "comma" : "nothing";
+      default:
+        return "nothing";
+    }
+  }
+}
+
+function notAnArray(): ConnectError {
+  return badRequest([new FieldViolation("", "must be one JSON array")]);
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
+}
+
+function isBlank(text: Uint8Array): boolean {
+  return text.every(isSpace);
+}
+
+/** Gathers the pieces of one value, up to a limit. */
+class ValueBuffer {
+  readonly #bytesMax: number;
+  #pieces: Uint8Array[] = [];
+  #length = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  add(piece: Uint8Array): void {
+    this.#length += piece.length;
+    if (this.#length > this.#bytesMax) {
+      throw new ConnectError(
+        `a message must not be larger than ${this.#bytesMax} bytes`,
+        Code.ResourceExhausted,
+      );
+    }
+    if (piece.length > 0) this.#pieces.push(piece);
+  }
+
+  take(): Uint8Array {
+    const all = Buffer.concat(this.#pieces);
+    this.#pieces = [];
+    this.#length = 0;
+    return all;
+  }
+}

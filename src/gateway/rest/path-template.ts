@@ -1,0 +1,152 @@
+/** Path templates, to the letter of google/api/http.proto. */
+
+/** One segment of a path, as a template describes it. */
+export type Segment =
+  | { readonly kind: "literal"; readonly value: string }
+  /** `*`: any one segment. */
+  | { readonly kind: "any" }
+  /** `**`: all segments to the end, or none. */
+  | { readonly kind: "rest" };
+
+/** `{field.path=pattern}`: the part of the path that a field of the request gets. */
+export interface Variable {
+  /** Names of fields, from the request message down. */
+  readonly fieldPath: readonly string[];
+  /** The segments `[from, to)` of the template. */
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface PathTemplate {
+  readonly segments: readonly Segment[];
+  /** In the order in which they stand. */
+  readonly variables: readonly Variable[];
+  /** What follows the last `:`; undefined without one. */
+  readonly verb: string | undefined;
+}
+
+/** A template that breaks the grammar. */
+export class TemplateError extends Error {
+  override readonly name = "TemplateError";
+  /** Where in the template, from 1. */
+  readonly column: number;
+
+  constructor(column: number, reason: string) {
+    super(`column ${column}: ${reason}`);
+    this.column = column;
+  }
+}
+
+/**
+ * Parses a template:
+ *
+ *     Template = "/" Segments [ Verb ] ;
+ *     Segments = Segment { "/" Segment } ;
+ *     Segment  = "*" | "**" | LITERAL | Variable ;
+ *     Variable = "{" FieldPath [ "=" Segments ] "}" ;
+ *     FieldPath = IDENT { "." IDENT } ;
+ *     Verb     = ":" LITERAL ;
+ *
+ * @throws {TemplateError}
+ */
+export function parsePathTemplate(text: string): PathTemplate {
+  const segments: Segment[] = [];
+  const variables: Variable[] = [];
+  let at = 0;
+
+  function fail(reason: string): never {
+    throw new TemplateError(at + 1, reason);
+  }
+
+  function take(token: string): boolean {
+    if (!text.startsWith(token, at)) return false;
+    at += token.length;
+    return true;
+  }
+
+  function expect(token: string): void {
+    if (!take(token)) fail(`expected ${JSON.stringify(token)}`);
+  }
+
+  /** Takes what the pattern matches here. It is sticky, and matches one character or more. */
+  function takeMatch(pattern: RegExp, what: string): string {
+    pattern.lastIndex = at;
+    const [match] = pattern.exec(text) ?? [];
+    if (match === undefined) fail(`expected ${what}`);
+    at += match.length;
+    return match;
+  }
+
+  function takeLiteral(): string {
+    // RFC 3986 section 3.3, without the characters that have a meaning here.
+    return decodeLiteral(takeMatch(/(?:[\w.~!$&'()+,;=@-]|%[\dA-Fa-f]{2})+/y, "a segment"));
+  }
+
+  function takeSegments(inVariable: boolean): void {
+    do {
+      if (segments.at(-1)?.kind === "rest") fail("nothing may follow **");
+      if (take("**")) segments.push({ kind: "rest" });
+      else if (take("*")) segments.push({ kind: "any" });
+      else if (!inVariable && take("{")) takeVariable();
+      else segments.push({ kind: "literal", value: takeLiteral() });
+    } while (take("/"));
+  }
+
+  function takeVariable(): void {
+    const start = at;
+    const fieldPath = [takeMatch(/[A-Za-z_]\w*/y, "a field name")];
+    while (take(".")) fieldPath.push(takeMatch(/[A-Za-z_]\w*/y, "a field name"));
+    if (variables.some((other) => other.fieldPath.join(".") === fieldPath.join("."))) {
+      at = start;
+      fail(`${fieldPath.join(".")} stands twice`);
+    }
+    const from = segments.length;
+    if (take("=")) takeSegments(true);
+    else segments.push({ kind: "any" });
+    expect("}");
+    variables.push({ fieldPath, from, to: segments.length });
+  }
+
+  expect("/");
+  takeSegments(false);
+  const verb = take(":") ? takeLiteral() : undefined;
+  if (at < text.length) fail(`unexpected ${JSON.stringify(text[at])}`);
+  return { segments, variables, verb };
+
+  function decodeLiteral(literal: string): string {
+    try {
+      return decodeURIComponent(literal);
+    } catch {
+      return fail("a percent-encoding is not UTF-8");
+    }
+  }
+}
+
+/** The template as text; parsing that gives the same template. */
+export function printPathTemplate({ segments, variables, verb }: PathTemplate): string {
+  const parts = segments.map(printSegment);
+  const printed: string[] = [];
+  for (let i = 0; i < parts.length; ) {
+    const variable = variables.find(({ from }) => from === i);
+    if (variable === undefined) {
+      printed.push(parts[i++] ?? "");
+      continue;
+    }
+    const pattern = parts.slice(variable.from, variable.to).join("/");
+    const name = variable.fieldPath.join(".");
+    printed.push(pattern === "*" ? `{${name}}` : `{${name}=${pattern}}`);
+    i = variable.to;
+  }
+  return `/${printed.join("/")}${verb === undefined ? "" : `:${encodeURIComponent(verb)}`}`;
+}
+
+function printSegment(segment: Segment): string {
+  switch (segment.kind) {
+    case "literal":
+      return encodeURIComponent(segment.value).replaceAll("*", "%2A");
+    case "any":
+      return "*";
+    case "rest":
+      return "**";
+  }
+}

@@ -1,0 +1,94 @@
+/** HTTP -> request message. */
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { parseJson } from "../json.ts";
+import type { ExactJson } from "../json-text.ts";
+import { badRequest, FieldViolation } from "../violation.ts";
+import { bindRequest } from "./bind.ts";
+import { assertMediaType, readBody, streamBody } from "./body.ts";
+import { captureVariable } from "./capture.ts";
+import { isHttpBody, setHttpBody } from "./http-body.ts";
+import { splitArray, splitLines } from "./json-stream.ts";
+import type { Route, Target } from "./route.ts";
+
+type Message = MessageShape<DescMessage>;
+
+/** Reads the one message of a unary or server-streaming call. @throws {ConnectError} {@link RestFailure} */
+export async function readMessage(
+  route: Route,
+  request: UniversalServerRequest,
+  target: Target,
+): Promise<Message> {
+  const { binding, options, spec } = route;
+  const { input } = spec.method;
+  if (binding.body === undefined) {
+    await assertNoBody(request, options);
+    return bind(route, target, undefined);
+  }
+  if (isHttpBody(input, binding.body)) {
+    const data = await readBody(request, options);
+    return withHttpBody(route, target, request, data);
+  }
+  assertMediaType(request, ["application/json"]);
+  return bind(route, target, parseJson(await readBody(request, options)));
+}
+
+/**
+ * Reads the messages of a client-streaming call, one by one as they arrive:
+ * lines of NDJSON, the elements of a JSON array, or the chunks of a
+ * google.api.HttpBody. What path and query say is said in each.
+ */
+export async function* readMessages(
+  route: Route,
+  request: UniversalServerRequest,
+  target: Target,
+): AsyncGenerator<Message> {
+  const { binding, options, spec } = route;
+  if (binding.body !== undefined && isHttpBody(spec.method.input, binding.body)) {
+    for await (const chunk of streamBody(request)) {
+      yield withHttpBody(route, target, request, chunk);
+    }
+    return;
+  }
+  const type = assertMediaType(request, ["application/x-ndjson", "application/json"]);
+  const split = type === "application/json" ? splitArray : splitLines;
+  for await (const text of split(streamBody(request), options.readMaxBytes)) {
+    yield bind(route, target, parseJson(text));
+  }
+}
+
+function bind(route: Route, { segments, query }: Target, body: ExactJson | undefined): Message {
+  const { binding, options, settings, spec } = route;
+  const pathValues = binding.variables.map((variable) => {
+    const text = captureVariable(binding.template, variable, segments);
+    if (text === undefined) {
+      const name = variable.fieldPath.join(".");
+      throw badRequest([new FieldViolation(name, "is not percent-encoded UTF-8 in the path")]);
+    }
+    return { path: variable.path, text };
+  });
+  const { ignoreUnknownFields } = settings;
+  const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields };
+  const parts = { pathValues, query, bodyField: binding.body, body };
+  return bindRequest(spec.method.input, parts, jsonOptions);
+}
+
+function withHttpBody(
+  route: Route,
+  target: Target,
+  request: UniversalServerRequest,
+  data: Uint8Array,
+): Message {
+  const { binding, spec } = route;
+  const message = bind(route, target, undefined);
+  const contentType = request.header.get("content-type") ?? "";
+  const part = binding.body ?? "*";
+  setHttpBody(spec.method.input, message, part, { contentType, data });
+  return message;
+}
+
+/** What has no place in the message would be lost in silence. */
+async function assertNoBody(request: UniversalServerRequest, options: Route["options"]) {
+  const bytes = await readBody(request, options);
+  if (bytes.length > 0) throw badRequest([new FieldViolation("", "must not have a body")]);
+}

@@ -1,0 +1,20 @@
+import type { MethodImplSpec } from "@connectrpc/connect";
+import type { Endpoint } from "../endpoint.ts";
+import type { RestSettings } from "./options.ts";
+import type { Binding } from "./rule.ts";
+
+/** What serves the requests that match one binding of one method. */
+export interface Route {
+  readonly spec: Exclude<MethodImplSpec, { kind: "bidi_streaming" }>;
+  readonly options: Endpoint["options"];
+  readonly binding: Binding;
+  readonly settings: RestSettings;
+}
+
+/** What a request's target says beyond the route. */
+export interface Target {
+  /** The raw segments of the path, without a verb. */
+  readonly segments: readonly string[];
+  /** Raw, without its `?`. */
+  readonly query: string;
+}

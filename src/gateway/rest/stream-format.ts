@@ -1,0 +1,70 @@
+/** How a stream of messages looks in the body of one response. */
+
+/** One way to write messages one after the other. An error is the last of them. */
+export interface StreamFormat {
+  readonly contentType: string;
+  /** Stands before the first message. */
+  readonly open: string;
+  /** Stands after the last. */
+  readonly close: string;
+  message(json: string, index: number): string;
+  error(json: string, index: number): string;
+}
+
+const ndjson: StreamFormat = {
+  contentType: "application/x-ndjson",
+  open: "",
+  close: "",
+  message: (json) => `${json}\n`,
+  error: (json) => `{"error":${json}}\n`,
+};
+
+/** Server-sent events, https://html.spec.whatwg.org/multipage/server-sent-events.html. */
+const serverSentEvents: StreamFormat = {
+  contentType: "text/event-stream",
+  open: "",
+  close: "",
+  message: (json) => `data: ${json}\n\n`,
+  error: (json) => `event: error\ndata: ${json}\n\n`,
+};
+
+const jsonArray: StreamFormat = {
+  contentType: "application/json",
+  open: "[",
+  close: "]\n",
+  message: (json, index) => `${index === 0 ? "" : ",\n"}${json}`,
+  error: (json, index) => `${index === 0 ? "" : ",\n"}{"error":${json}}`,
+};
+
+export type StreamFormatName = "ndjson" | "sse" | "array";
+
+const formats: Readonly<Record<StreamFormatName, StreamFormat>> = {
+  ndjson,
+  sse: serverSentEvents,
+  array: jsonArray,
+};
+
+/**
+ * The format that the client likes best (RFC 9110 section 12.5.1).
+ *
+ * @param accept The Accept header.
+ * @param byDefault For a client that takes anything, or nothing of ours.
+ */
+export function chooseStreamFormat(
+  accept: string | null,
+  byDefault: StreamFormatName,
+): StreamFormat {
+  const preferences = (accept ?? "").split(",").map(parseMediaRange);
+  let best = { format: formats[byDefault], quality: 0 };
+  for (const format of [formats[byDefault], ...Object.values(formats)]) {
+    const quality = preferences.find(({ type }) => type === format.contentType)?.quality ?? 0;
+    if (quality > best.quality) best = { format, quality };
+  }
+  return best.format;
+}
+
+function parseMediaRange(range: string): { type: string; quality: number } {
+  const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+  const quality = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+  return { type, quality: quality === undefined ? 1 : Number(quality) || 0 };
+}

@@ -1,0 +1,42 @@
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import type { Log } from "./log.ts";
+
+/** A disk that is full fails thousands of calls a second; their first tells the story. */
+const intervalMs = 1000;
+
+/**
+ * A server interceptor that writes down what went wrong with us, not with a
+ * request: as an error, what nobody meant for a client, which leaves as
+ * "internal"; as a warning, the cause of what is unavailable. At most one line
+ * a second; it counts the others.
+ */
+export function logFailures(log: Log): Interceptor {
+  let writtenAt = Number.NEGATIVE_INFINITY;
+  let unwritten = 0;
+
+  function write(level: "warn" | "error", method: string, cause: unknown): void {
+    if (performance.now() - writtenAt < intervalMs) {
+      unwritten++;
+      return;
+    }
+    const others = unwritten === 0 ? "" : ` (and ${unwritten} more calls since the last line)`;
+    log[level](`${method} failed${others}`, cause);
+    writtenAt = performance.now();
+    unwritten = 0;
+  }
+
+  return (next) => async (request) => {
+    try {
+      return await next(request);
+    } catch (error) {
+      const isAbort = request.signal.aborted && error === request.signal.reason;
+      if (!(error instanceof ConnectError)) {
+        if (!isAbort) write("error", request.method.name, error);
+      } else if (error.code === Code.Unavailable && error.cause instanceof Error) {
+        // A store's error wraps that of its driver.
+        write("warn", request.method.name, error.cause.cause ?? error.cause);
+      }
+      throw error;
+    }
+  };
+}

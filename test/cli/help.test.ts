@@ -1,0 +1,98 @@
+/** What the command line says about itself, and about a line that it does not understand. */
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { runInProcess } from "../support/run-in-process.ts";
+
+const packageJson = JSON.parse(
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+);
+
+describe("--help", () => {
+  test.each([
+    [["--help"], ["serve", "token", "--version"]],
+    [["-h"], ["serve", "token"]],
+    [["help"], ["serve", "token"]],
+    [
+      ["help", "serve"],
+      ["--port", "PLANT_STORE_PORT"],
+    ],
+    [
+      ["serve", "--help"],
+      ["--port", "PLANT_STORE_PORT", "--store", "--base-path", "--tls-cert"],
+    ],
+    [
+      ["serve", "-h"],
+      ["--drain-timeout-ms", "PLANT_STORE_DRAIN_TIMEOUT_MS", "10000"],
+    ],
+    [
+      ["token", "--help"],
+      ["create", "list", "revoke"],
+    ],
+    [
+      ["token", "create", "--help"],
+      ["<name>", "--token-file", "PLANT_STORE_TOKEN_FILE"],
+    ],
+    [["token", "list", "--help"], ["--token-file"]],
+    [
+      ["token", "revoke", "--help"],
+      ["<name>", "--token-file"],
+    ],
+  ])("of %j exits with 0 and names %j", async (args, names) => {
+    const { code, stdout, stderr } = await runInProcess(args);
+    expect(code).toBe(0);
+    expect(stderr).toBe("");
+    for (const name of names) expect(stdout).toContain(name);
+  });
+
+  test("tells of every setting of serve its variable and its default", async () => {
+    const { stdout } = await runInProcess(["serve", "--help"]);
+    // An option with what belongs to it, on one line.
+    const options = stdout.replaceAll(/\n {20,}/g, " ").match(/^ {2}--.*$/gm) ?? [];
+    expect(options.length).toBeGreaterThan(15);
+    for (const option of options) {
+      const [, name = ""] = /^ {2}--([a-z0-9-]+) </.exec(option) ?? [];
+      expect(option).toContain(`PLANT_STORE_${name.replaceAll("-", "_").toUpperCase()}`);
+      const isOptional = /^(tls|jwks|jwt)-/.test(name);
+      if (!isOptional) expect(option).toContain("default: ");
+    }
+  });
+
+  test("--version prints the version of the package", async () => {
+    expect(await runInProcess(["--version"])).toEqual({
+      code: 0,
+      stdout: `${packageJson.version}\n`,
+      stderr: "",
+    });
+  });
+});
+
+describe("a command line that cannot be understood exits with 2 and one line", () => {
+  test.each([
+    [["sreve"], /unknown command 'sreve'/],
+    [["--prot", "1"], /unknown option '--prot'/],
+    [["serve", "--prot", "1"], /unknown option '--prot'/],
+    [["serve", "--port"], /--port <number>' argument missing/],
+    [["serve", "extra"], /too many arguments/],
+    [["serve", "--unsafe"], /unknown option '--unsafe'/],
+    [["token", "make", "x"], /unknown command 'make'/],
+    [["token", "create"], /missing required argument 'name'/],
+    [["token", "create", "a", "b"], /too many arguments/],
+    [["token", "revoke"], /missing required argument 'name'/],
+    [["token", "list", "x"], /too many arguments/],
+    [["token", "list", "--port", "1"], /unknown option '--port'/],
+  ])("%j", async (args, message) => {
+    const { code, stdout, stderr } = await runInProcess(args);
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(message);
+    // A second line at most: what was meant, perhaps.
+    expect(stderr).toMatch(/^[^\n]+\n(\(Did you mean [^\n]+\)\n)?$/);
+  });
+
+  test.each([[[]], [["token"]]])("%j says how it is used", async (args) => {
+    const { code, stdout, stderr } = await runInProcess(args);
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/^Usage: /);
+  });
+});

@@ -1,0 +1,242 @@
+/** `plant-store serve`, as a process: what it prints, whom it lets in, how it ends. */
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { runChild } from "../support/child.ts";
+import { spawnServer } from "../support/child-server.ts";
+import { exchange } from "../support/http-exchange.ts";
+import { refusalOf } from "../support/protocol/protocol.ts";
+import { rawProtocols } from "../support/protocol/raw.ts";
+import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { knownToken } from "../support/test-server.ts";
+import { within } from "../support/within.ts";
+
+const run = promisify(execFile);
+const repository = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The environment of somebody who has set nothing. */
+const noTokens = { PLANT_STORE_TOKENS: "" };
+
+const hasCurl = await run("curl", ["--version"]).then(
+  () => true,
+  () => false,
+);
+
+/** The command that a start prints, ready to paste: from its name to the empty line. */
+function pasted(stdout: string, command: string): string {
+  const [, text] = new RegExp(`^ +(${command} (?:.|\\n)*?)\\n\\n`, "m").exec(stdout) ?? [];
+  if (text === undefined) throw new Error(`no ${command} in: ${stdout}`);
+  return text;
+}
+
+/** What a curl line asks for, on a machine that has none. */
+async function fetchLike(line: string): Promise<string> {
+  const [, url = ""] = /curl -X POST (\S+)/.exec(line) ?? [];
+  const [, body = ""] = /-d '(.*)'/.exec(line) ?? [];
+  const headers = [...line.matchAll(/-H "(.+?): (.+?)"/g)].map(
+    ([, name = "", value = ""]): [string, string] => [name, value],
+  );
+  return await (await fetch(url, { method: "POST", headers, body })).text();
+}
+
+async function create(url: string, id: bigint, token: string): Promise<Code | "ok"> {
+  const [rest] = rawProtocols;
+  const outcome = await rest?.send(url, rest.encode({ id, name: "Basil" }), {
+    authorization: `Bearer ${token}`,
+  });
+  if (outcome === undefined) throw new Error("no protocols");
+  return "ok" in outcome ? "ok" : refusalOf(outcome).code;
+}
+
+describe("the first start", () => {
+  test("prints a curl line that works when pasted", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnServer({ cwd: folder.path, env: noTokens });
+    const line = pasted(server.stdout.text, "curl");
+    if (hasCurl) {
+      const { stdout } = await run("sh", ["-c", `${line} --silent --write-out ' %{http_code}'`]);
+      expect(stdout).toBe('{"name":"Basil","tag":"herb"} 200');
+      // The same, over HTTP/2 on the same port.
+      const http2 = await run("sh", ["-c", `${line} --silent --http2-prior-knowledge`]);
+      expect(http2.stdout).toBe('{"name":"Basil","tag":"herb"}');
+    } else {
+      expect(await fetchLike(line)).toBe('{"name":"Basil","tag":"herb"}');
+    }
+    expect(readStoredPlants(join(folder.path, "data/plants.db"))).toEqual([
+      storedForm({ id: 1n, name: "Basil", tag: "herb" }),
+    ]);
+  });
+
+  test("prints a buf curl line that works where the proto files are", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnServer({ cwd: folder.path, env: noTokens });
+    const line = pasted(server.stdout.text, "npx buf").replace("npx buf", "node_modules/.bin/buf");
+    const { stdout } = await run("sh", ["-c", line], { cwd: repository });
+    expect(JSON.parse(stdout)).toEqual({ plant: { name: "Basil", tag: "herb" } });
+  });
+
+  test("tells where what is kept, and says nothing on stderr", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnServer({ cwd: folder.path, env: noTokens });
+    const { text } = server.stdout;
+    expect(text).toContain(`POST ${server.url}/plants`);
+    expect(text).toContain(`${server.url}/plantstore.v1.PlantService/CreatePlant`);
+    expect(text).toContain("sqlite:./data/plants.db");
+    expect(text).toContain("./data/tokens");
+    expect(text).toContain("This is the only time that the token is shown.");
+    expect(server.stderr.text).toBe("");
+  });
+
+  test("keeps no token anywhere: not in its folder, not on stderr", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnServer({ cwd: folder.path, env: noTokens });
+    const [token = ""] = /plst_[\w-]{43}/.exec(server.stdout.text) ?? [];
+    expect(await create(server.url, 1n, token)).toBe("ok");
+    expect(await create(server.url, 2n, `${token}x`)).toBe(Code.Unauthenticated);
+    server.process.kill("SIGTERM");
+    await within("the end", server.exited);
+    expect(server.stderr.text).not.toContain(token);
+    const files = await readdir(join(folder.path, "data"));
+    expect(files).toContain("tokens");
+    for (const file of files) {
+      const bytes = await readFile(join(folder.path, "data", file));
+      expect(bytes.includes(token)).toBe(false);
+      expect(bytes.includes(token.slice("plst_".length))).toBe(false);
+    }
+    if (process.platform !== "win32") {
+      const { mode } = await stat(join(folder.path, "data/tokens"));
+      expect((mode & 0o777).toString(8)).toBe("600");
+    }
+  });
+
+  test("that fails leaves the token to the start that succeeds", async () => {
+    await using folder = await createTemporaryFolder();
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as { port: number };
+    const failed = await runChild(["serve", "--port", String(port)], { cwd: folder.path });
+    other.close();
+    expect(failed.code).toBe(1);
+    await using server = await spawnServer({ cwd: folder.path, env: noTokens });
+    expect(server.stdout.text).toMatch(/Bearer plst_/);
+  });
+});
+
+describe("a later start", () => {
+  test("shows no token, says how to make another, and lets the first one in", async () => {
+    await using folder = await createTemporaryFolder();
+    let token = "";
+    {
+      await using first = await spawnServer({ cwd: folder.path, env: noTokens });
+      [token = ""] = /plst_[\w-]+/.exec(first.stdout.text) ?? [];
+      first.process.kill("SIGTERM");
+      await within("the end", first.exited);
+    }
+    await using second = await spawnServer({ cwd: folder.path, env: noTokens });
+    expect(second.stdout.text).not.toMatch(/plst_/);
+    expect(second.stdout.text).toContain("export TOKEN=$(plant-store token create NAME)");
+    expect(await create(second.url, 1n, token)).toBe("ok");
+    if (hasCurl) {
+      const line = pasted(second.stdout.text, "curl");
+      const env = { ...process.env, TOKEN: token };
+      const { stdout } = await run("sh", ["-c", `${line} --silent`], { env });
+      expect(stdout).toContain('"error":6');
+    }
+  });
+});
+
+describe("PLANT_STORE_TOKENS", () => {
+  test("lets its tokens in, and no token is made", async () => {
+    await using folder = await createTemporaryFolder();
+    const env = { PLANT_STORE_TOKENS: ` ${knownToken} , the-other-token-I-know ` };
+    await using server = await spawnServer({ cwd: folder.path, env });
+    expect(server.stdout.text).not.toMatch(/plst_/);
+    expect(server.stdout.text).not.toContain(knownToken);
+    expect(await create(server.url, 1n, knownToken)).toBe("ok");
+    expect(await create(server.url, 2n, "the-other-token-I-know")).toBe("ok");
+    expect(await create(server.url, 3n, "a-token-nobody-knows")).toBe(Code.Unauthenticated);
+    expect(await readdir(join(folder.path, "data"))).not.toContain("tokens");
+  });
+});
+
+describe("the environment", () => {
+  test("sets what no flag sets, and flags win", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnServer({
+      cwd: folder.path,
+      env: {
+        PLANT_STORE_PORT: "1",
+        PLANT_STORE_BASE_PATH: "/from-env",
+        PLANT_STORE_STORE: "sqlite:./other/kept.db",
+        PLANT_STORE_BODY_BYTES_MAX: "100",
+        PLANT_STORE_TOKEN_FILE: "./elsewhere/tokens",
+        PLANT_STORE_IDLE_TIMEOUT_MS: "5000",
+      },
+      args: ["--base-path", "/from-flag", "--token-file", "./here/tokens"],
+    });
+    expect(server.port).not.toBe(1);
+    expect(new URL(server.url).pathname).toBe("/from-flag");
+    expect(server.stdout.text).toContain("./here/tokens");
+    expect(await create(server.url, 1n, knownToken)).toBe("ok");
+    expect(readStoredPlants(join(folder.path, "other/kept.db"))).toHaveLength(1);
+    const response = await exchange({
+      origin: new URL(server.url).origin,
+      version: "1.1",
+      path: "/from-flag/plants",
+      headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
+      body: `{"id":2,"name":"${"x".repeat(100)}"}`,
+    });
+    expect(response.status).toBe(413);
+  });
+});
+
+describe("a port that is in use", () => {
+  test("ends the start with 1 and one line that says what to do", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnServer({ cwd: folder.path });
+    const store = ["--store", "sqlite:./second.db"];
+    const args = ["serve", "--port", String(server.port), ...store];
+    const result = await runChild(args, {
+      cwd: folder.path,
+      env: { PLANT_STORE_TOKENS: knownToken },
+    });
+    expect(result).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: `plant-store: 127.0.0.1 port ${server.port} is in use; choose another with --port, or 0 for any free one\n`,
+    });
+  });
+});
+
+describe("a store that another server has open", () => {
+  test("is still correct: both serve, and each sees what the other wrote", async () => {
+    await using folder = await createTemporaryFolder();
+    await using one = await spawnServer({ cwd: folder.path });
+    await using two = await spawnServer({ cwd: folder.path });
+    expect(await create(one.url, 1n, knownToken)).toBe("ok");
+    expect(await create(two.url, 1n, knownToken)).toBe("ok");
+    const [rest] = rawProtocols;
+    const outcome = await rest?.send(two.url, rest.encode({ id: 1n, name: "Mint" }));
+    expect(outcome).toMatchObject({ code: Code.AlreadyExists });
+  });
+});
+
+describe("a store that fails while it runs", () => {
+  test("ends the process with 1, after a drain", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnServer({ cwd: folder.path });
+    const database = join(folder.path, "data/plants.db");
+    await rename(database, `${database}.old`);
+    await writeFile(database, "");
+    expect(await create(server.url, 1n, knownToken)).toBe(Code.Unavailable);
+    expect(await within("the end", server.exited)).toEqual({ code: 1, signal: null });
+    expect(server.stderr.text).toMatch(/ error the store has failed: draining/);
+  });
+});

@@ -1,0 +1,48 @@
+/** "The path is relative to {base_url}", and that may carry a path of its own. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { createPlantClient } from "../../src/client.ts";
+import { exchange } from "../support/http-exchange.ts";
+import { createPlantPath } from "../support/protocol/message.ts";
+import { protocols } from "../support/protocol/protocols.ts";
+import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+
+describe.each(["/api", "/a.b/c-d/~e"])("under the base path %s", (basePath) => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await openTestServer({ basePath });
+    return () => server.close();
+  });
+
+  test("the URL of the server ends with it", () => {
+    expect(new URL(server.url).pathname).toBe(basePath);
+  });
+
+  test.each(protocols)("$name creates a plant", async ({ open }) => {
+    using caller = open(server.url);
+    expect(await caller.create({ id: 1n, name: "Basil" })).toEqual({ ok: { name: "Basil" } });
+  });
+
+  test("the client of the package creates a plant", async () => {
+    const client = createPlantClient({ baseUrl: server.url, token: knownToken });
+    const { plant } = await client.createPlant({ plant: { id: 1n, name: "Basil" } });
+    expect(plant?.name).toBe("Basil");
+  });
+
+  test.each([
+    "/plants",
+    createPlantPath,
+    `${basePath}plants`,
+    `${basePath}/`,
+    `/x${basePath}/plants`,
+  ])("nothing is served at %s", async (path) => {
+    const response = await exchange({
+      origin: new URL(server.url).origin,
+      version: "1.1",
+      path,
+      headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
+      body: '{"id":1,"name":"Basil"}',
+    });
+    expect(response.status).toBe(404);
+  });
+});

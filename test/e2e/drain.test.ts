@@ -1,0 +1,206 @@
+/** SIGTERM and SIGINT: what is under way finishes, nothing new begins, the process ends well. */
+import { once } from "node:events";
+import http2 from "node:http2";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type ChildServer, spawnServer } from "../support/child-server.ts";
+import { exchangeOn } from "../support/http-exchange.ts";
+import { type Http1Response, parseHttp1Responses } from "../support/http1-response.ts";
+import { lockStore } from "../support/locked-store.ts";
+import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { readStoredPlants } from "../support/stored-plants.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { knownToken } from "../support/test-server.ts";
+import { within } from "../support/within.ts";
+
+const authorization = `Bearer ${knownToken}`;
+
+/** A request that the server has begun to serve, and that waits for the store. */
+interface UnderWay extends Disposable {
+  readonly name: string;
+  /** Resolves to `ok`, or to what went wrong. */
+  readonly outcome: Promise<string>;
+  /** Over HTTP/2: GOAWAY has come. */
+  readonly goaway: Promise<unknown> | undefined;
+}
+
+async function begin(protocol: RawProtocol, server: ChildServer, id: bigint): Promise<UnderWay> {
+  const body = Buffer.from(protocol.frame(protocol.encode({ id, name: protocol.name })));
+  return protocol.version === "1.1"
+    ? await beginHttp1(protocol, server, body)
+    : await beginHttp2(protocol, server, body);
+}
+
+/** 100 Continue tells that the request is under way. */
+async function beginHttp1(protocol: RawProtocol, server: ChildServer, body: Buffer) {
+  const connection = await openRawConnection(server.port);
+  connection.write(
+    `POST ${protocol.path} HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
+      `Content-Type: ${protocol.contentType}\r\nContent-Length: ${body.length}\r\n` +
+      "Expect: 100-continue\r\n\r\n",
+  );
+  await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
+  connection.write(body);
+  // A drained connection is closed, whatever the client would like.
+  const outcome = connection.untilClosed().then((bytes) => {
+    const answer = parseHttp1Responses(bytes).at(-1);
+    return answer?.status === 200 && answer.body.includes(protocol.name) ? "ok" : `${bytes}`;
+  });
+  const close = () => connection[Symbol.dispose]();
+  return { name: protocol.name, outcome, goaway: undefined, [Symbol.dispose]: close };
+}
+
+/** The answer to a ping that was sent behind the request tells that it is under way. */
+async function beginHttp2(protocol: RawProtocol, server: ChildServer, body: Buffer) {
+  const session = http2.connect(server.url);
+  await within("a session", once(session, "connect"));
+  const answer = exchangeOn(session, {
+    path: protocol.path,
+    headers: { authorization, "content-type": protocol.contentType },
+    body,
+  });
+  const outcome = answer.then((response) => {
+    const read = protocol.read(response);
+    return "ok" in read ? "ok" : read.message;
+  });
+  const pinged = Promise.withResolvers<void>();
+  session.ping((error) => (error ? pinged.reject(error) : pinged.resolve()));
+  await within("the answer to a ping", pinged.promise);
+  const close = () => session.destroy();
+  const goaway = once(session, "goaway");
+  return { name: protocol.name, outcome, goaway, [Symbol.dispose]: close };
+}
+
+describe.each(["SIGTERM", "SIGINT"] as const)("%s", (signal) => {
+  test("lets requests of every protocol finish, takes no new ones, and ends with 0", async () => {
+    await using folder = await createTemporaryFolder();
+    const database = join(folder.path, "data/plants.db");
+    await using server = await spawnServer({ cwd: folder.path });
+    using lock = lockStore(database);
+    using stack = new DisposableStack();
+    const underWay: UnderWay[] = [];
+    for (const [index, protocol] of rawProtocols.entries()) {
+      underWay.push(stack.use(await begin(protocol, server, BigInt(index))));
+    }
+
+    server.process.kill(signal);
+    await server.stderr.until(new RegExp(`${signal}: draining`));
+    await within("GOAWAY on every session", Promise.all(underWay.map(({ goaway }) => goaway)));
+    await expectRefused(server.port);
+
+    lock.release();
+    const outcomes = await within(
+      "all answers",
+      Promise.all(underWay.map(async ({ name, outcome }) => [name, await outcome])),
+    );
+    expect(outcomes).toEqual(rawProtocols.map(({ name }) => [name, "ok"]));
+    expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+    expect(server.stderr.text).toMatch(/ info stopped\n$/);
+    expect(readStoredPlants(database)).toHaveLength(rawProtocols.length);
+  });
+
+  test("cuts a request off that does not end, and ends with 0", async () => {
+    await using folder = await createTemporaryFolder();
+    const args = ["--drain-timeout-ms", "200"];
+    await using server = await spawnServer({ cwd: folder.path, args });
+    using half = await openRawConnection(server.port);
+    half.write(
+      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
+        "Content-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n{",
+    );
+    await half.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
+    const session = http2.connect(server.url);
+    session.on("error", () => {});
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/plants",
+      authorization,
+      "content-type": "application/json",
+    });
+    stream.on("error", () => {});
+    await within("a session", once(session, "remoteSettings"));
+
+    server.process.kill(signal);
+    expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+    await half.untilClosed();
+    session.destroy();
+  });
+});
+
+describe("a drain", () => {
+  test("answers what waits for the store when the time is up with unavailable", async () => {
+    const { status, body } = await answerToCutOff();
+    expect(status).toBe(503);
+    expect(JSON.parse(body)).toEqual({ error: 14, message: "the server is shutting down" });
+  });
+
+  test("tells what it cuts off when to try again", async () => {
+    const { headers } = await answerToCutOff();
+    expect(headers.get("retry-after")).toMatch(/^\d+$/);
+  });
+
+  test("does not wait for connections that rest or have said nothing", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnServer({ cwd: folder.path });
+    using silent = await openRawConnection(server.port);
+    using partial = await openRawConnection(server.port);
+    partial.write("PRI");
+    using resting = await openRawConnection(server.port);
+    resting.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    await resting.until("an answer", (bytes) => bytes.includes('{"status":"ok"}'));
+    const session = http2.connect(server.url);
+    await within("a session", once(session, "remoteSettings"));
+
+    server.process.kill("SIGTERM");
+    expect(await within("the end", server.exited, 4000)).toEqual({ code: 0, signal: null });
+    await Promise.all([silent, partial, resting].map((connection) => connection.untilClosed()));
+    session.destroy();
+  });
+
+  test("is cut short by a second signal", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnServer({ cwd: folder.path });
+    using _lock = lockStore(join(folder.path, "data/plants.db"));
+    const [rest] = rawProtocols;
+    if (rest === undefined) throw new Error("no protocols");
+    using request = await begin(rest, server, 1n);
+    server.process.kill("SIGTERM");
+    await server.stderr.until(/SIGTERM: draining/);
+    server.process.kill("SIGTERM");
+    expect(await within("the end", server.exited, 4000)).toEqual({ code: null, signal: "SIGTERM" });
+    await request.outcome;
+  });
+});
+
+/** The answer to a request that waits for the store while the drain comes to its limit. */
+async function answerToCutOff(): Promise<Http1Response> {
+  await using folder = await createTemporaryFolder();
+  const args = ["--drain-timeout-ms", "200"];
+  await using server = await spawnServer({ cwd: folder.path, args });
+  using lock = lockStore(join(folder.path, "data/plants.db"));
+  using connection = await openRawConnection(server.port);
+  const body = '{"id":1,"name":"Basil"}';
+  connection.write(
+    `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
+      `Expect: 100-continue\r\n\r\n${body}`,
+  );
+  await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
+  server.process.kill("SIGTERM");
+  const [, answer] = parseHttp1Responses(await connection.untilClosed());
+  lock.release();
+  expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+  if (answer === undefined) throw new Error("no answer");
+  return answer;
+}
+
+async function expectRefused(port: number): Promise<void> {
+  const socket = connect(port, "127.0.0.1");
+  const outcome = Promise.withResolvers<string>();
+  socket.once("connect", () => outcome.resolve("connected"));
+  socket.once("error", (error: NodeJS.ErrnoException) => outcome.resolve(error.code ?? ""));
+  expect(await within("a refusal", outcome.promise)).toBe("ECONNREFUSED");
+  socket.destroy();
+}

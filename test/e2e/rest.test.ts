@@ -1,0 +1,156 @@
+/** REST as a client of plain HTTP sees it: status, headers, and the exact bytes. */
+import { Code } from "@connectrpc/connect";
+import { beforeAll, describe, expect, test } from "vitest";
+import { exchange, type HttpVersion } from "../support/http-exchange.ts";
+import { expectRestError } from "../support/rest-error.ts";
+import { readStoredPlants } from "../support/stored-plants.ts";
+import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+
+const authorization = `Bearer ${knownToken}`;
+
+describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await openTestServer();
+    return () => server.close();
+  });
+
+  function post(body: string, headers: Record<string, string> = {}) {
+    return exchange({
+      origin: server.url,
+      version,
+      path: "/plants",
+      headers: { authorization, "content-type": "application/json", ...headers },
+      body,
+    });
+  }
+
+  test.each([
+    ['{"id":1,"name":"Basil","tag":"herb"}', '{"name":"Basil","tag":"herb"}'],
+    ['{"tag":"herb","name":"Basil","id":1}', '{"name":"Basil","tag":"herb"}'],
+    ['{"id":2,"name":"Basil"}', '{"name":"Basil"}'],
+    ['{"id":3,"name":"Basil","tag":null}', '{"name":"Basil"}'],
+    ['{"id":4,"name":"Basil","tag":""}', '{"name":"Basil","tag":""}'],
+    ['{"id":5,"name":""}', '{"name":""}'],
+    ['\t\r\n {"id" : 6 , "name" : "B"} \n', '{"name":"B"}'],
+    ['{"id":7,"n\\u0061me":"\\u0042asil"}', '{"name":"Basil"}'],
+    ['{"id":8,"name":"\\ud83c\\udf31 é \\/ \\u001f"}', '{"name":"🌱 é / \\u001f"}'],
+  ])("answers %j with exactly %j", async (body, expected) => {
+    const response = await post(body);
+    expect(response.status).toBe(200);
+    expect(response.body.toString("utf8")).toBe(expected);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect(response.headers.get("content-length")).toBe(String(Buffer.byteLength(expected)));
+  });
+
+  test.each([
+    ["100", 100n],
+    ["101.0", 101n],
+    ["1.02e2", 102n],
+    ["10300e-2", 103n],
+    ['"104"', 104n],
+    ["-0", 0n],
+    ["-105", -105n],
+    ["9007199254740993", 9007199254740993n],
+    ["-9007199254740993", -9007199254740993n],
+    ['"9007199254740995"', 9007199254740995n],
+    ["9007199254740997.0", 9007199254740997n],
+    ["9.007199254740999e15", 9007199254740999n],
+    ["9223372036854775807", 2n ** 63n - 1n],
+    ["-9223372036854775808", -(2n ** 63n)],
+  ])("reads the id %s as exactly %s", async (text, id) => {
+    const name = `plant ${text}`;
+    const response = await post(`{"id":${text},"name":${JSON.stringify(name)}}`);
+    expect(response.status).toBe(200);
+    const found = readStoredPlants(server.database).find((row) => row.id === id);
+    expect(Buffer.from(found?.name ?? "", "hex").toString("utf8")).toBe(name);
+  });
+
+  test.each([
+    "application/json",
+    "application/json; charset=utf-8",
+    'APPLICATION/JSON;charset="UTF-8"',
+    "application/json ; foo=bar",
+  ])("takes the content type %s", async (contentType) => {
+    const response = await post('{"id":200,"name":"Basil"}', { "content-type": contentType });
+    expect(response.status).toBe(200);
+  });
+
+  test("answers a taken id with 400 and the error 6", async () => {
+    await post('{"id":300,"name":"Basil"}');
+    const response = await post('{"id":300,"name":"Mint"}');
+    expect(response.status).toBe(400);
+    expect(response.body.toString()).toBe('{"error":6,"message":"another plant has the id 300"}');
+    expectRestError(response, { error: Code.AlreadyExists });
+  });
+
+  test("answers a request without a token with 401 and a challenge", async () => {
+    const response = await exchange({ origin: server.url, version, path: "/plants", body: "{}" });
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toMatch(/^Bearer\b/);
+    expectRestError(response, { error: Code.Unauthenticated, message: /bearer token/ });
+  });
+
+  test("never takes a token from the query", async () => {
+    const path = `/plants?access_token=${knownToken}`;
+    const response = await exchange({ origin: server.url, version, path, body: "{}" });
+    expect(response.status).toBe(401);
+  });
+
+  test.each([
+    ["GET", "/plants", 405],
+    ["PUT", "/plants", 405],
+    ["DELETE", "/plants", 405],
+    ["OPTIONS", "/plants", 405],
+    ["get", "/plants", 405],
+    ["post", "/plants", 405],
+    ["POST", "/", 404],
+    ["POST", "/Plants", 404],
+    ["POST", "/plants/", 404],
+    ["POST", "/plants/1", 404],
+    ["POST", "//plants", 404],
+    ["POST", "/v1/plants", 404],
+    ["GET", "/plantstore.v1.PlantService/DeletePlant", 404],
+  ] as const)("answers %s %s with %i and an error body", async (method, path, status) => {
+    // Node's own HTTP/1.1 client makes capitals of the method.
+    if (version === "1.1" && method !== method.toUpperCase()) return;
+    const headers = { authorization };
+    const response = await exchange({ origin: server.url, version, method, path, headers });
+    expect(response.status).toBe(status);
+    expect(response.headers.get("allow")).toBe(status === 405 ? "POST" : null);
+    expectRestError(response, { error: status === 405 ? Code.Unimplemented : Code.NotFound });
+  });
+
+  test("answers HEAD with the headers of GET and no body", async () => {
+    const response = await exchange({
+      origin: server.url,
+      version,
+      method: "HEAD",
+      path: "/plants",
+      headers: { authorization },
+    });
+    expect(response.status).toBe(405);
+    expect(response.headers.get("allow")).toBe("POST");
+    expect(response.body).toHaveLength(0);
+  });
+
+  test("names the field that it does not know", async () => {
+    const response = await post('{"id":400,"name":"Basil","tga":"herb"}');
+    expect(response.status).toBe(400);
+    expectRestError(response, { error: Code.InvalidArgument, message: /\btga\b/ });
+    expect(readStoredPlants(server.database).some(({ id }) => id === 400n)).toBe(false);
+  });
+
+  test("takes a request that is compressed with gzip", async () => {
+    const { gzipSync } = await import("node:zlib");
+    const response = await exchange({
+      origin: server.url,
+      version,
+      path: "/plants",
+      headers: { authorization, "content-type": "application/json", "content-encoding": "gzip" },
+      body: gzipSync('{"id":500,"name":"Basil"}'),
+    });
+    expect(response.body.toString()).toBe('{"name":"Basil"}');
+  });
+});

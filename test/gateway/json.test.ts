@@ -1,0 +1,305 @@
+import {
+  create,
+  createRegistry,
+  type DescMessage,
+  fromJsonString,
+  type JsonValue,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
+import { Int64ValueSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { CardSchema } from "./gen/library/v1/card_pb.ts";
+import { EveryFieldSchema } from "./gen/library/v1/fields_pb.ts";
+import { BookSchema, LibrarySchema, ShelfSchema } from "./gen/library/v1/library_pb.ts";
+import { anyMessage } from "./support/arbitrary-message.ts";
+import { jsonReaders, readRest, readRpc } from "./support/json-reader.ts";
+import { refusalOf } from "./support/violations.ts";
+
+const inAny = [BookSchema, Int64ValueSchema, TimestampSchema];
+const registry = createRegistry(...inAny, EveryFieldSchema);
+
+describe.each(jsonReaders)("%s: the violation names", (_name, read) => {
+  const rows: readonly [what: string, text: string, field: string, description: string][] = [
+    ["the message itself", "[]", "", "must be a JSON object"],
+    ["the message itself", "null", "", "must be a JSON object"],
+    ["the message itself", "1.0", "", "must be a JSON object"],
+    ["a field", '{"shelves":{}}', "shelves", "must be a JSON array"],
+    ["an item", '{"shelves":[{},5]}', "shelves[1]", "must be a JSON object"],
+    ["a field of an item", '{"shelves":[{"theme":1}]}', "shelves[0].theme", "must be a string"],
+    [
+      "a field in a map in a list",
+      '{"shelves":[{},{},{"books":{"a":{},"x":{"id":"1.5"}}}]}',
+      'shelves[2].books["x"].id',
+      "must be a 64-bit integer",
+    ],
+    [
+      "an entry of a map",
+      '{"shelvesByRoom":{"7":{"books":{"x":true}}}}',
+      'shelvesByRoom["7"].books["x"]',
+      "must be a JSON object",
+    ],
+    [
+      "a key of a map",
+      '{"shelvesByRoom":{"07":{}}}',
+      'shelvesByRoom["07"]',
+      "must be a 64-bit integer",
+    ],
+    [
+      "a message that contains itself",
+      '{"shelves":[{"annex":{"annex":{"theme":false}}}]}',
+      "shelves[0].annex.annex.theme",
+      "must be a string",
+    ],
+    [
+      "an item of a repeated scalar",
+      '{"shelves":[{"new_books":[{"authors":["a","b",3]}]}]}',
+      "shelves[0].new_books[0].authors[2]",
+      "must be a string",
+    ],
+    ["an unknown field", '{"shelfs":[]}', "shelfs", "is not a known field"],
+    [
+      "an unknown field, nested",
+      '{"shelves":[{"books":{"x":{"isbn":null}}}]}',
+      'shelves[0].books["x"].isbn',
+      "is not a known field",
+    ],
+    ["the first of two", '{"displayName":1,"shelves":2}', "displayName", "must be a string"],
+  ];
+
+  test.each(rows)("%s: %s", (_what, text, field, description) => {
+    expect(refusalOf(() => read(LibrarySchema, text))).toMatchObject({
+      violations: [[field, description]],
+    });
+  });
+});
+
+// What protobuf-es finds, and not the normaliser, has to be as easy to find for a caller.
+describe("REST: the violation names also", () => {
+  const rows: readonly [what: string, text: string, field: string][] = [
+    ["an item that is null", '{"children":[{},null]}', "children[1]"],
+    ["a map's value that is null", '{"child":{"int64ByInt64":{"1":null}}}', "child.int64ByInt64"],
+    ["bytes", '{"child":{"bytes":"*"}}', "child.bytes"],
+    ["an enum", '{"child":{"genre":"NOVEL"}}', "child.genre"],
+    ["an enum in a list", '{"genreList":["GENRE_NOVEL","NOVEL"]}', "genreList[1]"],
+    ["a time", '{"children":[{"timestamp":"noon"}]}', "children[0].timestamp"],
+    ["a duration", '{"children":[{"duration":"1h"}]}', "children[0].duration"],
+    ["a field mask", '{"child":{"fieldMask":"a_b"}}', "child.fieldMask"],
+    ["an Any of an unknown type", '{"child":{"any":{"@type":"a/b.C"}}}', "child.any"],
+    ["a float that is too large", '{"child":{"float":1e39}}', "child.float"],
+    ["two members of a oneof", '{"child":{"choiceInt64":1,"choiceString":""}}', "child.choice"],
+    ["a field under both its names", '{"child":{"double_list":[],"doubleList":[]}}', "child"],
+  ];
+
+  test.each(rows)("%s: %s", (_what, text, field) => {
+    const refusal = refusalOf(() => readRest(EveryFieldSchema, text));
+    expect(refusal).toMatchObject({
+      violations: [[expect.stringContaining(field), expect.any(String)]],
+    });
+  });
+});
+
+describe.each(jsonReaders)("%s:", (_name, read) => {
+  test("the message for people names the field, not where it stands", () => {
+    const text = '{"shelves":[{"books":{"x":{"id":"a"}}}]}';
+    expect(refusalOf(() => read(LibrarySchema, text))).toMatchObject({
+      message: "id must be a 64-bit integer",
+    });
+    expect(refusalOf(() => read(LibrarySchema, "[]"))).toMatchObject({
+      message: "the request must be a JSON object",
+    });
+  });
+
+  test.each([
+    ["not UTF-8", Uint8Array.of(0x22, 0xff, 0x22), "is not valid UTF-8"],
+    ["not JSON", "{", /^is not valid JSON: /],
+    ["a member that is named twice", '{"a":1,"a":1}', 'has "a" twice in one JSON object'],
+    ["too deep", "[".repeat(101) + "]".repeat(101), "nests deeper than 100 levels"],
+  ])("text that is %s is a violation of the request", (_what, text, description) => {
+    expect(refusalOf(() => read(LibrarySchema, text))).toMatchObject({
+      message: expect.stringMatching(/^the request /),
+      violations: [["", expect.stringMatching(description)]],
+    });
+  });
+
+  test("unknown fields are passed over where the options say so, at every depth", () => {
+    const text = `{"isbn":1.0,"shelves":[{"isbn":{"a":[9007199254740993]},"theme":"t"}],"[x.y]":1}`;
+    const message = read(LibrarySchema, text, { ignoreUnknownFields: true });
+    expect(toJson(LibrarySchema, message)).toEqual({ shelves: [{ theme: "t" }] });
+  });
+
+  test("what is wrong is refused even among unknown fields", () => {
+    const text = '{"isbn":1,"shelves":[{"theme":1}]}';
+    const options = { ignoreUnknownFields: true };
+    expect(refusalOf(() => read(LibrarySchema, text, options))).toMatchObject({
+      violations: [["shelves[0].theme", "must be a string"]],
+    });
+  });
+
+  test("an extension that the registry does not know is an unknown field", () => {
+    const text = '{"[library.v1.barcode]":1}';
+    expect(refusalOf(() => read(CardSchema, text))).not.toBe("accepted");
+    expect(refusalOf(() => read(CardSchema, text, { ignoreUnknownFields: true }))).toBe("accepted");
+  });
+
+  test("fields go by their JSON name and by their proto name", () => {
+    const byJsonName = '{"displayName":"a","shelvesByRoom":{"1":{"newBooks":[{}]}}}';
+    const byProtoName = '{"display_name":"a","shelves_by_room":{"1":{"new_books":[{}]}}}';
+    const expected = create(LibrarySchema, {
+      displayName: "a",
+      shelvesByRoom: { "1": { newBooks: [{}] } },
+    });
+    expect(read(LibrarySchema, byJsonName)).toEqual(expected);
+    expect(read(LibrarySchema, byProtoName)).toEqual(expected);
+  });
+
+  test.each(['{"new_books":[],"newBooks":[]}', '{"newBooks":null,"new_books":null}'])(
+    "but not by both: %s",
+    (text) => {
+      expect(refusalOf(() => read(ShelfSchema, text))).not.toBe("accepted");
+    },
+  );
+
+  test("null is absence, but for a Value and a NullValue", () => {
+    const names = EveryFieldSchema.fields
+      .map(({ jsonName, oneof }) => ({ jsonName, isMember: oneof !== undefined }))
+      .filter(({ jsonName, isMember }) => !isMember && jsonName !== "value");
+    const text = JSON.stringify(Object.fromEntries(names.map(({ jsonName }) => [jsonName, null])));
+    expect(read(EveryFieldSchema, text)).toEqual(create(EveryFieldSchema));
+    const nulls = read(EveryFieldSchema, '{"value":null,"choiceNull":null}');
+    expect(toJson(EveryFieldSchema, nulls)).toEqual({ value: null, choiceNull: null });
+  });
+});
+
+describe("for any message", () => {
+  const types: readonly [name: string, desc: DescMessage][] = [
+    ["EveryField", EveryFieldSchema],
+    ["Library", LibrarySchema],
+    ["Card", CardSchema],
+  ];
+
+  describe.each(types)("%s", (_name, desc) => {
+    const options = { registry };
+    const messages = anyMessage(desc, { depth: 2, inAny });
+    const indents = fc.constantFrom(undefined, 1, "\t");
+
+    test("its JSON gives an equal message", () => {
+      fc.assert(
+        fc.property(messages, fc.boolean(), indents, (message, useProtoFieldName, indent) => {
+          const json = toJson(desc, message, { registry, useProtoFieldName });
+          const text = JSON.stringify(json, undefined, indent);
+          for (const [name, read] of jsonReaders) {
+            const result = read(desc, text, options);
+            expect(result, name).toEqual(message);
+            expect(toBinary(desc, result), name).toEqual(toBinary(desc, message));
+          }
+        }),
+      );
+    });
+
+    test("what protobuf-es reads from its JSON, changed in any one place, both readers read", () => {
+      fc.assert(
+        fc.property(messages, fc.nat(), replacement, (message, at, value) => {
+          const text = JSON.stringify(replaceAt(toJson(desc, message, { registry }), at, value));
+          const expected = outcome(() => fromJsonString(desc, text, options));
+          for (const read of [readRest, readRpc]) {
+            const actual = outcome(() => read(desc, text, options));
+            // They may refuse more (`"0x10"`, `" 1"`), never less, and never read another value.
+            if (actual !== "refused") expect(actual).toEqual(expected);
+          }
+        }),
+        { numRuns: 500, interruptAfterTimeLimit: 3000 },
+      );
+    });
+
+    test("both readers agree on any JSON at all: a message, or INVALID_ARGUMENT", () => {
+      const keys = fc.constantFrom(...desc.fields.flatMap((field) => [field.name, field.jsonName]));
+      const values = fc.oneof(replacement, fc.jsonValue({ maxDepth: 2 }) as typeof replacement);
+      const objects = fc.dictionary(keys, fc.oneof(values, fc.dictionary(keys, values)));
+      fc.assert(
+        fc.property(objects, (json) => {
+          const text = JSON.stringify(json);
+          const rest = outcome(() => readRest(desc, text, options));
+          expect(outcome(() => readRpc(desc, text, options))).toEqual(rest);
+        }),
+        { numRuns: 500, interruptAfterTimeLimit: 3000 },
+      );
+    });
+  });
+
+  test("a 64-bit integer is the same in every spelling", () => {
+    const integers = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+    const spelling = fc.constantFrom<(n: bigint) => string>(
+      (n) => `${n}`,
+      (n) => `"${n}"`,
+      (n) => `${n}.0`,
+      (n) => `${n}e0`,
+      (n) => `${n * 1000n}E-3`,
+      (n) => `${n}.000e+0`,
+    );
+    fc.assert(
+      fc.property(integers, spelling, (integer, spell) => {
+        const value = spell(integer);
+        const text = `{"int64":${value},"int64List":[${value}],"int64Wrapper":${value},
+          "child":{"sfixed64":${value}},"int64ByInt64":{"${integer}":${value}}}`;
+        for (const [name, read] of jsonReaders) {
+          expect(read(EveryFieldSchema, text), name).toEqual(
+            create(EveryFieldSchema, {
+              int64: integer,
+              int64List: [integer],
+              int64Wrapper: integer,
+              child: { sfixed64: integer },
+              int64ByInt64: { [String(integer)]: integer },
+            }),
+          );
+        }
+      }),
+    );
+  });
+});
+
+/** JSON that is easily confused with other JSON. */
+const replacement: fc.Arbitrary<JsonValue> = fc.oneof(
+  fc.constantFrom<JsonValue>(
+    ...[null, true, false, 0, 1, -1, 1.5, 1e21, 1.5e300, -1e21, 2 ** 31, 2 ** 32, 2 ** 53],
+    ...["", " ", "0", "1", "01", " 1", "1 ", "0x10", "1.0", "1e2", "NaN", "Infinity"],
+    ...["true", "AAAA", "A", "GENRE_NOVEL", "1s", "-0.5s", "1970-01-01T00:00:00Z", "a,bC"],
+    ...["\ud800", "\0", "__proto__"],
+    ...[[], [null], [[]], [1], ["1"], [{}], {}, { a: 1 }, { "1": 1 }, { "01": 1 }, { a: null }],
+    ...[{ value: 1 }, { "@type": "a/library.v1.Book", id: "1" }, { "@type": "a/b" }, { "1": {} }],
+  ),
+  fc.integer(),
+  fc.string(),
+);
+
+/** The JSON with one of its values, counted through, replaced. */
+function replaceAt(json: JsonValue, index: number, value: JsonValue): JsonValue {
+  const count = countValues(json);
+  let rest = index % count;
+  function visit(node: JsonValue): JsonValue {
+    if (rest-- === 0) return value;
+    if (Array.isArray(node)) return node.map(visit);
+    if (typeof node !== "object" || node === null) return node;
+    return Object.fromEntries(Object.entries(node).map(([key, child]) => [key, visit(child)]));
+  }
+  return visit(json);
+}
+
+function countValues(json: JsonValue): number {
+  if (typeof json !== "object" || json === null) return 1;
+  return Object.values(json).reduce<number>((sum, child) => sum + countValues(child), 1);
+}
+
+/** The message, or "refused"; any error that is not meant for a caller is thrown on. */
+function outcome<T>(read: () => T): T | "refused" {
+  try {
+    return read();
+  } catch (error) {
+    const isPlain = error instanceof Error && error.constructor === Error;
+    const isRefusal = error instanceof ConnectError && error.code === Code.InvalidArgument;
+    if (isPlain || isRefusal) return "refused";
+    throw error;
+  }
+}

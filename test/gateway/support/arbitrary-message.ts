@@ -1,0 +1,207 @@
+/** Any message of a type, made by reflection: random values for every kind of field. */
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescOneof,
+  fromJson,
+  type JsonValue,
+  type Message,
+  type MessageShape,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
+import {
+  AnySchema,
+  anyPack,
+  DurationSchema,
+  FieldMaskSchema,
+  ListValueSchema,
+  StructSchema,
+  TimestampSchema,
+  ValueSchema,
+} from "@bufbuild/protobuf/wkt";
+import fc from "fast-check";
+
+export interface MessageOptions {
+  /** How deep messages nest in it. Default: 2. */
+  readonly depth?: number;
+  /** The types that an Any may hold. Default: none, it stays empty. */
+  readonly inAny?: readonly DescMessage[];
+}
+
+/**
+ * Any message of the type that ProtoJSON can tell from every other: no negative
+ * zero where its JSON is `0`, no field mask that has no JSON.
+ */
+export function anyMessage<D extends DescMessage>(
+  desc: D,
+  { depth = 2, inAny = [] }: MessageOptions = {},
+): fc.Arbitrary<MessageShape<D>> {
+  return messageOf(desc, { depth, inAny }) as fc.Arbitrary<MessageShape<D>>;
+}
+
+/** A change to a message: one field of it gets a value. */
+type Setter = (message: Message) => void;
+
+function messageOf(desc: DescMessage, options: Required<MessageOptions>): fc.Arbitrary<Message> {
+  const special = wellKnown(desc, options);
+  if (special !== undefined) return special;
+  const setters = desc.members.flatMap((member) => {
+    const setter =
+      member.kind === "oneof" ? oneofSetter(member, options) : setterOf(member, options);
+    return setter === undefined ? [] : [sometimes(setter)];
+  });
+  return fc.tuple(...setters).map((chosen) => {
+    const message = create(desc);
+    for (const set of chosen) set?.(message);
+    return message;
+  });
+}
+
+/** Few fields at a time: what goes wrong stays small, and the next message has others. */
+function sometimes(setter: fc.Arbitrary<Setter>): fc.Arbitrary<Setter | undefined> {
+  return fc.oneof(
+    { weight: 5, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: setter },
+  );
+}
+
+function oneofSetter(
+  oneof: DescOneof,
+  options: Required<MessageOptions>,
+): fc.Arbitrary<Setter> | undefined {
+  return fc.oneof(...oneof.fields.flatMap((field) => setterOf(field, options) ?? []));
+}
+
+/** Undefined for what would nest deeper than the options allow. */
+function setterOf(
+  field: DescField,
+  options: Required<MessageOptions>,
+): fc.Arbitrary<Setter> | undefined {
+  const values = anyValue(field, options);
+  if (values === undefined) return undefined;
+  switch (field.fieldKind) {
+    case "list":
+      return fc.array(values, { maxLength: 3 }).map((items) => (message) => {
+        const list = reflect(field.parent, message).get(field);
+        for (const item of items) list.add(reflected(field, item));
+      });
+    case "map": {
+      const entries = fc.array(fc.tuple(scalarOf(field.mapKey), values), { maxLength: 3 });
+      return entries.map((pairs) => (message) => {
+        const map = reflect(field.parent, message).get(field);
+        for (const [key, value] of pairs) map.set(key as never, reflected(field, value));
+      });
+    }
+    default:
+      return values.map((value) => (message) => {
+        reflect(field.parent, message).set(field, reflected(field, value) as never);
+      });
+  }
+}
+
+function reflected(field: DescField, value: unknown): unknown {
+  return field.message === undefined ? value : reflect(field.message, value as Message);
+}
+
+function anyValue(
+  field: DescField,
+  options: Required<MessageOptions>,
+): fc.Arbitrary<unknown> | undefined {
+  if (field.scalar !== undefined) return scalarOf(field.scalar);
+  if (field.enum !== undefined) {
+    const known = fc.constantFrom(...field.enum.values.map(({ number }) => number));
+    const isNull = field.enum.typeName === "google.protobuf.NullValue";
+    return isNull ? known : fc.oneof(known, signed32);
+  }
+  if (field.message === undefined || options.depth === 0) return undefined;
+  return messageOf(field.message, { ...options, depth: options.depth - 1 });
+}
+
+const signed32 = fc.integer();
+const unsigned32 = fc.integer({ min: 0, max: 2 ** 32 - 1 });
+const signed64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+const unsigned64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+const text = fc.string({ unit: "binary" });
+
+function scalarOf(type: ScalarType): fc.Arbitrary<unknown> {
+  switch (type) {
+    case ScalarType.DOUBLE:
+      return fc.double().map(positiveZero);
+    case ScalarType.FLOAT:
+      return fc.float().map(positiveZero);
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+      return signed32;
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return unsigned32;
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return signed64;
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return unsigned64;
+    case ScalarType.BOOL:
+      return fc.boolean();
+    case ScalarType.STRING:
+      return text;
+    case ScalarType.BYTES:
+      return fc.uint8Array({ maxLength: 8 });
+  }
+}
+
+/** JSON.stringify writes -0 as 0. */
+function positiveZero(value: number): number {
+  return value === 0 ? 0 : value;
+}
+
+const plainJson = fc
+  .jsonValue({ maxDepth: 2, noUnicodeString: false })
+  .map((value) => JSON.parse(JSON.stringify(value)) as JsonValue);
+
+const nanos = fc.integer({ min: 0, max: 999_999_999 });
+
+function wellKnown(
+  desc: DescMessage,
+  { depth, inAny }: Required<MessageOptions>,
+): fc.Arbitrary<Message> | undefined {
+  switch (desc.typeName) {
+    case TimestampSchema.typeName:
+      return fc
+        .record({ seconds: fc.bigInt({ min: -62135596800n, max: 253402300799n }), nanos })
+        .map((value) => create(TimestampSchema, value));
+    case DurationSchema.typeName:
+      return fc
+        .tuple(fc.bigInt({ min: 0n, max: 315576000000n }), nanos, fc.constantFrom(1, -1))
+        .map(([seconds, nanos, sign]) =>
+          create(DurationSchema, {
+            seconds: seconds * BigInt(sign),
+            nanos: positiveZero(nanos * sign),
+          }),
+        );
+    case FieldMaskSchema.typeName:
+      return fc
+        .array(fc.stringMatching(/^[a-z]{1,4}(_[a-z]{1,4})?(\.[a-z]{1,4})?$/), { maxLength: 3 })
+        .map((paths) => create(FieldMaskSchema, { paths }));
+    case StructSchema.typeName:
+      return fc.dictionary(text, plainJson).map((json) => fromJson(StructSchema, json));
+    case ListValueSchema.typeName:
+      return fc.array(plainJson).map((json) => fromJson(ListValueSchema, json));
+    case ValueSchema.typeName:
+      return plainJson.map((json) => fromJson(ValueSchema, json));
+    case AnySchema.typeName: {
+      const empty = fc.constant(create(AnySchema));
+      if (depth === 0 || inAny.length === 0) return empty;
+      const packed = inAny.map((inner) =>
+        messageOf(inner, { depth: depth - 1, inAny }).map((message) => anyPack(inner, message)),
+      );
+      return fc.oneof(empty, ...packed);
+    }
+    default:
+      return undefined;
+  }
+}

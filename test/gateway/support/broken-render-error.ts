@@ -1,0 +1,25 @@
+/**
+ * A program of its own, as what it shows might end it: a gateway whose
+ * renderError throws. Prints the status of an answer to an error by REST, and
+ * of one that is found before a route is known.
+ */
+
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { openGateway } from "./gateway.ts";
+import { createTestLibrary } from "./library.ts";
+
+await using gateway = await openGateway({
+  mayFail: true,
+  rest: {
+    renderError: () => {
+      throw new Error("renderError is broken");
+    },
+  },
+  routes: (router) => {
+    router.service(LibraryService, createTestLibrary());
+  },
+});
+for (const path of ["/v1/library?unknown", "/elsewhere"]) {
+  const { status } = await gateway.send({ method: "GET", path });
+  process.stdout.write(`${status}\n`);
+}

@@ -1,0 +1,32 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { EveryField, FieldService } from "../gen/library/v1/fields_pb.ts";
+
+/** A FieldService that answers what it is sent, and keeps it. */
+export interface EchoService extends ServiceImpl<typeof FieldService> {
+  /** Every message that has reached the implementation. */
+  readonly received: readonly EveryField[];
+}
+
+export function createEchoService(): EchoService {
+  const received: EveryField[] = [];
+  function keep(message: EveryField): EveryField {
+    received.push(message);
+    return message;
+  }
+  return {
+    received,
+    echo: keep,
+    async collect(messages) {
+      let last: EveryField | undefined;
+      for await (const message of messages) last = keep(message);
+      return last ?? {};
+    },
+    async *repeat(message) {
+      yield keep(message);
+      yield message;
+    },
+    async *exchange(messages) {
+      for await (const message of messages) yield keep(message);
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { LibraryService } from "../gen/library/v1/library_pb.ts";
+
+/** One call that has reached the implementation. */
+export interface LibraryCall {
+  readonly request: unknown;
+  readonly context: HandlerContext;
+}
+
+/** A LibraryService that answers from the request, and keeps every call. */
+export interface TestLibrary extends Partial<ServiceImpl<typeof LibraryService>> {
+  readonly calls: readonly LibraryCall[];
+}
+
+export function createTestLibrary(): TestLibrary {
+  const calls: LibraryCall[] = [];
+  function keep<T>(request: T, context: HandlerContext): T {
+    calls.push({ request, context });
+    return request;
+  }
+  return {
+    calls,
+    createShelf(request, context) {
+      const { shelf } = keep(request, context);
+      return shelf === undefined ? {} : { shelf, etag: "1" };
+    },
+    updateLibrary: keep,
+    getLibrary(request, context) {
+      keep(request, context);
+      return { displayName: "Reading room" };
+    },
+    closeLibrary(request, context) {
+      keep(request, context);
+      return {};
+    },
+    addBooks(request, context) {
+      const { books } = keep(request, context);
+      return { ids: books.map(({ id }) => id ?? 0n) };
+    },
+    searchBooks(request, context) {
+      const { text } = keep(request, context);
+      return { books: [{ id: 1n, title: text }] };
+    },
+  };
+}

@@ -1,0 +1,142 @@
+/** Deadlines: those that clients set, kept, and those that no timer can hold, brought down. */
+import { once } from "node:events";
+import { Code } from "@connectrpc/connect";
+import { beforeAll, describe, expect, test } from "vitest";
+import { exchange } from "../support/http-exchange.ts";
+import { lockStore } from "../support/locked-store.ts";
+import { connectClients } from "../support/protocol/connect-clients.ts";
+import { grpcJs } from "../support/protocol/grpc-js.ts";
+import { refusalOf } from "../support/protocol/protocol.ts";
+import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+
+const plant = { id: 1n, name: "Basil" };
+
+async function createWith(protocol: RawProtocol, url: string, headers: Record<string, string>) {
+  const response = await exchange({
+    origin: url,
+    version: protocol.version,
+    path: protocol.path,
+    headers: {
+      authorization: `Bearer ${knownToken}`,
+      "content-type": protocol.contentType,
+      ...headers,
+    },
+    body: protocol.frame(protocol.encode(plant)),
+  });
+  return protocol.read(response);
+}
+
+const isGrpc = ({ name }: RawProtocol) => name.startsWith("gRPC");
+const isConnect = ({ name }: RawProtocol) => name.startsWith("Connect");
+
+const longDeadlines = [
+  ...["99999999H", "99999999M", "99999999S", "597H", "596H", "1H", "99999999m"].flatMap((value) =>
+    rawProtocols.filter(isGrpc).map((protocol) => ({ protocol, header: "grpc-timeout", value })),
+  ),
+  ...["9999999999", "2147483648", "2147483647", "4294967296", "60000"].flatMap((value) =>
+    rawProtocols
+      .filter(isConnect)
+      .map((protocol) => ({ protocol, header: "connect-timeout-ms", value })),
+  ),
+].map((row) => ({ ...row, name: row.protocol.name }));
+
+describe("a long deadline", () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await openTestServer();
+    return () => server.close();
+  });
+
+  test.each(longDeadlines)("$header: $value does not pass at once over $name", async (row) => {
+    const outcome = await createWith(row.protocol, server.url, { [row.header]: row.value });
+    expect(outcome).toEqual({ ok: { name: "Basil" } });
+  });
+});
+
+const shortDeadlines = rawProtocols
+  .filter((protocol) => isGrpc(protocol) || isConnect(protocol))
+  .map((protocol) => ({
+    protocol,
+    name: protocol.name,
+    headers: isGrpc(protocol) ? { "grpc-timeout": "50m" } : { "connect-timeout-ms": "50" },
+  }));
+
+describe("a short deadline, while the store stalls", () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await openTestServer();
+    return () => server.close();
+  });
+
+  test.each(shortDeadlines)("passes over $name", async ({ protocol, headers }) => {
+    using _lock = lockStore(server.database);
+    const refusal = refusalOf(await createWith(protocol, server.url, headers));
+    expect(refusal.code).toBe(Code.DeadlineExceeded);
+  });
+
+  test.each([...connectClients, grpcJs])("passes for $name", async ({ open }) => {
+    using _lock = lockStore(server.database);
+    using caller = open(server.url);
+    const refusal = refusalOf(await caller.create(plant, { timeoutMs: 50 }));
+    expect(refusal.code).toBe(Code.DeadlineExceeded);
+  });
+
+  test("stops neither health checks nor refusals, and a retry succeeds after it", async () => {
+    const [protocol] = rawProtocols;
+    if (protocol === undefined) throw new Error("no protocols");
+    const retried = { id: 2n, name: "Mint" };
+    {
+      using _lock = lockStore(server.database);
+      using caller = grpcJs.open(server.url);
+      const refusal = refusalOf(await caller.create(retried, { timeoutMs: 50 }));
+      expect(refusal.code).toBe(Code.DeadlineExceeded);
+      const health = await exchange({
+        origin: server.url,
+        version: "1.1",
+        method: "GET",
+        path: "/readyz",
+      });
+      expect(health.status).toBe(200);
+      const stranger = await protocol.send(server.url, protocol.encode(plant), {
+        authorization: null,
+      });
+      expect(refusalOf(stranger).code).toBe(Code.Unauthenticated);
+    }
+    expect(await protocol.send(server.url, protocol.encode(retried))).toEqual({
+      ok: { name: "Mint" },
+    });
+  });
+});
+
+describe("a client that leaves while the store stalls", () => {
+  test("does no harm to who comes next", async () => {
+    await using server = await openTestServer();
+    const [rest] = rawProtocols;
+    if (rest === undefined) throw new Error("no protocols");
+    const request = (id: number) => {
+      const body = `{"id":${id},"name":"Basil"}`;
+      return (
+        `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${knownToken}\r\n` +
+        `Content-Type: application/json\r\nExpect: 100-continue\r\n` +
+        `Content-Length: ${body.length}\r\n\r\n${body}`
+      );
+    };
+    {
+      using lock = lockStore(server.database);
+      for (const id of [1, 2, 3]) {
+        using connection = await openRawConnection(server.port);
+        connection.write(request(id));
+        await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
+        connection.socket.destroy();
+        await once(connection.socket, "close");
+      }
+      lock.release();
+    }
+    const outcome = await rest.send(server.url, rest.encode({ id: 4n, name: "Mint" }));
+    expect(outcome).toEqual({ ok: { name: "Mint" } });
+  });
+});

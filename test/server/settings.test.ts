@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import { AuthSettingError } from "../../src/auth/settings.ts";
+import { defaultLimits } from "../../src/server/limits.ts";
+import { resolveSettings, type ServerOptions } from "../../src/server/settings.ts";
+import { SettingsError } from "../../src/server/settings-error.ts";
+
+describe("settings", () => {
+  test("have the defaults that the decisions name", () => {
+    expect(resolveSettings({})).toMatchObject({
+      host: "127.0.0.1",
+      port: 8080,
+      basePath: "",
+      store: "sqlite:./data/plants.db",
+      tls: undefined,
+      drainTimeoutMs: 10_000,
+      auth: { tokenFile: "./data/tokens", tokens: [] },
+      limits: {
+        bodyBytesMax: 1024 * 1024,
+        headerBytesMax: 16 * 1024,
+        requestTimeoutMs: 10_000,
+      },
+    });
+  });
+
+  test("keep the defaults of what a partial leaves out", () => {
+    const { limits } = resolveSettings({ limits: { streamsMax: 3 } });
+    expect(limits).toEqual({ ...defaultLimits, streamsMax: 3 });
+  });
+
+  test.each<ServerOptions>([
+    { port: 0 },
+    { port: 65_535 },
+    { drainTimeoutMs: 0 },
+    { drainTimeoutMs: 2 ** 31 - 1 },
+    { basePath: "/api" },
+    { basePath: "/a/b.c/~d-e_f" },
+    { host: "::" },
+    { limits: { bodyBytesMax: 1 } },
+  ])("take %j", (options) => {
+    expect(resolveSettings(options)).toMatchObject(options);
+  });
+
+  test.each<[ServerOptions, RegExp]>([
+    [{ port: -1 }, /^port: must be a whole number from 0 to 65535: -1$/],
+    [{ port: 65_536 }, /^port/],
+    [{ port: 1.5 }, /^port/],
+    [{ port: Number.NaN }, /^port/],
+    [{ drainTimeoutMs: 2 ** 31 }, /^drainTimeoutMs/],
+    [{ drainTimeoutMs: Number.POSITIVE_INFINITY }, /^drainTimeoutMs/],
+    [{ limits: { bodyBytesMax: 0 } }, /^bodyBytesMax/],
+    [{ limits: { requestTimeoutMs: 2 ** 31 } }, /^requestTimeoutMs/],
+    [{ limits: { connectionsMax: 0.5 } }, /^connectionsMax/],
+    [{ host: "" }, /^host: must not be empty/],
+    [{ basePath: "api" }, /^basePath: /],
+    [{ basePath: "/" }, /^basePath: /],
+    [{ basePath: "/api/" }, /^basePath: /],
+    [{ basePath: "/%61" }, /^basePath: /],
+    [{ basePath: "/a?b" }, /^basePath: /],
+    [{ basePath: "/a\n" }, /^basePath: /],
+  ])("refuse %j", (options, message) => {
+    expect(() => resolveSettings(options)).toThrow(SettingsError);
+    expect(() => resolveSettings(options)).toThrow(message);
+  });
+
+  test("refuse to let nobody in", () => {
+    expect(() => resolveSettings({ auth: { tokenFile: undefined } })).toThrow(AuthSettingError);
+  });
+});

@@ -1,0 +1,34 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A self-signed certificate for 127.0.0.1 and localhost, with its key. */
+export interface Certificate {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** The certificate in PEM, which clients have to trust. */
+  readonly pem: string;
+}
+
+/** Whether this machine can make certificates: Node itself cannot. */
+export const hasOpenssl: boolean = (() => {
+  try {
+    execFileSync("openssl", ["version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+/** Makes a certificate with the OpenSSL of this machine, in the files NAME.crt and NAME.key. */
+export function createCertificate(folder: string, name: string): Certificate {
+  const certFile = join(folder, `${name}.crt`);
+  const keyFile = join(folder, `${name}.key`);
+  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"];
+  const files = ["-out", certFile, "-keyout", keyFile];
+  execFileSync("openssl", ["req", "-x509", "-days", "2", ...key, ...subject, ...files], {
+    stdio: "ignore",
+  });
+  return { certFile, keyFile, pem: readFileSync(certFile, "utf8") };
+}

@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { collectOutput, type Output } from "./output.ts";
+import { within } from "./within.ts";
+
+const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+
+/** A `plant-store` of its own, as a user starts it. */
+export interface Child extends AsyncDisposable {
+  readonly process: ChildProcess;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Resolves when the process is gone and all that it wrote is there. */
+  readonly exited: Promise<ChildExit>;
+}
+
+export interface ChildExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface ChildOptions {
+  readonly cwd: string;
+  /** On top of the environment of the tests, cleaned of settings. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts `plant-store` with these arguments; killed at the end of an `await using`. */
+export function spawnChild(args: readonly string[], { cwd, env }: ChildOptions): Child {
+  const child = spawn(process.execPath, [main, ...args], {
+    cwd,
+    env: { ...environmentWithoutSettings(), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const exit = Promise.withResolvers<ChildExit>();
+  child.once("error", exit.reject);
+  child.once("close", (code, signal) => exit.resolve({ code, signal }));
+  return {
+    process: child,
+    stdout: collectOutput(child.stdout),
+    stderr: collectOutput(child.stderr),
+    exited: exit.promise,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await within("the end of the child", exit.promise);
+    },
+  };
+}
+
+/** Runs a command to its end. */
+export async function runChild(args: readonly string[], options: ChildOptions) {
+  await using child = spawnChild(args, options);
+  const { code } = await within(`the end of plant-store ${args.join(" ")}`, child.exited);
+  return { code, stdout: child.stdout.text, stderr: child.stderr.text };
+}
+
+/** What npm and an operator's shell add would change what a command says and does. */
+function environmentWithoutSettings(): NodeJS.ProcessEnv {
+  const names = Object.keys(process.env).filter((name) => !/^(PLANT_STORE_|npm_)/.test(name));
+  return Object.fromEntries(names.map((name) => [name, process.env[name]]));
+}

@@ -1,0 +1,102 @@
+import { once } from "node:events";
+import http from "node:http";
+import http2 from "node:http2";
+import https from "node:https";
+import { within } from "./within.ts";
+
+export type HttpVersion = "1.1" | "2";
+
+export interface HttpRequest {
+  /** Without the path. */
+  readonly origin: string;
+  readonly version: HttpVersion;
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Whether to leave the body open: its end never comes. Default: no. */
+  readonly unfinished?: boolean;
+  /** The certificate to trust, for https. */
+  readonly ca?: string;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly trailers: Headers;
+  readonly body: Buffer;
+}
+
+/** One request and its response, on a connection of their own. */
+export function exchange(request: HttpRequest): Promise<HttpResponse> {
+  const answer = request.version === "1.1" ? overHttp1(request) : overHttp2(request);
+  return within(`the answer to ${request.method ?? "POST"} ${request.path}`, answer);
+}
+
+async function overHttp1(given: HttpRequest): Promise<HttpResponse> {
+  const { origin, path, method = "POST", headers = {}, body = "", unfinished, ca } = given;
+  const module = origin.startsWith("https:") ? https : http;
+  const request = module.request(origin, { path, method, headers, agent: false, ca });
+  const response = Promise.withResolvers<http.IncomingMessage>();
+  request.on("response", response.resolve);
+  // Behind an early answer the rest of a body may find a closed connection.
+  request.on("error", response.reject);
+  if (unfinished) request.write(body);
+  else request.end(body);
+  const answer = await response.promise;
+  const bytes = await collect(answer);
+  request.destroy();
+  return {
+    status: answer.statusCode ?? 0,
+    headers: headersFrom(answer.headersDistinct),
+    trailers: headersFrom(answer.trailersDistinct),
+    body: bytes,
+  };
+}
+
+async function overHttp2(given: HttpRequest): Promise<HttpResponse> {
+  const { origin, ca } = given;
+  const session = http2.connect(origin, ca === undefined ? {} : { ca });
+  try {
+    return await exchangeOn(session, given);
+  } finally {
+    session.destroy();
+  }
+}
+
+/** One request and its response on a session, beside others. */
+export async function exchangeOn(
+  session: http2.ClientHttp2Session,
+  request: Omit<HttpRequest, "origin" | "version">,
+): Promise<HttpResponse> {
+  const { path, method = "POST", headers = {}, body = "", unfinished } = request;
+  const failed = once(session, "error").then(([error]) => Promise.reject(error));
+  failed.catch(() => {});
+  const endStream = body.length === 0 && !unfinished;
+  const stream = session.request({ ":path": path, ":method": method, ...headers }, { endStream });
+  let trailers = new Headers();
+  stream.on("trailers", (fields) => {
+    trailers = headersFrom(fields);
+  });
+  const answered = once(stream, "response") as Promise<[http2.IncomingHttpHeaders]>;
+  if (unfinished) stream.write(body);
+  else if (!endStream) stream.end(body);
+  const [head] = await Promise.race([answered, failed]);
+  const { ":status": status, ...fields } = head as typeof head & { ":status"?: number };
+  const bytes = await collect(stream);
+  return { status: Number(status), headers: headersFrom(fields), trailers, body: bytes };
+}
+
+async function collect(stream: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+function headersFrom(fields: Record<string, string | string[] | number | undefined>): Headers {
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(fields)) {
+    for (const value of [values ?? []].flat()) headers.append(name, String(value));
+  }
+  return headers;
+}

@@ -1,0 +1,21 @@
+import Database from "better-sqlite3";
+
+/** A store that cannot write for as long as this lives: like a disk that stalls. */
+export interface StoreLock extends Disposable {
+  /** Lets the writes go on. */
+  release(): void;
+}
+
+/**
+ * Takes SQLite's write lock from another connection. A commit of the server
+ * waits for it, for up to 5 seconds.
+ */
+export function lockStore(database: string): StoreLock {
+  const db = new Database(database);
+  db.exec("BEGIN IMMEDIATE");
+  const release = () => {
+    // Closing rolls back.
+    if (db.open) db.close();
+  };
+  return { release, [Symbol.dispose]: release };
+}

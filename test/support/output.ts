@@ -1,0 +1,43 @@
+import type { Readable } from "node:stream";
+import { within } from "./within.ts";
+
+/** What a process has written. */
+export interface Output {
+  readonly text: string;
+  /** The match of the pattern in all that was written, once there is one. */
+  until(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+export function collectOutput(stream: Readable): Output {
+  let text = "";
+  const listeners = new Set<() => void>();
+  stream.setEncoding("utf8");
+  stream.on("data", (chunk: string) => {
+    text += chunk;
+    for (const listener of listeners) listener();
+  });
+
+  async function until(pattern: RegExp): Promise<RegExpExecArray> {
+    const found = Promise.withResolvers<RegExpExecArray>();
+    const look = () => {
+      const match = pattern.exec(text);
+      if (match !== null) found.resolve(match);
+    };
+    listeners.add(look);
+    look();
+    try {
+      return await within(`output that matches ${pattern}`, found.promise);
+    } catch (cause) {
+      throw new Error(`no output matches ${pattern}, in: ${text}`, { cause });
+    } finally {
+      listeners.delete(look);
+    }
+  }
+
+  return {
+    get text() {
+      return text;
+    },
+    until,
+  };
+}

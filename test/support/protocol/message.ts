@@ -1,0 +1,61 @@
+/** CreatePlant's messages, in each encoding. */
+import { create, fromBinary, fromJsonString, toBinary } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { BadRequestSchema } from "../../../gen/google/rpc/error_details_pb.ts";
+import {
+  CreatePlantRequestSchema,
+  type CreatePlantResponse,
+  CreatePlantResponseSchema,
+  PlantService,
+} from "../../../gen/plantstore/v1/plant_service_pb.ts";
+import type { Outcome, PlantInput, Refusal } from "./protocol.ts";
+
+/** The path of CreatePlant, for all protocols but REST. */
+export const createPlantPath = `/${PlantService.typeName}/${PlantService.method.createPlant.name}`;
+
+/** The id as a JSON number, with all of its digits. */
+export function newPlantJson({ id, name, tag }: PlantInput): string {
+  const members = [
+    id === undefined ? [] : `"id":${id}`,
+    name === undefined ? [] : `"name":${JSON.stringify(name)}`,
+    tag === undefined ? [] : `"tag":${JSON.stringify(tag)}`,
+  ];
+  return `{${members.flat().join(",")}}`;
+}
+
+export function requestJson(plant: PlantInput): string {
+  return `{"plant":${newPlantJson(plant)}}`;
+}
+
+export function requestBinary(plant: PlantInput): Uint8Array<ArrayBuffer> {
+  return toBinary(CreatePlantRequestSchema, create(CreatePlantRequestSchema, { plant }));
+}
+
+export function outcomeFromJson(text: string): Outcome {
+  return outcomeFrom(fromJsonString(CreatePlantResponseSchema, text));
+}
+
+export function outcomeFromBinary(bytes: Uint8Array): Outcome {
+  return outcomeFrom(fromBinary(CreatePlantResponseSchema, bytes));
+}
+
+export function outcomeFrom({ plant }: CreatePlantResponse): Outcome {
+  const { name, tag } = plant ?? {};
+  if (name === undefined) throw new Error("the answer has no plant with a name");
+  return { ok: tag === undefined ? { name } : { name, tag } };
+}
+
+/** @param status The status of HTTP, where it is known. */
+export function refusalFrom(error: ConnectError, status: number | undefined): Refusal {
+  const [badRequest] = error.findDetails(BadRequestSchema);
+  return {
+    code: error.code,
+    message: error.rawMessage,
+    violations: badRequest?.fieldViolations.map(({ field, description }) => ({
+      field,
+      description,
+    })),
+    metadata: error.metadata,
+    status,
+  };
+}

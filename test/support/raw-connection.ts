@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { within } from "./within.ts";
+
+/** A TCP connection on which a test says what it wants. */
+export interface RawConnection extends Disposable {
+  readonly socket: Socket;
+  /** Everything that has come so far. */
+  readonly received: Buffer;
+  write(bytes: string | Uint8Array): void;
+  /** Ends our side; the other may go on. */
+  end(): void;
+  /** Resolves to all that came, once it satisfies the condition. */
+  until(what: string, isThere: (received: Buffer) => boolean): Promise<Buffer>;
+  /** Resolves to all that came, once the other side has closed. */
+  untilClosed(): Promise<Buffer>;
+}
+
+export async function openRawConnection(port: number): Promise<RawConnection> {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  await once(socket, "connect");
+  return createRawConnection(socket);
+}
+
+/** @param socket Connected; of TCP or TLS. */
+export function createRawConnection(socket: Socket): RawConnection {
+  const chunks: Buffer[] = [];
+  const listeners = new Set<() => void>();
+  let isClosed = false;
+  const received = () => Buffer.concat(chunks);
+  const tell = () => {
+    for (const listener of listeners) listener();
+  };
+  socket.on("data", (chunk: Buffer) => {
+    chunks.push(chunk);
+    tell();
+  });
+  const close = () => {
+    isClosed = true;
+    tell();
+  };
+  // A reset ends the connection as well; what came before it counts.
+  socket.on("error", () => {});
+  socket.on("end", close);
+  socket.on("close", close);
+
+  async function wait(what: string, isOver: () => boolean): Promise<Buffer> {
+    const over = Promise.withResolvers<void>();
+    const look = () => isOver() && over.resolve();
+    listeners.add(look);
+    look();
+    try {
+      await within(what, over.promise);
+    } catch (cause) {
+      const text = received().toString("latin1").slice(0, 2000);
+      throw new Error(`${what}: did not come; received ${JSON.stringify(text)}`, { cause });
+    } finally {
+      listeners.delete(look);
+    }
+    return received();
+  }
+
+  return {
+    socket,
+    get received() {
+      return received();
+    },
+    write: (bytes) => void socket.write(bytes),
+    end: () => void socket.end(),
+    async until(what, isThere) {
+      const bytes = await wait(what, () => isThere(received()) || isClosed);
+      if (isThere(bytes)) return bytes;
+      const text = bytes.toString("latin1").slice(0, 2000);
+      throw new Error(`${what}: the connection ended before; received ${JSON.stringify(text)}`);
+    },
+    untilClosed: () => wait("the end of the connection", () => isClosed),
+    [Symbol.dispose]: () => void socket.destroy(),
+  };
+}

@@ -1,0 +1,20 @@
+import type { Log } from "../../src/server/log.ts";
+
+export interface LogLine {
+  readonly level: "info" | "warn" | "error";
+  readonly message: string;
+  readonly cause: unknown;
+}
+
+/** A silent log that remembers. */
+export interface RecordedLog extends Log {
+  readonly lines: readonly LogLine[];
+}
+
+export function createRecordedLog(): RecordedLog {
+  const lines: LogLine[] = [];
+  const record = (level: LogLine["level"]) => (message: string, cause?: unknown) => {
+    lines.push({ level, message, cause });
+  };
+  return { lines, info: record("info"), warn: record("warn"), error: record("error") };
+}

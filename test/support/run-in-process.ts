@@ -1,0 +1,39 @@
+import { runCommand } from "../../src/cli/program.ts";
+
+export interface CommandResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/**
+ * Runs a command line that ends by itself, in this process: a tenth of the time
+ * of a process of its own. Not for two at once: they share the streams.
+ *
+ * @param env The settings; there are no others.
+ */
+export async function runInProcess(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<CommandResult> {
+  const written = { stdout: "", stderr: "" };
+  const before = { ...process.env };
+  const originals = { stdout: process.stdout.write, stderr: process.stderr.write };
+  for (const name of ["stdout", "stderr"] as const) {
+    process[name].write = (chunk: string | Uint8Array) => {
+      written[name] += chunk.toString();
+      return true;
+    };
+  }
+  for (const name of Object.keys(process.env)) {
+    if (name.startsWith("PLANT_STORE_")) delete process.env[name];
+  }
+  Object.assign(process.env, env);
+  try {
+    return { code: await runCommand(args), ...written };
+  } finally {
+    for (const name of ["stdout", "stderr"] as const) process[name].write = originals[name];
+    for (const name of Object.keys(env)) delete process.env[name];
+    Object.assign(process.env, before);
+  }
+}

@@ -1,0 +1,36 @@
+import Database from "better-sqlite3";
+
+/** A row as its bytes, in hex: what a wrong character would change. */
+export interface StoredPlant {
+  readonly id: bigint;
+  readonly name: string;
+  readonly tag: string | null;
+}
+
+/** Reads the SQLite file as an operator would, byte for byte, in the order of the ids. */
+export function readStoredPlants(database: string): StoredPlant[] {
+  const db = new Database(database, { readonly: true });
+  try {
+    return db.prepare<[], StoredPlant>(everyPlant).safeIntegers().all();
+  } finally {
+    db.close();
+  }
+}
+
+// hex() makes an empty text of NULL.
+const everyPlant = `
+  SELECT id, hex(name) AS name, CASE WHEN tag IS NOT NULL THEN hex(tag) END AS tag
+  FROM plants ORDER BY id`;
+
+/** What the row of a plant must be. */
+export function storedForm(plant: { id: bigint; name: string; tag?: string }): StoredPlant {
+  return {
+    id: plant.id,
+    name: hex(plant.name),
+    tag: plant.tag === undefined ? null : hex(plant.tag),
+  };
+}
+
+function hex(text: string): string {
+  return Buffer.from(text, "utf8").toString("hex").toUpperCase();
+}

@@ -1,0 +1,92 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { join } from "node:path";
+import type { ServerOptions } from "../../src/server/settings.ts";
+import { type RunningServer, startServer } from "../../src/server/start.ts";
+import { beginLeakCheck } from "./leak-check.ts";
+import { createRecordedLog, type RecordedLog } from "./recorded-log.ts";
+import { createTemporaryFolder } from "./temporary-folder.ts";
+import { within } from "./within.ts";
+
+/** The token that every test server knows. */
+export const knownToken = "a-token-for-tests-alone";
+
+export interface TestServer extends AsyncDisposable {
+  /** As clients take it, base path included. */
+  readonly url: string;
+  readonly port: number;
+  /** The SQLite file. */
+  readonly database: string;
+  readonly log: RecordedLog;
+  readonly running: RunningServer;
+  /** Closes the server; fails if anything of it stays, or if it had an internal error. */
+  close(): Promise<void>;
+}
+
+export interface TestServerOptions extends Omit<ServerOptions, "store" | "log"> {
+  /** The SQLite file. Default: one in a folder of its own. */
+  readonly database?: string;
+}
+
+/** A whole server in this process, on a free port. */
+export async function openTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const { database: given, ...rest } = options;
+  const folder = given === undefined ? await createTemporaryFolder() : undefined;
+  const database = given ?? join(folder?.path ?? "", "plants.db");
+  const log = createRecordedLog();
+  const endLeakCheck = beginLeakCheck();
+  const running = await startServer({
+    port: 0,
+    auth: { tokenFile: undefined, tokens: [knownToken] },
+    drainTimeoutMs: 2000,
+    ...rest,
+    store: `sqlite:${database}`,
+    log,
+  }).catch(async (error: unknown) => {
+    await folder?.[Symbol.asyncDispose]();
+    endLeakCheck();
+    throw error;
+  });
+  const port = Number(new URL(running.url).port);
+
+  async function close(): Promise<void> {
+    try {
+      await within("the end of the server", running.close());
+    } finally {
+      await folder?.[Symbol.asyncDispose]();
+      endLeakCheck();
+    }
+    await assertRefused(port);
+    const failure = log.lines.find(({ level }) => level === "error");
+    if (failure !== undefined) {
+      throw new Error(`the server failed: ${failure.message}`, { cause: failure.cause });
+    }
+  }
+
+  let closed: Promise<void> | undefined;
+  const closeOnce = () => {
+    closed ??= close();
+    return closed;
+  };
+  return {
+    url: running.url,
+    port,
+    database,
+    log,
+    running,
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
+  };
+}
+
+async function assertRefused(port: number): Promise<void> {
+  const socket = connect(port, "127.0.0.1");
+  try {
+    await once(socket, "connect");
+  } catch {
+    return;
+  } finally {
+    socket.destroy();
+  }
+  throw new Error(`port ${port} still takes connections`);
+}
