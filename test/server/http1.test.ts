@@ -124,6 +124,7 @@ describe("a connection of HTTP/1.1", () => {
     using connection = await openRawConnection(small.port);
     const more = (length: number) => `Host: a\r\nX: ${"x".repeat(length)}\r\n`;
     connection.write(post('{"id":1,"name":"Basil"}', { more: more(500) }));
+    expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
     connection.write(post('{"id":1,"name":"Basil"}', { more: more(1000) }));
     const answers = parseHttp1Responses(await connection.untilClosed());
     expect(answers.at(-1)?.status).toBe(431);
