@@ -4,6 +4,7 @@ export { requireFields } from "./field-behavior.ts";
 export { compressionGzip } from "./gzip.ts";
 export { type GatewayOptions, gatewayNodeAdapter } from "./node-adapter.ts";
 export type { NodeHandler } from "./node-handler.ts";
+export { createOpenApiDocument, type OpenApiOptions } from "./openapi/document.ts";
 export { parseRequestTarget } from "./request-target.ts";
 export type { RenderedError, RestError } from "./rest/error.ts";
 export type { RestOptions } from "./rest/options.ts";

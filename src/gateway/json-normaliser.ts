@@ -22,7 +22,7 @@ import {
   type Normaliser,
   scalarNormaliser,
 } from "./json-scalar.ts";
-import { type ExactJson, JsonNumber } from "./json-text.ts";
+import { type ExactJson, isJsonObject, JsonNumber } from "./json-text.ts";
 import { FieldViolation } from "./violation.ts";
 
 interface Member {
@@ -220,12 +220,7 @@ function plain(json: ExactJson): JsonValue {
 }
 
 function asObject(json: ExactJson): { [key: string]: ExactJson } {
-  const isObject =
-    typeof json === "object" &&
-    json !== null &&
-    !Array.isArray(json) &&
-    !(json instanceof JsonNumber);
-  if (!isObject) throw new FieldViolation("", "must be a JSON object");
+  if (!isJsonObject(json)) throw new FieldViolation("", "must be a JSON object");
   return json;
 }
 

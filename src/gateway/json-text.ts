@@ -152,6 +152,16 @@ function addKey(keys: Set<string> | undefined, token: string): void {
   keys?.add(key);
 }
 
+/** Whether it is a JSON object: neither an array, nor a number that is kept as written. */
+export function isJsonObject<T>(json: T): json is Extract<T, { [key: string]: unknown }> {
+  return (
+    typeof json === "object" &&
+    json !== null &&
+    !Array.isArray(json) &&
+    !(json instanceof JsonNumber)
+  );
+}
+
 /** JSON that `JSON.stringify` writes as it is, for numbers that it would change. */
 export function rawJson(text: string): JsonValue {
   // ES2026; the library's types do not know it yet.

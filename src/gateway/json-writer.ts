@@ -8,7 +8,7 @@ import {
   ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
-import { rawJson } from "./json-text.ts";
+import { isJsonObject, rawJson } from "./json-text.ts";
 
 export interface JsonWriterOptions extends Partial<JsonWriteOptions> {
   /**
@@ -41,7 +41,7 @@ function withNumbers(desc: DescMessage, json: JsonValue): JsonValue {
   if (typeof json === "string" && value?.scalar !== undefined && longTypes.has(value.scalar)) {
     return rawJson(json); // Int64Value and UInt64Value
   }
-  if (!isObject(json) || desc.typeName.startsWith("google.protobuf.")) return json;
+  if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) return json;
   for (const field of desc.fields) {
     for (const name of [field.jsonName, field.name]) {
       const member = json[name];
@@ -59,12 +59,8 @@ function memberWithNumbers(field: DescField, json: JsonValue): JsonValue {
     return isLong && typeof value === "string" ? rawJson(value) : value;
   };
   if (field.fieldKind === "list" && Array.isArray(json)) return json.map(convert);
-  if (field.fieldKind === "map" && isObject(json)) {
+  if (field.fieldKind === "map" && isJsonObject(json)) {
     return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, convert(value)]));
   }
   return convert(json);
-}
-
-function isObject(json: JsonValue): json is { [key: string]: JsonValue } {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
 }

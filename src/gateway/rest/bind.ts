@@ -2,7 +2,7 @@
 import { type DescField, type DescMessage, equals, type MessageShape } from "@bufbuild/protobuf";
 import { messageFromJson } from "../json.ts";
 import type { JsonOptions } from "../json-scalar.ts";
-import { type ExactJson, JsonNumber } from "../json-text.ts";
+import { type ExactJson, isJsonObject } from "../json-text.ts";
 import { badRequest, FieldViolation } from "../violation.ts";
 import { type FieldPath, leafOf, resolveFieldPath } from "./field-path.ts";
 import { parameterReader } from "./parameter.ts";
@@ -49,7 +49,7 @@ export function bindRequest<D extends DescMessage>(
 function bodyTree({ bodyField, body }: RequestParts): JsonObject {
   if (bodyField === undefined || body === undefined) return {};
   if (bodyField !== "*") return { [bodyField.jsonName]: body };
-  if (!isObject(body)) throw new FieldViolation("", "must be a JSON object");
+  if (!isJsonObject(body)) throw new FieldViolation("", "must be a JSON object");
   return body;
 }
 
@@ -75,7 +75,7 @@ function bindParameter(
   if (field.fieldKind === "list") {
     holder[field.jsonName] = [...(Array.isArray(existing) ? existing : []), value];
   } else if (field.fieldKind === "map" && key !== undefined) {
-    const entries = isObject(existing) ? existing : Object.create(null);
+    const entries = isJsonObject(existing) ? existing : Object.create(null);
     if (key in entries) throw new FieldViolation(name, "must be given once");
     entries[key] = value;
     holder[field.jsonName] = entries;
@@ -108,7 +108,7 @@ function holderOf(tree: JsonObject, path: FieldPath): JsonObject {
   for (const field of path.slice(0, -1)) {
     const spelling = spellingIn(holder, field) ?? field.jsonName;
     const child = holder[spelling] ?? {};
-    if (!isObject(child)) throw new FieldViolation(field.name, "must be a JSON object");
+    if (!isJsonObject(child)) throw new FieldViolation(field.name, "must be a JSON object");
     holder[spelling] = child;
     holder = child;
   }
@@ -134,13 +134,4 @@ function readAt(name: string, read: () => ExactJson): ExactJson {
   } catch (error) {
     throw error instanceof FieldViolation ? error.within(name) : error;
   }
-}
-
-function isObject(json: ExactJson | undefined): json is JsonObject {
-  return (
-    typeof json === "object" &&
-    json !== null &&
-    !Array.isArray(json) &&
-    !(json instanceof JsonNumber)
-  );
 }

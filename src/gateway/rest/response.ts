@@ -14,6 +14,7 @@ import {
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import type { CallContext } from "../call.ts";
+import { isJsonObject } from "../json-text.ts";
 import { type JsonWriterOptions, messageToJson } from "../json-writer.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "./error.ts";
 import { getHttpBody, isHttpBody } from "./http-body.ts";
@@ -171,7 +172,7 @@ function toText({ spec, binding, options, settings }: Route, message: Message): 
   const { responseBody } = binding;
   if (responseBody === undefined) return JSON.stringify(json);
   const name = writeOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
-  const isSet = isObject(json) && Object.hasOwn(json, name);
+  const isSet = isJsonObject(json) && Object.hasOwn(json, name);
   return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, name, writeOptions));
 }
 
@@ -179,10 +180,6 @@ function toText({ spec, binding, options, settings }: Route, message: Message): 
 function emptyValue(field: DescField, name: string, options: JsonWriterOptions): JsonValue {
   const zeros = { ...options, alwaysEmitImplicit: true };
   const json = messageToJson(field.parent, create(field.parent), zeros);
-  const zero = isObject(json) ? json[name] : undefined;
+  const zero = isJsonObject(json) ? json[name] : undefined;
   return zero ?? (field.fieldKind === "message" ? {} : null);
-}
-
-function isObject(json: JsonValue): json is { [key: string]: JsonValue } {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
 }
