@@ -14,6 +14,7 @@ let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "plant-store-package-"));
+  await run("npm", ["run", "build"], { env });
   await run("npm", ["pack", "--silent", "--pack-destination", folder], { env });
   const [tarball = ""] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"));
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');

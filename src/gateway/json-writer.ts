@@ -8,6 +8,7 @@ import {
   ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { isJsonObject, rawJson } from "./json-text.ts";
 
 export interface JsonWriterOptions extends Partial<JsonWriteOptions> {
@@ -37,9 +38,9 @@ const longTypes = new Set<ScalarType>([
 ]);
 
 function withNumbers(desc: DescMessage, json: JsonValue): JsonValue {
-  const [value] = desc.fields;
-  if (typeof json === "string" && value?.scalar !== undefined && longTypes.has(value.scalar)) {
-    return rawJson(json); // Int64Value and UInt64Value
+  if (typeof json === "string") {
+    const isLong = isWrapperDesc(desc) && longTypes.has(desc.fields[0].scalar);
+    return isLong ? rawJson(json) : json;
   }
   if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) return json;
   for (const field of desc.fields) {

@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { constants } from "node:http2";
+import { Code } from "@connectrpc/connect";
 import type { UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import {
   type ConnectNodeAdapterOptions,
@@ -78,9 +79,9 @@ export function gatewayNodeAdapter(options: GatewayOptions): NodeHandler {
 
   async function fail(error: unknown, ...exchange: Parameters<NodeHandler>): Promise<void> {
     const [, response] = exchange;
-    if (isClientGone(error, response)) return;
+    if (isClientGone(response)) return;
     if (!(error instanceof RestFailure)) onError(error);
-    if (response.headersSent) response.destroy();
+    if (response.headersSent) breakOff(response);
     else await send(responseFor(error), exchange);
   }
 
@@ -97,8 +98,8 @@ export function gatewayNodeAdapter(options: GatewayOptions): NodeHandler {
     serve(request, response)
       .catch((error: unknown) => fail(error, request, response))
       .catch((error: unknown) => {
-        if (!isClientGone(error, response)) onError(error);
-        response.destroy();
+        if (!isClientGone(response)) onError(error);
+        breakOff(response);
       });
   };
 }
@@ -126,6 +127,8 @@ async function send(
   answer: UniversalServerResponse,
   [request, response]: Parameters<NodeHandler>,
 ): Promise<void> {
+  const vary = response.getHeader("vary"); // of CORS; what is written now would replace it
+  if (vary !== undefined && answer.header?.has("vary")) answer.header.append("vary", `${vary}`);
   if (request.method !== "HEAD") return await universalResponseToNodeResponse(answer, response);
   const { body, ...head } = answer;
   const iterator = body?.[Symbol.asyncIterator]();
@@ -134,10 +137,14 @@ async function send(
   await universalResponseToNodeResponse(head, response);
 }
 
-function isClientGone(error: unknown, response: Parameters<NodeHandler>[1]): boolean {
-  const { code } = ConnectError.from(error);
-  const isDestroyed = "stream" in response ? response.stream.destroyed : response.destroyed;
-  return isDestroyed || code === Code.Aborted || code === Code.Canceled;
+function isClientGone(response: Parameters<NodeHandler>[1]): boolean {
+  return "stream" in response ? response.stream.destroyed : response.destroyed;
+}
+
+/** Ends a response that cannot go on, so that nobody takes what there is for the whole. */
+function breakOff(response: Parameters<NodeHandler>[1]): void {
+  if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  else response.destroy();
 }
 
 function logError(error: unknown): void {

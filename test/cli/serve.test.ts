@@ -7,14 +7,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Code } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { runChild } from "../support/child.ts";
-import { spawnServer } from "../support/child-server.ts";
+import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { exchange } from "../support/http-exchange.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { createTemporaryFolder, type TemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
 import { within } from "../support/within.ts";
 
@@ -56,9 +56,29 @@ async function create(url: string, id: bigint, token: string): Promise<Code | "o
 }
 
 describe("the first start", () => {
+  let folder: TemporaryFolder;
+  let server: ChildServer;
+
+  beforeAll(async () => {
+    folder = await createTemporaryFolder();
+    server = await spawnServer({ cwd: folder.path, env: noTokens });
+    return async () => {
+      await server[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    };
+  });
+
+  test("tells where what is kept, and says nothing on stderr", () => {
+    const { text } = server.stdout;
+    expect(text).toContain(`POST ${server.url}/plants`);
+    expect(text).toContain(`${server.url}/plantstore.v1.PlantService/CreatePlant`);
+    expect(text).toContain("sqlite:./data/plants.db");
+    expect(text).toContain("./data/tokens");
+    expect(text).toContain("This is the only time that the token is shown.");
+    expect(server.stderr.text).toBe("");
+  });
+
   test("prints a curl line that works when pasted", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path, env: noTokens });
     const line = pasted(server.stdout.text, "curl");
     if (hasCurl) {
       const { stdout } = await run("sh", ["-c", `${line} --silent --write-out ' %{http_code}'`]);
@@ -75,31 +95,15 @@ describe("the first start", () => {
   });
 
   test("prints a buf curl line that works where the proto files are", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path, env: noTokens });
     const line = pasted(server.stdout.text, "npx buf").replace("npx buf", "node_modules/.bin/buf");
     const { stdout } = await run("sh", ["-c", line], { cwd: repository });
     expect(JSON.parse(stdout)).toEqual({ plant: { name: "Basil", tag: "herb" } });
   });
 
-  test("tells where what is kept, and says nothing on stderr", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path, env: noTokens });
-    const { text } = server.stdout;
-    expect(text).toContain(`POST ${server.url}/plants`);
-    expect(text).toContain(`${server.url}/plantstore.v1.PlantService/CreatePlant`);
-    expect(text).toContain("sqlite:./data/plants.db");
-    expect(text).toContain("./data/tokens");
-    expect(text).toContain("This is the only time that the token is shown.");
-    expect(server.stderr.text).toBe("");
-  });
-
   test("keeps no token anywhere: not in its folder, not on stderr", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path, env: noTokens });
     const [token = ""] = /plst_[\w-]{43}/.exec(server.stdout.text) ?? [];
-    expect(await create(server.url, 1n, token)).toBe("ok");
-    expect(await create(server.url, 2n, `${token}x`)).toBe(Code.Unauthenticated);
+    expect(await create(server.url, 11n, token)).toBe("ok");
+    expect(await create(server.url, 12n, `${token}x`)).toBe(Code.Unauthenticated);
     server.process.kill("SIGTERM");
     await within("the end", server.exited);
     expect(server.stderr.text).not.toContain(token);
@@ -115,7 +119,9 @@ describe("the first start", () => {
       expect((mode & 0o777).toString(8)).toBe("600");
     }
   });
+});
 
+describe("a first start", () => {
   test("that fails leaves the token to the start that succeeds", async () => {
     await using folder = await createTemporaryFolder();
     const other = createServer().listen(0, "127.0.0.1");

@@ -5,7 +5,7 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { EveryFieldSchema, FieldService } from "./gen/library/v1/fields_pb.ts";
 import { createEchoService } from "./support/echo.ts";
-import { openGateway, openHandler } from "./support/gateway.ts";
+import { jsonOf, openGateway, openHandler } from "./support/gateway.ts";
 import { type JsonWay, jsonWays, restWay, rpcWays } from "./support/json-ways.ts";
 
 async function sendTo(way: JsonWay, json: string | Uint8Array) {
@@ -69,6 +69,33 @@ describe.each(jsonWays)("$name:", (way) => {
     expect(code).toBe(Code.InvalidArgument);
   });
 });
+
+describe("REST and Connect tell a caller the same about", () => {
+  const rows: readonly [what: string, json: string][] = [
+    ["no JSON", "{"],
+    ["a member that is named twice", '{"int64":1,"int64":1}'],
+    ["an integer out of range", '{"children":[{"uint32":-1}]}'],
+    ["a wrong type", '{"childByString":{"x":{"string":1}}}'],
+    ["what protobuf-es refuses", '{"child":{"bytes":"*"}}'],
+  ];
+
+  test.each(rows)("%s", async (_what, json) => {
+    const [connectWay] = rpcWays;
+    if (connectWay === undefined) throw new Error("there is no Connect");
+    const byRest = jsonOf((await sendTo(restWay, json)).response) as Told;
+    const byConnect = jsonOf((await sendTo(connectWay, json)).response) as Told;
+    const [violations] = byRest.details ?? [];
+    expect(violations).toMatchObject({ fieldViolations: [expect.anything()] });
+    expect(byConnect.message).toBe(byRest.message);
+    expect(violations).toMatchObject(byConnect.details?.[0]?.debug ?? { none: true });
+  });
+});
+
+/** The error of REST, or of Connect. */
+interface Told {
+  readonly message: string;
+  readonly details?: readonly { readonly debug?: object }[];
+}
 
 describe("unknown fields", () => {
   const json = '{"isbn":9007199254740993,"child":{"isbn":{"a":[1.0]}},"int64":1}';

@@ -148,11 +148,7 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
         (m) => m.int64WrapperByInt32[1]?.value,
       ],
       ["in an Any", `{"any":${anyBook(n)}}`, (m) => bookIn(m.any)?.id],
-      [
-        "in an Any of an Any's kind",
-        `{"anyList":[${anyBook(n)}]}`,
-        (m) => bookIn(m.anyList[0])?.id,
-      ],
+      ["in a list of Any", `{"anyList":[${anyBook(n)}]}`, (m) => bookIn(m.anyList[0])?.id],
       ["in an Any with a wrapper", `{"any":${anyWrapper(n)}}`, (m) => wrapperIn(m.any)],
     ];
 
@@ -164,15 +160,32 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
       expect(read(EveryFieldSchema, `{"asString":${n}}`).asString).toBe(n);
     });
 
-    test("in an extension", () => {
-      const card = read(CardSchema, `{"[library.v1.barcode]":${n}}`, {
-        registry: createRegistry(barcode),
-      });
+    test.each([n, `"${n}"`, `${n}.0`])("in an extension: %s", (json) => {
+      const options = { registry: createRegistry(barcode) };
+      const card = read(CardSchema, `{"[library.v1.barcode]":${json}}`, options);
       expect(getExtension(card, barcode)).toBe(exact);
     });
 
     test("in a group", () => {
       expect(read(CardSchema, `{"back":{"number":${n}}}`).back?.number).toBe(exact);
+    });
+  });
+
+  const descriptions: readonly [field: string, json: string, description: string][] = [
+    ["bool", '"true"', "must be true or false"],
+    ["string", "1", "must be a string"],
+    ["string", '"\\ud800"', "must not contain a lone surrogate"],
+    ["double", '"1 "', "must be a number"],
+    ["child", "[]", "must be a JSON object"],
+    ["children", "{}", "must be a JSON array"],
+    ["stringByString", "[]", "must be a JSON object"],
+  ];
+
+  test.each(descriptions)("no %s from %s: it %s", (field, json, description) => {
+    const refusal = refusalOf(() => read(EveryFieldSchema, `{"child":{"${field}":${json}}}`));
+    expect(refusal).toEqual({
+      message: `${field} ${description}`,
+      violations: [[`child.${field}`, description]],
     });
   });
 

@@ -130,6 +130,8 @@ describe("a request must say where it goes in a way that a URL can be made of:",
     [":authority", "a:65536", refused],
     [":authority", "a/b", refused],
     [":authority", "", refused],
+    ["host", "a", [200]], // in the place of :authority
+    ["host", "[", refused],
     [":path", "http://[/v1/library", refused],
     [":path", "http://b:65536/v1/library", refused],
     [":path", "//[/v1/library", refused],

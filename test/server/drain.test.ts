@@ -88,7 +88,7 @@ const clients: readonly Row[] = [
 ];
 
 describe("a drain has its end with a client that", () => {
-  test.each(clients)("$what", async ({ what, bytes, isRead }) => {
+  test.concurrent.each(clients)("$what", async ({ what, bytes, isRead }) => {
     await using server = await openTestServer({ drainTimeoutMs: 200 });
     using connection = await openRawConnection(server.port);
     connection.write(bytes);

@@ -50,7 +50,7 @@ export function spawnChild(args: readonly string[], { cwd, env }: ChildOptions):
 /** Runs a command to its end. */
 export async function runChild(args: readonly string[], options: ChildOptions) {
   await using child = spawnChild(args, options);
-  const { code } = await within(`the end of plant-store ${args.join(" ")}`, child.exited);
+  const { code } = await within(`the end of plant-store ${args.join(" ")}`, child.exited, 15_000);
   return { code, stdout: child.stdout.text, stderr: child.stderr.text };
 }
 

@@ -8,6 +8,9 @@ export interface Output {
   until(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
+/** A process may take its time to start on a machine that is busy. */
+const timeoutMs = 15_000;
+
 export function collectOutput(stream: Readable): Output {
   let text = "";
   const listeners = new Set<() => void>();
@@ -26,7 +29,7 @@ export function collectOutput(stream: Readable): Output {
     listeners.add(look);
     look();
     try {
-      return await within(`output that matches ${pattern}`, found.promise);
+      return await within(`output that matches ${pattern}`, found.promise, timeoutMs);
     } catch (cause) {
       throw new Error(`no output matches ${pattern}, in: ${text}`, { cause });
     } finally {

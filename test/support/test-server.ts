@@ -44,7 +44,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
     log,
   }).catch(async (error: unknown) => {
     await folder?.[Symbol.asyncDispose]();
-    endLeakCheck();
+    await endLeakCheck();
     throw error;
   });
   const port = Number(new URL(running.url).port);
@@ -54,7 +54,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
       await within("the end of the server", running.close());
     } finally {
       await folder?.[Symbol.asyncDispose]();
-      endLeakCheck();
+      await endLeakCheck();
     }
     await assertRefused(port);
     const failure = log.lines.find(({ level }) => level === "error");

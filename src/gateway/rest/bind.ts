@@ -1,5 +1,5 @@
 /** Puts a request message together from path, query and body. */
-import { type DescField, type DescMessage, equals, type MessageShape } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { messageFromJson } from "../json.ts";
 import type { JsonOptions } from "../json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../json-text.ts";
@@ -59,18 +59,19 @@ function bindParameter(
   { name, text, bodyField }: { name: string; text: string; bodyField: RequestParts["bodyField"] },
 ): void {
   const [, base = name, key] = /^([^[]*)\[(.*)\]$/s.exec(name) ?? [];
-  const path = resolveFieldPath(input, base.split("."));
-  const field = "kind" in path ? undefined : leafOf(path);
+  const names = base.split(".");
+  const path = names.length > depthMax ? undefined : resolveFieldPath(input, names);
+  const field = path === undefined || "kind" in path ? undefined : leafOf(path);
   const read = field && parameterReader(field);
   const isKnown = (key !== undefined) === (field?.fieldKind === "map");
-  if ("kind" in path || field === undefined || read === undefined || !isKnown) {
+  if (path === undefined || "kind" in path || !field || !read || !isKnown) {
     throw new FieldViolation(name, "is not a known query parameter");
   }
   if (bodyField === "*" || bodyField === path[0]) {
     throw new FieldViolation(name, "belongs in the body, not in the query");
   }
   const holder = holderOf(tree, path);
-  const existing = holder[field.jsonName];
+  const existing = Object.hasOwn(holder, field.jsonName) ? holder[field.jsonName] : undefined;
   const value = readAt(name, () => read(text));
   if (field.fieldKind === "list") {
     holder[field.jsonName] = [...(Array.isArray(existing) ? existing : []), value];
@@ -86,6 +87,9 @@ function bindParameter(
   }
 }
 
+/** As deep as a message may nest. */
+const depthMax = 100;
+
 function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
   const field = leafOf(path);
   const name = path.map(({ name }) => name).join(".");
@@ -95,7 +99,7 @@ function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
   const holder = holderOf(tree, path);
   const spelling = spellingIn(holder, field);
   const said = spelling === undefined ? null : (holder[spelling] ?? null);
-  if (said !== null && !saysTheSame(field, said, value)) {
+  if (said !== null && !readAt(parentOf(name), () => saysTheSame(field, said, value))) {
     throw new FieldViolation(name, "must be what the path says, or be left out");
   }
   if (spelling !== undefined) delete holder[spelling];
@@ -105,11 +109,14 @@ function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
 /** The object in which the last field of the path stands, made where it is missing. */
 function holderOf(tree: JsonObject, path: FieldPath): JsonObject {
   let holder = tree;
-  for (const field of path.slice(0, -1)) {
-    const spelling = spellingIn(holder, field) ?? field.jsonName;
-    const child = holder[spelling] ?? {};
-    if (!isJsonObject(child)) throw new FieldViolation(field.name, "must be a JSON object");
-    holder[spelling] = child;
+  for (const [depth, field] of path.slice(0, -1).entries()) {
+    const spelling = spellingIn(holder, field);
+    const child = spelling === undefined ? {} : (holder[spelling] ?? {});
+    if (!isJsonObject(child)) {
+      const name = path.slice(0, depth + 1).map((one) => one.name);
+      throw new FieldViolation(name.join("."), "must be a JSON object");
+    }
+    holder[spelling ?? field.jsonName] = child;
     holder = child;
   }
   return holder;
@@ -121,17 +128,29 @@ function spellingIn(object: JsonObject, field: DescField): string | undefined {
 }
 
 /** Compares what two JSON values make of a field: `"1"` and `1.0` are one number. */
-function saysTheSame(field: DescField, a: ExactJson, b: ExactJson): boolean {
-  const [left, right] = [a, b].map((value) =>
-    messageFromJson(field.parent, { [field.jsonName]: structuredClone(value) }, {}),
-  );
-  return left !== undefined && right !== undefined && equals(field.parent, left, right);
+function saysTheSame(field: DescField, said: ExactJson, value: ExactJson): boolean {
+  const [left, right] = [said, value].map((json) => {
+    const message = messageFromJson(field.parent, { [field.jsonName]: copyOf(json) }, {});
+    return toBinary(field.parent, message); // where NaN is NaN
+  });
+  return left !== undefined && right !== undefined && Buffer.compare(left, right) === 0;
 }
 
-function readAt(name: string, read: () => ExactJson): ExactJson {
+/** Reading changes the JSON that it reads. */
+function copyOf(json: ExactJson): ExactJson {
+  if (Array.isArray(json)) return json.map(copyOf);
+  if (!isJsonObject(json)) return json;
+  return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, copyOf(value)]));
+}
+
+function parentOf(name: string): string {
+  return name.slice(0, Math.max(name.lastIndexOf("."), 0));
+}
+
+function readAt<T>(name: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw error instanceof FieldViolation ? error.within(name) : error;
+    throw error instanceof FieldViolation && name !== "" ? error.within(name) : error;
   }
 }

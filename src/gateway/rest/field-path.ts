@@ -1,4 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 
 /** Fields from a message down to one inside it. Never empty. */
 export type FieldPath = readonly [DescField, ...DescField[]];
@@ -23,7 +24,8 @@ export function resolveFieldPath(
     const field: DescField | undefined = findField(current, name);
     if (field === undefined) return { kind: "unknown", name, message: current };
     path.push(field);
-    current = field.fieldKind === "message" ? field.message : undefined;
+    const hasFields = field.fieldKind === "message" && !hasCustomJson(field.message);
+    current = hasFields ? field.message : undefined;
   }
   return path as unknown as FieldPath;
 }
@@ -34,4 +36,11 @@ function findField(message: DescMessage, name: string): DescField | undefined {
 
 export function leafOf(path: FieldPath): DescField {
   return path.at(-1) ?? path[0];
+}
+
+/** Whether JSON sees a value in it, and not its fields: a Timestamp, for example. */
+function hasCustomJson(message: DescMessage): boolean {
+  const others = ["Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any"];
+  const prefix = "google.protobuf.";
+  return isWrapperDesc(message) || others.some((name) => message.typeName === prefix + name);
 }

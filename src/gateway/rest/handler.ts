@@ -1,5 +1,6 @@
 import { createHandlerContext } from "@connectrpc/connect";
 import type { UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import { type CallContext, callStream, callUnary } from "../call.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { type RestOptions, resolveRestOptions } from "./options.ts";
@@ -57,10 +58,14 @@ async function serve(
   const context = createContext(route, request);
   try {
     const response = await call(route, request, target, context);
-    return { ...response, body: finishing(response.body, context) };
+    const body = finishing(response.body, context);
+    // Who waits for a client to read waits for ever when it has gone.
+    context.signal.addEventListener("abort", () => void body.return(undefined).catch(() => {}));
+    return { ...response, body };
   } catch (error) {
     context.abort(error);
-    return errorResponse(error, route.settings, context.responseHeader);
+    const header = trailerMux(context.responseHeader, context.responseTrailer);
+    return errorResponse(error, route.settings, header);
   }
 }
 

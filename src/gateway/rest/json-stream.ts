@@ -72,13 +72,14 @@ export async function* splitArray(
 
 /** Finds where the elements of an array begin and end, byte by byte. */
 class ArrayScanner {
-  #depth = 0;
+  /** The brackets that are open, by what will close them. */
+  readonly #closing: number[] = [];
   #isDone = false;
   #inString = false;
   #isEscaped = false;
 
   get isInside(): boolean {
-    return this.#depth > 0;
+    return this.#closing.length > 0;
   }
 
   get isDone(): boolean {
@@ -93,7 +94,7 @@ class ArrayScanner {
       else if (byte === quote) this.#inString = false;
       return "nothing";
     }
-    if (this.#depth === 0) {
+    if (this.#closing.length === 0) {
       if (isSpace(byte)) return "nothing";
       if (this.#isDone || byte !== openArray) throw notAnArray();
     }
@@ -103,19 +104,27 @@ class ArrayScanner {
         return "nothing";
       case openArray:
       case openObject:
-        this.#depth++;
-        return this.#depth === 1 ? "start" : "nothing";
+        this.#closing.push(byte === openArray ? closeArray : closeObject);
+        if (this.#closing.length > depthMax) throw tooDeep();
+        return this.#closing.length === 1 ? "start" : "nothing";
       case closeArray:
       case closeObject:
-        this.#depth--;
-        this.#isDone = this.#depth === 0;
+        if (this.#closing.pop() !== byte) throw notAnArray();
+        this.#isDone = this.#closing.length === 0;
         return this.#isDone ? "end" : "nothing";
       case comma:
-        return this.#depth === 1 ? "comma" : "nothing";
+        return this.#closing.length === 1 ? "comma" : "nothing";
       default:
         return "nothing";
     }
   }
+}
+
+/** As deep as a message may nest, and the array around it. */
+const depthMax = 101;
+
+function tooDeep(): ConnectError {
+  return badRequest([new FieldViolation("", `nests deeper than ${depthMax} levels`)]);
 }
 
 function notAnArray(): ConnectError {

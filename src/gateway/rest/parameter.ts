@@ -29,7 +29,13 @@ const textTypes = new Set([
 
 /** ProtoJSON reads numbers and bytes from strings; it reads no bool from one. */
 function scalarReader(type: ScalarType): ParameterReader {
-  return type === ScalarType.BOOL ? readBool : readText;
+  if (type === ScalarType.BOOL) return readBool;
+  return type === ScalarType.BYTES ? readBytes : readText;
+}
+
+/** A `+` of base64 that nobody encoded has become a space on its way through a query. */
+function readBytes(text: string): ExactJson {
+  return text.replaceAll(" ", "+");
 }
 
 function readText(text: string): ExactJson {

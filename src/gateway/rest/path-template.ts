@@ -137,16 +137,20 @@ export function printPathTemplate({ segments, variables, verb }: PathTemplate): 
     printed.push(pattern === "*" ? `{${name}}` : `{${name}=${pattern}}`);
     i = variable.to;
   }
-  return `/${printed.join("/")}${verb === undefined ? "" : `:${encodeURIComponent(verb)}`}`;
+  return `/${printed.join("/")}${verb === undefined ? "" : `:${printLiteral(verb)}`}`;
 }
 
 function printSegment(segment: Segment): string {
   switch (segment.kind) {
     case "literal":
-      return encodeURIComponent(segment.value).replaceAll("*", "%2A");
+      return printLiteral(segment.value);
     case "any":
       return "*";
     case "rest":
       return "**";
   }
+}
+
+function printLiteral(text: string): string {
+  return encodeURIComponent(text).replaceAll("*", "%2A");
 }

@@ -112,16 +112,17 @@ async function* writeMessages(
   format: StreamFormat,
 ): AsyncGenerator<Uint8Array> {
   let index = 0;
-  yield utf8.encode(format.open);
+  let prefix = format.open;
   try {
     for await (const message of messages) {
-      yield utf8.encode(format.message(toText(route, message), index++));
+      yield utf8.encode(prefix + format.message(toText(route, message), index++));
+      prefix = "";
     }
   } catch (error) {
     const { body } = route.settings.renderError(restErrorFrom(error));
-    yield utf8.encode(format.error(JSON.stringify(body), index));
+    prefix += format.error(JSON.stringify(body), index);
   }
-  yield utf8.encode(format.close);
+  yield utf8.encode(prefix + format.close);
 }
 
 async function* writeChunks(route: Route, messages: AsyncIterable<Message>) {
