@@ -5,8 +5,10 @@ export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const count = { passed: 0, failed: 0, skipped: 0, pending: 0 };
     for (const module of modules) {
+      const before = count.failed;
       for (const test of module.children.allTests()) count[test.result().state]++;
-      if (module.errors().length > 0) count.failed++;
+      // A hook or the file itself may fail without any test of its own.
+      if (module.state() === "failed" && count.failed === before) count.failed++;
     }
     process.stdout.write(
       `\n${count.passed} passed, ${count.failed} failed, ${count.skipped + count.pending} skipped\n`,
