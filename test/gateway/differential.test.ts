@@ -180,6 +180,34 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   });
 });
 
+describe("a deadline", () => {
+  const paths = ["/v1/fields", connectPath];
+
+  test("is told to the implementation, and ends the call", async () => {
+    const seen: (number | undefined)[] = [];
+    await using gateway = await openEcho(async (_request, { signal, timeoutMs }) => {
+      seen.push(timeoutMs());
+      if (!signal.aborted) await once(signal, "abort");
+      throw signal.reason;
+    });
+    for (const path of paths) {
+      const headers = { ...json, "connect-timeout-ms": "50" };
+      const { status } = await gateway.send({ path, headers, body: "{}" });
+      expect(status).toBe(504);
+    }
+    expect(seen).toEqual([expect.any(Number), expect.any(Number)]);
+    for (const timeoutMs of seen) expect(timeoutMs).toBeLessThanOrEqual(50);
+  });
+
+  test.each(["", "-1", "1.5", "soon", "12345678901"])("%j is refused", async (timeout) => {
+    await using gateway = await openEcho(() => ({}));
+    for (const path of paths) {
+      const headers = { ...json, "connect-timeout-ms": timeout };
+      expect(await gateway.send({ path, headers, body: "{}" })).toMatchObject({ status: 400 });
+    }
+  });
+});
+
 describe("a client that leaves", () => {
   test.each([
     ["REST", "/v1/fields"],

@@ -1,6 +1,6 @@
-import { createHandlerContext } from "@connectrpc/connect";
+import { type ConnectError, createHandlerContext } from "@connectrpc/connect";
 import type { UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
-import { trailerMux } from "@connectrpc/connect/protocol-connect";
+import { parseTimeout, trailerMux } from "@connectrpc/connect/protocol-connect";
 import { type CallContext, callStream, callUnary } from "../call.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { type RestOptions, resolveRestOptions } from "./options.ts";
@@ -55,9 +55,11 @@ async function serve(
   request: UniversalServerRequest,
   target: Target,
 ): Promise<UniversalServerResponse> {
-  const context = createContext(route, request);
+  const { maxTimeoutMs } = route.options;
+  const deadline = parseTimeout(request.header.get("connect-timeout-ms"), maxTimeoutMs);
+  const context = createContext(route, request, deadline.timeoutMs);
   try {
-    const response = await call(route, request, target, context);
+    const response = await call(route, request, target, { context, refusal: deadline.error });
     const body = finishing(response.body, context);
     // Who waits for a client to read waits for ever when it has gone.
     context.signal.addEventListener("abort", () => void body.return(undefined).catch(() => {}));
@@ -69,8 +71,13 @@ async function serve(
   }
 }
 
-function createContext({ spec, options }: Route, request: UniversalServerRequest): CallContext {
+function createContext(
+  { spec, options }: Route,
+  request: UniversalServerRequest,
+  timeoutMs: number | undefined,
+): CallContext {
   return createHandlerContext({
+    ...(timeoutMs !== undefined && { timeoutMs }),
     service: spec.method.parent,
     method: spec.method,
     protocolName: "rest",
@@ -87,17 +94,21 @@ async function call(
   route: Route,
   request: UniversalServerRequest,
   target: Target,
-  context: CallContext,
+  { context, refusal }: { context: CallContext; refusal: ConnectError | undefined },
 ): Promise<ResponseWithBody> {
   const { spec, options } = route;
-  const read = () => readMessage(route, request, target);
+  // As in connect-es: behind the gate, and before the body.
+  const read = async () => {
+    if (refusal !== undefined) throw refusal;
+    return await readMessage(route, request, target);
+  };
   switch (spec.kind) {
     case "unary": {
       const message = await callUnary(spec, options, context, read);
       return await messageResponse(route, message, context);
     }
     case "client_streaming": {
-      const messages = readMessages(route, request, target);
+      const messages = refusal === undefined ? readMessages(route, request, target) : once(read);
       const answers = await callStream(spec, options, context, messages);
       return await messageResponse(route, await single(answers), context);
     }
