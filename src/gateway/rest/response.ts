@@ -6,6 +6,7 @@ import {
   type JsonValue,
   type MessageShape,
 } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import {
   createAsyncIterable,
   mergeNonProtocolHeaders,
@@ -44,6 +45,11 @@ export async function messageResponse(
   const isRaw = isHttpBodyRoute(route);
   const { contentType, data } = isRaw ? httpBodyOf(route, message) : jsonBodyOf(route, message);
   if (contentType !== "") header.set("content-type", contentType);
+  const { writeMaxBytes } = route.options;
+  if (data.byteLength > writeMaxBytes) {
+    const message = `the answer is larger than writeMaxBytes, ${writeMaxBytes}`;
+    throw new ConnectError(message, Code.ResourceExhausted);
+  }
   const acceptEncoding = context.requestHeader.get("accept-encoding");
   const body = await compressed(route, data, header, acceptEncoding);
   header.set("content-length", String(body.byteLength));

@@ -56,6 +56,17 @@ export function bindingsOf(method: DescMethod, extraRules: readonly HttpRule[] =
 function createBinding(method: DescMethod, rule: HttpRule): Binding {
   const { verb, path } = patternOf(method, rule);
   const template = parseTemplate(method, path);
+  const variables = template.variables.map((variable) => ({
+    ...variable,
+    path: variablePath(method, path, variable),
+  }));
+  for (const [index, { path: fields }] of variables.entries()) {
+    const isSame = (other: FieldPath) => fields.every((field, i) => field === other[i]);
+    const others = variables.slice(0, index).map((other) => other.path);
+    if (others.some((other) => other.length === fields.length && isSame(other))) {
+      throw new RuleError(method, `${path}: two variables are the field ${leafOf(fields).name}`);
+    }
+  }
   const body = rule.body === "*" ? "*" : topField(method, "input", rule.body);
   if (body !== undefined && (verb === "GET" || verb === "HEAD")) {
     throw new RuleError(method, `${verb} ${path} must not have a body`);
@@ -63,10 +74,7 @@ function createBinding(method: DescMethod, rule: HttpRule): Binding {
   return {
     method: verb,
     template,
-    variables: template.variables.map((variable) => ({
-      ...variable,
-      path: variablePath(method, path, variable),
-    })),
+    variables,
     body,
     responseBody: topField(method, "output", rule.responseBody),
   };

@@ -297,3 +297,13 @@ describe("what an implementation sets arrives:", () => {
     expect(jsonOf({ body })).toEqual({ displayName: "a" });
   });
 });
+
+test("an answer over writeMaxBytes is refused, as over Connect", async () => {
+  const answer = () => ({ displayName: "x".repeat(100) });
+  await using gateway = await openLibrary(answer, { writeMaxBytes: 100 });
+  for (const request of [rest, { ...connect, body: "{}" }]) {
+    const { status, body } = await gateway.send(request);
+    expect(status).toBe(429);
+    expect(body.toString()).not.toContain("xxx");
+  }
+});

@@ -145,6 +145,11 @@ describe("a mistake in a rule is refused, with the method's name:", () => {
     ["a variable that is repeated", get("/a/{string_list}"), column("/a/{string_list}", 5)],
     ["a variable that is a map", get("/{string_by_string}"), column("/{string_by_string}", 3)],
     ["a variable that is a message", get("/{child}"), column("/{child}", 3)],
+    [
+      "two variables that are one field",
+      get("/{optional_int64}/{optionalInt64}"),
+      "/{optional_int64}/{optionalInt64}: two variables are the field optional_int64",
+    ],
     ["a body of GET", { ...get("/a"), body: "*" }, "GET /a must not have a body"],
     [
       "a body that is no field",
