@@ -138,7 +138,9 @@ async function send(
 }
 
 function isClientGone(response: Parameters<NodeHandler>[1]): boolean {
-  return "stream" in response ? response.stream.destroyed : response.destroyed;
+  // Over HTTP/1.1 a write that is cut off may be told before the response hears of it.
+  if ("stream" in response) return response.stream.destroyed;
+  return response.destroyed || response.req.socket.destroyed;
 }
 
 /** Ends a response that cannot go on, so that nobody takes what there is for the whole. */

@@ -119,7 +119,6 @@ test.each([undefined, "string"] as const)("int64 is text where the option is %s"
 test("what is written with numbers reads as the same message", () => {
   fc.assert(
     fc.property(anyMessage(EveryFieldSchema), (message) => {
-      fc.pre(!/timestamp|duration/i.test(textOf(message)));
       const text = textOf(message, "number");
       const read = messageFromJson(EveryFieldSchema, parseJson(Buffer.from(text)), {});
       expect(read).toEqual(message);

@@ -255,7 +255,7 @@ describe.each(clients)("over HTTP/%s a client", (_version, open) => {
       },
       getVolume: () => ({}),
     };
-    await using gateway = await openCatalog(catalog, { mayFail: true });
+    await using gateway = await openCatalog(catalog);
     const leave = await open(gateway, watch.path);
     // Still while the server has answered others many times: it waits for the client.
     for (let still = 0, last = -1; still < 20; last = yields) {
