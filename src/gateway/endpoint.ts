@@ -15,13 +15,15 @@ import {
 import { exactJsonDecoder } from "./json.ts";
 import type { JsonOptions } from "./json-scalar.ts";
 
+/** The router's options, with those of the service or method on top. */
+export type EndpointOptions = Omit<UniversalHandlerOptions, "acceptCompression"> & {
+  readonly acceptCompression: readonly Compression[];
+};
+
 /** One method of one service, with all that serves it. */
 export interface Endpoint {
   readonly spec: MethodImplSpec;
-  /** The router's options, with those of the service or method on top. */
-  readonly options: Omit<UniversalHandlerOptions, "acceptCompression"> & {
-    readonly acceptCompression: readonly Compression[];
-  };
+  readonly options: EndpointOptions;
   /** The stock handler of connect-es for gRPC, gRPC-Web and Connect. */
   readonly rpc: UniversalHandler;
 }

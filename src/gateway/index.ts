@@ -2,10 +2,11 @@
 export type { CorsOptions } from "./cors.ts";
 export { requireFields } from "./field-behavior.ts";
 export { compressionGzip } from "./gzip.ts";
-export { type GatewayOptions, gatewayNodeAdapter } from "./node-adapter.ts";
+export { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "./node-adapter.ts";
 export type { NodeHandler } from "./node-handler.ts";
 export { createOpenApiDocument, type OpenApiOptions } from "./openapi/document.ts";
 export { parseRequestTarget } from "./request-target.ts";
 export type { RenderedError, RestError } from "./rest/error.ts";
 export type { RestOptions } from "./rest/options.ts";
 export { RuleError } from "./rest/rule.ts";
+export { leaveRequest } from "./stream-exchange.ts";

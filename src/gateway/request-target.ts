@@ -10,9 +10,10 @@ export interface RequestTarget {
 
 /** Splits the request target (RFC 9112 section 3.2): origin-form or absolute-form. */
 export function parseRequestTarget(url: string): RequestTarget {
-  const target = url.replace(absoluteForm, "");
-  const [path = "", ...query] = target.split("?");
-  return { path: path === "" ? "/" : path, query: query.join("?") };
+  const target = url.startsWith("/") ? url : url.replace(absoluteForm, "");
+  const mark = target.indexOf("?");
+  if (mark < 0) return { path: target === "" ? "/" : target, query: "" };
+  return { path: mark === 0 ? "/" : target.slice(0, mark), query: target.slice(mark + 1) };
 }
 
 const absoluteForm = /^https?:\/\/([^/?#]*)/i;
@@ -20,19 +21,61 @@ const absoluteForm = /^https?:\/\/([^/?#]*)/i;
 // RFC 3986 section 3.2: host and port, without user information.
 const authority = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:\d{0,5})?$/;
 
+/** A target that a URL holds as it is: nothing to encode, no dot segments. */
+const plainTarget = /^(?:\/[\w~-][\w.~-]*)+$/;
+
+/** The URL of a request, normalised. */
+export function resolveUrl(origin: string, target: string): string {
+  return plainTarget.test(target) ? origin + target : new URL(target, origin).toString();
+}
+
 /**
- * Whether a URL can be made of where the request says it goes: connect-es makes
- * one, and ends the process where it cannot. HTTP/1.0 need not name a host; such
- * a request gets `localhost`.
+ * Scheme and authority of where a request goes, normalised; undefined if it
+ * does not name one host, or no URL can be made of that and its target.
+ * HTTP/1.0 need not name a host; such a request gets `localhost`.
  */
-export function hasUrl(request: IncomingMessage | Http2ServerRequest): boolean {
-  const { headers } = request;
+export function originOf(request: IncomingMessage | Http2ServerRequest): string | undefined {
+  const { headers, url = "" } = request;
   if (request.httpVersion === "1.0") headers.host ??= "localhost";
-  const hosts = "authority" in request ? [request.authority] : request.headersDistinct["host"];
-  const [host = ""] = hosts ?? [headers.host];
-  const isOne = hosts === undefined || hosts.length === 1;
-  const { url = "" } = request;
-  const [, named = host] = absoluteForm.exec(url) ?? [];
-  const areHosts = authority.test(host) && authority.test(named);
-  return isOne && areHosts && URL.canParse(url, `http://${host}`);
+  const isEncrypted = "encrypted" in request.socket;
+  const isCore = "authority" in request;
+  const host = isCore ? request.authority : headers.host;
+  if (!isCore && countHosts(request.rawHeaders) > 1) return undefined;
+  return parseOrigin(isEncrypted ? "https" : "http", host, url);
+}
+
+/** As {@link originOf}, from the parts of a request. */
+export function parseOrigin(
+  scheme: "http" | "https",
+  host: string | undefined,
+  target: string,
+): string | undefined {
+  const origin = host === undefined ? undefined : normalOrigin(`${scheme}://${host}`, host);
+  if (origin === undefined || plainTarget.test(target)) return origin;
+  const [, named] = absoluteForm.exec(target) ?? [];
+  const isHost = named === undefined || authority.test(named);
+  return isHost && URL.canParse(target, origin) ? origin : undefined;
+}
+
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === "host") count++;
+  }
+  return count;
+}
+
+/** A service has few names: what was found out of one is kept. */
+const origins = new Map<string, string>();
+const originsMax = 256;
+
+function normalOrigin(text: string, host: string): string | undefined {
+  const known = origins.get(text);
+  if (known !== undefined) return known;
+  if (!authority.test(host) || !URL.canParse(text)) return undefined;
+  const { origin } = new URL(text);
+  if (origins.size >= originsMax) origins.clear();
+  origins.set(text, origin);
+  return origin;
 }

@@ -1,17 +1,15 @@
 import http2 from "node:http2";
+import { type GatewayHandler, leaveRequest } from "../gateway/index.ts";
 import type { Limits } from "./limits.ts";
-import { refuse } from "./refusal.ts";
+import { refuse, refuseOnStream } from "./refusal.ts";
 
-type RequestListener = (
-  request: http2.Http2ServerRequest,
-  response: http2.Http2ServerResponse,
-) => void;
+type Stream = http2.ServerHttp2Stream;
 
 /**
  * A server for HTTP/2 that listens to nothing itself: connections are emitted
  * to it. Node gives HTTP/2 no timeouts; these are ours.
  */
-export function createHttp2Server(limits: Limits, handler: RequestListener): http2.Http2Server {
+export function createHttp2Server(limits: Limits, handler: GatewayHandler): http2.Http2Server {
   const server = http2.createServer({
     settings: {
       maxConcurrentStreams: limits.streamsMax,
@@ -29,9 +27,15 @@ export function createHttp2Server(limits: Limits, handler: RequestListener): htt
   });
   server.on("session", (session) => limitSession(session, limits));
   server.on("request", (request, response) => {
-    limitRequest(request, response, limits.requestTimeoutMs);
-    if (headerBytes(request) > limits.headerBytesMax) refuse(response, "oversized");
+    request.stream.once("finish", () => leaveRequest(request.stream));
+    if (headerBytes(request.rawHeaders) > limits.headerBytesMax) refuse(response, "oversized");
     else handler(request, response);
+  });
+  const serveRequest = takeStreams(server);
+  server.on("stream", (stream: Stream, headers, flags, rawHeaders) => {
+    const isOversized = headerBytes(rawHeaders) > limits.headerBytesMax;
+    if (!isOversized && handler.serveStream(stream, headers)) return;
+    serveRequest.call(server, stream, headers, flags, rawHeaders);
   });
   server.on("connect", (_request, response) => refuse(response, "tunnel"));
   server.on("checkExpectation", (_request, response) => refuse(response, "expectation"));
@@ -40,41 +44,57 @@ export function createHttp2Server(limits: Limits, handler: RequestListener): htt
   return server;
 }
 
+type StreamListener = (
+  stream: Stream,
+  headers: http2.IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: string[],
+) => void;
+
+/** Takes the listener that makes requests of streams off the server, and returns it. */
+function takeStreams(server: http2.Http2Server): StreamListener {
+  const [serve] = server.listeners("stream") as StreamListener[];
+  if (serve === undefined) throw new Error("node:http2 makes no requests of streams");
+  server.off("stream", serve);
+  return serve;
+}
+
 /** What RFC 9113 section 6.5.2 counts for SETTINGS_MAX_HEADER_LIST_SIZE; Node only announces it. */
-function headerBytes({ rawHeaders }: http2.Http2ServerRequest): number {
-  return rawHeaders.reduce((sum, text) => sum + text.length + 16, 0);
+function headerBytes(rawHeaders: readonly string[]): number {
+  let bytes = 16 * rawHeaders.length;
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes;
 }
 
 /** Ends a session that rests, never begins, or takes nothing of what it asked for. */
 function limitSession(session: http2.ServerHttp2Session, limits: Limits): void {
-  const streams = new Set<http2.ServerHttp2Stream>();
-  session.on("stream", (stream) => {
-    streams.add(stream);
-    stream.once("close", () => streams.delete(stream));
+  const { requestTimeoutMs, idleTimeoutMs } = limits;
+  const startedAt = new Map<Stream, number>();
+  session.on("stream", (stream: Stream) => {
+    startedAt.set(stream, performance.now());
+    stream.on("close", () => startedAt.delete(stream));
   });
-  session.setTimeout(limits.requestTimeoutMs);
-  session.once("remoteSettings", () => session.setTimeout(limits.idleTimeoutMs));
+  // One timer for all streams; a request ends up to one interval late.
+  const timer = setInterval(
+    () => {
+      const start = performance.now() - requestTimeoutMs;
+      for (const [stream, at] of startedAt) {
+        if (at > start) break; // in order of their start
+        if (!stream.readableEnded) endLateRequest(stream);
+      }
+    },
+    Math.min(1000, requestTimeoutMs),
+  );
+  session.once("close", () => clearInterval(timer));
+  session.setTimeout(requestTimeoutMs);
+  session.once("remoteSettings", () => session.setTimeout(idleTimeoutMs));
   session.on("timeout", () => {
-    const isStalled = (stream: http2.ServerHttp2Stream) => stream.writableLength > 0;
-    if ([...streams].every(isStalled)) session.destroy();
+    const isStalled = (stream: Stream) => stream.writableLength > 0;
+    if ([...startedAt.keys()].every(isStalled)) session.destroy();
   });
 }
 
-function limitRequest(
-  request: http2.Http2ServerRequest,
-  response: http2.Http2ServerResponse,
-  timeoutMs: number,
-): void {
-  const { stream } = request;
-  const timer = setTimeout(() => {
-    if (!response.headersSent) refuse(response, "late");
-    stream.close(http2.constants.NGHTTP2_CANCEL);
-  }, timeoutMs);
-  request.once("end", () => clearTimeout(timer));
-  stream.once("close", () => clearTimeout(timer));
-  // RFC 9113 section 8.1: an answer that did not need the rest of the request
-  // ends the stream without error, so that the client stops sending.
-  response.once("finish", () => {
-    if (!request.complete) stream.close(http2.constants.NGHTTP2_NO_ERROR);
-  });
+function endLateRequest(stream: Stream): void {
+  if (!stream.headersSent && !stream.destroyed) refuseOnStream(stream, "late");
+  stream.close(http2.constants.NGHTTP2_CANCEL);
 }

@@ -2,7 +2,7 @@ import type http from "node:http";
 import type { Http2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { NodeHandler } from "../gateway/index.ts";
+import type { GatewayHandler } from "../gateway/index.ts";
 import { createHttp1Server, refuseRequest } from "./http1.ts";
 import { createHttp2Server } from "./http2.ts";
 import type { Limits } from "./limits.ts";
@@ -16,7 +16,7 @@ export interface PortOptions {
   readonly limits: Limits;
   /** Serves TLS, and nothing else, when given. */
   readonly tls: TlsFiles | undefined;
-  readonly handler: NodeHandler;
+  readonly handler: GatewayHandler;
   readonly onTlsError: (error: unknown) => void;
 }
 

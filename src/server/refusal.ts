@@ -1,5 +1,6 @@
 /** Answers to what is refused before any part of the gateway sees it. */
 import { STATUS_CODES } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { Code } from "@connectrpc/connect";
 import type { NodeHandler } from "../gateway/index.ts";
@@ -48,6 +49,13 @@ export function refuse(response: Parameters<NodeHandler>[1], kind: RefusalKind):
   const { status, header, body } = render(refusals[kind]);
   response.writeHead(status, header);
   response.end(body);
+}
+
+/** Refuses where there is only the stream of an HTTP/2 connection. */
+export function refuseOnStream(stream: ServerHttp2Stream, kind: RefusalKind): void {
+  const { status, header, body } = render(refusals[kind]);
+  stream.respond({ ":status": status, ...header });
+  stream.end(body);
 }
 
 /** Refuses where there is only the socket of an HTTP/1.1 connection, and ends that. */

@@ -6,6 +6,7 @@ import { requirePrincipal } from "../auth/bearer.ts";
 import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
 import {
   compressionGzip,
+  type GatewayHandler,
   gatewayNodeAdapter,
   type NodeHandler,
   requireFields,
@@ -69,8 +70,9 @@ async function serve(
   const shutdown = new AbortController();
   const gateway = createGateway(settings, authenticator, store, shutdown.signal);
   const health = createHealthHandler(() => !draining && store.ready());
-  const handler: NodeHandler = (request, response) =>
+  const serveRequest: NodeHandler = (request, response) =>
     (health(request.url ?? "") ?? gateway)(request, response);
+  const handler = Object.assign(serveRequest, { serveStream: gateway.serveStream });
   const port = await openPort({
     host: settings.host,
     port: settings.port,
@@ -108,7 +110,7 @@ function createGateway(
   authenticator: Authenticator,
   store: PlantStore,
   shutdownSignal: AbortSignal,
-): NodeHandler {
+): GatewayHandler {
   const { limits, log } = settings;
   return gatewayNodeAdapter({
     routes: (router) => {

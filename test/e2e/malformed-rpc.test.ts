@@ -81,10 +81,7 @@ const incompleteBinary: Bodies = {
   "an unknown field alone": Buffer.of(0x7a, 0x01, 0x41),
 };
 
-/**
- * protobuf that cannot be decoded. connect-es answers INTERNAL where it should
- * say INVALID_ARGUMENT; it is no failure of the server, and nothing is logged.
- */
+/** protobuf that cannot be decoded. */
 const badBinary: Bodies = {
   "bytes that are cut": binary.subarray(0, -1),
   "JSON in place of protobuf": json,
@@ -140,7 +137,7 @@ const connectJson: readonly Row[] = [
 
 const connectBinary: readonly Row[] = [
   ...refused(Code.InvalidArgument, incompleteBinary),
-  ...refused(Code.Internal, badBinary),
+  ...refused(Code.InvalidArgument, badBinary),
 ];
 
 const enveloped = (bodies: Bodies): Bodies =>
@@ -150,13 +147,13 @@ const enveloped = (bodies: Bodies): Bodies =>
 const badEnvelopes: readonly Row[] = [
   ...refused(Code.InvalidArgument, {
     "half of the head of an envelope": envelope(binary).subarray(0, 3),
+    "the head of an envelope alone": envelope(binary).subarray(0, 5),
     "an envelope that is cut": envelope(binary).subarray(0, -1),
     "bytes behind the envelope": Buffer.concat([envelope(binary), Buffer.of(1)]),
   }),
   // What gRPC says of a call that does not have exactly one message.
   ...refused(Code.Unimplemented, {
     "no envelope": "",
-    "the head of an envelope alone": envelope(binary).subarray(0, 5),
     "two messages": Buffer.concat([envelope(binary), envelope(binary)]),
   }),
   // What gRPC says of a message that is compressed, nobody knows how.
@@ -171,7 +168,7 @@ const badEnvelopes: readonly Row[] = [
 const grpcBinary: readonly Row[] = [
   ...badEnvelopes,
   ...refused(Code.InvalidArgument, enveloped(incompleteBinary)),
-  ...refused(Code.Internal, enveloped(badBinary)),
+  ...refused(Code.InvalidArgument, enveloped(badBinary)),
   ...refused(Code.ResourceExhausted, {
     "a message over the limit": envelope(requestBinary({ id: 1n, name: long })),
     "an envelope that claims 4 GiB": Buffer.of(0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3),
@@ -261,7 +258,7 @@ describe.each(faces)("over $name", ({ protocol, contentType, rows }) => {
     "application/json; charset=utf-16",
     "application/connect+json",
     "application/grpc+xml",
-    "application/grpc-web-text",
+    "application/grpc-web-text+xml",
     "application/x-protobuf",
     "garbage",
   ])("refuses the content type %j with 415", async (type) => {

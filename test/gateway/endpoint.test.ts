@@ -13,12 +13,15 @@ import { createAsyncIterable, type UniversalHandler } from "@connectrpc/connect/
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { createCodecs } from "../../src/gateway/codec.ts";
 import { collectEndpoints } from "../../src/gateway/endpoint.ts";
-import { createRestRoutes, type RestHandler } from "../../src/gateway/rest/handler.ts";
+import type { Exchange } from "../../src/gateway/exchange.ts";
+import { createRestRoutes } from "../../src/gateway/rest/handler.ts";
+import { resolveRestOptions } from "../../src/gateway/rest/options.ts";
+import { createRpcHandler } from "../../src/gateway/rpc.ts";
 import { FieldService } from "./gen/library/v1/fields_pb.ts";
 import { LibraryService } from "./gen/library/v1/library_pb.ts";
-
-type Handler = UniversalHandler | RestHandler;
+import { createMemoryExchange, headersOf } from "./support/memory-exchange.ts";
 
 const probes: readonly [what: string, header: Record<string, string>, body: string | Uint8Array][] =
   [
@@ -33,30 +36,57 @@ const probes: readonly [what: string, header: Record<string, string>, body: stri
     ["empty", {}, "{}"],
   ];
 
+/** Sends one probe: status, headers, and the whole body. */
+type Handler = (
+  header: Record<string, string>,
+  body: Uint8Array,
+) => Promise<{ status: number; header: Headers; body: Uint8Array | string }>;
+
 /** What came back for each probe, and what ran on the way. */
 async function probe(handler: Handler, log: string[]): Promise<unknown[]> {
   const results: unknown[] = [];
-  for (const [what, header, body] of probes) {
+  for (const [what, header, sent] of probes) {
     log.length = 0;
-    const request = {
-      httpVersion: "1.1",
-      method: "POST",
-      url: "http://localhost/library.v1.FieldService/Echo",
-      header: new Headers({ "content-type": "application/json", ...header }),
-      body: createAsyncIterable([Buffer.from(body as Uint8Array)]),
-      signal: new AbortController().signal,
-    };
-    const response = await handler(request, { segments: [], query: "" });
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of response.body ?? []) chunks.push(chunk);
-    const text = Buffer.concat(chunks).toString("latin1");
-    const { status, header: fields = new Headers() } = response;
+    const headers = { "content-type": "application/json", ...header };
+    const {
+      status,
+      header: fields,
+      body,
+    } = await handler(headers, Buffer.from(sent as Uint8Array));
+    const text = Buffer.from(body as Uint8Array).toString("latin1");
     // Errors may be worded otherwise.
     const error = { code: /"code": *("\w+"|\d+)/.exec(text)?.[1] };
     const answer = status === 200 ? { header: [...fields], body: text } : error;
     results.push({ what, ran: [...log], status, ...answer });
   }
   return results;
+}
+
+/** The stock handler of connect-es. */
+function universal(handler: UniversalHandler): Handler {
+  return async (headers, sent) => {
+    const { status, header, body } = await handler({
+      httpVersion: "1.1",
+      method: "POST",
+      url: "http://localhost/library.v1.FieldService/Echo",
+      header: new Headers(headers),
+      body: createAsyncIterable([sent]),
+      signal: new AbortController().signal,
+    });
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body ?? []) chunks.push(chunk);
+    return { status, header: header ?? new Headers(), body: Buffer.concat(chunks) };
+  };
+}
+
+/** The gateway's short way. */
+function short(serve: (exchange: Exchange) => Promise<void>): Handler {
+  return async (headers, body) => {
+    const exchange = createMemoryExchange({ headers, body: [body] });
+    await serve(exchange);
+    if (exchange.response === undefined) throw new Error("nothing was answered");
+    return { ...exchange.response, header: headersOf(exchange.response.header) };
+  };
 }
 
 /** A service whose implementation says what it sees of its options. */
@@ -79,21 +109,31 @@ async function stock([router, own, as]: Case): Promise<unknown> {
   const connectRouter = createConnectRouter(router(log));
   routesFor(log, own?.(log), as)(connectRouter);
   const [echo] = connectRouter.handlers;
-  return echo && { protocols: echo.protocolNames, probes: await probe(echo, log) };
+  return echo && { protocols: echo.protocolNames, probes: await probe(universal(echo), log) };
 }
 
 async function gateway([router, own, as]: Case): Promise<unknown> {
   const log: string[] = [];
   const [echo] = collectEndpoints(router(log), routesFor(log, own?.(log), as));
-  return echo && { protocols: echo.rpc.protocolNames, probes: await probe(echo.rpc, log) };
+  if (echo === undefined || echo.spec.kind !== "unary") return undefined;
+  const serve = createRpcHandler({ ...echo, spec: echo.spec, codecs: createCodecs(echo) });
+  const handler = short((exchange) => serve(exchange, undefined));
+  return { protocols: echo.rpc.protocolNames, probes: await probe(handler, log) };
 }
 
 async function gatewayRest([router, own, as]: Case): Promise<unknown[]> {
   const log: string[] = [];
   const endpoints = collectEndpoints(router(log), routesFor(log, own?.(log), as));
-  const route = createRestRoutes(endpoints, {}).match("POST", "/v1/fields");
-  if (route.kind !== "found") throw new Error("Echo is not served by REST");
-  return probe(route.value, log);
+  const route = createRestRoutes(endpoints, resolveRestOptions({})).match("POST", "/v1/fields");
+  if (route.kind !== "found" || route.value.kind !== "unary") {
+    throw new Error("Echo is not served by REST");
+  }
+  const { serve } = route.value;
+  const target = { segments: [], query: "" };
+  return probe(
+    short((exchange) => serve(exchange, undefined, target)),
+    log,
+  );
 }
 
 /** The outcome, or the message with which it fails. */
@@ -346,13 +386,13 @@ describe("what routes register", () => {
       router.service(LibraryService, new Library()),
     );
     const count = endpoints.find(({ rpc }) => rpc.method.name === "CountBooks");
-    const [first] = count === undefined ? [] : await probe(count.rpc, []);
+    const [first] = count === undefined ? [] : await probe(universal(count.rpc), []);
     expect(first).toMatchObject({ body: '{"count":"9007199254740993"}' });
   });
 
   test("answers UNIMPLEMENTED for what is not implemented", async () => {
     const [echo] = collectEndpoints({}, (router) => router.service(service, {}));
-    const [first] = echo === undefined ? [] : await probe(echo.rpc, []);
+    const [first] = echo === undefined ? [] : await probe(universal(echo.rpc), []);
     expect(first).toMatchObject({
       status: 501,
       code: '"unimplemented"',

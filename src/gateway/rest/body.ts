@@ -1,9 +1,16 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { readAllBytes, type UniversalServerRequest } from "@connectrpc/connect/protocol";
+import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import type { Endpoint } from "../endpoint.ts";
 import { RestFailure } from "./error.ts";
 
 type ReadLimits = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
+
+/** A request whose body is read whole. */
+export interface WholeRequest {
+  readonly header: Pick<Headers, "get">;
+  /** @throws {ConnectError} RESOURCE_EXHAUSTED above `bytesMax`. */
+  readonly readBytes: (bytesMax: number) => Promise<Uint8Array>;
+}
 
 /**
  * Reads a whole body.
@@ -13,13 +20,13 @@ type ReadLimits = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression"
  * an unknown content coding.
  */
 export async function readBody(
-  request: UniversalServerRequest,
+  request: WholeRequest,
   { readMaxBytes: limit, acceptCompression }: ReadLimits,
 ): Promise<Uint8Array> {
   const coding = negotiateCoding(request.header.get("content-encoding"), acceptCompression);
   if (Number(request.header.get("content-length")) > limit) throw tooLarge(limit);
   try {
-    const bytes = await readAllBytes(bodyOf(request), limit, null);
+    const bytes = await request.readBytes(limit);
     return coding === undefined ? bytes : await coding.decompress(bytes, limit);
   } catch (error) {
     const isTooLarge = error instanceof ConnectError && error.code === Code.ResourceExhausted;
@@ -38,9 +45,13 @@ export function streamBody(request: UniversalServerRequest): AsyncIterable<Uint8
  * @returns The one that the request names.
  * @throws {RestFailure} 415 for another, and for a charset other than UTF-8.
  */
-export function assertMediaType(request: UniversalServerRequest, types: readonly string[]): string {
-  const header = request.header.get("content-type") ?? "";
-  const [type = "", ...parameters] = header.split(";").map((part) => part.trim());
+export function assertMediaType(
+  { header }: Pick<WholeRequest, "header">,
+  types: readonly string[],
+): string {
+  const contentType = header.get("content-type") ?? "";
+  if (types.includes(contentType)) return contentType;
+  const [type = "", ...parameters] = contentType.split(";").map((part) => part.trim());
   const charsets = parameters.filter((parameter) => /^charset=/i.test(parameter));
   const isUtf8 = charsets.every((charset) => /^charset=("utf-8"|utf-8)$/i.test(charset));
   const found = types.find((known) => known === type.toLowerCase());
@@ -54,7 +65,7 @@ export function assertMediaType(request: UniversalServerRequest, types: readonly
 }
 
 /** An adapter may bring a body as JSON that it has parsed; ours does not. */
-function bodyOf(request: UniversalServerRequest): AsyncIterable<Uint8Array> {
+export function bodyOf(request: UniversalServerRequest): AsyncIterable<Uint8Array> {
   return request.body as AsyncIterable<Uint8Array>;
 }
 

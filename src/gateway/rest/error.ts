@@ -1,9 +1,10 @@
 import { create, createRegistry, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { type Code, ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { type RetryInfo, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
+import { connectErrorFrom } from "../outcome.ts";
 
 /** An error of a REST call: what an RPC call would have got, and its HTTP status. */
 export interface RestError {
@@ -38,13 +39,10 @@ export class RestFailure extends Error implements RestError {
   }
 }
 
-/** Anything that is not an error meant for the client leaves as "internal error". */
+/** The REST error of what a call threw. */
 export function restErrorFrom(reason: unknown): RestError {
   if (reason instanceof RestFailure) return reason;
-  const error =
-    reason instanceof ConnectError
-      ? reason
-      : new ConnectError("internal error", Code.Internal, undefined, undefined, reason);
+  const error = connectErrorFrom(reason);
   return { status: codeToHttpStatus(error.code), error };
 }
 

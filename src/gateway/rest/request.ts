@@ -5,7 +5,7 @@ import { parseJson } from "../json.ts";
 import type { ExactJson } from "../json-text.ts";
 import { badRequest, FieldViolation } from "../violation.ts";
 import { bindRequest } from "./bind.ts";
-import { assertMediaType, readBody, streamBody } from "./body.ts";
+import { assertMediaType, readBody, streamBody, type WholeRequest } from "./body.ts";
 import { captureVariable } from "./capture.ts";
 import { isHttpBody, setHttpBody } from "./http-body.ts";
 import { splitArray, splitLines } from "./json-stream.ts";
@@ -16,7 +16,7 @@ type Message = MessageShape<DescMessage>;
 /** Reads the one message of a unary or server-streaming call. @throws {ConnectError} {@link RestFailure} */
 export async function readMessage(
   route: Route,
-  request: UniversalServerRequest,
+  request: WholeRequest,
   target: Target,
 ): Promise<Message> {
   const { binding, options, spec } = route;
@@ -76,7 +76,7 @@ function bind(route: Route, { segments, query }: Target, body: ExactJson | undef
 function withHttpBody(
   route: Route,
   target: Target,
-  request: UniversalServerRequest,
+  request: Pick<WholeRequest, "header">,
   data: Uint8Array,
 ): Message {
   const { binding, spec } = route;
@@ -88,7 +88,7 @@ function withHttpBody(
 }
 
 /** What has no place in the message would be lost in silence. */
-async function assertNoBody(request: UniversalServerRequest, options: Route["options"]) {
+async function assertNoBody(request: WholeRequest, options: Route["options"]) {
   const bytes = await readBody(request, options);
   if (bytes.length > 0) throw badRequest([new FieldViolation("", "must not have a body")]);
 }

@@ -6,17 +6,18 @@ import {
   type JsonValue,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import {
-  createAsyncIterable,
   mergeNonProtocolHeaders,
   type UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
-import type { CallContext } from "../call.ts";
+import type { Response } from "../exchange.ts";
 import { isJsonObject } from "../json-text.ts";
 import { type JsonWriterOptions, messageToJson } from "../json-writer.ts";
+import { toNodeHeaders } from "../lazy-headers.ts";
+import { headerWithTrailer } from "../trailer-header.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "./error.ts";
 import { getHttpBody, isHttpBody } from "./http-body.ts";
 import type { RestSettings } from "./options.ts";
@@ -25,35 +26,65 @@ import { chooseStreamFormat, type StreamFormat } from "./stream-format.ts";
 
 type Message = MessageShape<DescMessage>;
 
+type ResponseContext = Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer">;
+
+const jsonType = "application/json";
+
 const utf8 = new TextEncoder();
 
-/** A response that has a body. */
-export type ResponseWithBody = UniversalServerResponse & {
+/** The response of a stream, as it is written. */
+export type StreamResponse = UniversalServerResponse & {
   readonly body: AsyncIterable<Uint8Array>;
 };
+
+/** What one message is on the wire. */
+interface Content {
+  /** Empty for one of google.api.HttpBody that says none. */
+  readonly contentType: string;
+  readonly data: Uint8Array;
+}
+
+/**
+ * Encodes the message of a response.
+ *
+ * @throws {ConnectError} RESOURCE_EXHAUSTED above `writeMaxBytes`.
+ */
+export function encodeMessage(route: Route, message: Message): Content {
+  const content = isHttpBodyRoute(route) ? httpBodyOf(route, message) : jsonBodyOf(route, message);
+  const { writeMaxBytes } = route.options;
+  if (content.data.byteLength <= writeMaxBytes) return content;
+  throw new ConnectError(
+    `the answer is larger than writeMaxBytes, ${writeMaxBytes}`,
+    Code.ResourceExhausted,
+  );
+}
 
 /**
  * The response for one message. Trailers have no place in it that clients look
  * at: as in Connect, they are headers that begin with `trailer-`.
  */
 export async function messageResponse(
-  route: Route,
-  message: Message,
-  context: CallContext,
-): Promise<ResponseWithBody> {
-  const header = trailerMux(context.responseHeader, context.responseTrailer);
-  const isRaw = isHttpBodyRoute(route);
-  const { contentType, data } = isRaw ? httpBodyOf(route, message) : jsonBodyOf(route, message);
-  if (contentType !== "") header.set("content-type", contentType);
-  const { writeMaxBytes } = route.options;
-  if (data.byteLength > writeMaxBytes) {
-    const message = `the answer is larger than writeMaxBytes, ${writeMaxBytes}`;
-    throw new ConnectError(message, Code.ResourceExhausted);
+  { options }: Route,
+  { contentType, data }: Content,
+  context: ResponseContext,
+): Promise<Response> {
+  // Ours needs no check; that of a google.api.HttpBody may not be a header at all.
+  const isJson = contentType === jsonType;
+  if (!isJson && contentType !== "") context.responseHeader.set("content-type", contentType);
+  const header = { ...headerWithTrailer(context), ...(isJson && { "content-type": jsonType }) };
+  let body = data;
+  if (body.byteLength >= options.compressMinBytes) {
+    const vary = header["vary"];
+    header["vary"] = vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`;
+    const accepted = context.requestHeader.get("accept-encoding");
+    const coding = options.acceptCompression.find(({ name }) => accepts(accepted, name));
+    if (coding !== undefined) {
+      header["content-encoding"] = coding.name;
+      body = await coding.compress(body);
+    }
   }
-  const acceptEncoding = context.requestHeader.get("accept-encoding");
-  const body = await compressed(route, data, header, acceptEncoding);
-  header.set("content-length", String(body.byteLength));
-  return { status: 200, header, body: createAsyncIterable([body]) };
+  header["content-length"] = body.byteLength;
+  return { status: 200, header, body };
 }
 
 /**
@@ -65,8 +96,8 @@ export async function messageResponse(
 export async function streamResponse(
   route: Route,
   messages: AsyncIterable<Message>,
-  context: CallContext,
-): Promise<ResponseWithBody> {
+  context: ResponseContext,
+): Promise<StreamResponse> {
   const iterator = messages[Symbol.asyncIterator]();
   const first = await iterator.next();
   const all = resume(first, iterator);
@@ -85,10 +116,13 @@ export async function streamResponse(
 export function errorResponse(
   reason: unknown,
   settings: Pick<RestSettings, "renderError">,
-  header = new Headers(),
-): ResponseWithBody {
+  context?: ResponseContext,
+): Response {
   const restError = restErrorFrom(reason);
   const { status, body } = settings.renderError(restError);
+  const header = context
+    ? trailerMux(context.responseHeader, context.responseTrailer)
+    : new Headers();
   // What another service answered has headers of its own, which are not ours to pass on.
   if (!restError.error.isWireError) mergeNonProtocolHeaders(header, restError.error.metadata);
   if (reason instanceof RestFailure) {
@@ -98,10 +132,10 @@ export function errorResponse(
   if ((retryAfter !== undefined || status === 503) && !header.has("retry-after")) {
     header.set("retry-after", String(retryAfter ?? 1));
   }
-  header.set("content-type", "application/json");
+  header.set("content-type", jsonType);
   const bytes = utf8.encode(JSON.stringify(body));
   header.set("content-length", String(bytes.byteLength));
-  return { status, header, body: createAsyncIterable([bytes]) };
+  return { status, header: toNodeHeaders(header), body: bytes };
 }
 
 function isHttpBodyRoute({ spec, binding }: Route): boolean {
@@ -147,20 +181,6 @@ async function* resume(
   }
 }
 
-async function compressed(
-  { options }: Route,
-  bytes: Uint8Array,
-  header: Headers,
-  acceptEncoding: string | null,
-): Promise<Uint8Array> {
-  if (bytes.byteLength < options.compressMinBytes) return bytes;
-  header.append("vary", "accept-encoding");
-  const coding = options.acceptCompression.find(({ name }) => accepts(acceptEncoding, name));
-  if (coding === undefined) return bytes;
-  header.set("content-encoding", coding.name);
-  return await coding.compress(bytes);
-}
-
 /** RFC 9110 section 12.5.3, for a coding that is named. */
 function accepts(acceptEncoding: string | null, name: string): boolean {
   return (acceptEncoding ?? "").split(",").some((part) => {
@@ -170,7 +190,7 @@ function accepts(acceptEncoding: string | null, name: string): boolean {
 }
 
 function jsonBodyOf(route: Route, message: Message) {
-  return { contentType: "application/json", data: utf8.encode(toText(route, message)) };
+  return { contentType: jsonType, data: utf8.encode(toText(route, message)) };
 }
 
 function toText({ spec, binding, options, settings }: Route, message: Message): string {

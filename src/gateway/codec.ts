@@ -1,0 +1,90 @@
+import {
+  type DescMessage,
+  fromBinary,
+  type MessageShape,
+  toBinary,
+  toJsonString,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { getJsonOptions } from "@connectrpc/connect/protocol";
+import type { Endpoint, EndpointOptions } from "./endpoint.ts";
+import { messageFromJson, parseJson } from "./json.ts";
+import type { JsonOptions } from "./json-scalar.ts";
+
+type Message = MessageShape<DescMessage>;
+
+/** How the messages of one method are read and written. */
+export interface Codec {
+  /** @throws {ConnectError} INVALID_ARGUMENT, or RESOURCE_EXHAUSTED above `readMaxBytes`. */
+  readonly parse: (bytes: Uint8Array) => Message;
+  /** @throws {ConnectError} INTERNAL, or RESOURCE_EXHAUSTED above `writeMaxBytes`. */
+  readonly serialize: (message: Message) => Uint8Array;
+}
+
+export interface Codecs {
+  readonly binary: Codec;
+  readonly json: Codec;
+}
+
+const utf8 = new TextEncoder();
+
+export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options">): Codecs {
+  const { input, output } = spec.method;
+  const { binaryOptions } = options;
+  const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
+  return {
+    binary: limited(options, {
+      parse: (bytes) => readBinary(() => fromBinary(input, bytes, binaryOptions)),
+      serialize: (message) =>
+        write("serialize binary: ", () => toBinary(output, message, binaryOptions)),
+    }),
+    json: limited(options, {
+      parse: (bytes) => messageFromJson(input, parseJson(bytes), jsonOptions),
+      serialize: (message) =>
+        write("", () => utf8.encode(toJsonString(output, message, jsonOptions))),
+    }),
+  };
+}
+
+function readBinary(read: () => Message): Message {
+  try {
+    return read();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ConnectError(`parse binary: ${reason}`, Code.InvalidArgument, undefined, [], cause);
+  }
+}
+
+function write(prefix: string, serialize: () => Uint8Array): Uint8Array {
+  try {
+    return serialize();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ConnectError(prefix + reason, Code.Internal, undefined, [], cause);
+  }
+}
+
+function limited(
+  { readMaxBytes, writeMaxBytes }: EndpointOptions,
+  { parse, serialize }: Codec,
+): Codec {
+  return {
+    parse(bytes) {
+      assertSize(bytes, "readMaxBytes", readMaxBytes);
+      return parse(bytes);
+    },
+    serialize(message) {
+      const bytes = serialize(message);
+      assertSize(bytes, "writeMaxBytes", writeMaxBytes);
+      return bytes;
+    },
+  };
+}
+
+function assertSize(bytes: Uint8Array, name: string, limit: number): void {
+  if (bytes.byteLength <= limit) return;
+  throw new ConnectError(
+    `message size ${bytes.byteLength} is larger than configured ${name} ${limit}`,
+    Code.ResourceExhausted,
+  );
+}

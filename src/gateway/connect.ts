@@ -1,0 +1,164 @@
+/** The Connect protocol, for unary calls: https://connectrpc.com/docs/protocol */
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
+import {
+  codeToHttpStatus,
+  contentTypeUnaryJson,
+  contentTypeUnaryProto,
+  errorToJsonBytes,
+  headerProtocolVersion,
+  headerUnaryAcceptEncoding,
+  parseContentType,
+  parseTimeout,
+  protocolVersion,
+} from "@connectrpc/connect/protocol-connect";
+import { readBody } from "./body.ts";
+import { callUnary } from "./call.ts";
+import { CallContext } from "./call-context.ts";
+import type { Codec } from "./codec.ts";
+import { parseConnectQuery } from "./connect-query.ts";
+import { type Exchange, headerOf } from "./exchange.ts";
+import { createNegotiator } from "./negotiation.ts";
+import { connectErrorFrom } from "./outcome.ts";
+import { resolveUrl } from "./request-target.ts";
+import { headerWithTrailer, noTrailer } from "./trailer-header.ts";
+import {
+  type UnaryEndpoint,
+  type UnaryHandler,
+  type UnaryProtocol,
+  unsupportedMediaType,
+} from "./unary.ts";
+
+/** How the request says what it says: in headers and body, or in the query. */
+interface ConnectRequest {
+  readonly codec: Codec;
+  readonly compression: string | null;
+  /** Checks the version of the protocol. @throws {ConnectError} INVALID_ARGUMENT. */
+  readonly assertVersion: () => void;
+  /** The bytes of the message, compressed or not. */
+  readonly readMessage: (bytesMax: number) => Uint8Array | Promise<Uint8Array>;
+}
+
+export function createConnect(endpoint: UnaryEndpoint): UnaryProtocol {
+  const { spec, codecs } = endpoint;
+  const hasGet = spec.method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+  const call = createCall(endpoint);
+  const post = (codec: Codec): UnaryHandler => {
+    return (exchange, contextValues) => call(exchange, contextValues, postRequest(exchange, codec));
+  };
+  const binary = post(codecs.binary);
+  const json = post(codecs.json);
+  const get: UnaryHandler = async (exchange, contextValues) => {
+    const request = getRequest(exchange, codecs);
+    if (request === undefined) exchange.respond(unsupportedMediaType);
+    else await call(exchange, contextValues, request);
+  };
+  return {
+    name: "connect",
+    methods: hasGet ? ["POST", "GET"] : ["POST"],
+    handlerFor(contentType, method) {
+      const type = parseContentType(contentType);
+      if (method === "GET") return contentType === "" || type?.stream === false ? get : undefined;
+      if (type === undefined || type.stream) return undefined;
+      return type.binary ? binary : json;
+    },
+  };
+}
+
+function postRequest(exchange: Exchange, codec: Codec): ConnectRequest {
+  return {
+    codec,
+    compression: headerOf(exchange, "content-encoding"),
+    assertVersion() {
+      const version = headerOf(exchange, "connect-protocol-version");
+      if (version === protocolVersion) return;
+      throw wrongVersion(
+        version === null
+          ? `missing required header: set ${headerProtocolVersion} to "${protocolVersion}"`
+          : `${headerProtocolVersion} must be "${protocolVersion}": got "${version}"`,
+      );
+    },
+    readMessage: (bytesMax) => readBody(exchange, bytesMax),
+  };
+}
+
+/** @returns undefined for an encoding that there is not. */
+function getRequest(
+  exchange: Exchange,
+  codecs: UnaryEndpoint["codecs"],
+): ConnectRequest | undefined {
+  const query = parseConnectQuery(resolveUrl(exchange.origin, exchange.target));
+  const { encoding, compression, version, readMessage } = query;
+  if (encoding !== "proto" && encoding !== "json") return undefined;
+  return {
+    codec: encoding === "proto" ? codecs.binary : codecs.json,
+    compression,
+    assertVersion() {
+      if (version === `v${protocolVersion}`) return;
+      throw wrongVersion(
+        version === null
+          ? `missing required parameter: set connect to "v${protocolVersion}"`
+          : `connect must be "v${protocolVersion}": got "${version}"`,
+      );
+    },
+    readMessage,
+  };
+}
+
+function wrongVersion(message: string): ConnectError {
+  return new ConnectError(message, Code.InvalidArgument);
+}
+
+function createCall({ spec, options, codecs }: UnaryEndpoint) {
+  const { readMaxBytes, maxTimeoutMs, shutdownSignal, requireConnectProtocolHeader } = options;
+  const negotiate = createNegotiator(options.acceptCompression, headerUnaryAcceptEncoding);
+  const binaryHeader = { "content-type": contentTypeUnaryProto };
+  const jsonHeader = { "content-type": contentTypeUnaryJson };
+
+  return async (
+    exchange: Exchange,
+    contextValues: ContextValues | undefined,
+    { codec, compression: requested, assertVersion, readMessage }: ConnectRequest,
+  ): Promise<void> => {
+    const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), maxTimeoutMs);
+    const compression = negotiate(requested, headerOf(exchange, "accept-encoding"));
+    const context = new CallContext({
+      exchange,
+      method: spec.method,
+      protocolName: "connect",
+      timeoutMs: timeout.timeoutMs,
+      shutdownSignal,
+      contextValues,
+      responseHeader: codec === codecs.binary ? binaryHeader : jsonHeader,
+      responseTrailer: noTrailer,
+    });
+    const read = async () => {
+      if (requireConnectProtocolHeader) assertVersion();
+      const refusal = compression.error ?? timeout.error;
+      if (refusal !== undefined) throw refusal;
+      const bytes = await readMessage(readMaxBytes);
+      const { request } = compression;
+      return codec.parse(request ? await request.decompress(bytes, readMaxBytes) : bytes);
+    };
+    let status = 200;
+    let body: Uint8Array;
+    try {
+      body = await callUnary(spec, options, context, read, codec.serialize);
+    } catch (reason) {
+      const error = connectErrorFrom(reason);
+      status = codeToHttpStatus(error.code);
+      context.responseHeader.set("content-type", contentTypeUnaryJson);
+      // What another service answered has headers of its own, which are not ours to pass on.
+      if (!error.isWireError) mergeNonProtocolHeaders(context.responseHeader, error.metadata);
+      body = errorToJsonBytes(error, options.jsonOptions);
+    }
+    const { response } = compression;
+    if (response !== null && body.byteLength >= options.compressMinBytes) {
+      body = await response.compress(body);
+      context.responseHeader.set("content-encoding", response.name);
+    }
+    const header = { ...headerWithTrailer(context), "content-length": body.byteLength };
+    exchange.respond({ status, header, body });
+  };
+}

@@ -1,0 +1,149 @@
+/** Messages in envelopes: a byte of flags, four of length, then the message. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
+import { joinChunks } from "./body.ts";
+import type { Exchange } from "./exchange.ts";
+
+export interface EnvelopeOptions {
+  /** The compression that the request announces. */
+  readonly compression: Compression | null;
+  readonly readMaxBytes: number;
+  /** Envelopes with this flag hold no message, and are passed over. 0 for none. */
+  readonly endFlag: number;
+}
+
+/**
+ * Reads the one message of a unary call, and decompresses it.
+ *
+ * @throws {ConnectError} RESOURCE_EXHAUSTED for a message above `readMaxBytes`,
+ * as soon as its length is there; UNIMPLEMENTED for none, or more than one;
+ * INVALID_ARGUMENT for an envelope that is cut short.
+ */
+export async function readEnvelope<T>(
+  exchange: Exchange,
+  options: EnvelopeOptions,
+  parse: (bytes: Uint8Array) => T,
+): Promise<T> {
+  const reader = new EnvelopeReader(options);
+  let failure: { readonly error: unknown } | undefined;
+  try {
+    await exchange.readBody((chunk) => reader.push(chunk));
+    reader.end();
+  } catch (error) {
+    failure = { error };
+  }
+  // What is wrong with the message itself is told first.
+  const message = reader.envelope && parse(await decompress(reader.envelope, options));
+  if (failure !== undefined) throw failure.error;
+  return message as T;
+}
+
+/** Puts a message into an envelope, compressed where that is worth it. */
+export async function writeEnvelope(
+  data: Uint8Array,
+  compression: Compression | null,
+  compressMinBytes: number,
+): Promise<Uint8Array> {
+  if (compression === null || data.byteLength < compressMinBytes) return wrapEnvelope(0, data);
+  return wrapEnvelope(compressedFlag, await compression.compress(data));
+}
+
+export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array {
+  const bytes = Buffer.allocUnsafe(headBytes + data.byteLength);
+  bytes[0] = flags;
+  bytes.writeUInt32BE(data.byteLength, 1);
+  bytes.set(data, headBytes);
+  return bytes;
+}
+
+const headBytes = 5;
+
+interface Envelope {
+  readonly flags: number;
+  readonly data: Uint8Array;
+}
+
+/** Takes a body apart as it arrives. Memory is taken for what has come, not for what is claimed. */
+class EnvelopeReader {
+  readonly #options: EnvelopeOptions;
+  #pending: Uint8Array[] = [];
+  #pendingBytes = 0;
+  /** The first envelope with a message. */
+  envelope: Envelope | undefined;
+
+  constructor(options: EnvelopeOptions) {
+    this.#options = options;
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#pending.push(chunk);
+    this.#pendingBytes += chunk.byteLength;
+    while (this.#pendingBytes >= headBytes) {
+      const head = this.#peek();
+      const length =
+        (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);
+      const { readMaxBytes } = this.#options;
+      if (length > readMaxBytes) {
+        throw new ConnectError(
+          `message size ${length} is larger than configured readMaxBytes ${readMaxBytes}`,
+          Code.ResourceExhausted,
+        );
+      }
+      if (this.#pendingBytes < headBytes + length) return;
+      this.#add({ flags: head[0] ?? 0, data: this.#take(headBytes + length).subarray(headBytes) });
+    }
+  }
+
+  end(): void {
+    if (this.#pendingBytes > 0) {
+      throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
+    }
+    if (this.envelope === undefined) {
+      throw new ConnectError(
+        "protocol error: missing input message for unary method",
+        Code.Unimplemented,
+      );
+    }
+  }
+
+  #add(envelope: Envelope): void {
+    if ((envelope.flags & this.#options.endFlag) !== 0) return;
+    if (this.envelope !== undefined) {
+      throw new ConnectError(
+        "protocol error: received extra input message for unary method",
+        Code.Unimplemented,
+      );
+    }
+    this.envelope = envelope;
+  }
+
+  /** The head of the next envelope, which may have come in pieces. */
+  #peek(): Uint8Array {
+    const [first] = this.#pending;
+    if (first !== undefined && first.byteLength >= headBytes) return first;
+    const all = joinChunks(this.#pending);
+    this.#pending = [all];
+    return all;
+  }
+
+  #take(length: number): Uint8Array {
+    const all = joinChunks(this.#pending);
+    this.#pending = all.byteLength === length ? [] : [all.subarray(length)];
+    this.#pendingBytes -= length;
+    return all.byteLength === length ? all : all.subarray(0, length);
+  }
+}
+
+async function decompress(
+  { flags, data }: Envelope,
+  { compression, readMaxBytes }: EnvelopeOptions,
+): Promise<Uint8Array> {
+  if ((flags & compressedFlag) === 0) return data;
+  if (compression === null) {
+    throw new ConnectError(
+      "received compressed envelope, but do not know how to decompress",
+      Code.Internal,
+    );
+  }
+  return await compression.decompress(data, readMaxBytes);
+}

@@ -1,0 +1,81 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Readable } from "node:stream";
+import type { NodeHeaders } from "./lazy-headers.ts";
+
+/** One HTTP request and the response to it, over either version of HTTP. */
+export interface Exchange {
+  readonly method: string;
+  /** The request target, raw: path and query. */
+  readonly target: string;
+  /** As Node gives them: lower-case names. Pseudo-headers may be among them. */
+  readonly headers: IncomingHttpHeaders;
+  /** Scheme and authority that the request goes to, `http://localhost:8080`. */
+  readonly origin: string;
+
+  /**
+   * Reads the body, from now on. Chunks go to `take`; what it throws ends the
+   * reading.
+   *
+   * @throws what `take` throws; a {@link ClientGoneError} if the client leaves.
+   */
+  readBody(take: (chunk: Uint8Array) => void): Promise<void>;
+
+  /** Answers, unless the client has gone. */
+  respond(response: Response): void;
+
+  /** Whether the head of an answer is on its way. */
+  readonly isAnswered: boolean;
+
+  /** Whether nobody is left to hear the answer. */
+  readonly isClosed: boolean;
+
+  /** Ends an answer that cannot go on, so that nobody takes what there is for the whole. */
+  breakOff(): void;
+
+  /**
+   * Calls back once, when the exchange is over; with an error where one ended it.
+   *
+   * @returns what stops that.
+   */
+  onceClosed(listener: (reason: unknown) => void): () => void;
+}
+
+/** A whole response, written at once. */
+export interface Response {
+  readonly status: number;
+  readonly header: NodeHeaders;
+  readonly body: Uint8Array | string;
+  /** HTTP trailers, for what has a place for them. */
+  readonly trailer?: NodeHeaders;
+}
+
+/** The value of a header, given its lower-case name; null if it is not there. */
+export function headerOf({ headers }: Exchange, name: string): string | null {
+  const value = headers[name];
+  return value === undefined ? null : String(value).trim();
+}
+
+/** The client closed its end before the request was whole. */
+export class ClientGoneError extends Error {
+  override readonly name = "ClientGoneError";
+}
+
+/** Implements {@link Exchange.readBody} for any request of Node's. */
+export function readStream(source: Readable, take: (chunk: Uint8Array) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    function onData(chunk: Uint8Array): void {
+      try {
+        take(chunk);
+      } catch (error) {
+        // Node passes over the rest, so that the client can come to read its answer.
+        source.off("data", onData);
+        reject(error);
+      }
+    }
+    source.on("data", onData);
+    source.on("end", resolve);
+    source.on("close", () => {
+      if (!source.readableEnded) reject(new ClientGoneError("the client has left"));
+    });
+  });
+}

@@ -1,0 +1,69 @@
+/** gRPC-Web, for unary calls: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md */
+import { compressedFlag } from "@connectrpc/connect/protocol";
+import {
+  contentTypeJson,
+  contentTypeProto,
+  parseContentType,
+  trailerFlag,
+  trailerSerialize,
+} from "@connectrpc/connect/protocol-grpc-web";
+import type { Codec } from "./codec.ts";
+import { wrapEnvelope } from "./envelope.ts";
+import { createGrpcCall, type GrpcOutcome, okTrailer } from "./grpc-call.ts";
+import { TextExchange } from "./text-exchange.ts";
+import type { UnaryEndpoint, UnaryHandler, UnaryProtocol } from "./unary.ts";
+
+export function createGrpcWeb(endpoint: UnaryEndpoint): UnaryProtocol {
+  const { codecs } = endpoint;
+  const binary = createHandler(endpoint, codecs.binary, contentTypeProto);
+  const json = createHandler(endpoint, codecs.json, contentTypeJson);
+  const textBinary = asText(
+    createHandler(endpoint, codecs.binary, contentTypeText(contentTypeProto)),
+  );
+  const textJson = asText(createHandler(endpoint, codecs.json, contentTypeText(contentTypeJson)));
+  return {
+    name: "grpc-web",
+    methods: ["POST"],
+    handlerFor(contentType) {
+      const type = parseContentType(contentType);
+      if (type?.text) return type.binary ? textBinary : textJson;
+      return type && (type.binary ? binary : json);
+    },
+  };
+}
+
+function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: string): UnaryHandler {
+  const variant = { protocolName: "grpc-web", contentType, codec, endFlag: trailerFlag };
+  const call = createGrpcCall(endpoint, variant);
+  return async (exchange, contextValues) => {
+    const outcome = await call(exchange, contextValues);
+    const trailer = await trailerEnvelope(outcome, endpoint.options.compressMinBytes);
+    const body = outcome.message ? Buffer.concat([outcome.message, trailer]) : trailer;
+    const header = { ...outcome.context.responseHeader.toNode(), "content-length": body.length };
+    exchange.respond({ status: 200, header, body });
+  };
+}
+
+/** The last envelope of the body: the trailers, as header lines. */
+async function trailerEnvelope(
+  { context, compression }: GrpcOutcome,
+  compressMinBytes: number,
+): Promise<Uint8Array> {
+  const { responseTrailer } = context;
+  if (responseTrailer.toNode() === okTrailer) return okEnvelope;
+  const lines = trailerSerialize(responseTrailer);
+  if (compression === null || lines.byteLength < compressMinBytes) {
+    return wrapEnvelope(trailerFlag, lines);
+  }
+  return wrapEnvelope(trailerFlag | compressedFlag, await compression.compress(lines));
+}
+
+const okEnvelope = wrapEnvelope(trailerFlag, trailerSerialize(new Headers(okTrailer)));
+
+function contentTypeText(contentType: string): string {
+  return contentType.replace("grpc-web", "grpc-web-text");
+}
+
+function asText(handler: UnaryHandler): UnaryHandler {
+  return (exchange, contextValues) => handler(new TextExchange(exchange), contextValues);
+}

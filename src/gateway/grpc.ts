@@ -1,0 +1,39 @@
+/** gRPC, for unary calls: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+import {
+  contentTypeJson,
+  contentTypeProto,
+  parseContentType,
+} from "@connectrpc/connect/protocol-grpc";
+import type { Codec } from "./codec.ts";
+import { createGrpcCall } from "./grpc-call.ts";
+import type { UnaryEndpoint, UnaryHandler, UnaryProtocol } from "./unary.ts";
+
+export function createGrpc(endpoint: UnaryEndpoint): UnaryProtocol {
+  const { codecs } = endpoint;
+  const binary = createHandler(endpoint, codecs.binary, contentTypeProto);
+  const json = createHandler(endpoint, codecs.json, contentTypeJson);
+  return {
+    name: "grpc",
+    methods: ["POST"],
+    handlerFor(contentType) {
+      const type = parseContentType(contentType);
+      return type && (type.binary ? binary : json);
+    },
+  };
+}
+
+const nothing = new Uint8Array(0);
+
+function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: string): UnaryHandler {
+  const variant = { protocolName: "grpc", contentType, codec, endFlag: 0 };
+  const call = createGrpcCall(endpoint, variant);
+  return async (exchange, contextValues) => {
+    const { context, message } = await call(exchange, contextValues);
+    exchange.respond({
+      status: 200,
+      header: context.responseHeader.toNode(),
+      body: message ?? nothing,
+      trailer: context.responseTrailer.toNode(),
+    });
+  };
+}

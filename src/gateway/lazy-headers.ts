@@ -1,0 +1,122 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
+import { inspect } from "node:util";
+
+/** Headers as Node holds them: lower-case names; pseudo-headers may be among them. */
+export type NodeHeaders = Readonly<IncomingHttpHeaders | OutgoingHttpHeaders>;
+
+/**
+ * `Headers` over an object of Node's, filled when more than a field is looked
+ * up. Most calls look up one or two, and to fill it costs more than all the
+ * gateway's other work on headers.
+ */
+export class LazyHeaders extends Headers {
+  #source: NodeHeaders | undefined;
+
+  /** @param source Must not change from now on. Pseudo-headers are left out. */
+  constructor(source: NodeHeaders) {
+    super();
+    this.#source = source;
+  }
+
+  /** What it was made of, if nothing has changed. */
+  toNode(): NodeHeaders {
+    return this.#source ?? toNodeHeaders(this);
+  }
+
+  override get(name: string): string | null {
+    const value = this.#source?.[name];
+    if (typeof value === "string" && !name.startsWith(":") && isTrimmed(value)) return value;
+    if (this.#lacks(name, value)) return null;
+    this.#fill();
+    return super.get(name);
+  }
+
+  override has(name: string): boolean {
+    if (this.#lacks(name, this.#source?.[name])) return false;
+    this.#fill();
+    return super.has(name);
+  }
+
+  override set(name: string, value: string): void {
+    this.#fill();
+    super.set(name, value);
+  }
+
+  override append(name: string, value: string): void {
+    this.#fill();
+    super.append(name, value);
+  }
+
+  override delete(name: string): void {
+    this.#fill();
+    super.delete(name);
+  }
+
+  override getSetCookie(): string[] {
+    this.#fill();
+    return super.getSetCookie();
+  }
+
+  override forEach(...parameters: Parameters<Headers["forEach"]>): void {
+    this.#fill();
+    super.forEach(...parameters);
+  }
+
+  override keys() {
+    this.#fill();
+    return super.keys();
+  }
+
+  override values() {
+    this.#fill();
+    return super.values();
+  }
+
+  override entries() {
+    this.#fill();
+    return super.entries();
+  }
+
+  override [Symbol.iterator]() {
+    return this.entries();
+  }
+
+  /** What `console.log` shows. */
+  [inspect.custom](_depth: number, options: object): string {
+    return inspect(new Headers([...this]), options);
+  }
+
+  /** Whether a field is not there; a name in another case, or of no field, is for Headers to judge. */
+  #lacks(name: string, value: unknown): boolean {
+    return value === undefined && this.#source !== undefined && lowerCaseName.test(name);
+  }
+
+  #fill(): void {
+    const source = this.#source;
+    if (source === undefined) return;
+    this.#source = undefined;
+    for (const [name, value] of Object.entries(source)) {
+      if (name.startsWith(":") || value === undefined) continue;
+      for (const one of Array.isArray(value) ? value : [value]) super.append(name, `${one}`);
+    }
+  }
+}
+
+const lowerCaseName = /^[a-z\d-]+$/;
+
+/** Whether Headers would keep the value as it is. */
+function isTrimmed(value: string): boolean {
+  return value === "" || (value.charCodeAt(0) > 0x20 && value.charCodeAt(value.length - 1) > 0x20);
+}
+
+/** Headers as Node writes them: a field that occurs more than once is an array. */
+export function toNodeHeaders(headers: Headers): OutgoingHttpHeaders {
+  const result: OutgoingHttpHeaders = Object.create(null);
+  for (const [name, value] of headers) {
+    const existing = result[name]; // only Set-Cookie comes more than once
+    if (existing === undefined) result[name] = value;
+    else if (Array.isArray(existing)) existing.push(value);
+    else result[name] = [`${existing}`, value];
+  }
+  return result;
+}

@@ -1,0 +1,87 @@
+import { constants } from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type Exchange, type Response, readStream } from "./exchange.ts";
+import type { NodeHandler } from "./node-handler.ts";
+import { resetReason } from "./reset-reason.ts";
+
+/** An exchange over a request and a response of Node: HTTP/1.1, or HTTP/2 by its compatibility API. */
+export class RequestExchange implements Exchange {
+  readonly #request: Parameters<NodeHandler>[0];
+  readonly #response: Parameters<NodeHandler>[1];
+  readonly origin: string;
+
+  constructor([request, response]: Parameters<NodeHandler>, origin: string) {
+    this.#request = request;
+    this.#response = response;
+    this.origin = origin;
+  }
+
+  get method() {
+    return this.#request.method ?? "";
+  }
+
+  get target() {
+    return this.#request.url ?? "";
+  }
+
+  get headers() {
+    return this.#request.headers;
+  }
+
+  readBody(take: (chunk: Uint8Array) => void): Promise<void> {
+    return readStream(this.#request, take);
+  }
+
+  respond({ status, header, body, trailer }: Response): void {
+    const response = this.#response;
+    if (this.isClosed || this.isAnswered) return;
+    const vary = response.getHeader("vary"); // of CORS; what is written now would replace it
+    const isMerged = vary !== undefined && header["vary"] !== undefined;
+    const merged = isMerged ? { ...header, vary: `${header["vary"]}, ${vary}` } : header;
+    writeHead(response, status, merged);
+    if (trailer !== undefined) response.addTrailers(trailer as Record<string, string>);
+    if (this.method === "HEAD") response.end();
+    else response.end(body);
+  }
+
+  get isAnswered(): boolean {
+    return this.#response.headersSent;
+  }
+
+  get isClosed(): boolean {
+    const response = this.#response;
+    if ("stream" in response) return response.stream.destroyed;
+    // A write that is cut off may be told before the response hears of it.
+    return response.destroyed || response.req.socket.destroyed;
+  }
+
+  breakOff(): void {
+    const response = this.#response;
+    if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    else response.destroy();
+  }
+
+  onceClosed(listener: (reason: unknown) => void): () => void {
+    const response = this.#response;
+    const onClose = () => listener(this.#closeReason());
+    response.once("close", onClose);
+    return () => response.off("close", onClose);
+  }
+
+  #closeReason(): unknown {
+    const request = this.#request;
+    if ("stream" in request) return resetReason(request.stream.rstCode);
+    const cause = request.errored;
+    return cause && new ConnectError(cause.message, Code.Aborted, undefined, undefined, cause);
+  }
+}
+
+/** The two kinds of response have one method, and two signatures for it. */
+function writeHead(
+  response: Parameters<NodeHandler>[1],
+  status: number,
+  header: Response["header"],
+): void {
+  if ("stream" in response) response.writeHead(status, header);
+  else response.writeHead(status, header);
+}

@@ -1,0 +1,123 @@
+/** Streaming calls by REST. */
+import { type ConnectError, createHandlerContext } from "@connectrpc/connect";
+import {
+  createAsyncIterable,
+  readAllBytes,
+  type UniversalServerRequest,
+} from "@connectrpc/connect/protocol";
+import { parseTimeout } from "@connectrpc/connect/protocol-connect";
+import { callStream, type StreamContext, type StreamSpec } from "../call.ts";
+import type { Response } from "../exchange.ts";
+import { LazyHeaders } from "../lazy-headers.ts";
+import { bodyOf } from "./body.ts";
+import { readMessage, readMessages } from "./request.ts";
+import {
+  encodeMessage,
+  errorResponse,
+  messageResponse,
+  type StreamResponse,
+  streamResponse,
+} from "./response.ts";
+import type { Route, Target } from "./route.ts";
+
+/** Serves one call, whose body and answer may be streams. */
+export type RestStreamHandler = (
+  request: UniversalServerRequest,
+  target: Target,
+) => Promise<StreamResponse>;
+
+export function createStreamHandler(route: Route, spec: StreamSpec): RestStreamHandler {
+  return async (request, target) => {
+    const { maxTimeoutMs } = route.options;
+    const deadline = parseTimeout(request.header.get("connect-timeout-ms"), maxTimeoutMs);
+    const context = createContext(route, request, deadline.timeoutMs);
+    try {
+      const response = await call(route, spec, {
+        request,
+        target,
+        context,
+        refusal: deadline.error,
+      });
+      const body = finishing(response.body, context);
+      // Who waits for a client to read waits for ever when it has gone.
+      context.signal.addEventListener("abort", () => void body.return(undefined).catch(() => {}));
+      return { ...response, body };
+    } catch (error) {
+      context.abort(error);
+      return streamOf(errorResponse(error, route.settings, context));
+    }
+  };
+}
+
+interface StreamCall {
+  readonly request: UniversalServerRequest;
+  readonly target: Target;
+  readonly context: StreamContext;
+  /** Why the call is refused, once the gate has let it pass. */
+  readonly refusal: ConnectError | undefined;
+}
+
+async function call(
+  route: Route,
+  spec: StreamSpec,
+  { request, target, context, refusal }: StreamCall,
+): Promise<StreamResponse> {
+  const { options } = route;
+  const read = async () => {
+    if (refusal !== undefined) throw refusal;
+    const readBytes = (bytesMax: number) => readAllBytes(bodyOf(request), bytesMax, null);
+    return await readMessage(route, { header: request.header, readBytes }, target);
+  };
+  if (spec.kind === "server_streaming") {
+    const answers = await callStream(spec, options, context, once(read));
+    return await streamResponse(route, answers, context);
+  }
+  const messages = refusal === undefined ? readMessages(route, request, target) : once(read);
+  const answer = await single(await callStream(spec, options, context, messages));
+  return streamOf(await messageResponse(route, encodeMessage(route, answer), context));
+}
+
+function createContext(
+  { spec, options }: Route,
+  request: UniversalServerRequest,
+  timeoutMs: number | undefined,
+): StreamContext {
+  return createHandlerContext({
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    service: spec.method.parent,
+    method: spec.method,
+    protocolName: "rest",
+    requestMethod: request.method,
+    url: request.url,
+    requestHeader: request.header,
+    requestSignal: request.signal,
+    ...(options.shutdownSignal && { shutdownSignal: options.shutdownSignal }),
+    ...(request.contextValues && { contextValues: request.contextValues }),
+  });
+}
+
+async function single<T>(values: AsyncIterable<T>): Promise<T> {
+  const all: T[] = [];
+  for await (const value of values) all.push(value);
+  const [value] = all;
+  if (value === undefined || all.length > 1) throw new Error("not one answer");
+  return value;
+}
+
+async function* once<T>(read: () => Promise<T>): AsyncGenerator<T> {
+  yield await read();
+}
+
+/** The body again; when it ends, or nobody takes the rest, so does the call. */
+async function* finishing(body: AsyncIterable<Uint8Array>, context: StreamContext) {
+  try {
+    yield* body;
+  } finally {
+    context.abort();
+  }
+}
+
+function streamOf({ status, header, body }: Response): StreamResponse {
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  return { status, header: new LazyHeaders(header), body: createAsyncIterable([bytes]) };
+}

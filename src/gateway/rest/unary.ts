@@ -1,0 +1,57 @@
+/** Unary calls by REST. */
+import type { ContextValues } from "@connectrpc/connect";
+import { parseTimeout } from "@connectrpc/connect/protocol-connect";
+import { readBody } from "../body.ts";
+import { callUnary, type UnarySpec } from "../call.ts";
+import { CallContext } from "../call-context.ts";
+import { type Exchange, headerOf, type Response } from "../exchange.ts";
+import { noTrailer } from "../trailer-header.ts";
+import { readMessage } from "./request.ts";
+import { encodeMessage, errorResponse, messageResponse } from "./response.ts";
+import type { Route, Target } from "./route.ts";
+
+/** Serves one call: answers the exchange. */
+export type RestUnaryHandler = (
+  exchange: Exchange,
+  contextValues: ContextValues | undefined,
+  target: Target,
+) => Promise<void>;
+
+const noHeader = {};
+
+export function createUnaryHandler(route: Route, spec: UnarySpec): RestUnaryHandler {
+  const { options, settings } = route;
+
+  return async (exchange, contextValues, target) => {
+    const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), options.maxTimeoutMs);
+    const context = new CallContext({
+      exchange,
+      method: spec.method,
+      protocolName: "rest",
+      timeoutMs: timeout.timeoutMs,
+      shutdownSignal: options.shutdownSignal,
+      contextValues,
+      responseHeader: noHeader,
+      responseTrailer: noTrailer,
+    });
+    const request = {
+      header: context.requestHeader,
+      readBytes: (bytesMax: number) => readBody(exchange, bytesMax),
+    };
+    const read = async () => {
+      // As in connect-es: behind the gate, and before the body.
+      if (timeout.error !== undefined) throw timeout.error;
+      return await readMessage(route, request, target);
+    };
+    let response: Response;
+    try {
+      const content = await callUnary(spec, options, context, read, (message) =>
+        encodeMessage(route, message),
+      );
+      response = await messageResponse(route, content, context);
+    } catch (error) {
+      response = errorResponse(error, settings, context);
+    }
+    exchange.respond(response);
+  };
+}

@@ -1,0 +1,101 @@
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { type Exchange, type Response, readStream } from "./exchange.ts";
+import type { NodeHeaders } from "./lazy-headers.ts";
+import { resetReason } from "./reset-reason.ts";
+
+/** An exchange over a stream of HTTP/2, by Node's core API: half the cost of the other one. */
+export class StreamExchange implements Exchange {
+  readonly #stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+  readonly origin: string;
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, origin: string) {
+    this.#stream = stream;
+    this.headers = headers;
+    this.origin = origin;
+    // Without a listener the error of one stream would end the process; its close tells the rest.
+    stream.on("error", ignore);
+  }
+
+  get method() {
+    return this.headers[":method"] ?? "";
+  }
+
+  get target() {
+    return this.headers[":path"] ?? "";
+  }
+
+  readBody(take: (chunk: Uint8Array) => void): Promise<void> {
+    return readStream(this.#stream, take);
+  }
+
+  respond({ status, header, body, trailer }: Response): void {
+    const stream = this.#stream;
+    if (this.isClosed || this.isAnswered) return;
+    const head = { ":status": status, ...allowed(header) };
+    if (trailer !== undefined) {
+      stream.respond(head, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers(allowed(trailer)));
+      stream.end(body);
+    } else if (this.method === "HEAD" || body.length === 0) {
+      stream.respond(head, { endStream: true });
+    } else {
+      stream.respond(head);
+      stream.end(body);
+    }
+    if (!stream.readableEnded) leaveRequest(stream);
+  }
+
+  get isAnswered(): boolean {
+    return this.#stream.headersSent;
+  }
+
+  get isClosed(): boolean {
+    return this.#stream.destroyed || this.#stream.closed;
+  }
+
+  breakOff(): void {
+    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
+
+  onceClosed(listener: (reason: unknown) => void): () => void {
+    const stream = this.#stream;
+    const onClose = () => listener(resetReason(stream.rstCode));
+    stream.once("close", onClose);
+    return () => stream.off("close", onClose);
+  }
+}
+
+/**
+ * Ends a stream whose answer did not need the rest of the request, without an
+ * error, so that the client stops sending (RFC 9113 section 8.1): once the end
+ * of the answer has left, because a reset would overtake it.
+ */
+export function leaveRequest(stream: ServerHttp2Stream): void {
+  if (stream.destroyed || stream.readableEnded) return;
+  if (stream.state.localClose === 1) stream.close(constants.NGHTTP2_NO_ERROR);
+  else setTimeout(() => leaveRequest(stream), leaveIntervalMs).unref();
+}
+
+/** How often it is looked whether an answer has left; Node does not tell. */
+const leaveIntervalMs = 10;
+
+/** RFC 9113 section 8.2.2: what belongs to a connection has no place in HTTP/2. */
+const connectionHeaders = new Set([
+  "connection",
+  "http2-settings",
+  "keep-alive",
+  "proxy-connection",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+function allowed(header: NodeHeaders): NodeHeaders {
+  const names = Object.keys(header);
+  if (!names.some((name) => connectionHeaders.has(name))) return header;
+  return Object.fromEntries(
+    Object.entries(header).filter(([name]) => !connectionHeaders.has(name)),
+  );
+}
+
+function ignore(): void {}

@@ -1,0 +1,34 @@
+/** What serves unary calls by one protocol. */
+import type { ContextValues } from "@connectrpc/connect";
+import type { UnarySpec } from "./call.ts";
+import type { Codecs } from "./codec.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Exchange, Response } from "./exchange.ts";
+
+/** A unary method, with all that serves it. */
+export interface UnaryEndpoint extends Endpoint {
+  readonly spec: UnarySpec;
+  readonly codecs: Codecs;
+}
+
+/** Serves one call: answers the exchange. Rejects with what went wrong behind the answer. */
+export type UnaryHandler = (
+  exchange: Exchange,
+  contextValues: ContextValues | undefined,
+) => Promise<void>;
+
+/** One protocol, for one method. */
+export interface UnaryProtocol {
+  /** As connect-es calls it. */
+  readonly name: "grpc" | "grpc-web" | "connect";
+  /** The HTTP methods by which it is called. */
+  readonly methods: readonly string[];
+  /** @returns the handler for a media type; undefined for one of another protocol. */
+  readonly handlerFor: (contentType: string, method: string) => UnaryHandler | undefined;
+}
+
+export const unsupportedMediaType: Response = {
+  status: 415,
+  header: { "content-length": 0 },
+  body: "",
+};
