@@ -1,0 +1,46 @@
+import { parseArgs } from "node:util";
+
+export const partNames = ["rates", "memory", "full-store", "start"] as const;
+export type PartName = (typeof partNames)[number];
+
+export interface Flags {
+  readonly isQuick: boolean;
+  readonly parts: readonly PartName[];
+  readonly jsonFile: string;
+  readonly markdownFile: string | undefined;
+}
+
+const resultsFile = "bench/results/latest.json";
+
+export const usage = `npm run bench -- [--quick] [--only PART]... [--json FILE] [--markdown FILE]
+
+  --quick          a minute that shows that all works; its figures mean nothing
+  --only PART      ${partNames.join(", ")}; may be repeated; default: all
+  --json FILE      where all figures go; default: ${resultsFile}
+  --markdown FILE  where the tables go, too
+`;
+
+/** @throws {TypeError} that says what is wrong with the command line. */
+export function parseFlags(args: readonly string[]): Flags {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: "boolean", default: false },
+      only: { type: "string", multiple: true, default: [...partNames] },
+      json: { type: "string", default: resultsFile },
+      markdown: { type: "string" },
+    },
+  });
+  const unknown = values.only.find((name) => !isPartName(name));
+  if (unknown !== undefined) throw new TypeError(`there is no part ${unknown}`);
+  return {
+    isQuick: values.quick,
+    parts: partNames.filter((name) => values.only.includes(name)),
+    jsonFile: values.json,
+    markdownFile: values.markdown,
+  };
+}
+
+function isPartName(name: string): name is PartName {
+  return partNames.some((known) => known === name);
+}

@@ -1,0 +1,15 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { pin } from "../cores.ts";
+import type { Load, LoadResult } from "./load.ts";
+
+const run = promisify(execFile);
+const generator = fileURLToPath(new URL("generator.ts", import.meta.url));
+
+/** Runs a load in a process of its own, on the cores of load. */
+export async function runGenerator(load: Load): Promise<LoadResult> {
+  const [command, ...args] = pin("load", [process.execPath, generator, JSON.stringify(load)]);
+  const { stdout } = await run(command, args);
+  return JSON.parse(stdout);
+}

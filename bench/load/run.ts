@@ -1,0 +1,130 @@
+import type { Answers, Connection } from "./connection.ts";
+import { Latencies } from "./latencies.ts";
+import type { Load, LoadResult } from "./load.ts";
+
+export type RunResult = Omit<LoadResult, "unanswered">;
+
+/** How long the last answers may take. */
+const lastAnswersMs = 10_000;
+
+/** One run of a load over connections that are opened with its `answers`. */
+export class Run {
+  readonly answers: Answers;
+  readonly #load: Load;
+  readonly #latencies = new Latencies();
+  readonly #done = Promise.withResolvers<void>();
+  readonly #requestsMax: number;
+  #connections: readonly Connection[] = [];
+  #start = 0;
+  #end = Number.POSITIVE_INFINITY;
+  #sent = 0;
+  #succeeded = 0;
+  #failed = 0;
+  #inTime = 0;
+  #lastAnswerAt = 0;
+  #cutOff: NodeJS.Timeout | undefined;
+
+  constructor(load: Load) {
+    this.#load = load;
+    this.#requestsMax = "requests" in load.until ? load.until.requests : Number.POSITIVE_INFINITY;
+    const { rate } = load;
+    this.answers = {
+      onAnswer: (isRight, startedAt, now) => this.#take(isRight, startedAt, now),
+      onFree:
+        rate === undefined
+          ? (connection, now) => this.#refill(connection, now)
+          : (_connection, now) => this.#sendDue(rate, now),
+      onBroken: this.#done.reject,
+    };
+  }
+
+  /** @throws if a connection breaks, or the last answers do not come. */
+  async over(connections: readonly Connection[]): Promise<RunResult> {
+    const { until, rate } = this.#load;
+    this.#connections = connections;
+    const cpu = process.cpuUsage();
+    this.#start = performance.now();
+    if ("seconds" in until) {
+      this.#end = this.#start + until.seconds * 1000;
+      setTimeout(() => this.#finish(), until.seconds * 1000);
+    }
+    if (rate === undefined)
+      for (const connection of connections) this.#refill(connection, this.#start);
+    else this.#pace(rate);
+    await this.#done.promise;
+    return this.#result(process.cpuUsage(cpu));
+  }
+
+  #result({ user, system }: NodeJS.CpuUsage): RunResult {
+    const endedAt = Math.min(this.#end, this.#lastAnswerAt);
+    return {
+      requestsPerSecond: (this.#inTime / (endedAt - this.#start)) * 1000,
+      created: this.#succeeded,
+      failed: this.#failed,
+      ...this.#latencies.quantiles(),
+      generatorCpuUs: (user + system) / this.#sent,
+    };
+  }
+
+  #take(isRight: boolean, startedAt: number, now: number): void {
+    if (isRight) this.#succeeded++;
+    else this.#failed++;
+    if (isRight && now <= this.#end) this.#inTime++;
+    this.#latencies.add(now - startedAt);
+    this.#lastAnswerAt = now;
+    if (this.#isOver(now)) this.#finish();
+  }
+
+  #isOver(now: number): boolean {
+    return now >= this.#end || this.#sent >= this.#requestsMax;
+  }
+
+  /** The closed loop: an answer makes room for the next request. */
+  #refill(connection: Connection, now: number): void {
+    while (connection.free > 0 && !this.#isOver(now)) this.#send(connection, now);
+    connection.flush();
+  }
+
+  /**
+   * The open loop: looks all the time what has fallen due. That keeps a core
+   * busy, and makes no bursts as a timer would.
+   */
+  #pace(rate: number): void {
+    const now = performance.now();
+    this.#sendDue(rate, now);
+    if (!this.#isOver(now)) setImmediate(() => this.#pace(rate));
+  }
+
+  /** A request that finds all connections taken waits, and its latency counts from when it was due. */
+  #sendDue(rate: number, now: number): void {
+    const due = Math.floor(((now - this.#start) * rate) / 1000);
+    while (this.#sent < due && !this.#isOver(now)) {
+      const connection = this.#nextFree();
+      if (connection === undefined) return;
+      this.#send(connection, this.#start + (this.#sent * 1000) / rate);
+      connection.flush();
+    }
+  }
+
+  /** Goes round, so that all connections are used alike. */
+  #nextFree(): Connection | undefined {
+    for (let tries = 0; tries < this.#connections.length; tries++) {
+      const connection = this.#connections[(this.#sent + tries) % this.#connections.length];
+      if (connection !== undefined && connection.free > 0) return connection;
+    }
+    return undefined;
+  }
+
+  #send(connection: Connection, startedAt: number): void {
+    connection.add(startedAt);
+    this.#sent++;
+  }
+
+  #finish(): void {
+    if (this.#succeeded + this.#failed === this.#sent) this.#done.resolve();
+    this.#cutOff ??= setTimeout(
+      () => this.#done.reject(new Error("answers are missing")),
+      lastAnswersMs,
+    ).unref();
+  }
+}

@@ -1,0 +1,68 @@
+/** `npm run bench`: plant-store beside its peers, on one machine, in one run. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Bench } from "./bench.ts";
+import { type Flags, type PartName, parseFlags, usage } from "./flags.ts";
+import { findWrk } from "./load/wrk.ts";
+import { describeMachine } from "./machine.ts";
+import { fullStore } from "./parts/full-store.ts";
+import { memory } from "./parts/memory.ts";
+import type { Part } from "./parts/part.ts";
+import { rates } from "./parts/rates.ts";
+import { start } from "./parts/start.ts";
+import { quickPlan, wholePlan } from "./plan.ts";
+import { IdStreams } from "./plant-ids.ts";
+import { formatTable } from "./table.ts";
+
+const parts: Record<PartName, Part> = { rates, memory, "full-store": fullStore, start };
+const folder = fileURLToPath(new URL("results", import.meta.url));
+
+const flags = parse(process.argv.slice(2));
+if (flags !== undefined) await run(flags);
+
+function parse(args: readonly string[]): Flags | undefined {
+  try {
+    return parseFlags(args);
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${usage}`);
+    process.exitCode = 2;
+    return undefined;
+  }
+}
+
+async function run(flags: Flags): Promise<void> {
+  const wrk = await findWrk();
+  await mkdir(folder, { recursive: true });
+  const bench: Bench = {
+    plan: flags.isQuick ? quickPlan : wholePlan,
+    ids: new IdStreams(),
+    folder,
+    hasWrk: wrk !== undefined,
+    log: (line) => console.error(line),
+  };
+  const machine = describeMachine(folder, wrk);
+  for (const line of machine) console.error(line);
+  if (wrk === undefined) {
+    console.error("wrk is missing: install the Debian package wrk to measure HTTP/1.1 as well");
+  }
+  const measured: Record<string, unknown> = { at: new Date().toISOString(), machine, ...flags };
+  const text: string[] = [];
+  for (const name of flags.parts) {
+    const result = await parts[name].run(bench);
+    measured[name] = result.measured;
+    text.push(formatTable(result.table));
+    console.log(`\n${text.at(-1)}`);
+  }
+  const lines = machine.map((line) => `- ${line}`);
+  if (flags.isQuick) lines.push("- a quick run: these figures mean nothing");
+  await write(flags.jsonFile, `${JSON.stringify(measured, null, 2)}\n`);
+  if (flags.markdownFile !== undefined) {
+    await write(flags.markdownFile, `${[...lines, "", ...text].join("\n")}`);
+  }
+}
+
+async function write(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text);
+}

@@ -1,0 +1,50 @@
+/** How much is measured. */
+export interface Plan {
+  /** Each starts every server anew, one after the other; the table shows medians. */
+  readonly rounds: number;
+  readonly warmUpSeconds: number;
+  readonly peakSeconds: number;
+  readonly pacedSeconds: number;
+  readonly memorySteps: number;
+  readonly memoryStepPlants: number;
+  readonly fullStorePlants: number;
+  readonly starts: number;
+}
+
+export const wholePlan: Plan = {
+  rounds: 5,
+  warmUpSeconds: 4,
+  peakSeconds: 8,
+  pacedSeconds: 6,
+  memorySteps: 10,
+  memoryStepPlants: 100_000,
+  fullStorePlants: 10_000_000,
+  starts: 10,
+};
+
+/** Shows that all of it works; its figures are no figures. */
+export const quickPlan: Plan = {
+  rounds: 1,
+  warmUpSeconds: 1,
+  peakSeconds: 1,
+  pacedSeconds: 1,
+  memorySteps: 4,
+  memoryStepPlants: 3000,
+  fullStorePlants: 100_000,
+  starts: 3,
+};
+
+/** Enough that each server is busy all the time, and commits of the store are shared. */
+export const concurrency = {
+  http1: { connections: 128, streams: 1 },
+  grpc: { connections: 4, streams: 32 },
+} as const;
+
+/** As many as may be needed when requests fall due faster than answers come. */
+export const pacedConcurrency = {
+  http1: { connections: 128, streams: 1 },
+  grpc: { connections: 4, streams: 100 },
+} as const;
+
+/** The share of its own highest rate at which a server's latency is told. */
+export const pacedShare = 0.8;

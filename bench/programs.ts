@@ -1,0 +1,66 @@
+/** The servers that are measured. */
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { token } from "./requests.ts";
+import { countStoredPlants, fillStore } from "./sqlite-store.ts";
+
+export interface Program {
+  /** For people: what it is, and what it does for a request. */
+  readonly settings: string;
+  /** @param folder An empty folder on a real disk, for this start alone. */
+  open(folder: string): Start | Promise<Start>;
+}
+
+/** A command line of Node, and what belongs to it. */
+export interface Start {
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of a program that stores plants. */
+  readonly store?: ProgramStore;
+}
+
+export interface ProgramStore {
+  /** After the program has ended. */
+  countPlants(): number | Promise<number>;
+  /** Fills the empty store before the program starts. */
+  fill(plants: number): void | Promise<void>;
+}
+
+function peer(file: string, settings: string): Program {
+  const path = fileURLToPath(new URL(`servers/${file}`, import.meta.url));
+  return { settings, open: () => ({ args: [path] }) };
+}
+
+const main = fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url));
+
+export const nodeHttp: Program = peer("node-http.ts", "reads the body, sends a fixed answer");
+export const nodeHttp2: Program = peer("node-http2.ts", "reads the body, sends a fixed answer");
+export const fastify: Program = peer(
+  "fastify.ts",
+  "schemas for request and answer; no log, no authentication, no store",
+);
+export const grpcJs: Program = peer("grpc-js.ts", "proto-loader; no authentication, no store");
+export const connectHttp1: Program = peer(
+  "connect-http1.ts",
+  "stock adapter on node:http; no authentication, no store",
+);
+export const connectHttp2: Program = peer(
+  "connect-http2.ts",
+  "stock adapter on node:http2; no authentication, no store",
+);
+
+export const plantStore: Program = {
+  settings: "as published, default settings: token check, all limits, a durable SQLite file",
+  open(folder) {
+    const file = join(folder, "plants.db");
+    const files = ["--store", `sqlite:${file}`, "--token-file", join(folder, "tokens")];
+    return {
+      args: [main, "serve", "--port", "0", ...files],
+      env: { PLANT_STORE_TOKENS: token },
+      store: {
+        countPlants: () => countStoredPlants(file),
+        fill: (plants) => fillStore(file, plants),
+      },
+    };
+  },
+};

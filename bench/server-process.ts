@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { pin } from "./cores.ts";
+import type { Start } from "./programs.ts";
+
+/** A server that runs, on the cores of servers. */
+export interface ServerProcess extends AsyncDisposable {
+  readonly url: string;
+  readonly pid: number;
+  /** The size of the heap, in bytes, after a collection; of a server that was started with a probe. */
+  heapBytes(): Promise<number>;
+  /** Ends it as an operator would. @throws if it fails. */
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  /** Lets the server tell about its heap. */
+  readonly probe?: boolean;
+}
+
+const probe = fileURLToPath(new URL("servers/memory-probe.ts", import.meta.url));
+
+/** How much of what a server logs is kept, to be shown if it fails. */
+const logCharactersMax = 4000;
+
+/** Starts a server; resolves when it says where it listens. */
+export async function startServer(
+  { args, env }: Start,
+  options: StartOptions = {},
+): Promise<ServerProcess> {
+  const nodeArgs = options.probe ? ["--expose-gc", "--import", probe] : [];
+  const [command, ...rest] = pin("server", [process.execPath, ...nodeArgs, ...args]);
+  const child = spawn(command, rest, {
+    env: { ...environment(), ...env },
+    stdio: ["ignore", "pipe", "pipe", ...(options.probe ? (["ipc"] as const) : [])],
+  });
+  const exited = once(child, "exit");
+  let log = "";
+  child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
+    log = (log + chunk).slice(-logCharactersMax);
+  });
+  async function end(signal: NodeJS.Signals): Promise<unknown> {
+    child.kill(signal);
+    const [code, endedBy] = await exited;
+    return code ?? endedBy;
+  }
+  return {
+    url: await Promise.race([listeningUrl(child), endBeforeStart(exited, () => log)]),
+    pid: child.pid ?? 0,
+    async heapBytes() {
+      const told = once(child, "message");
+      child.send("heap");
+      const [bytes] = await told;
+      return Number(bytes);
+    },
+    async stop() {
+      const outcome = await end("SIGTERM");
+      // The peers leave the signal to Node.
+      if (outcome !== 0 && outcome !== "SIGTERM") {
+        throw new Error(`the server ended with ${outcome}: ${log}`);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await end("SIGKILL");
+    },
+  };
+}
+
+/** As in production, without settings that this shell or npm may have. */
+function environment(): NodeJS.ProcessEnv {
+  const names = Object.keys(process.env).filter((name) => !/^(PLANT_STORE_|npm_)/.test(name));
+  const kept = Object.fromEntries(names.map((name) => [name, process.env[name]]));
+  return { ...kept, NODE_ENV: "production" };
+}
+
+function listeningUrl(child: ChildProcess): Promise<string> {
+  const found = Promise.withResolvers<string>();
+  let text = "";
+  child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk;
+    const [, url] = /listens on (\S+)\s/.exec(text) ?? [];
+    if (url !== undefined) found.resolve(url);
+  });
+  return found.promise;
+}
+
+function endBeforeStart(exited: Promise<unknown>, log: () => string): Promise<never> {
+  const failed = exited.then(() => Promise.reject(new Error(`it did not start: ${log()}`)));
+  // Later ends are no failure.
+  failed.catch(() => {});
+  return failed;
+}

@@ -1,0 +1,14 @@
+/** CreatePlant on the adapter of connect-node as it comes. */
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
+
+export const handler: ReturnType<typeof connectNodeAdapter> = connectNodeAdapter({
+  routes(router) {
+    router.service(PlantService, {
+      createPlant({ plant }) {
+        const { name = "", tag } = plant ?? {};
+        return { plant: tag === undefined ? { name } : { name, tag } };
+      },
+    });
+  },
+});

@@ -1,0 +1,117 @@
+import type { Bench } from "./bench.ts";
+import { loadThreads } from "./cores.ts";
+import type { Load, LoadResult } from "./load/load.ts";
+import { runGenerator } from "./load/run-generator.ts";
+import { runWrk } from "./load/wrk.ts";
+import { concurrency, pacedConcurrency } from "./plan.ts";
+import type { IdOrder } from "./plant-ids.ts";
+import type { Start } from "./programs.ts";
+import type { RequestKind } from "./requests.ts";
+import { type ServerProcess, type StartOptions, startServer } from "./server-process.ts";
+
+export interface SessionOptions extends StartOptions {
+  readonly kind: RequestKind;
+  /** Plants that are in the store before. Default: 0. */
+  readonly plants?: number;
+  /** Default: ascending. */
+  readonly order?: IdOrder;
+}
+
+/** A server from its start to its end, with an account of the plants that it was given. */
+export class Session implements AsyncDisposable {
+  readonly server: ServerProcess;
+  readonly #bench: Bench;
+  readonly #start: Start;
+  readonly #kind: RequestKind;
+  readonly #order: IdOrder;
+  #created: number;
+  #unanswered = 0;
+
+  private constructor(bench: Bench, start: Start, server: ServerProcess, options: SessionOptions) {
+    this.#bench = bench;
+    this.#start = start;
+    this.server = server;
+    this.#kind = options.kind;
+    this.#order = options.order ?? "ascending";
+    this.#created = options.plants ?? 0;
+  }
+
+  /** Starts the server, and has one plant created, so that it is known to answer right. */
+  static async open(bench: Bench, start: Start, options: SessionOptions): Promise<Session> {
+    const session = new Session(bench, start, await startServer(start, options), options);
+    try {
+      await session.#generate({ connections: 1, streams: 1, until: { requests: 1 } });
+      return session;
+    } catch (error) {
+      await session[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** The closed loop for some seconds: as much as the server can do. */
+  async loadToPeak(seconds: number): Promise<LoadResult> {
+    if (this.#kind === "grpc" || this.#order !== "ascending") {
+      return this.loadClosed({ seconds });
+    }
+    const { connections } = concurrency.http1;
+    const stream = this.#bench.ids.take(loadThreads);
+    const { url } = this.server;
+    const threads = loadThreads;
+    return this.#account(
+      await runWrk({ url, kind: this.#kind, stream, threads, connections, seconds }),
+    );
+  }
+
+  /** The closed loop of our own generator, which leaves no request alone at its end. */
+  loadClosed(until: Load["until"]): Promise<LoadResult> {
+    const { connections, streams } = concurrency[this.#transport];
+    return this.#generate({ connections, streams, until });
+  }
+
+  /** The open loop: so many requests in a second, whatever the answers do. */
+  loadPaced(rate: number, seconds: number): Promise<LoadResult> {
+    const { connections, streams } = pacedConcurrency[this.#transport];
+    return this.#generate({ connections, streams, until: { seconds }, rate });
+  }
+
+  /**
+   * Ends the server and counts its plants.
+   *
+   * @returns how many it stores; undefined if it stores none.
+   * @throws if there are fewer or more than were acknowledged.
+   */
+  async close(): Promise<number | undefined> {
+    await this.server.stop();
+    const stored = await this.#start.store?.countPlants();
+    if (stored === undefined) return undefined;
+    const most = this.#created + this.#unanswered;
+    if (stored < this.#created || stored > most) {
+      throw new Error(
+        `${stored} plants are stored; ${this.#created} were acknowledged, and at most ${this.#unanswered} more were sent`,
+      );
+    }
+    return stored;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server[Symbol.asyncDispose]();
+  }
+
+  get #transport(): "http1" | "grpc" {
+    return this.#kind === "grpc" ? "grpc" : "http1";
+  }
+
+  async #generate(load: Omit<Load, "url" | "kind" | "ids">): Promise<LoadResult> {
+    const ids = { stream: this.#bench.ids.take(), order: this.#order };
+    return this.#account(
+      await runGenerator({ url: this.server.url, kind: this.#kind, ids, ...load }),
+    );
+  }
+
+  #account(result: LoadResult): LoadResult {
+    if (result.failed > 0) throw new Error(`${result.failed} requests failed`);
+    this.#created += result.created;
+    this.#unanswered += result.unanswered;
+    return result;
+  }
+}

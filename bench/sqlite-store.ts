@@ -1,0 +1,31 @@
+import Database from "better-sqlite3";
+import { openDatabase } from "../src/store/sqlite/database.ts";
+import { spreadIds } from "./plant-ids.ts";
+
+/** Reads the file as an operator would. */
+export function countStoredPlants(file: string): number {
+  const db = new Database(file, { readonly: true });
+  try {
+    return db.prepare<[], number>("SELECT count(*) FROM plants").pluck().get() ?? 0;
+  } finally {
+    db.close();
+  }
+}
+
+/** Makes a store that holds so many plants, whose ids leave room for others everywhere. */
+export function fillStore(file: string, plants: number): void {
+  const db = openDatabase(file, 5000);
+  try {
+    // Nobody has been told that these plants are safe.
+    db.pragma("synchronous = OFF");
+    db.pragma("journal_mode = DELETE");
+    db.prepare(insertPlants).run({ plants, ...spreadIds(plants) });
+    db.pragma("journal_mode = WAL");
+  } finally {
+    db.close();
+  }
+}
+
+const insertPlants = `
+  WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < $plants)
+  INSERT INTO plants SELECT $first + CAST(n AS INTEGER) * CAST($step AS INTEGER), 'Basil', 'herb' FROM numbers`;

@@ -1,0 +1,36 @@
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+
+export interface StoreFolder extends AsyncDisposable {
+  readonly path: string;
+}
+
+/** An empty folder beneath another, gone with its store at the end of an `await using`. */
+export async function createStoreFolder(parent: string): Promise<StoreFolder> {
+  await mkdir(parent, { recursive: true });
+  const path = await mkdtemp(join(parent, "store-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
+}
+
+/**
+ * The type of the file system that a folder is on, as far as the system tells.
+ *
+ * @throws if it is in memory, where no store is durable.
+ */
+export function fileSystemOf(folder: string): string {
+  if (!existsSync("/proc/mounts")) return "unknown file system";
+  const path = `${resolve(folder)}/`;
+  const [, type = "unknown file system"] = readFileSync("/proc/mounts", "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split(" "))
+    .map(([, mountPoint = "", type = ""]) => [mountPoint.replace(/\/?$/, "/"), type] as const)
+    .filter(([mountPoint]) => path.startsWith(mountPoint))
+    // The last of equal length hides the others.
+    .reduce((best, mount) => (mount[0].length >= best[0].length ? mount : best), ["", ""] as const);
+  if (type === "tmpfs" || type === "ramfs") {
+    throw new Error(`${folder} is in memory (${type}); a durable store needs a disk`);
+  }
+  return type;
+}
