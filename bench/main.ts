@@ -18,6 +18,9 @@ import { formatTable } from "./table.ts";
 const parts: Record<PartName, Part> = { rates, memory, "full-store": fullStore, start };
 const folder = fileURLToPath(new URL("results", import.meta.url));
 
+// With an exit of its own, so that no server and no store is left behind.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
 const flags = parse(process.argv.slice(2));
 if (flags !== undefined) await run(flags);
 

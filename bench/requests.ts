@@ -5,6 +5,7 @@ import {
   CreatePlantResponseSchema,
   PlantService,
 } from "../gen/plantstore/v1/plant_service_pb.ts";
+import { plant, plantJson } from "./plant.ts";
 
 /** What the requests of a row look like. */
 export type RequestKind = "rest" | "connect" | "grpc";
@@ -13,8 +14,6 @@ export type Http1RequestKind = Exclude<RequestKind, "grpc">;
 /** Sent to every server; plant-store alone looks at it. */
 export const token = "a-token-that-is-as-long-as-real-ones-are";
 export const createPlantPath: string = `/${PlantService.typeName}/${PlantService.method.createPlant.name}`;
-
-export const plant = { name: "Basil", tag: "herb" } as const;
 
 const http1Requests: Record<Http1RequestKind, { path: string; headers: string; before: string }> = {
   rest: { path: "/plants", headers: "", before: '{"id":' },
@@ -41,7 +40,7 @@ export function http1Request(
 
 /** The bodies that are right answers. */
 export const answers: Record<RequestKind, Buffer> = {
-  rest: Buffer.from(JSON.stringify(plant)),
+  rest: plantJson,
   connect: Buffer.from(
     toJsonString(CreatePlantResponseSchema, create(CreatePlantResponseSchema, { plant })),
   ),

@@ -21,6 +21,8 @@ export interface StartOptions {
 
 const probe = fileURLToPath(new URL("servers/memory-probe.ts", import.meta.url));
 
+const startTimeoutMs = 20_000;
+
 /** How much of what a server logs is kept, to be shown if it fails. */
 const logCharactersMax = 4000;
 
@@ -36,6 +38,9 @@ export async function startServer(
     stdio: ["ignore", "pipe", "pipe", ...(options.probe ? (["ipc"] as const) : [])],
   });
   const exited = once(child, "exit");
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
+  child.once("exit", () => process.off("exit", kill));
   let log = "";
   child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
     log = (log + chunk).slice(-logCharactersMax);
@@ -46,7 +51,7 @@ export async function startServer(
     return code ?? endedBy;
   }
   return {
-    url: await Promise.race([listeningUrl(child), endBeforeStart(exited, () => log)]),
+    url: await Promise.race([listeningUrl(child), failure(child, exited, () => log)]),
     pid: child.pid ?? 0,
     async heapBytes() {
       const told = once(child, "message");
@@ -85,9 +90,11 @@ function listeningUrl(child: ChildProcess): Promise<string> {
   return found.promise;
 }
 
-function endBeforeStart(exited: Promise<unknown>, log: () => string): Promise<never> {
+/** Rejects when the process ends, which is no failure once it has started. */
+function failure(child: ChildProcess, exited: Promise<unknown>, log: () => string): Promise<never> {
+  const late = setTimeout(() => child.kill("SIGKILL"), startTimeoutMs);
+  child.stdout?.once("data", () => clearTimeout(late));
   const failed = exited.then(() => Promise.reject(new Error(`it did not start: ${log()}`)));
-  // Later ends are no failure.
   failed.catch(() => {});
   return failed;
 }

@@ -1,3 +1,4 @@
+import { assertStored } from "./account.ts";
 import type { Bench } from "./bench.ts";
 import { loadThreads } from "./cores.ts";
 import type { Load, LoadResult } from "./load/load.ts";
@@ -24,7 +25,7 @@ export class Session implements AsyncDisposable {
   readonly #start: Start;
   readonly #kind: RequestKind;
   readonly #order: IdOrder;
-  #created: number;
+  #acknowledged: number;
   #unanswered = 0;
 
   private constructor(bench: Bench, start: Start, server: ServerProcess, options: SessionOptions) {
@@ -33,7 +34,7 @@ export class Session implements AsyncDisposable {
     this.server = server;
     this.#kind = options.kind;
     this.#order = options.order ?? "ascending";
-    this.#created = options.plants ?? 0;
+    this.#acknowledged = options.plants ?? 0;
   }
 
   /** Starts the server, and has one plant created, so that it is known to answer right. */
@@ -84,12 +85,7 @@ export class Session implements AsyncDisposable {
     await this.server.stop();
     const stored = await this.#start.store?.countPlants();
     if (stored === undefined) return undefined;
-    const most = this.#created + this.#unanswered;
-    if (stored < this.#created || stored > most) {
-      throw new Error(
-        `${stored} plants are stored; ${this.#created} were acknowledged, and at most ${this.#unanswered} more were sent`,
-      );
-    }
+    assertStored(stored, { acknowledged: this.#acknowledged, unanswered: this.#unanswered });
     return stored;
   }
 
@@ -110,7 +106,7 @@ export class Session implements AsyncDisposable {
 
   #account(result: LoadResult): LoadResult {
     if (result.failed > 0) throw new Error(`${result.failed} requests failed`);
-    this.#created += result.created;
+    this.#acknowledged += result.created;
     this.#unanswered += result.unanswered;
     return result;
   }

@@ -1,3 +1,4 @@
+import { closeSync, fsyncSync, openSync } from "node:fs";
 import Database from "better-sqlite3";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { spreadIds } from "./plant-ids.ts";
@@ -24,6 +25,10 @@ export function fillStore(file: string, plants: number): void {
   } finally {
     db.close();
   }
+  // So that the system does not write it out while others are measured.
+  const fd = openSync(file, "r+");
+  fsyncSync(fd);
+  closeSync(fd);
 }
 
 const insertPlants = `

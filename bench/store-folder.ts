@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
@@ -6,11 +6,19 @@ export interface StoreFolder extends AsyncDisposable {
   readonly path: string;
 }
 
-/** An empty folder beneath another, gone with its store at the end of an `await using`. */
+/** An empty folder beneath another, gone with its store at the end of an `await using`, or of this process. */
 export async function createStoreFolder(parent: string): Promise<StoreFolder> {
   await mkdir(parent, { recursive: true });
   const path = await mkdtemp(join(parent, "store-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
+  const removeNow = () => rmSync(path, { recursive: true, force: true });
+  process.once("exit", removeNow);
+  return {
+    path,
+    async [Symbol.asyncDispose]() {
+      process.off("exit", removeNow);
+      await rm(path, { recursive: true });
+    },
+  };
 }
 
 /**

@@ -7,9 +7,12 @@ import type { Load, LoadResult } from "./load.ts";
 const run = promisify(execFile);
 const generator = fileURLToPath(new URL("generator.ts", import.meta.url));
 
+/** Far more than any load of the plans takes. */
+const timeoutMs = 15 * 60_000;
+
 /** Runs a load in a process of its own, on the cores of load. */
 export async function runGenerator(load: Load): Promise<LoadResult> {
   const [command, ...args] = pin("load", [process.execPath, generator, JSON.stringify(load)]);
-  const { stdout } = await run(command, args);
+  const { stdout } = await run(command, args, { timeout: timeoutMs });
   return JSON.parse(stdout);
 }

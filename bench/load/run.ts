@@ -101,7 +101,7 @@ export class Run {
     while (this.#sent < due && !this.#isOver(now)) {
       const connection = this.#nextFree();
       if (connection === undefined) return;
-      this.#send(connection, this.#start + (this.#sent * 1000) / rate);
+      this.#send(connection, this.#start + ((this.#sent + 1) * 1000) / rate);
       connection.flush();
     }
   }

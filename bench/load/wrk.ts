@@ -41,6 +41,7 @@ export async function runWrk(load: WrkLoad): Promise<LoadResult> {
     ...["--duration", `${seconds}s`, "--timeout", "10s", "--script", script, url],
   ]);
   const { stdout } = await run(command, args, {
+    timeout: seconds * 1000 + 60_000,
     env: {
       ...process.env,
       BENCH_REQUEST_BEFORE: before,

@@ -1,9 +1,8 @@
 /** The floor of HTTP/1.1: `node:http` reads the body and answers, and does nothing else. */
 import http from "node:http";
-import { answers } from "../requests.ts";
+import { plantJson as body } from "../plant.ts";
 import { announce } from "./announce.ts";
 
-const body = answers.rest;
 const headers = { "content-type": "application/json", "content-length": body.length };
 
 const server = http.createServer((request, response) => {

@@ -1,0 +1,133 @@
+/** The generators against servers that keep what they got, and answer wrong where told. */
+
+import http from "node:http";
+import http2 from "node:http2";
+import type { AddressInfo, Server } from "node:net";
+import { buffer, text } from "node:stream/consumers";
+import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import type { Load } from "../../bench/load/load.ts";
+import { runLoad } from "../../bench/load/run-load.ts";
+import { findWrk, runWrk } from "../../bench/load/wrk.ts";
+import { type IdOrder, plantId } from "../../bench/plant-ids.ts";
+import { answers, type RequestKind } from "../../bench/requests.ts";
+import {
+  CreatePlantRequestSchema,
+  type NewPlant,
+  NewPlantSchema,
+} from "../../gen/plantstore/v1/plant_service_pb.ts";
+
+interface RecordingServer extends AsyncDisposable {
+  readonly url: string;
+  readonly plants: readonly (NewPlant | undefined)[];
+}
+
+/** Whether the n-th plant, from 0, is refused. */
+type IsRefused = (n: number) => boolean;
+
+const servers: Record<RequestKind, (isRefused: IsRefused) => Promise<RecordingServer>> = {
+  rest: (isRefused) => openHttp1("rest", isRefused),
+  connect: (isRefused) => openHttp1("connect", isRefused),
+  grpc: openGrpc,
+};
+
+function openHttp1(kind: "rest" | "connect", isRefused: IsRefused): Promise<RecordingServer> {
+  const plants: (NewPlant | undefined)[] = [];
+  const server = http.createServer(async (request, response) => {
+    const body = await text(request);
+    plants.push(
+      kind === "rest"
+        ? fromJsonString(NewPlantSchema, body)
+        : fromJsonString(CreatePlantRequestSchema, body).plant,
+    );
+    const status = isRefused(plants.length - 1) ? 503 : 200;
+    // Chunked, where no length is told before.
+    response.writeHead(status, { "content-type": "application/json" });
+    response.write(answers[kind]);
+    response.end();
+  });
+  return listen(server, plants);
+}
+
+function openGrpc(isRefused: IsRefused): Promise<RecordingServer> {
+  const plants: (NewPlant | undefined)[] = [];
+  const server = http2.createServer();
+  server.on("stream", async (stream: http2.ServerHttp2Stream) => {
+    const body = await buffer(stream);
+    plants.push(fromBinary(CreatePlantRequestSchema, body.subarray(5)).plant);
+    const status = isRefused(plants.length - 1) ? "14" : "0";
+    stream.respond({ "content-type": "application/grpc+proto" }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": status }));
+    stream.end(answers.grpc);
+  });
+  return listen(server, plants);
+}
+
+async function listen(server: Server, plants: RecordingServer["plants"]): Promise<RecordingServer> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    plants,
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
+}
+
+const kinds: readonly RequestKind[] = ["rest", "connect", "grpc"];
+
+function loadOf(url: string, kind: RequestKind, order: IdOrder = "ascending"): Load {
+  const ids = { stream: 3, order };
+  const streams = kind === "grpc" ? 8 : 1;
+  return { url, kind, ids, connections: 4, streams, until: { requests: 500 } };
+}
+
+describe.each(kinds)("a load of %s", (kind) => {
+  test.each<IdOrder>(["ascending", "random"])(
+    "creates each plant of %s ids once",
+    async (order) => {
+      await using server = await servers[kind](() => false);
+      const { created, failed } = await runLoad(loadOf(server.url, kind, order));
+      expect(failed).toBe(0);
+      expect(created).toBe(server.plants.length);
+      const ids = server.plants.map((plant) => plant?.id ?? 0n);
+      const expected = ids.map((_, n) => BigInt(plantId({ stream: 3, order }, n)));
+      expect(new Set(ids)).toEqual(new Set(expected));
+      const texts = new Set(server.plants.map((plant) => `${plant?.name} ${plant?.tag}`));
+      expect([...texts]).toEqual(["Basil herb"]);
+    },
+  );
+
+  test("counts every answer that is not a success as failed", async () => {
+    await using server = await servers[kind]((n) => n >= 100 && n % 7 === 0);
+    const { created, failed } = await runLoad(loadOf(server.url, kind));
+    expect(created + failed).toBe(server.plants.length);
+    const refused = server.plants.filter((_, n) => n >= 100 && n % 7 === 0);
+    expect(failed).toBe(refused.length);
+  });
+
+  test("at a given rate, sends nothing before it has fallen due", async () => {
+    await using server = await servers[kind](() => false);
+    const load: Load = { ...loadOf(server.url, kind), until: { requests: 50 }, rate: 200 };
+    const { created, requestsPerSecond } = await runLoad(load);
+    expect(created).toBe(server.plants.length);
+    expect(created).toBe(50 + (kind === "grpc" ? 3 * load.connections : 0));
+    expect(requestsPerSecond).toBeLessThanOrEqual(200);
+  });
+});
+
+const wrk = await findWrk();
+
+test.skipIf(wrk === undefined)("wrk repeats no id over its threads", async () => {
+  await using server = await servers.rest((n) => n === 50);
+  const stream = 5;
+  const load = { kind: "rest", stream, threads: 2, connections: 4, seconds: 1 } as const;
+  const { created, failed, unanswered } = await runWrk({ url: server.url, ...load });
+  expect(failed).toBe(1);
+  const { length } = server.plants;
+  expect(length).toBeGreaterThanOrEqual(created + failed);
+  expect(length).toBeLessThanOrEqual(created + failed + unanswered);
+  const ids = server.plants.map((plant) => Number(plant?.id));
+  expect(new Set(ids).size).toBe(length);
+  const streamOf = (id: number) =>
+    Math.floor((id - plantId({ stream: 0, order: "ascending" }, 0)) / 2 ** 32);
+  expect(new Set(ids.map(streamOf))).toEqual(new Set([stream, stream + 1]));
+});
