@@ -117,11 +117,11 @@ describe.each(kinds)("a load of %s", (kind) => {
 const wrk = await findWrk();
 
 test.skipIf(wrk === undefined)("wrk repeats no id over its threads", async () => {
-  await using server = await servers.rest((n) => n === 50);
+  await using server = await servers.rest((n) => n % 2 === 1);
   const stream = 5;
   const load = { kind: "rest", stream, threads: 2, connections: 4, seconds: 1 } as const;
   const { created, failed, unanswered } = await runWrk({ url: server.url, ...load });
-  expect(failed).toBe(1);
+  expect(failed).toBeGreaterThan(0);
   const { length } = server.plants;
   expect(length).toBeGreaterThanOrEqual(created + failed);
   expect(length).toBeLessThanOrEqual(created + failed + unanswered);

@@ -14,8 +14,9 @@ const orders: readonly IdOrder[] = ["ascending", "random"];
 describe.each(orders)("%s ids", (order) => {
   test("no stream repeats an id of another or of its own", () => {
     const lastStream = idStreamsMax - 1;
-    // Where a stream would run into the next, and where they begin.
-    const places = [0, 1, 2, 1000, ascendingIdsMax - 2, ascendingIdsMax - 1];
+    // Every bit alone, and where a stream would run into the next.
+    const bits = Array.from({ length: 31 }, (_, bit) => 2 ** bit);
+    const places = [0, ...bits, ascendingIdsMax - 2, ascendingIdsMax - 1];
     const streams = [0, 1, 2, lastStream - 1, lastStream];
     const ids = streams.flatMap((stream) => places.map((n) => plantId({ stream, order }, n)));
     expect(new Set(ids).size).toBe(streams.length * places.length);
