@@ -12,8 +12,8 @@ export const pinning: string =
     ? "servers and load share all cores: taskset (util-linux) is missing, or there is one core"
     : `servers on core ${sides.server}, load on core ${sides.load} (taskset)`;
 
-/** How many threads the side can use at a time. */
-export const loadThreads: number = Math.max(1, Math.floor(availableParallelism() / 2));
+/** Threads of wrk: as many as the load has cores, up to what any server here needs. */
+export const loadThreads: number = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)));
 
 /** The command line that runs on the cores of one side. */
 export function pin(
