@@ -34,11 +34,11 @@ function parse(args: readonly string[]): Flags | undefined {
   }
 }
 
-async function run(flags: Flags): Promise<void> {
+async function run({ isQuick, parts: names, jsonFile, markdownFile }: Flags): Promise<void> {
   const wrk = await findWrk();
   await mkdir(folder, { recursive: true });
   const bench: Bench = {
-    plan: flags.isQuick ? quickPlan : wholePlan,
+    plan: isQuick ? quickPlan : wholePlan,
     ids: new IdStreams(),
     folder,
     hasWrk: wrk !== undefined,
@@ -49,19 +49,20 @@ async function run(flags: Flags): Promise<void> {
   if (wrk === undefined) {
     console.error("wrk is missing: install the Debian package wrk to measure HTTP/1.1 as well");
   }
-  const measured: Record<string, unknown> = { at: new Date().toISOString(), machine, ...flags };
+  const measured: Record<string, unknown> = { at: new Date().toISOString(), isQuick, machine };
   const text: string[] = [];
-  for (const name of flags.parts) {
+  for (const name of names) {
     const result = await parts[name].run(bench);
     measured[name] = result.measured;
+    // Each time, so that a part that fails takes no other with it.
+    await write(jsonFile, `${JSON.stringify(measured, null, 2)}\n`);
     text.push(formatTable(result.table));
     console.log(`\n${text.at(-1)}`);
   }
   const lines = machine.map((line) => `- ${line}`);
-  if (flags.isQuick) lines.push("- a quick run: these figures mean nothing");
-  await write(flags.jsonFile, `${JSON.stringify(measured, null, 2)}\n`);
-  if (flags.markdownFile !== undefined) {
-    await write(flags.markdownFile, `${[...lines, "", ...text].join("\n")}`);
+  if (isQuick) lines.push("- a quick run: these figures mean nothing");
+  if (markdownFile !== undefined) {
+    await write(markdownFile, `${[...lines, "", ...text].join("\n")}`);
   }
 }
 

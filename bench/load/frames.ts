@@ -16,7 +16,7 @@ export const frameHeaderBytes = 9;
 
 export const preface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** A frame as it lies in `bytes`, which are the reader's own: copy what is to stay. */
+/** Takes a frame as it lies in `bytes`: nothing is copied for it. */
 export type FrameHandler = (
   type: number,
   flags: number,
@@ -46,8 +46,7 @@ export class FrameReader {
       this.#onFrame(bytes[at + 3] ?? 0, bytes[at + 4] ?? 0, streamId, bytes, start, end);
       at = end;
     }
-    // A copy: the chunk is written over by what comes next.
-    this.#rest = Buffer.from(bytes.subarray(at));
+    this.#rest = bytes.subarray(at);
   }
 }
 

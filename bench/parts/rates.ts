@@ -110,7 +110,8 @@ function createTable(measured: readonly Row[], rounds: ReadonlyMap<string, Round
     notes: measured
       .filter(({ name }) => (of(name, "pacedShareReached") ?? 1) < 0.95)
       .map(
-        ({ name }) => `${name} did not keep up at 80 %: its p99 there is the length of the run.`,
+        ({ name }) =>
+          `${name} did not keep up at 80 %: its p99 there grows with the length of the run.`,
       ),
   };
 }

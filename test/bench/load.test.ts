@@ -104,6 +104,13 @@ describe.each(kinds)("a load of %s", (kind) => {
     expect(failed).toBe(refused.length);
   });
 
+  test("does not take a server for right that refuses everything", async () => {
+    await using server = await servers[kind](() => true);
+    const outcome = runLoad(loadOf(server.url, kind));
+    if (kind === "grpc") await expect(outcome).rejects.toThrow("grpc-status 14");
+    else expect(await outcome).toMatchObject({ created: 0, failed: 500 });
+  });
+
   test("at a given rate, sends nothing before it has fallen due", async () => {
     await using server = await servers[kind](() => false);
     const load: Load = { ...loadOf(server.url, kind), until: { requests: 50 }, rate: 200 };
