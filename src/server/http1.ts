@@ -47,6 +47,7 @@ export function createHttp1Server(
     }
     waiting.set(socket, count);
     response.once("close", () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1));
+    response.once("finish", () => discardRest(request, socket));
     // The parser takes any digits for a version.
     if (request.httpVersionMajor === 1) handler(request, response);
     else refuse(response, "malformed");
@@ -58,6 +59,17 @@ export function createHttp1Server(
   server.on("connect", (_request, socket) => refuseLast(socket, "tunnel"));
   server.on("checkExpectation", (_request, response) => refuse(response, "expectation"));
   return server;
+}
+
+/**
+ * What an answer did not need of its request stands before the next one (RFC 9112
+ * section 9.3). Node discards it by itself unless someone began to read it, and
+ * stopped: a body that is destroyed leaves its connection paused.
+ */
+function discardRest(request: http.IncomingMessage, socket: Socket): void {
+  if (request.complete) return;
+  (request as unknown as { _dump(): void })._dump();
+  socket.resume();
 }
 
 /** A connection may rest while its request is at work; not while its client takes no answer. */

@@ -1,5 +1,9 @@
 /** HTTP/1.1 on the one port: forms of a request that are rare and right. */
+import { once } from "node:events";
 import { beforeAll, describe, expect, test } from "vitest";
+import type { NodeHandler } from "../../src/gateway/index.ts";
+import { defaultLimits } from "../../src/server/limits.ts";
+import { openPort } from "../../src/server/port.ts";
 import { type Http1Response, parseHttp1Responses } from "../support/http1-response.ts";
 import { createPlantPath, requestJson } from "../support/protocol/message.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
@@ -117,6 +121,42 @@ describe("a connection of HTTP/1.1", () => {
       statuses.push(answers.at(-1)?.status ?? 0);
     }
     expect(statuses).toEqual([401, 413, 400, 200]);
+  });
+
+  test("goes on after a refusal in the midst of an envelope", async () => {
+    using connection = await openRawConnection(server.port);
+    const envelope = `\0\0\u0002\0\0${"x".repeat(0x20000)}`;
+    const line = `POST ${createPlantPath} HTTP/1.1`;
+    connection.write(
+      post(envelope, { line }).replace(json, "Content-Type: application/grpc-web\r\n"),
+    );
+    const [refusal] = await responses(connection, 1);
+    expect(refusal?.body).toContain("grpc-status: 8");
+    connection.write(post('{"id":1,"name":"Basil"}'));
+    expect((await responses(connection, 2)).at(-1)?.status).toBe(200);
+  });
+
+  test("goes on after a body that its handler left in the midst, with more of it waiting", async () => {
+    const handler: NodeHandler = async (request, response) => {
+      if (request.method === "POST") {
+        const paused = once(request.socket, "pause");
+        for await (const _ of request) {
+          await paused;
+          break;
+        }
+      }
+      response.end();
+    };
+    const port = await openPort({
+      ...{ host: "127.0.0.1", port: 0, limits: defaultLimits, tls: undefined, handler },
+      onTlsError: () => {},
+    });
+    using connection = await openRawConnection(port.address.port);
+    connection.write(post("x".repeat(1_000_000)));
+    await responses(connection, 1);
+    connection.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    expect(await responses(connection, 2)).toMatchObject([{ status: 200 }, { status: 200 }]);
+    await port.drain(0);
   });
 
   test("refuses headers over a limit of its own with 431", async () => {
