@@ -1,0 +1,79 @@
+/**
+ * Runs Connect's own conformance suite against the gateway on the one port. The
+ * suite is a Go program; it comes with the module that go.mod names, and so do
+ * the protos of the service that it calls. Without Go there is no run.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { join, resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "../..");
+const folder = "test/conformance";
+
+/** The first time, some 30 modules are downloaded and compiled. */
+const buildTimeoutMs = 600_000;
+const suiteTimeoutMs = 300_000;
+
+/**
+ * Cases that the gateway does not pass; the suite fails when they come to pass.
+ * A path that nothing is served at has the answer of REST, also for RPC clients:
+ * it has the right status, and a body that is no Connect error.
+ */
+const knownFailing = ["**/unexpected-uri"];
+
+if (spawnSync("go", ["version"]).error === undefined) {
+  try {
+    generateCode();
+    runSuite();
+  } catch (error) {
+    close(`failed (${error instanceof Error ? error.message : String(error)})`, false);
+  }
+} else {
+  close("skipped (no Go)", true);
+}
+
+/** Prints the one line that machines read. */
+function close(outcome: string, isWell: boolean): void {
+  process.stdout.write(`\nconformance: ${outcome}\n`);
+  if (!isWell) process.exitCode = 1;
+}
+
+/** Makes the code that the server is written against, and checks the server's types. */
+function generateCode(): void {
+  const source = go("list", "-m", "-f", "{{.Dir}}", "connectrpc.com/conformance");
+  run("buf", ["generate", source, "--clean", "--template", `${folder}/buf.gen.yaml`]);
+  run("tsc", ["--project", `${folder}/server`]);
+}
+
+function runSuite(): void {
+  const suite = go("tool", "-n", "connectconformance");
+  const { status, stdout } = spawnSync(
+    suite,
+    [
+      ...["--mode", "server", "--conf", `${folder}/config.yaml`],
+      ...knownFailing.flatMap((pattern) => ["--known-failing", pattern]),
+      ...["--", process.execPath, `${folder}/server/main.ts`],
+    ],
+    {
+      ...{ cwd: root, timeout: suiteTimeoutMs, stdio: ["ignore", "pipe", "inherit"] },
+      ...{ encoding: "utf8", maxBuffer: Number.POSITIVE_INFINITY },
+    },
+  );
+  process.stdout.write(stdout);
+  const [counts] = /^\d+ passed, \d+ failed$/m.exec(stdout) ?? ["the suite came to no end"];
+  const [known = "0"] = /(?<=\(Another )\d+(?= failed as expected)/.exec(stdout) ?? [];
+  // The suite counts what it could not run as neither.
+  const [missing = "0"] = /(?<=Another )\d+(?= could not be run)/.exec(stdout) ?? [];
+  close(`${counts}, ${known} known to fail, ${missing} not run`, status === 0 && missing === "0");
+}
+
+/** @returns what a `go` command prints. @throws if the module can be neither found nor downloaded. */
+function go(...args: readonly string[]): string {
+  return execFileSync("go", args, {
+    ...{ cwd: join(root, folder), timeout: buildTimeoutMs },
+    ...{ encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] },
+  }).trim();
+}
+
+function run(command: string, args: readonly string[]): void {
+  execFileSync(command, args, { cwd: root, stdio: "inherit" });
+}
