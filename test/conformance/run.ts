@@ -20,10 +20,21 @@ const suiteTimeoutMs = 300_000;
  */
 const knownFailing = ["**/unexpected-uri"];
 
+/**
+ * The suite's own client may lose a race: connect-go gives its body up once it
+ * has an answer's headers, and Go then ends the request short of the
+ * Content-Length that it named. RFC 9113 section 8.1.1 calls that a stream error
+ * of type PROTOCOL_ERROR, and so does Node; at times before the answer has ended.
+ */
+const knownFlaky = ["unary", "server-stream"].map(
+  (kind) => `Server Message Size/HTTPVersion:2/**/${kind}/request-exceeds-server-limit`,
+);
+
 if (spawnSync("go", ["version"]).error === undefined) {
   try {
+    const suite = go("tool", "-n", "connectconformance");
     generateCode();
-    runSuite();
+    runSuite(suite);
   } catch (error) {
     close(`failed (${error instanceof Error ? error.message : String(error)})`, false);
   }
@@ -44,13 +55,13 @@ function generateCode(): void {
   run("tsc", ["--project", `${folder}/server`]);
 }
 
-function runSuite(): void {
-  const suite = go("tool", "-n", "connectconformance");
+function runSuite(suite: string): void {
   const { status, stdout } = spawnSync(
     suite,
     [
       ...["--mode", "server", "--conf", `${folder}/config.yaml`],
       ...knownFailing.flatMap((pattern) => ["--known-failing", pattern]),
+      ...knownFlaky.flatMap((pattern) => ["--known-flaky", pattern]),
       ...["--", process.execPath, `${folder}/server/main.ts`],
     ],
     {
@@ -66,12 +77,18 @@ function runSuite(): void {
   close(`${counts}, ${known} known to fail, ${missing} not run`, status === 0 && missing === "0");
 }
 
-/** @returns what a `go` command prints. @throws if the module can be neither found nor downloaded. */
+/** What a `go` command prints. The first one downloads and compiles the suite. */
 function go(...args: readonly string[]): string {
-  return execFileSync("go", args, {
-    ...{ cwd: join(root, folder), timeout: buildTimeoutMs },
-    ...{ encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] },
-  }).trim();
+  try {
+    return execFileSync("go", args, {
+      ...{ cwd: join(root, folder), timeout: buildTimeoutMs },
+      ...{ encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] },
+    }).trim();
+  } catch (cause) {
+    throw new Error("the suite cannot be had: Go says why above; it needs the network once", {
+      cause,
+    });
+  }
 }
 
 function run(command: string, args: readonly string[]): void {
