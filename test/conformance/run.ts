@@ -14,13 +14,6 @@ const buildTimeoutMs = 600_000;
 const suiteTimeoutMs = 300_000;
 
 /**
- * Cases that the gateway does not pass; the suite fails when they come to pass.
- * A path that nothing is served at has the answer of REST, also for RPC clients:
- * it has the right status, and a body that is no Connect error.
- */
-const knownFailing = ["**/unexpected-uri"];
-
-/**
  * The suite's own client may lose a race: connect-go gives its body up once it
  * has an answer's headers, and Go then ends the request short of the
  * Content-Length that it named. RFC 9113 section 8.1.1 calls that a stream error
@@ -60,7 +53,6 @@ function runSuite(suite: string): void {
     suite,
     [
       ...["--mode", "server", "--conf", `${folder}/config.yaml`],
-      ...knownFailing.flatMap((pattern) => ["--known-failing", pattern]),
       ...knownFlaky.flatMap((pattern) => ["--known-flaky", pattern]),
       ...["--", process.execPath, `${folder}/server/main.ts`],
     ],
