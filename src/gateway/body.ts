@@ -1,25 +1,34 @@
-import { Code, ConnectError } from "@connectrpc/connect";
 import type { Exchange } from "./exchange.ts";
+
+export interface BodyLimit {
+  readonly bytesMax: number;
+  /** The error of a larger body, whose size is given if it is announced. */
+  readonly tooLarge: (size: number | undefined) => Error;
+}
 
 /**
  * Reads a whole body, as it was sent.
  *
- * @throws {ConnectError} RESOURCE_EXHAUSTED above `bytesMax`; before the body,
- * where its length is announced.
+ * @returns what `parse` makes of it.
+ * @throws for a body over the limit: before it is read, where its length is announced.
  */
-export async function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
+export function readBody<T>(
+  exchange: Exchange,
+  { bytesMax, tooLarge }: BodyLimit,
+  parse: (bytes: Uint8Array) => T | Promise<T>,
+): Promise<T> {
   const announced = Number(exchange.headers["content-length"]);
-  if (announced > bytesMax) {
-    throw tooLarge(`message size ${announced}`, bytesMax);
-  }
+  if (announced > bytesMax) throw tooLarge(announced);
   const chunks: Uint8Array[] = [];
   let size = 0;
-  await exchange.readBody((chunk) => {
-    size += chunk.byteLength;
-    if (size > bytesMax) throw tooLarge("message size", bytesMax);
-    chunks.push(chunk);
+  return exchange.readBody({
+    push(chunk) {
+      size += chunk.byteLength;
+      if (size > bytesMax) throw tooLarge(undefined);
+      chunks.push(chunk);
+    },
+    end: () => parse(joinChunks(chunks)),
   });
-  return joinChunks(chunks);
 }
 
 /** Most bodies are one chunk: it is taken as it is. */
@@ -28,9 +37,13 @@ export function joinChunks(chunks: readonly Uint8Array[]): Uint8Array {
   return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
 }
 
-function tooLarge(subject: string, bytesMax: number): ConnectError {
-  return new ConnectError(
-    `${subject} is larger than configured readMaxBytes ${bytesMax}`,
-    Code.ResourceExhausted,
-  );
+/** What a body is before it is written: JSON stays text until then, which Node writes faster. */
+export type Body = Uint8Array | string;
+
+export function byteLengthOf(body: Body): number {
+  return typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
+}
+
+export function bytesOf(body: Body): Uint8Array {
+  return typeof body === "string" ? Buffer.from(body) : body;
 }

@@ -32,7 +32,7 @@ export async function callUnary<T>(
   spec: UnarySpec,
   options: EndpointOptions,
   context: CallContext,
-  read: () => Promise<Message>,
+  read: () => Message | Promise<Message>,
   write: (message: Message) => T,
 ): Promise<T> {
   try {

@@ -7,6 +7,7 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions } from "@connectrpc/connect/protocol";
+import { type Body, byteLengthOf } from "./body.ts";
 import type { Endpoint, EndpointOptions } from "./endpoint.ts";
 import { messageFromJson, parseJson } from "./json.ts";
 import type { JsonOptions } from "./json-scalar.ts";
@@ -18,15 +19,13 @@ export interface Codec {
   /** @throws {ConnectError} INVALID_ARGUMENT, or RESOURCE_EXHAUSTED above `readMaxBytes`. */
   readonly parse: (bytes: Uint8Array) => Message;
   /** @throws {ConnectError} INTERNAL, or RESOURCE_EXHAUSTED above `writeMaxBytes`. */
-  readonly serialize: (message: Message) => Uint8Array;
+  readonly serialize: (message: Message) => Body;
 }
 
 export interface Codecs {
   readonly binary: Codec;
   readonly json: Codec;
 }
-
-const utf8 = new TextEncoder();
 
 export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options">): Codecs {
   const { input, output } = spec.method;
@@ -40,8 +39,7 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
     }),
     json: limited(options, {
       parse: (bytes) => messageFromJson(input, parseJson(bytes), jsonOptions),
-      serialize: (message) =>
-        write("", () => utf8.encode(toJsonString(output, message, jsonOptions))),
+      serialize: (message) => write("", () => toJsonString(output, message, jsonOptions)),
     }),
   };
 }
@@ -55,7 +53,7 @@ function readBinary(read: () => Message): Message {
   }
 }
 
-function write(prefix: string, serialize: () => Uint8Array): Uint8Array {
+function write(prefix: string, serialize: () => Body): Body {
   try {
     return serialize();
   } catch (cause) {
@@ -74,17 +72,18 @@ function limited(
       return parse(bytes);
     },
     serialize(message) {
-      const bytes = serialize(message);
-      assertSize(bytes, "writeMaxBytes", writeMaxBytes);
-      return bytes;
+      const body = serialize(message);
+      assertSize(body, "writeMaxBytes", writeMaxBytes);
+      return body;
     },
   };
 }
 
-function assertSize(bytes: Uint8Array, name: string, limit: number): void {
-  if (bytes.byteLength <= limit) return;
+function assertSize(body: Body, name: string, limit: number): void {
+  const size = byteLengthOf(body);
+  if (size <= limit) return;
   throw new ConnectError(
-    `message size ${bytes.byteLength} is larger than configured ${name} ${limit}`,
+    `message size ${size} is larger than configured ${name} ${limit}`,
     Code.ResourceExhausted,
   );
 }

@@ -13,7 +13,7 @@ import {
   parseTimeout,
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
-import { readBody } from "./body.ts";
+import { type Body, byteLengthOf, bytesOf, readBody } from "./body.ts";
 import { callUnary } from "./call.ts";
 import { CallContext } from "./call-context.ts";
 import type { Codec } from "./codec.ts";
@@ -36,9 +36,11 @@ interface ConnectRequest {
   readonly compression: string | null;
   /** Checks the version of the protocol. @throws {ConnectError} INVALID_ARGUMENT. */
   readonly assertVersion: () => void;
-  /** The bytes of the message, compressed or not. */
-  readonly readMessage: (bytesMax: number) => Uint8Array | Promise<Uint8Array>;
+  /** Reads the bytes of the message, compressed or not, and what `parse` makes of them. */
+  readonly read: <T>(parse: Parse<T>, bytesMax: number) => T | Promise<T>;
 }
+
+type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 
 export function createConnect(endpoint: UnaryEndpoint): UnaryProtocol {
   const { spec, codecs } = endpoint;
@@ -79,7 +81,8 @@ function postRequest(exchange: Exchange, codec: Codec): ConnectRequest {
           : `${headerProtocolVersion} must be "${protocolVersion}": got "${version}"`,
       );
     },
-    readMessage: (bytesMax) => readBody(exchange, bytesMax),
+    read: (parse, bytesMax) =>
+      readBody(exchange, { bytesMax, tooLarge: (size) => tooLarge(size, bytesMax) }, parse),
   };
 }
 
@@ -102,8 +105,14 @@ function getRequest(
           : `connect must be "v${protocolVersion}": got "${version}"`,
       );
     },
-    readMessage,
+    read: (parse) => parse(readMessage()),
   };
+}
+
+function tooLarge(size: number | undefined, bytesMax: number): ConnectError {
+  const subject = size === undefined ? "message size" : `message size ${size}`;
+  const message = `${subject} is larger than configured readMaxBytes ${bytesMax}`;
+  return new ConnectError(message, Code.ResourceExhausted);
 }
 
 function wrongVersion(message: string): ConnectError {
@@ -119,7 +128,7 @@ function createCall({ spec, options, codecs }: UnaryEndpoint) {
   return async (
     exchange: Exchange,
     contextValues: ContextValues | undefined,
-    { codec, compression: requested, assertVersion, readMessage }: ConnectRequest,
+    { codec, compression: requested, assertVersion, read }: ConnectRequest,
   ): Promise<void> => {
     const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), maxTimeoutMs);
     const compression = negotiate(requested, headerOf(exchange, "accept-encoding"));
@@ -133,18 +142,21 @@ function createCall({ spec, options, codecs }: UnaryEndpoint) {
       responseHeader: codec === codecs.binary ? binaryHeader : jsonHeader,
       responseTrailer: noTrailer,
     });
-    const read = async () => {
+    const { request: decompress, response: compress } = compression;
+    const parse = (bytes: Uint8Array) =>
+      decompress === null
+        ? codec.parse(bytes)
+        : decompress.decompress(bytes, readMaxBytes).then(codec.parse);
+    const readMessage = () => {
       if (requireConnectProtocolHeader) assertVersion();
       const refusal = compression.error ?? timeout.error;
       if (refusal !== undefined) throw refusal;
-      const bytes = await readMessage(readMaxBytes);
-      const { request } = compression;
-      return codec.parse(request ? await request.decompress(bytes, readMaxBytes) : bytes);
+      return read(parse, readMaxBytes);
     };
     let status = 200;
-    let body: Uint8Array;
+    let body: Body;
     try {
-      body = await callUnary(spec, options, context, read, codec.serialize);
+      body = await callUnary(spec, options, context, readMessage, codec.serialize);
     } catch (reason) {
       const error = connectErrorFrom(reason);
       status = codeToHttpStatus(error.code);
@@ -153,12 +165,11 @@ function createCall({ spec, options, codecs }: UnaryEndpoint) {
       if (!error.isWireError) mergeNonProtocolHeaders(context.responseHeader, error.metadata);
       body = errorToJsonBytes(error, options.jsonOptions);
     }
-    const { response } = compression;
-    if (response !== null && body.byteLength >= options.compressMinBytes) {
-      body = await response.compress(body);
-      context.responseHeader.set("content-encoding", response.name);
+    if (compress !== null && byteLengthOf(body) >= options.compressMinBytes) {
+      body = await compress.compress(bytesOf(body));
+      context.responseHeader.set("content-encoding", compress.name);
     }
-    const header = { ...headerWithTrailer(context), "content-length": body.byteLength };
+    const header = { ...headerWithTrailer(context), "content-length": byteLengthOf(body) };
     exchange.respond({ status, header, body });
   };
 }

@@ -1,7 +1,7 @@
 /** Messages in envelopes: a byte of flags, four of length, then the message. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
-import { joinChunks } from "./body.ts";
+import { type Body, bytesOf, joinChunks } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 
 export interface EnvelopeOptions {
@@ -13,39 +13,38 @@ export interface EnvelopeOptions {
 }
 
 /**
- * Reads the one message of a unary call, and decompresses it.
+ * Reads the one message of a unary call, decompressed, and what `parse` makes
+ * of it.
  *
  * @throws {ConnectError} RESOURCE_EXHAUSTED for a message above `readMaxBytes`,
  * as soon as its length is there; UNIMPLEMENTED for none, or more than one;
  * INVALID_ARGUMENT for an envelope that is cut short.
  */
-export async function readEnvelope<T>(
+export function readEnvelope<T>(
   exchange: Exchange,
   options: EnvelopeOptions,
   parse: (bytes: Uint8Array) => T,
 ): Promise<T> {
   const reader = new EnvelopeReader(options);
-  let failure: { readonly error: unknown } | undefined;
-  try {
-    await exchange.readBody((chunk) => reader.push(chunk));
-    reader.end();
-  } catch (error) {
-    failure = { error };
-  }
-  // What is wrong with the message itself is told first.
-  const message = reader.envelope && parse(await decompress(reader.envelope, options));
-  if (failure !== undefined) throw failure.error;
-  return message as T;
+  return exchange.readBody({
+    push: (chunk) => reader.push(chunk),
+    end() {
+      const { flags, data } = reader.end();
+      if ((flags & compressedFlag) === 0) return parse(data);
+      return decompress(data, options).then(parse);
+    },
+  });
 }
 
 /** Puts a message into an envelope, compressed where that is worth it. */
-export async function writeEnvelope(
-  data: Uint8Array,
+export function writeEnvelope(
+  body: Body,
   compression: Compression | null,
   compressMinBytes: number,
-): Promise<Uint8Array> {
+): Uint8Array | Promise<Uint8Array> {
+  const data = bytesOf(body);
   if (compression === null || data.byteLength < compressMinBytes) return wrapEnvelope(0, data);
-  return wrapEnvelope(compressedFlag, await compression.compress(data));
+  return compression.compress(data).then((bytes) => wrapEnvelope(compressedFlag, bytes));
 }
 
 export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array {
@@ -68,8 +67,7 @@ class EnvelopeReader {
   readonly #options: EnvelopeOptions;
   #pending: Uint8Array[] = [];
   #pendingBytes = 0;
-  /** The first envelope with a message. */
-  envelope: Envelope | undefined;
+  #envelope: Envelope | undefined;
 
   constructor(options: EnvelopeOptions) {
     this.#options = options;
@@ -94,27 +92,27 @@ class EnvelopeReader {
     }
   }
 
-  end(): void {
+  /** @returns the one envelope that holds a message. */
+  end(): Envelope {
     if (this.#pendingBytes > 0) {
       throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
     }
-    if (this.envelope === undefined) {
-      throw new ConnectError(
-        "protocol error: missing input message for unary method",
-        Code.Unimplemented,
-      );
-    }
+    if (this.#envelope !== undefined) return this.#envelope;
+    throw new ConnectError(
+      "protocol error: missing input message for unary method",
+      Code.Unimplemented,
+    );
   }
 
   #add(envelope: Envelope): void {
     if ((envelope.flags & this.#options.endFlag) !== 0) return;
-    if (this.envelope !== undefined) {
+    if (this.#envelope !== undefined) {
       throw new ConnectError(
         "protocol error: received extra input message for unary method",
         Code.Unimplemented,
       );
     }
-    this.envelope = envelope;
+    this.#envelope = envelope;
   }
 
   /** The head of the next envelope, which may have come in pieces. */
@@ -135,15 +133,12 @@ class EnvelopeReader {
 }
 
 async function decompress(
-  { flags, data }: Envelope,
+  data: Uint8Array,
   { compression, readMaxBytes }: EnvelopeOptions,
 ): Promise<Uint8Array> {
-  if ((flags & compressedFlag) === 0) return data;
-  if (compression === null) {
-    throw new ConnectError(
-      "received compressed envelope, but do not know how to decompress",
-      Code.Internal,
-    );
-  }
-  return await compression.decompress(data, readMaxBytes);
+  if (compression !== null) return await compression.decompress(data, readMaxBytes);
+  throw new ConnectError(
+    "received compressed envelope, but do not know how to decompress",
+    Code.Internal,
+  );
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
+import type { Body } from "./body.ts";
 import type { NodeHeaders } from "./lazy-headers.ts";
 
 /** One HTTP request and the response to it, over either version of HTTP. */
@@ -13,12 +14,13 @@ export interface Exchange {
   readonly origin: string;
 
   /**
-   * Reads the body, from now on. Chunks go to `take`; what it throws ends the
-   * reading.
+   * Reads the body, from now on, into a sink.
    *
-   * @throws what `take` throws; a {@link ClientGoneError} if the client leaves.
+   * @returns what the sink makes of it.
+   * @throws what the sink throws, which ends the reading; a
+   * {@link ClientGoneError} if the client leaves.
    */
-  readBody(take: (chunk: Uint8Array) => void): Promise<void>;
+  readBody<T>(sink: BodySink<T>): Promise<T>;
 
   /** Answers, unless the client has gone. */
   respond(response: Response): void;
@@ -40,11 +42,18 @@ export interface Exchange {
   onceClosed(listener: (reason: unknown) => void): () => void;
 }
 
+/** What a body is read into. */
+export interface BodySink<T> {
+  push(chunk: Uint8Array): void;
+  /** The body is whole. */
+  end(): T | Promise<T>;
+}
+
 /** A whole response, written at once. */
 export interface Response {
   readonly status: number;
   readonly header: NodeHeaders;
-  readonly body: Uint8Array | string;
+  readonly body: Body;
   /** HTTP trailers, for what has a place for them. */
   readonly trailer?: NodeHeaders;
 }
@@ -61,19 +70,26 @@ export class ClientGoneError extends Error {
 }
 
 /** Implements {@link Exchange.readBody} for any request of Node's. */
-export function readStream(source: Readable, take: (chunk: Uint8Array) => void): Promise<void> {
+export function readStream<T>(source: Readable, sink: BodySink<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     function onData(chunk: Uint8Array): void {
       try {
-        take(chunk);
+        sink.push(chunk);
       } catch (error) {
         // Node passes over the rest, so that the client can come to read its answer.
         source.off("data", onData);
         reject(error);
       }
     }
+    function onEnd(): void {
+      try {
+        resolve(sink.end());
+      } catch (error) {
+        reject(error);
+      }
+    }
     source.on("data", onData);
-    source.on("end", resolve);
+    source.on("end", onEnd);
     source.on("close", () => {
       if (!source.readableEnded) reject(new ClientGoneError("the client has left"));
     });

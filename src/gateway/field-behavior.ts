@@ -1,9 +1,17 @@
 /** Enforces `google.api.field_behavior`, for every message, by reflection. */
-import { type DescField, type DescMessage, getOption, isFieldSet } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  getOption,
+  isFieldSet,
+  type MessageShape,
+} from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import type { Interceptor, StreamRequest } from "@connectrpc/connect";
 import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
+
+type Message = MessageShape<DescMessage>;
 
 /**
  * A server interceptor that refuses a request in which a REQUIRED field is not
@@ -15,20 +23,43 @@ export const requireFields: Interceptor = (next) => (request) => {
   const input = request.method.input;
   if (!mayRequire(input)) return next(request);
   if (request.stream) return next({ ...request, message: checked(request, input) });
-  assertRequiredFields(reflect(input, request.message));
+  assertRequiredFields(input, request.message);
   return next(request);
 };
 
 async function* checked(request: StreamRequest, input: DescMessage) {
   for await (const message of request.message) {
-    assertRequiredFields(reflect(input, message));
+    assertRequiredFields(input, message);
     yield message;
   }
 }
 
-function assertRequiredFields(message: ReflectMessage): void {
-  const violations = [...missingFields(message)];
-  if (violations.length > 0) throw badRequest(violations);
+function assertRequiredFields(desc: DescMessage, message: Message): void {
+  // Almost every message is complete, and that is told without a list of what is not.
+  if (isComplete(desc, message)) return;
+  throw badRequest([...missingFields(reflect(desc, message))]);
+}
+
+function isComplete(desc: DescMessage, message: Message): boolean {
+  return checksOf(desc).every(({ field, required, held }) => {
+    if (!isFieldSet(message, field)) return !required;
+    return held === undefined || heldMessages(message, field).every((one) => isComplete(held, one));
+  });
+}
+
+/** The messages that a field holds which is set. */
+function heldMessages(message: Message, field: DescField): readonly Message[] {
+  const holder = message as unknown as Record<string, unknown>;
+  const oneof = field.oneof && (holder[field.oneof.localName] as { value: unknown });
+  const value = oneof === undefined ? holder[field.localName] : oneof.value;
+  switch (field.fieldKind) {
+    case "list":
+      return value as Message[];
+    case "map":
+      return Object.values(value as Record<string, Message>);
+    default:
+      return [value as Message];
+  }
 }
 
 function* missingFields(message: ReflectMessage): Generator<FieldViolation> {
@@ -63,6 +94,29 @@ function* childMessages(
 
 function isRequired(field: DescField): boolean {
   return getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
+}
+
+/** A field to look at. */
+interface Check {
+  readonly field: DescField;
+  readonly required: boolean;
+  /** What it holds, where that may have required fields in turn. */
+  readonly held: DescMessage | undefined;
+}
+
+const checksByMessage = new WeakMap<DescMessage, readonly Check[]>();
+
+function checksOf(desc: DescMessage): readonly Check[] {
+  const known = checksByMessage.get(desc);
+  if (known !== undefined) return known;
+  const checks = desc.fields
+    .map((field) => {
+      const held = field.message && mayRequire(field.message) ? field.message : undefined;
+      return { field, required: isRequired(field), held };
+    })
+    .filter(({ required, held }) => required || held !== undefined);
+  checksByMessage.set(desc, checks);
+  return checks;
 }
 
 const mayRequireByMessage = new WeakMap<DescMessage, boolean>();

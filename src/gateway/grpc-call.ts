@@ -72,7 +72,8 @@ export function createGrpcCall(
     };
     try {
       const data = await callUnary(spec, options, context, read, codec.serialize);
-      const message = await writeEnvelope(data, response, compressMinBytes);
+      const written = writeEnvelope(data, response, compressMinBytes);
+      const message = written instanceof Promise ? await written : written;
       return { context, message, compression: response };
     } catch (error) {
       setTrailerStatus(context.responseTrailer, connectErrorFrom(error));

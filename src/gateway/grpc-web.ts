@@ -37,7 +37,8 @@ function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: strin
   const call = createGrpcCall(endpoint, variant);
   return async (exchange, contextValues) => {
     const outcome = await call(exchange, contextValues);
-    const trailer = await trailerEnvelope(outcome, endpoint.options.compressMinBytes);
+    const written = trailerEnvelope(outcome, endpoint.options.compressMinBytes);
+    const trailer = written instanceof Promise ? await written : written;
     const body = outcome.message ? Buffer.concat([outcome.message, trailer]) : trailer;
     const header = { ...outcome.context.responseHeader.toNode(), "content-length": body.length };
     exchange.respond({ status: 200, header, body });
@@ -45,17 +46,19 @@ function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: strin
 }
 
 /** The last envelope of the body: the trailers, as header lines. */
-async function trailerEnvelope(
+function trailerEnvelope(
   { context, compression }: GrpcOutcome,
   compressMinBytes: number,
-): Promise<Uint8Array> {
+): Uint8Array | Promise<Uint8Array> {
   const { responseTrailer } = context;
   if (responseTrailer.toNode() === okTrailer) return okEnvelope;
   const lines = trailerSerialize(responseTrailer);
   if (compression === null || lines.byteLength < compressMinBytes) {
     return wrapEnvelope(trailerFlag, lines);
   }
-  return wrapEnvelope(trailerFlag | compressedFlag, await compression.compress(lines));
+  return compression
+    .compress(lines)
+    .then((bytes) => wrapEnvelope(trailerFlag | compressedFlag, bytes));
 }
 
 const okEnvelope = wrapEnvelope(trailerFlag, trailerSerialize(new Headers(okTrailer)));

@@ -54,29 +54,34 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   const settings = resolveRestOptions(options.rest ?? {});
   const findRoute = createRoutes(endpoints, requestPathPrefix, settings);
 
-  function serveRequest(request: Parameters<NodeHandler>[0], response: Parameters<NodeHandler>[1]) {
-    const exchange = new RequestExchange([request, response], originOf(request) ?? "");
-    serve(exchange, [request, response]).catch((error: unknown) => fail(error, exchange));
+  function serveRequest(...node: Parameters<NodeHandler>): void {
+    const exchange = new RequestExchange(node, originOf(node[0]) ?? "");
+    settle(exchange, () => serve(exchange, node));
   }
 
-  async function serve(exchange: RequestExchange, node: Parameters<NodeHandler>): Promise<void> {
+  function serve(
+    exchange: RequestExchange,
+    node: Parameters<NodeHandler>,
+  ): Promise<void> | undefined {
     const [request, response] = node;
     if (exchange.origin === "") throw noUrl();
     clampDeadline(request.headers);
     const route = findRoute(exchange.method, parseRequestTarget(exchange.target));
-    if (cors !== undefined && applyCors(cors, node, route.allow)) return;
+    if (cors !== undefined && applyCors(cors, node, route.allow)) return undefined;
     switch (route.kind) {
       case "unary":
-        return await route.serve(exchange, options.contextValues?.(request));
+        return route.serve(exchange, options.contextValues?.(request));
       case "stream":
-        return await send(await route.serve(universalRequest(node)), node);
+        return route.serve(universalRequest(node)).then((answer) => send(answer, node));
       case "method_not_allowed":
-        return exchange.respond(methodNotAllowed(route));
+        exchange.respond(methodNotAllowed(route));
+        return undefined;
       case "not_found":
-        if (fallback !== undefined) return fallback(request, response);
+        if (fallback !== undefined) fallback(request, response);
         // Clients of RPC read the status alone; our errors have no meaning for them.
-        if (isRpc(request.headers)) return exchange.respond({ status: 404, ...noContent });
-        throw new RestFailure(404, Code.NotFound, "nothing is served at this path");
+        else if (isRpc(request.headers)) exchange.respond({ status: 404, ...noContent });
+        else throw new RestFailure(404, Code.NotFound, "nothing is served at this path");
+        return undefined;
     }
   }
 
@@ -96,8 +101,17 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     if (origin === undefined) return false;
     clampDeadline(headers);
     const exchange = new StreamExchange(stream, headers, origin);
-    route.serve(exchange, undefined).catch((error: unknown) => fail(error, exchange));
+    settle(exchange, () => route.serve(exchange, undefined));
     return true;
+  }
+
+  /** Serves, and answers what goes wrong. */
+  function settle(exchange: Exchange, run: () => Promise<void> | undefined): void {
+    try {
+      run()?.catch((error: unknown) => fail(error, exchange));
+    } catch (error) {
+      fail(error, exchange);
+    }
   }
 
   function fail(error: unknown, exchange: Exchange): void {

@@ -1,6 +1,6 @@
 import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type Exchange, type Response, readStream } from "./exchange.ts";
+import { type BodySink, type Exchange, type Response, readStream } from "./exchange.ts";
 import type { NodeHandler } from "./node-handler.ts";
 import { resetReason } from "./reset-reason.ts";
 
@@ -28,8 +28,8 @@ export class RequestExchange implements Exchange {
     return this.#request.headers;
   }
 
-  readBody(take: (chunk: Uint8Array) => void): Promise<void> {
-    return readStream(this.#request, take);
+  readBody<T>(sink: BodySink<T>): Promise<T> {
+    return readStream(this.#request, sink);
   }
 
   respond({ status, header, body, trailer }: Response): void {

@@ -36,9 +36,10 @@ export function createRpcHandler(endpoint: UnaryEndpoint): UnaryHandler {
     return found;
   }
 
-  return async (exchange, contextValues) => {
+  return (exchange, contextValues) => {
     const handler = handlerFor(headerOf(exchange, "content-type") ?? "", exchange.method);
-    if (handler === undefined) exchange.respond(unsupportedMediaType);
-    else await handler(exchange, contextValues);
+    if (handler !== undefined) return handler(exchange, contextValues);
+    exchange.respond(unsupportedMediaType);
+    return undefined;
   };
 }

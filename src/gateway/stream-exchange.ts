@@ -1,5 +1,5 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import { type Exchange, type Response, readStream } from "./exchange.ts";
+import { type BodySink, type Exchange, type Response, readStream } from "./exchange.ts";
 import type { NodeHeaders } from "./lazy-headers.ts";
 import { resetReason } from "./reset-reason.ts";
 
@@ -25,8 +25,8 @@ export class StreamExchange implements Exchange {
     return this.headers[":path"] ?? "";
   }
 
-  readBody(take: (chunk: Uint8Array) => void): Promise<void> {
-    return readStream(this.#stream, take);
+  readBody<T>(sink: BodySink<T>): Promise<T> {
+    return readStream(this.#stream, sink);
   }
 
   respond({ status, header, body, trailer }: Response): void {

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Exchange, Response } from "./exchange.ts";
+import type { BodySink, Exchange, Response } from "./exchange.ts";
 
 /** An exchange whose bodies travel as base64 (RFC 4648 section 4), as those of gRPC-Web text do. */
 export class TextExchange implements Exchange {
@@ -41,15 +41,20 @@ export class TextExchange implements Exchange {
     return this.#inner.onceClosed(listener);
   }
 
-  async readBody(take: (chunk: Uint8Array) => void): Promise<void> {
+  readBody<T>(sink: BodySink<T>): Promise<T> {
     let rest = "";
-    await this.#inner.readBody((chunk) => {
-      const text = rest + Buffer.from(chunk).toString("latin1");
-      const whole = text.length - (text.length % 4);
-      rest = text.slice(whole);
-      if (whole > 0) take(decodeBase64(text.slice(0, whole)));
+    return this.#inner.readBody({
+      push(chunk) {
+        const text = rest + Buffer.from(chunk).toString("latin1");
+        const whole = text.length - (text.length % 4);
+        rest = text.slice(whole);
+        if (whole > 0) sink.push(decodeBase64(text.slice(0, whole)));
+      },
+      end() {
+        if (rest !== "") throw notBase64();
+        return sink.end();
+      },
     });
-    if (rest !== "") throw notBase64();
   }
 
   respond({ header, body, ...rest }: Response): void {

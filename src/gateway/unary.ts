@@ -11,11 +11,11 @@ export interface UnaryEndpoint extends Endpoint {
   readonly codecs: Codecs;
 }
 
-/** Serves one call: answers the exchange. Rejects with what went wrong behind the answer. */
+/** Serves one call: answers the exchange. Throws or rejects where even an error cannot be answered. */
 export type UnaryHandler = (
   exchange: Exchange,
   contextValues: ContextValues | undefined,
-) => Promise<void>;
+) => Promise<void> | undefined;
 
 /** One protocol, for one method. */
 export interface UnaryProtocol {

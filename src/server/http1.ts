@@ -46,8 +46,8 @@ export function createHttp1Server(
       return;
     }
     waiting.set(socket, count);
-    response.once("close", () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1));
-    response.once("finish", () => discardRest(request, socket));
+    response.on("close", () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1));
+    response.on("finish", () => discardRest(request, socket));
     // The parser takes any digits for a version.
     if (request.httpVersionMajor === 1) handler(request, response);
     else refuse(response, "malformed");

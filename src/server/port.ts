@@ -53,7 +53,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
   const http1 = createHttp1Server(limits, material, (request, response) => {
     if (draining) response.shouldKeepAlive = false;
     // Node looks for idle connections only once, when the server closes.
-    response.once("close", () => draining && setImmediate(() => http1.closeIdleConnections()));
+    response.on("close", () => draining && setImmediate(() => http1.closeIdleConnections()));
     handler(request, response);
   });
   const http2 = createHttp2Server(limits, handler);

@@ -80,7 +80,7 @@ function universal(handler: UniversalHandler): Handler {
 }
 
 /** The gateway's short way. */
-function short(serve: (exchange: Exchange) => Promise<void>): Handler {
+function short(serve: (exchange: Exchange) => Promise<void> | undefined): Handler {
   return async (headers, body) => {
     const exchange = createMemoryExchange({ headers, body: [body] });
     await serve(exchange);

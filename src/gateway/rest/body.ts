@@ -1,36 +1,48 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
+import type { BodyLimit } from "../body.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { RestFailure } from "./error.ts";
 
 type ReadLimits = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
 
+export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
+
 /** A request whose body is read whole. */
 export interface WholeRequest {
   readonly header: Pick<Headers, "get">;
-  /** @throws {ConnectError} RESOURCE_EXHAUSTED above `bytesMax`. */
-  readonly readBytes: (bytesMax: number) => Promise<Uint8Array>;
+  /** Reads the body as it was sent, and what `parse` makes of it. */
+  readonly read: <T>(limit: BodyLimit, parse: Parse<T>) => Promise<T>;
 }
 
 /**
- * Reads a whole body.
+ * Reads a whole body, decompressed.
  *
- * @returns The bytes, decompressed.
+ * @returns what `parse` makes of it.
  * @throws {RestFailure} 413 above `readMaxBytes` (compressed or not), 415 for
  * an unknown content coding.
  */
-export async function readBody(
+export function readBody<T>(
   request: WholeRequest,
-  { readMaxBytes: limit, acceptCompression }: ReadLimits,
-): Promise<Uint8Array> {
+  { readMaxBytes: bytesMax, acceptCompression }: ReadLimits,
+  parse: Parse<T>,
+): Promise<T> {
   const coding = negotiateCoding(request.header.get("content-encoding"), acceptCompression);
-  if (Number(request.header.get("content-length")) > limit) throw tooLarge(limit);
+  const limit = { bytesMax, tooLarge: () => tooLarge(bytesMax) };
+  if (coding === undefined) return request.read(limit, parse);
+  return request.read(limit, async (bytes) => parse(await decompress(bytes, coding, bytesMax)));
+}
+
+async function decompress(
+  bytes: Uint8Array,
+  coding: Compression,
+  bytesMax: number,
+): Promise<Uint8Array> {
   try {
-    const bytes = await request.readBytes(limit);
-    return coding === undefined ? bytes : await coding.decompress(bytes, limit);
+    return await coding.decompress(bytes, bytesMax);
   } catch (error) {
     const isTooLarge = error instanceof ConnectError && error.code === Code.ResourceExhausted;
-    throw isTooLarge ? tooLarge(limit) : error;
+    throw isTooLarge ? tooLarge(bytesMax) : error;
   }
 }
 

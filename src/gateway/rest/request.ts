@@ -14,23 +14,19 @@ import type { Route, Target } from "./route.ts";
 type Message = MessageShape<DescMessage>;
 
 /** Reads the one message of a unary or server-streaming call. @throws {ConnectError} {@link RestFailure} */
-export async function readMessage(
-  route: Route,
-  request: WholeRequest,
-  target: Target,
-): Promise<Message> {
+export function readMessage(route: Route, request: WholeRequest, target: Target): Promise<Message> {
   const { binding, options, spec } = route;
-  const { input } = spec.method;
   if (binding.body === undefined) {
-    await assertNoBody(request, options);
-    return bind(route, target, undefined);
+    return readBody(request, options, (bytes) => {
+      assertNoBody(bytes);
+      return bind(route, target, undefined);
+    });
   }
-  if (isHttpBody(input, binding.body)) {
-    const data = await readBody(request, options);
-    return withHttpBody(route, target, request, data);
+  if (isHttpBody(spec.method.input, binding.body)) {
+    return readBody(request, options, (data) => withHttpBody(route, target, request, data));
   }
   assertMediaType(request, ["application/json"]);
-  return bind(route, target, parseJson(await readBody(request, options)));
+  return readBody(request, options, (bytes) => bind(route, target, parseJson(bytes)));
 }
 
 /**
@@ -88,7 +84,6 @@ function withHttpBody(
 }
 
 /** What has no place in the message would be lost in silence. */
-async function assertNoBody(request: WholeRequest, options: Route["options"]) {
-  const bytes = await readBody(request, options);
+function assertNoBody(bytes: Uint8Array): void {
   if (bytes.length > 0) throw badRequest([new FieldViolation("", "must not have a body")]);
 }

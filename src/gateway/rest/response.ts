@@ -1,4 +1,5 @@
 /** Outcome -> HTTP. */
+import type { OutgoingHttpHeaders } from "node:http";
 import {
   create,
   type DescField,
@@ -13,6 +14,7 @@ import {
 } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
+import { type Body, byteLengthOf, bytesOf } from "../body.ts";
 import type { Response } from "../exchange.ts";
 import { isJsonObject } from "../json-text.ts";
 import { type JsonWriterOptions, messageToJson } from "../json-writer.ts";
@@ -41,7 +43,7 @@ export type StreamResponse = UniversalServerResponse & {
 interface Content {
   /** Empty for one of google.api.HttpBody that says none. */
   readonly contentType: string;
-  readonly data: Uint8Array;
+  readonly data: Body;
 }
 
 /**
@@ -52,7 +54,7 @@ interface Content {
 export function encodeMessage(route: Route, message: Message): Content {
   const content = isHttpBodyRoute(route) ? httpBodyOf(route, message) : jsonBodyOf(route, message);
   const { writeMaxBytes } = route.options;
-  if (content.data.byteLength <= writeMaxBytes) return content;
+  if (byteLengthOf(content.data) <= writeMaxBytes) return content;
   throw new ConnectError(
     `the answer is larger than writeMaxBytes, ${writeMaxBytes}`,
     Code.ResourceExhausted,
@@ -63,27 +65,42 @@ export function encodeMessage(route: Route, message: Message): Content {
  * The response for one message. Trailers have no place in it that clients look
  * at: as in Connect, they are headers that begin with `trailer-`.
  */
-export async function messageResponse(
+export function messageResponse(
   { options }: Route,
   { contentType, data }: Content,
   context: ResponseContext,
-): Promise<Response> {
+): Response | Promise<Response> {
   // Ours needs no check; that of a google.api.HttpBody may not be a header at all.
   const isJson = contentType === jsonType;
   if (!isJson && contentType !== "") context.responseHeader.set("content-type", contentType);
   const header = { ...headerWithTrailer(context), ...(isJson && { "content-type": jsonType }) };
-  let body = data;
-  if (body.byteLength >= options.compressMinBytes) {
-    const vary = header["vary"];
-    header["vary"] = vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`;
-    const accepted = context.requestHeader.get("accept-encoding");
-    const coding = options.acceptCompression.find(({ name }) => accepts(accepted, name));
-    if (coding !== undefined) {
-      header["content-encoding"] = coding.name;
-      body = await coding.compress(body);
-    }
-  }
-  header["content-length"] = body.byteLength;
+  const size = byteLengthOf(data);
+  if (size >= options.compressMinBytes)
+    return compressedResponse({ options, header, data, context });
+  header["content-length"] = size;
+  return { status: 200, header, body: data };
+}
+
+interface Compressible {
+  readonly options: Route["options"];
+  readonly header: OutgoingHttpHeaders;
+  readonly data: Body;
+  readonly context: ResponseContext;
+}
+
+async function compressedResponse({
+  options,
+  header,
+  data,
+  context,
+}: Compressible): Promise<Response> {
+  const vary = header["vary"];
+  header["vary"] = vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`;
+  const accepted = context.requestHeader.get("accept-encoding");
+  const coding = options.acceptCompression.find(({ name }) => accepts(accepted, name));
+  if (coding !== undefined) header["content-encoding"] = coding.name;
+  const body = coding === undefined ? data : await coding.compress(bytesOf(data));
+  header["content-length"] = byteLengthOf(body);
   return { status: 200, header, body };
 }
 
@@ -133,9 +150,9 @@ export function errorResponse(
     header.set("retry-after", String(retryAfter ?? 1));
   }
   header.set("content-type", jsonType);
-  const bytes = utf8.encode(JSON.stringify(body));
-  header.set("content-length", String(bytes.byteLength));
-  return { status, header: toNodeHeaders(header), body: bytes };
+  const text = JSON.stringify(body);
+  header.set("content-length", String(byteLengthOf(text)));
+  return { status, header: toNodeHeaders(header), body: text };
 }
 
 function isHttpBodyRoute({ spec, binding }: Route): boolean {
@@ -190,7 +207,7 @@ function accepts(acceptEncoding: string | null, name: string): boolean {
 }
 
 function jsonBodyOf(route: Route, message: Message) {
-  return { contentType: jsonType, data: utf8.encode(toText(route, message)) };
+  return { contentType: jsonType, data: toText(route, message) };
 }
 
 function toText({ spec, binding, options, settings }: Route, message: Message): string {

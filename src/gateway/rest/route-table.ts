@@ -38,6 +38,9 @@ interface Node<T> {
 export class RouteTable<T extends object> {
   readonly #root: Node<T> = createNode();
   readonly #verbs = new Set<string>();
+  /** Paths without variables and their values; and, by path and method, the matches found so far. */
+  readonly #literals = new Set<T>();
+  readonly #known = new Map<string, Map<string, RouteMatch<T>>>();
 
   /** @returns false if the method and path have a route already. */
   add(method: string, { segments, verb = "" }: PathTemplate, value: T): boolean {
@@ -47,11 +50,29 @@ export class RouteTable<T extends object> {
     ends.set(verb, methods);
     if (methods.has(method)) return false;
     methods.set(method, value);
+    if (segments.every(({ kind }) => kind === "literal")) this.#literals.add(value);
+    this.#known.clear();
     return true;
   }
 
   /** @param path The raw path of the request target, without its query. */
   match(method: string, path: string): RouteMatch<T> {
+    const known = this.#known.get(path)?.get(method);
+    if (known !== undefined) return known;
+    const match = this.#search(method, path);
+    if (match.kind === "found" && this.#isBounded(method, path, match)) {
+      const byMethod = this.#known.get(path) ?? new Map<string, RouteMatch<T>>();
+      this.#known.set(path, byMethod.set(method, match));
+    }
+    return match;
+  }
+
+  /** Whether there is a bounded number of such matches, whatever strangers ask for. */
+  #isBounded(method: string, path: string, match: RouteMatch<T> & { kind: "found" }): boolean {
+    return !path.includes("%") && this.#literals.has(match.value) && match.allow.includes(method);
+  }
+
+  #search(method: string, path: string): RouteMatch<T> {
     if (!path.startsWith("/")) return { kind: "not_found" };
     const allow = new Set<string>();
     for (const { segments, verb } of this.#readings(path)) {

@@ -1,15 +1,12 @@
 /** Streaming calls by REST. */
 import { type ConnectError, createHandlerContext } from "@connectrpc/connect";
-import {
-  createAsyncIterable,
-  readAllBytes,
-  type UniversalServerRequest,
-} from "@connectrpc/connect/protocol";
+import { createAsyncIterable, type UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
+import { bytesOf } from "../body.ts";
 import { callStream, type StreamContext, type StreamSpec } from "../call.ts";
 import type { Response } from "../exchange.ts";
 import { LazyHeaders } from "../lazy-headers.ts";
-import { bodyOf } from "./body.ts";
+import { bodyOf, type WholeRequest } from "./body.ts";
 import { readMessage, readMessages } from "./request.ts";
 import {
   encodeMessage,
@@ -65,8 +62,7 @@ async function call(
   const { options } = route;
   const read = async () => {
     if (refusal !== undefined) throw refusal;
-    const readBytes = (bytesMax: number) => readAllBytes(bodyOf(request), bytesMax, null);
-    return await readMessage(route, { header: request.header, readBytes }, target);
+    return await readMessage(route, wholeRequest(request), target);
   };
   if (spec.kind === "server_streaming") {
     const answers = await callStream(spec, options, context, once(read));
@@ -75,6 +71,24 @@ async function call(
   const messages = refusal === undefined ? readMessages(route, request, target) : once(read);
   const answer = await single(await callStream(spec, options, context, messages));
   return streamOf(await messageResponse(route, encodeMessage(route, answer), context));
+}
+
+function wholeRequest(request: UniversalServerRequest): WholeRequest {
+  const { header } = request;
+  return {
+    header,
+    async read({ bytesMax, tooLarge }, parse) {
+      if (Number(header.get("content-length")) > bytesMax) throw tooLarge(undefined);
+      const chunks: Uint8Array[] = [];
+      let size = 0;
+      for await (const chunk of bodyOf(request)) {
+        size += chunk.byteLength;
+        if (size > bytesMax) throw tooLarge(undefined);
+        chunks.push(chunk);
+      }
+      return await parse(Buffer.concat(chunks));
+    },
+  };
 }
 
 function createContext(
@@ -118,6 +132,5 @@ async function* finishing(body: AsyncIterable<Uint8Array>, context: StreamContex
 }
 
 function streamOf({ status, header, body }: Response): StreamResponse {
-  const bytes = typeof body === "string" ? Buffer.from(body) : body;
-  return { status, header: new LazyHeaders(header), body: createAsyncIterable([bytes]) };
+  return { status, header: new LazyHeaders(header), body: createAsyncIterable([bytesOf(body)]) };
 }

@@ -1,11 +1,12 @@
 /** Unary calls by REST. */
 import type { ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { readBody } from "../body.ts";
+import { type BodyLimit, readBody } from "../body.ts";
 import { callUnary, type UnarySpec } from "../call.ts";
 import { CallContext } from "../call-context.ts";
 import { type Exchange, headerOf, type Response } from "../exchange.ts";
 import { noTrailer } from "../trailer-header.ts";
+import type { Parse } from "./body.ts";
 import { readMessage } from "./request.ts";
 import { encodeMessage, errorResponse, messageResponse } from "./response.ts";
 import type { Route, Target } from "./route.ts";
@@ -36,19 +37,20 @@ export function createUnaryHandler(route: Route, spec: UnarySpec): RestUnaryHand
     });
     const request = {
       header: context.requestHeader,
-      readBytes: (bytesMax: number) => readBody(exchange, bytesMax),
+      read: <T>(limit: BodyLimit, parse: Parse<T>) => readBody(exchange, limit, parse),
     };
-    const read = async () => {
+    const read = () => {
       // As in connect-es: behind the gate, and before the body.
       if (timeout.error !== undefined) throw timeout.error;
-      return await readMessage(route, request, target);
+      return readMessage(route, request, target);
     };
     let response: Response;
     try {
       const content = await callUnary(spec, options, context, read, (message) =>
         encodeMessage(route, message),
       );
-      response = await messageResponse(route, content, context);
+      const written = messageResponse(route, content, context);
+      response = written instanceof Promise ? await written : written;
     } catch (error) {
       response = errorResponse(error, settings, context);
     }

@@ -1,11 +1,12 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
-import { readAllBytes } from "@connectrpc/connect/protocol";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
+import { readBody as readExchange } from "../../../src/gateway/body.ts";
 import { compressionGzip } from "../../../src/gateway/gzip.ts";
-import { assertMediaType, readBody } from "../../../src/gateway/rest/body.ts";
+import { assertMediaType, readBody, type WholeRequest } from "../../../src/gateway/rest/body.ts";
 import { RestFailure, restErrorFrom } from "../../../src/gateway/rest/error.ts";
+import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 interface Body {
   readonly header?: Record<string, string>;
@@ -18,18 +19,28 @@ const all = [compressionGzip, compressionBrotli];
 /** Reads a body: the text, or the status, code and message with which it is refused. */
 async function read({ header = {}, chunks = ["{}"], readMaxBytes = 1000 }: Body, codings = all) {
   let isTouched = false;
-  async function* body() {
-    isTouched = true;
-    for (const chunk of chunks) yield Buffer.from(chunk as Uint8Array);
-  }
-  const request = {
-    header: new Headers({ "content-type": "application/json", ...header }),
-    readBytes: (bytesMax: number) => readAllBytes(body(), bytesMax, null),
+  const headers = { "content-type": "application/json", ...header };
+  const body = chunks.map((chunk) => Buffer.from(chunk as Uint8Array));
+  const exchange = createMemoryExchange({ headers, body });
+  const request: WholeRequest = {
+    header: new Headers(headers),
+    read: (limit, parse) =>
+      readExchange(
+        {
+          ...exchange,
+          readBody(sink) {
+            isTouched = true;
+            return exchange.readBody(sink);
+          },
+        },
+        limit,
+        parse,
+      ),
   };
   try {
     assertMediaType(request, ["application/json"]);
-    const bytes = await readBody(request, { readMaxBytes, acceptCompression: codings });
-    return Buffer.from(bytes).toString();
+    const options = { readMaxBytes, acceptCompression: codings };
+    return await readBody(request, options, (bytes) => Buffer.from(bytes).toString());
   } catch (reason) {
     const { status, error } = restErrorFrom(reason);
     const { code, rawMessage: message } = error;
@@ -186,9 +197,9 @@ describe("a body", () => {
     const failure = new Error("reset");
     const request = {
       header: new Headers({ "content-type": "application/json" }),
-      readBytes: () => Promise.reject(failure),
+      read: () => Promise.reject(failure),
     };
     const options = { readMaxBytes, acceptCompression: all };
-    await expect(readBody(request, options)).rejects.toBe(failure);
+    await expect(readBody(request, options, (bytes) => bytes)).rejects.toBe(failure);
   });
 });

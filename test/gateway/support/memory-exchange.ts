@@ -28,9 +28,10 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
       return response !== undefined;
     },
     isClosed: false,
-    async readBody(take) {
+    async readBody(sink) {
       await Promise.resolve();
-      for (const chunk of body) take(chunk);
+      for (const chunk of body) sink.push(chunk);
+      return await sink.end();
     },
     respond(answer) {
       response = answer;
