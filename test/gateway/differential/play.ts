@@ -1,0 +1,291 @@
+/** Plays the script of one call, and keeps what gate, interceptors and implementation see. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { setImmediate, setTimeout } from "node:timers/promises";
+import { create, fromJson, type MessageShape } from "@bufbuild/protobuf";
+import {
+  ConnectError,
+  createContextValues,
+  type HandlerContext,
+  type Interceptor,
+} from "@connectrpc/connect";
+import {
+  type Observation,
+  observeContext,
+  observeMessage,
+  observeReason,
+  observeRequest,
+  observeResponse,
+  observeSignal,
+  valueKey,
+} from "./observation.ts";
+import type { GateAct, InterceptorAct, Json, Script } from "./script.ts";
+import { wrongAnswers } from "./script.ts";
+import type { Play } from "./setup.ts";
+import { createThrown, setFields } from "./thrown.ts";
+
+export interface ScriptedPlay extends Play {
+  readonly seen: Observation[];
+  /** Resolves when the implementation is at work. */
+  readonly called: Promise<void>;
+  /** Resolves when whatever had begun is over. */
+  readonly settled: () => Promise<void>;
+  /** Looks again, when the call is over. */
+  lookBack(): void;
+}
+
+/** What the application puts around the handler reaches all that the handler calls. */
+export const around = new AsyncLocalStorage<string>();
+
+type Call = Parameters<Parameters<Interceptor>[0]>[0];
+type Answer = Awaited<ReturnType<Parameters<Interceptor>[0]>>;
+type UnaryCall = Extract<Call, { stream: false }>;
+type UnaryAnswer = Extract<Answer, { stream: false }>;
+
+export function createPlay(script: Script, shutdown: AbortController): ScriptedPlay {
+  const { look = "at once", implementation } = script;
+  const seen: Observation[] = [];
+  const called = Promise.withResolvers<void>();
+  const running = new Set<Promise<unknown>>();
+  const signals = new Set<AbortSignal>();
+  const contexts: HandlerContext[] = [];
+
+  function see(at: string, observation: () => Observation): void {
+    if (look === "never") seen.push({ at });
+    else if (look === "at once") seen.push({ at, around: around.getStore(), ...observation() });
+    else late.push(() => seen.push({ at: `${at}, later`, ...observation() }));
+  }
+  const late: (() => void)[] = [];
+
+  /** The first time that a signal is seen open, its end is awaited. */
+  function watch(signal: AbortSignal): void {
+    if (look !== "at once" || signals.has(signal)) return;
+    signals.add(signal);
+    const number = signals.size;
+    signal.addEventListener("abort", () => {
+      seen.push({ at: `signal ${number} aborted`, reason: observeReason(signal.reason) });
+    });
+  }
+
+  function gate(context: HandlerContext): void | Promise<void> {
+    const act: GateAct = script.gate ?? { do: "pass" };
+    see("gate", () => observeContext(context));
+    watch(context.signal);
+    switch (act.do) {
+      case "pass":
+        return act.async ? setImmediate() : undefined;
+      case "set":
+        setFields(context.responseHeader, act.headers);
+        setFields(context.responseTrailer, act.trailers);
+        return;
+      case "change request":
+        setFields(context.requestHeader, act.headers);
+        return;
+      case "refuse": {
+        const thrown = createThrown(act.error);
+        if (act.async) return Promise.reject(thrown);
+        // biome-ignore lint/style/useThrowOnlyError: applications do
+        throw thrown;
+      }
+    }
+  }
+
+  function interceptor(index: number): Interceptor {
+    return (next) => {
+      const act = script.interceptors?.[index] ?? { do: "look" };
+      // They wrap every call anew: what an interceptor keeps around it is the call's own.
+      seen.push({ at: `interceptor ${index} wraps` });
+      if (act.do === "refuse" && act.when === "wrapping") {
+        // biome-ignore lint/style/useThrowOnlyError: applications do
+        throw createThrown(act.error);
+      }
+      const wrapped: typeof next = (request) => {
+        if (request.stream) return next(request);
+        see(`interceptor ${index}`, () => ({
+          ...observeRequest(request),
+          message: observeMessage(request.method.input, request.message),
+        }));
+        watch(request.signal);
+        return play(act, request, async (forward) => {
+          const response = (await next(forward)) as UnaryAnswer;
+          see(`interceptor ${index}, response`, () => ({
+            ...observeResponse(response),
+            message: observeMessage(response.method.output, response.message),
+            sameHeader: contexts.some(({ responseHeader }) => responseHeader === response.header),
+          }));
+          return response;
+        });
+      };
+      return wrapped;
+    };
+  }
+
+  async function implement(message: unknown, context: HandlerContext): Promise<unknown> {
+    const { headers, trailers, appended = [], deleted = [], value, then } = implementation;
+    setFields(context.responseHeader, headers);
+    setFields(context.responseTrailer, trailers);
+    for (const [name, text] of appended) {
+      context.responseHeader.append(name, text);
+      context.responseTrailer.append(name, text);
+    }
+    for (const name of deleted) {
+      context.responseHeader.delete(name);
+      context.responseTrailer.delete(name);
+    }
+    if (value !== undefined) context.values.set(valueKey, value);
+    switch (then.do) {
+      case "echo":
+        if (then.async) await setImmediate();
+        return message;
+      case "answer":
+        return answerOf(context.method.output, then.message);
+      case "answer wrongly":
+        return wrongAnswers[then.with]();
+      case "throw":
+        if (then.async) await setImmediate();
+        throw createThrown(then.error);
+      case "wait":
+        await aborted(context.signal);
+        if (then.end === "throw reason") throw context.signal.reason;
+        if (then.end === "throw other") throw new Error("something else");
+        return message;
+      case "shut down":
+        shutdown.abort(new Error("shut down"));
+        if (then.end === "throw reason") throw context.signal.reason;
+        return message;
+      case "wait a moment":
+        await setTimeout(40);
+        return message;
+    }
+  }
+
+  return {
+    seen,
+    shutdown,
+    called: called.promise,
+    gate,
+    interceptor,
+    implementation(message, context) {
+      contexts.push(context);
+      see("implementation", () => ({
+        ...observeContext(context),
+        message: observeMessage(context.method.input, message),
+      }));
+      if (look === "at once") watch(context.signal);
+      called.resolve();
+      const { then } = implementation;
+      if (then.do === "throw" && !then.async && implementation.headers === undefined) {
+        // biome-ignore lint/style/useThrowOnlyError: applications do
+        throw createThrown(then.error);
+      }
+      const answer = implement(message, context);
+      running.add(answer);
+      return answer;
+    },
+    settled: async () => void (await Promise.allSettled(running)),
+    lookBack() {
+      for (const observe of late) observe();
+      for (const { signal, timeoutMs } of look === "never" ? [] : contexts) {
+        seen.push({ at: "afterwards", signal: observeSignal(signal), timeoutMs: typeof timeoutMs() });
+      }
+    },
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+function answerOf(desc: HandlerContext["method"]["output"], json: Json): MessageShape<typeof desc> {
+  return fromJson(desc, json as never);
+}
+
+/** @param next Calls on, and looks at what comes back. */
+function play(
+  act: InterceptorAct,
+  request: UnaryCall,
+  next: (request: UnaryCall) => Promise<UnaryAnswer>,
+): Promise<UnaryAnswer> {
+  switch (act.do) {
+    case "look":
+      return next(request);
+    case "refuse":
+      // biome-ignore lint/style/useThrowOnlyError: applications do
+      if (act.when === "sync") throw createThrown(act.error);
+      return refuse(act, request, next);
+    default:
+      return change(act, request, next);
+  }
+}
+
+async function refuse(
+  { error, when }: Extract<InterceptorAct, { do: "refuse" }>,
+  request: UnaryCall,
+  next: (request: UnaryCall) => Promise<UnaryAnswer>,
+): Promise<UnaryAnswer> {
+  if (when === "after") await next(request);
+  throw createThrown(error);
+}
+
+async function change(
+  act: Exclude<InterceptorAct, { do: "look" | "refuse" }>,
+  request: UnaryCall,
+  next: (request: UnaryCall) => Promise<UnaryAnswer>,
+): Promise<UnaryAnswer> {
+  const { method } = request;
+  switch (act.do) {
+    case "set": {
+      setFields(request.header, act.request);
+      const response = await next(request);
+      setFields(response.header, act.header);
+      setFields(response.trailer, act.trailer);
+      return response;
+    }
+    case "replace request": {
+      const header = new Headers(act.headers as [string, string][]);
+      const contextValues = createContextValues().set(valueKey, "replaced");
+      const signal = AbortSignal.abort(new Error("the interceptor's own"));
+      return await next({ ...request, header, contextValues, signal });
+    }
+    case "replace response": {
+      const response = await next(request);
+      const header = new Headers(act.header as [string, string][]);
+      const trailer = new Headers(act.trailer as [string, string][]);
+      return { ...response, header, trailer };
+    }
+    case "change request message":
+      return await next({ ...request, message: answerOf(method.input, act.message) });
+    case "change response message": {
+      const response = await next(request);
+      const message = act.partial ? act.message : answerOf(method.output, act.message);
+      return { ...response, message: message as never };
+    }
+    case "delay": {
+      await setImmediate();
+      const response = await next(request);
+      await setImmediate();
+      return response;
+    }
+    case "answer": {
+      const header = new Headers(act.header as [string, string][]);
+      const own = { header, trailer: new Headers({ "x-own": "1" }), service: request.service };
+      return { ...own, stream: false, method, message: answerOf(method.output, act.message) };
+    }
+    case "recover":
+      try {
+        return await next(request);
+      } catch (error) {
+        const header = new Headers({ "x-recovered": ConnectError.from(error).rawMessage.slice(0, 20) });
+        const own = { header, trailer: new Headers(), service: request.service };
+        return { ...own, stream: false, method, message: create(method.output, act.message as never) };
+      }
+    case "call twice":
+      await next(request);
+      return await next(request);
+    case "set value":
+      request.contextValues.set(valueKey, act.value);
+      return await next(request);
+  }
+}

@@ -1,0 +1,140 @@
+/** What stays of a call around it: values, signals, prefixes; and clients that leave. */
+import type { Script, Then } from "../script.ts";
+import type { Setup } from "../setup.ts";
+import { createRow, echo, isHttp1, isPost, namesOf, isEnveloped, type Row } from "./table.ts";
+
+const valueSetups: readonly Setup[] = [
+  { contextValues: "set" },
+  { contextValues: "undefined" },
+  { contextValues: "throws" },
+];
+
+const values = valueSetups.map((setup) =>
+  createRow({
+    what: `context values: ${setup.contextValues}`,
+    setup: { ...setup, gate: true, interceptors: 1 },
+    call: { headers: [["x-value", "of the request"]] },
+  }),
+);
+
+const valuesOfOneCall = createRow({
+  what: "a value that the implementation sets is that call's alone",
+  setup: { interceptors: 1 },
+  script: { implementation: { value: "set", then: { do: "echo" } } },
+});
+
+const looks = (["at once", "late", "never"] as const).flatMap((look) =>
+  (
+    [
+      ["succeeds", { do: "echo" }],
+      ["succeeds later", { do: "echo", async: true }],
+      ["fails", { do: "throw", error: { kind: "connect", code: 5, message: "no" } }],
+      ["fails otherwise", { do: "throw", error: { kind: "error", message: "no" }, async: true }],
+      ["aborts", { do: "throw", error: { kind: "abort" } }],
+    ] as const
+  ).map(([what, then]) =>
+    createRow({
+      what: `a call that ${what}, looked at ${look}`,
+      setup: { gate: true, interceptors: 1 },
+      script: { look, implementation: { then } },
+      call: (door) => ({
+        headers: [[namesOf(door).timeout, isEnveloped(door) ? "20S" : "20000"]],
+      }),
+    }),
+  ),
+);
+
+const prefixes = ["/api", "/api/", "", "/a b"].flatMap((requestPathPrefix) => [
+  createRow({
+    what: `the prefix ${JSON.stringify(requestPathPrefix)}`,
+    setup: { requestPathPrefix, fallback: true, interceptors: 1 },
+    change: (request) => ({
+      ...request,
+      path: requestPathPrefix.replace(" ", "%20") + request.path,
+    }),
+  }),
+  createRow({
+    what: `without the prefix ${JSON.stringify(requestPathPrefix)}`,
+    setup: { requestPathPrefix, fallback: true },
+  }),
+]);
+
+const shutdowns: readonly (readonly [what: string, setup: Setup, then: Then])[] = [
+  ["open", { shutdownSignal: "open" }, { do: "echo" }],
+  ["aborted", { shutdownSignal: "aborted" }, { do: "echo" }],
+  ["aborted, and waited for", { shutdownSignal: "aborted" }, { do: "wait", end: "throw reason" }],
+  ["aborted in the call", { shutdownSignal: "open" }, { do: "shut down", end: "throw reason" }],
+  ["aborted, and passed over", { shutdownSignal: "open" }, { do: "shut down", end: "answer" }],
+  [
+    "aborted in the call, for the service",
+    { service: { shutdownSignal: "open" } },
+    { do: "shut down", end: "throw reason" },
+  ],
+];
+
+const shutdownRows = shutdowns.flatMap(([what, setup, then]) =>
+  (["at once", "late"] as const).map((look) =>
+    createRow({
+      what: `a shutdown signal that is ${what}, looked at ${look}`,
+      setup: { ...setup, gate: true, interceptors: 1 },
+      script: { look, implementation: { then } },
+    }),
+  ),
+);
+
+const waits: readonly (readonly [what: string, script: Script])[] = [
+  ["throws why", { implementation: { then: { do: "wait", end: "throw reason" } } }],
+  ["answers", { implementation: { then: { do: "wait", end: "answer" } } }],
+  ["throws", { implementation: { then: { do: "wait", end: "throw other" } } }],
+  [
+    "throws why, and looks later",
+    { look: "late", implementation: { then: { do: "wait", end: "throw reason" } } },
+  ],
+];
+
+const leavesHttp2 = waits.flatMap(([what, script]) =>
+  Array.from({ length: 14 }, (_, code) => code).map((code) =>
+    createRow({
+      what: `the client leaves with code ${code}, the implementation ${what}`,
+      on: (door) => !isHttp1(door),
+      setup: { interceptors: 1, gate: true },
+      script,
+      change: (request) => ({ ...request, end: { leave: "reset", code } }),
+    }),
+  ),
+);
+
+const leavesHttp1 = waits.flatMap(([what, script]) =>
+  (["end", "reset"] as const).map((leave) =>
+    createRow({
+      what: `the client leaves by ${leave}, the implementation ${what}`,
+      on: isHttp1,
+      setup: { interceptors: 1, gate: true },
+      script,
+      change: (request) => ({ ...request, end: { leave } }),
+    }),
+  ),
+);
+
+const streams = ["/library.v1.FieldService/Repeat", "/library.v1.FieldService/Collect"].flatMap(
+  (path) =>
+    ["application/connect+proto", "application/connect+json"].map((type) =>
+      createRow({
+        what: `a stream beside the unary calls: ${path}, ${type}`,
+        on: (door) => isPost(door) && isEnveloped(door),
+        call: { path, headers: [["content-type", type]] },
+        script: echo,
+      }),
+    ),
+);
+
+export const contextRows: readonly Row[] = [
+  ...values,
+  valuesOfOneCall,
+  ...looks,
+  ...prefixes,
+  ...shutdownRows,
+  ...leavesHttp2,
+  ...leavesHttp1,
+  ...streams,
+];

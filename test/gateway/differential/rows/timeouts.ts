@@ -1,0 +1,101 @@
+/** Deadlines: how they are read, what the call sees of them, and what is when they pass. */
+import type { Script } from "../script.ts";
+import type { Setup } from "../setup.ts";
+import { createRow, isEnveloped, namesOf, type Row } from "./table.ts";
+
+const ofGrpc = [
+  ...["1H", "60M", "3600S", "3600000m", "99999999m", "99999999u", "99999999n", "20000000u"],
+  ...["0H", "0n", "00000000m", "000000001m", "100000000m", "-1m", "+1m", "1.5S", "1e3m", "1 S"],
+  ...["S", "1", "", " 1H ", "1h", "1s", "1X", "1mm", "1H1M", "1H, 1H", "0x10m", "١m", "596H"],
+];
+const ofConnect = [
+  ...["3600000", "20000", "0", "0000000000", "00000000000", "2147483647", "-1", "+1", "1.5"],
+  ...["1e3", "", " 20000 ", "1m", "x", "20000, 20000", "0x10", "12345678901", "١"],
+];
+
+const isAscii = (value: string) => !/[^ -~]/.test(value);
+
+const readGrpc = ofGrpc.filter(isAscii).map((value) =>
+  createRow({
+    what: `grpc-timeout ${JSON.stringify(value)}`,
+    setup: { gate: true, interceptors: 1 },
+    on: isEnveloped,
+    call: { headers: [["grpc-timeout", value]] },
+  }),
+);
+
+const readConnect = ofConnect.filter(isAscii).map((value) =>
+  createRow({
+    what: `connect-timeout-ms ${JSON.stringify(value)}`,
+    setup: { gate: true, interceptors: 1 },
+    on: (door) => !isEnveloped(door),
+    call: { headers: [["connect-timeout-ms", value]] },
+  }),
+);
+
+const ofTheOther = createRow({
+  what: "a deadline of the other protocol",
+  setup: { gate: true },
+  call: (door) => ({
+    headers: [isEnveloped(door) ? ["connect-timeout-ms", "x"] : ["grpc-timeout", "x"]],
+  }),
+});
+
+const limits = [19_999, 20_000, 20_001].flatMap((maxTimeoutMs) =>
+  [true, false].map((gate) =>
+    createRow({
+      what: `20 s where ${maxTimeoutMs} ms are the most, ${gate ? "with" : "without"} a gate`,
+      setup: { maxTimeoutMs, gate },
+      call: (door) => ({
+        headers: [[namesOf(door).timeout, isEnveloped(door) ? "20S" : "20000"]],
+      }),
+    }),
+  ),
+);
+
+const passing: readonly (readonly [what: string, script: Script, setup: Setup])[] = [
+  ["thrown on", { implementation: { then: { do: "wait", end: "throw reason" } } }, {}],
+  ["passed over", { implementation: { then: { do: "wait", end: "answer" } } }, {}],
+  ["another error", { implementation: { then: { do: "wait", end: "throw other" } } }, {}],
+  [
+    "seen by an interceptor",
+    {
+      interceptors: [{ do: "recover", message: { string: "b" } }],
+      implementation: { then: { do: "wait", end: "throw reason" } },
+    },
+    { interceptors: 1 },
+  ],
+  [
+    "looked at later",
+    { look: "late", implementation: { then: { do: "wait", end: "throw reason" } } },
+    { gate: true, interceptors: 1 },
+  ],
+];
+
+const passed = passing.flatMap(([what, script, setup]) =>
+  [0, 15].map((timeoutMs) =>
+    createRow({
+      what: `the deadline passes, ${what}, ${timeoutMs} ms`,
+      setup,
+      script,
+      call: (door) => ({
+        headers: [[namesOf(door).timeout, isEnveloped(door) ? `${timeoutMs}m` : `${timeoutMs}`]],
+      }),
+    }),
+  ),
+);
+
+const unwatched = createRow({
+  what: "the deadline has passed, and nobody looks",
+  script: { look: "never", implementation: { then: { do: "echo" } } },
+  call: (door) => ({ headers: [[namesOf(door).timeout, isEnveloped(door) ? "0m" : "0"]] }),
+});
+
+export const timeoutRows: readonly Row[] = [
+  ...readGrpc,
+  ...readConnect,
+  ofTheOther,
+  ...limits,
+  ...passed,
+  unwatched,
+];

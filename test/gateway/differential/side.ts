@@ -1,0 +1,152 @@
+/** An adapter that listens on HTTP/1.1 and HTTP/2, for one call after the other. */
+import { once } from "node:events";
+import http from "node:http";
+import http2 from "node:http2";
+import type { AddressInfo } from "node:net";
+import { setImmediate } from "node:timers/promises";
+import type { NodeHandler } from "../../../src/gateway/index.ts";
+import { within } from "../../support/within.ts";
+import { type Case, printCase } from "./case.ts";
+import type { WireResponse } from "./client.ts";
+import { createHttp1Client } from "./http1-client.ts";
+import { createHttp2Client } from "./http2-client.ts";
+import { observeReason } from "./observation.ts";
+import { type Outcome, outcomeOf } from "./outcome.ts";
+import { around, createPlay, type ScriptedPlay } from "./play.ts";
+import type { Play, Setup } from "./setup.ts";
+
+export interface Side extends AsyncDisposable {
+  run(given: Case): Promise<Outcome>;
+}
+
+/** @param report Where the handler tells of what went wrong behind a response. */
+export type CreateHandler = (
+  setup: Setup,
+  play: Play,
+  report: (reason: unknown) => void,
+) => NodeHandler;
+
+type Exchange = Parameters<NodeHandler>;
+
+interface Running {
+  readonly play: ScriptedPlay;
+  readonly handler: NodeHandler;
+  readonly reported: unknown[];
+  /** Resolves if the handler has failed. */
+  readonly failed: PromiseWithResolvers<void>;
+  /** Resolves when the response is over, whole or not. */
+  readonly over: PromiseWithResolvers<void>;
+  exchange?: Exchange;
+  isUnanswered: boolean;
+}
+
+export async function openSide(createHandler: CreateHandler): Promise<Side> {
+  let running: Running | undefined;
+  const handlers = new Map<string, NodeHandler>();
+  const listener: NodeHandler = (request, response) => begin(running, [request, response]);
+  const http1 = http.createServer(listener);
+  const http2Server = http2.createServer(listener);
+  const sessions = new Set<http2.ServerHttp2Session>();
+  http2Server.on("session", (session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+  });
+  const servers = [http1, http2Server];
+  for (const server of servers) {
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+  }
+  const portOf = (server: http.Server | http2.Http2Server) =>
+    (server.address() as AddressInfo).port;
+  const overHttp1 = createHttp1Client(portOf(http1));
+  const overHttp2 = createHttp2Client(portOf(http2Server));
+
+  /** One adapter serves all cases with the same options; what it calls is that of the case. */
+  function handlerOf(setup: Setup, shutdown: AbortController): NodeHandler {
+    const current: Play = {
+      shutdown,
+      gate: (context) => running?.play.gate(context),
+      implementation: (message, context) => running?.play.implementation(message, context),
+      interceptor: (index) => (next) => running?.play.interceptor(index)(next) ?? next,
+    };
+    const report = (reason: unknown) => {
+      running?.reported.push(reason);
+      running?.failed.resolve();
+    };
+    const key = JSON.stringify(setup);
+    const known = handlers.get(key);
+    if (known !== undefined) return known;
+    const handler = createHandler(setup, current, report);
+    // A signal that has been aborted stays so, and cannot serve again.
+    if (!key.includes("shutdownSignal")) handlers.set(key, handler);
+    return handler;
+  }
+
+  return {
+    async run(given) {
+      const shutdown = new AbortController();
+      const play = createPlay(given.script, shutdown);
+      const state: Running = {
+        play,
+        handler: handlerOf(given.setup, shutdown),
+        reported: [],
+        failed: Promise.withResolvers(),
+        over: Promise.withResolvers(),
+        isUnanswered: false,
+      };
+      running = state;
+      const client = given.request.http === "2" ? overHttp2 : overHttp1;
+      const sent = client.send(given.request, play.called);
+      try {
+        const response = await answerTo(sent, state);
+        if (state.exchange !== undefined) await within("the server's end", state.over.promise);
+        await within("the end of the implementation", play.settled());
+        await afterwards();
+        play.lookBack();
+        const reported = state.reported.map((reason) => observeReason(reason));
+        return outcomeOf(response, { ...state, seen: play.seen, reported });
+      } catch (cause) {
+        throw new Error(`${printCase(given)}\n${String(cause)}`, { cause });
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await overHttp1[Symbol.asyncDispose]();
+      await overHttp2[Symbol.asyncDispose]();
+      const closed = servers.map((server) => once(server, "close"));
+      for (const server of servers) server.close();
+      http1.closeAllConnections();
+      for (const session of sessions) session.destroy();
+      await Promise.all(closed);
+    },
+  };
+}
+
+function begin(running: Running | undefined, exchange: Exchange): void {
+  if (running === undefined) throw new Error("a request that no case has sent");
+  running.exchange = exchange;
+  exchange[1].once("close", running.over.resolve);
+  try {
+    around.run("the application's", () => running.handler(...exchange));
+  } catch (reason) {
+    running.reported.push(new Error("thrown to the server", { cause: reason }));
+    running.failed.resolve();
+  }
+}
+
+/** If the handler has failed, and has not begun a response, it never will. */
+async function answerTo(sent: Promise<WireResponse>, state: Running): Promise<WireResponse> {
+  await within("a response", Promise.race([sent, state.failed.promise]));
+  await afterwards();
+  const response = state.exchange?.[1];
+  if (response !== undefined && !response.headersSent && !response.destroyed) {
+    state.isUnanswered = true;
+    if ("stream" in response) response.stream.destroy();
+    else response.destroy();
+  }
+  return await sent;
+}
+
+/** What is to happen because of what has happened, has happened. */
+async function afterwards(): Promise<void> {
+  for (let i = 0; i < 3; i++) await setImmediate();
+}
