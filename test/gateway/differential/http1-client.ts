@@ -28,7 +28,9 @@ export function createHttp1Client(port: number): Client {
       connection[Symbol.dispose]();
       return goneResponse;
     }
-    const isReusable = response.keepsOpen && (request.end ?? "whole") === "whole";
+    // A refusal may leave the rest of a large body unread, on a connection that then hangs.
+    const isSmall = request.body.every(({ byteLength }) => byteLength < 10_000);
+    const isReusable = response.keepsOpen && isSmall && (request.end ?? "whole") === "whole";
     // What has come is kept by the connection: a new one from time to time is cheaper.
     if (isReusable && request.http === "1.1" && ++isUsed % 20 !== 0) idle = connection;
     else connection[Symbol.dispose]();

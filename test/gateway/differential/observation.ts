@@ -1,7 +1,7 @@
 /** What gate, interceptors and implementation see of a call, as plain values that compare. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { toBinary } from "@bufbuild/protobuf";
-import { type ContextValues, ConnectError, createContextKey } from "@connectrpc/connect";
+import { ConnectError, type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { Field } from "./case.ts";
 
 export type Observation = Readonly<Record<string, unknown>>;

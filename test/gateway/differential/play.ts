@@ -120,7 +120,7 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
   }
 
   async function implement(message: unknown, context: HandlerContext): Promise<unknown> {
-    const { headers, trailers, appended = [], deleted = [], value, then } = implementation;
+    const { headers, trailers, appended = [], deleted = [], value, ends } = implementation;
     setFields(context.responseHeader, headers);
     setFields(context.responseTrailer, trailers);
     for (const [name, text] of appended) {
@@ -132,28 +132,29 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
       context.responseTrailer.delete(name);
     }
     if (value !== undefined) context.values.set(valueKey, value);
-    switch (then.do) {
+    switch (ends.do) {
       case "echo":
-        if (then.async) await setImmediate();
+        if (ends.async) await setImmediate();
         return message;
       case "answer":
-        return answerOf(context.method.output, then.message);
+        return answerOf(context.method.output, ends.message);
       case "answer wrongly":
-        return wrongAnswers[then.with]();
+        return wrongAnswers[ends.with]();
       case "throw":
-        if (then.async) await setImmediate();
-        throw createThrown(then.error);
+        if (ends.async) await setImmediate();
+        throw createThrown(ends.error);
       case "wait":
         await aborted(context.signal);
-        if (then.end === "throw reason") throw context.signal.reason;
-        if (then.end === "throw other") throw new Error("something else");
+        if (ends.end === "throw reason") throw context.signal.reason;
+        if (ends.end === "throw other") throw new Error("something else");
         return message;
       case "shut down":
         shutdown.abort(new Error("shut down"));
-        if (then.end === "throw reason") throw context.signal.reason;
+        if (ends.end === "throw reason") throw context.signal.reason;
         return message;
       case "wait a moment":
         await setTimeout(40);
+        seen.push({ at: "a moment later", signal: observeSignal(context.signal) });
         return message;
     }
   }
@@ -172,10 +173,10 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
       }));
       if (look === "at once") watch(context.signal);
       called.resolve();
-      const { then } = implementation;
-      if (then.do === "throw" && !then.async && implementation.headers === undefined) {
+      const { ends } = implementation;
+      if (ends.do === "throw" && !ends.async && implementation.headers === undefined) {
         // biome-ignore lint/style/useThrowOnlyError: applications do
-        throw createThrown(then.error);
+        throw createThrown(ends.error);
       }
       const answer = implement(message, context);
       running.add(answer);
@@ -185,7 +186,11 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
     lookBack() {
       for (const observe of late) observe();
       for (const { signal, timeoutMs } of look === "never" ? [] : contexts) {
-        seen.push({ at: "afterwards", signal: observeSignal(signal), timeoutMs: typeof timeoutMs() });
+        seen.push({
+          at: "afterwards",
+          signal: observeSignal(signal),
+          timeoutMs: typeof timeoutMs(),
+        });
       }
     },
   };
@@ -277,9 +282,16 @@ async function change(
       try {
         return await next(request);
       } catch (error) {
-        const header = new Headers({ "x-recovered": ConnectError.from(error).rawMessage.slice(0, 20) });
+        const header = new Headers({
+          "x-recovered": ConnectError.from(error).rawMessage.slice(0, 20),
+        });
         const own = { header, trailer: new Headers(), service: request.service };
-        return { ...own, stream: false, method, message: create(method.output, act.message as never) };
+        return {
+          ...own,
+          stream: false,
+          method,
+          message: create(method.output, act.message as never),
+        };
       }
     case "call twice":
       await next(request);

@@ -1,6 +1,7 @@
 /** Requests of every protocol: a right one, to be changed by the case. */
-import { fromJson, toBinary } from "@bufbuild/protobuf";
+
 import { brotliCompressSync, gzipSync } from "node:zlib";
+import { fromJson, toBinary } from "@bufbuild/protobuf";
 import { envelope } from "../../support/envelope.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import type { Field, WireRequest } from "./case.ts";
@@ -58,7 +59,8 @@ export function createRequest(spec: CallSpec): WireRequest {
 }
 
 function packedMessage({ codec = "proto", message = {}, bytes, compression }: CallSpec): Buffer {
-  const plain = bytes ?? (codec === "json" ? Buffer.from(JSON.stringify(message)) : binary(message));
+  const plain =
+    bytes ?? (codec === "json" ? Buffer.from(JSON.stringify(message)) : binary(message));
   switch (compression) {
     case "gzip":
       return gzipSync(plain);

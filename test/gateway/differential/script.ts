@@ -12,7 +12,11 @@ export interface Script {
 
 export type GateAct =
   | { readonly do: "pass"; readonly async?: boolean }
-  | { readonly do: "set"; readonly headers?: readonly Field[]; readonly trailers?: readonly Field[] }
+  | {
+      readonly do: "set";
+      readonly headers?: readonly Field[];
+      readonly trailers?: readonly Field[];
+    }
   | { readonly do: "change request"; readonly headers: readonly Field[] }
   | { readonly do: "refuse"; readonly error: ErrorSpec; readonly async?: boolean };
 
@@ -35,7 +39,11 @@ export type InterceptorAct =
   | { readonly do: "change request message"; readonly message: Json }
   | { readonly do: "change response message"; readonly message: Json; readonly partial?: boolean }
   | { readonly do: "delay" }
-  | { readonly do: "refuse"; readonly error: ErrorSpec; readonly when: "wrapping" | "sync" | "before" | "after" }
+  | {
+      readonly do: "refuse";
+      readonly error: ErrorSpec;
+      readonly when: "wrapping" | "sync" | "before" | "after";
+    }
   /** Answers by itself, with headers of its own or those of nobody. */
   | { readonly do: "answer"; readonly message: Json; readonly header: readonly Field[] }
   | { readonly do: "recover"; readonly message: Json }
@@ -51,10 +59,10 @@ export interface ImplementationAct {
   readonly appended?: readonly Field[];
   readonly deleted?: readonly string[];
   readonly value?: string;
-  readonly then: Then;
+  readonly ends: Ending;
 }
 
-export type Then =
+export type Ending =
   | { readonly do: "echo"; readonly async?: boolean }
   | { readonly do: "answer"; readonly message: Json }
   /** What no implementation may answer. */

@@ -8,12 +8,12 @@ import {
   type HandlerContext,
   type Interceptor,
 } from "@connectrpc/connect";
+import { getJsonOptions } from "@connectrpc/connect/protocol";
 import {
   type ConnectNodeAdapterOptions,
   compressionBrotli,
   compressionGzip,
 } from "@connectrpc/connect-node";
-import { getJsonOptions } from "@connectrpc/connect/protocol";
 import { exactJsonDecoder } from "../../../src/gateway/json.ts";
 import type { JsonOptions } from "../../../src/gateway/json-scalar.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";

@@ -138,7 +138,9 @@ async function answerTo(sent: Promise<WireResponse>, state: Running): Promise<Wi
   await within("a response", Promise.race([sent, state.failed.promise]));
   await afterwards();
   const response = state.exchange?.[1];
-  if (response !== undefined && !response.headersSent && !response.destroyed) {
+  const isOver =
+    response === undefined || ("stream" in response ? response.stream : response).destroyed;
+  if (!isOver && !response.headersSent) {
     state.isUnanswered = true;
     if ("stream" in response) response.stream.destroy();
     else response.destroy();

@@ -1,6 +1,7 @@
 /** The values that a script throws. */
-import { AnySchema, anyPack } from "@bufbuild/protobuf/wkt";
+
 import { create } from "@bufbuild/protobuf";
+import { AnySchema, anyPack } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import type { Field } from "./case.ts";
@@ -55,7 +56,7 @@ function createDetail(detail: Exclude<Detail, "wire"> | Detail) {
       return { desc: AnySchema, value: { typeUrl: inner.typeUrl, value: inner.value } };
     }
     case "broken":
-      return { desc: ErrorInfoSchema, value: { reason: 5 as never } };
+      return { desc: RetryInfoSchema, value: { retryDelay: { seconds: "x" as never } } };
     default:
       return { desc: RetryInfoSchema, value: { retryDelay: { seconds: 2n, nanos: 5 } } };
   }

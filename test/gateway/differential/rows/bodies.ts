@@ -1,7 +1,16 @@
 /** Bodies: envelopes and lengths, messages that are not, and what is too large. */
 import { envelope } from "../../../support/envelope.ts";
 import type { WireRequest } from "../case.ts";
-import { createRow, isConnect, isEnveloped, isGet, isHttp1, isJson, isPost, type Row } from "./table.ts";
+import {
+  createRow,
+  isConnect,
+  isEnveloped,
+  isGet,
+  isHttp1,
+  isJson,
+  isPost,
+  type Row,
+} from "./table.ts";
 
 const bytes = (...values: number[]) => Buffer.from(values);
 const one = envelope(bytes(0x72, 1, 0x61));
@@ -191,7 +200,7 @@ const writeLimits = [1, 2, 3, 14, 15].flatMap((writeMaxBytes) => [
 const errorAndLimit = createRow({
   what: "writeMaxBytes does not hold for an error",
   setup: { writeMaxBytes: 1 },
-  script: { implementation: { then: { do: "throw", error: { kind: "error", message: "x" } } } },
+  script: { implementation: { ends: { do: "throw", error: { kind: "error", message: "x" } } } },
 });
 
 const unfinished = createRow({
@@ -200,7 +209,7 @@ const unfinished = createRow({
   on: isPost,
   script: {
     gate: { do: "refuse", error: { kind: "connect", code: 16, message: "no" } },
-    implementation: { then: { do: "echo" } },
+    implementation: { ends: { do: "echo" } },
   },
   change: (request, door) => ({
     ...request,
@@ -209,9 +218,24 @@ const unfinished = createRow({
   }),
 });
 
-const earlyRefusals: readonly (readonly [what: string, headers: readonly (readonly [string, string])[]])[] = [
-  ["an unknown compression", [["grpc-encoding", "unknown"], ["content-encoding", "unknown"]]],
-  ["a malformed deadline", [["grpc-timeout", "x"], ["connect-timeout-ms", "x"]]],
+const earlyRefusals: readonly (readonly [
+  what: string,
+  headers: readonly (readonly [string, string])[],
+])[] = [
+  [
+    "an unknown compression",
+    [
+      ["grpc-encoding", "unknown"],
+      ["content-encoding", "unknown"],
+    ],
+  ],
+  [
+    "a malformed deadline",
+    [
+      ["grpc-timeout", "x"],
+      ["connect-timeout-ms", "x"],
+    ],
+  ],
 ];
 
 const early = earlyRefusals.map(([what, headers]) =>

@@ -1,7 +1,7 @@
 /** What stays of a call around it: values, signals, prefixes; and clients that leave. */
-import type { Script, Then } from "../script.ts";
+import type { Script, Ending } from "../script.ts";
 import type { Setup } from "../setup.ts";
-import { createRow, echo, isHttp1, isPost, namesOf, isEnveloped, type Row } from "./table.ts";
+import { createRow, echo, isEnveloped, isHttp1, isProto, isPost, namesOf, type Row } from "./table.ts";
 
 const valueSetups: readonly Setup[] = [
   { contextValues: "set" },
@@ -20,7 +20,7 @@ const values = valueSetups.map((setup) =>
 const valuesOfOneCall = createRow({
   what: "a value that the implementation sets is that call's alone",
   setup: { interceptors: 1 },
-  script: { implementation: { value: "set", then: { do: "echo" } } },
+  script: { implementation: { value: "set", ends: { do: "echo" } } },
 });
 
 const looks = (["at once", "late", "never"] as const).flatMap((look) =>
@@ -32,11 +32,11 @@ const looks = (["at once", "late", "never"] as const).flatMap((look) =>
       ["fails otherwise", { do: "throw", error: { kind: "error", message: "no" }, async: true }],
       ["aborts", { do: "throw", error: { kind: "abort" } }],
     ] as const
-  ).map(([what, then]) =>
+  ).map(([what, ends]) =>
     createRow({
       what: `a call that ${what}, looked at ${look}`,
       setup: { gate: true, interceptors: 1 },
-      script: { look, implementation: { then } },
+      script: { look, implementation: { ends } },
       call: (door) => ({
         headers: [[namesOf(door).timeout, isEnveloped(door) ? "20S" : "20000"]],
       }),
@@ -59,7 +59,7 @@ const prefixes = ["/api", "/api/", "", "/a b"].flatMap((requestPathPrefix) => [
   }),
 ]);
 
-const shutdowns: readonly (readonly [what: string, setup: Setup, then: Then])[] = [
+const shutdowns: readonly (readonly [what: string, setup: Setup, ends: Ending])[] = [
   ["open", { shutdownSignal: "open" }, { do: "echo" }],
   ["aborted", { shutdownSignal: "aborted" }, { do: "echo" }],
   ["aborted, and waited for", { shutdownSignal: "aborted" }, { do: "wait", end: "throw reason" }],
@@ -72,23 +72,23 @@ const shutdowns: readonly (readonly [what: string, setup: Setup, then: Then])[] 
   ],
 ];
 
-const shutdownRows = shutdowns.flatMap(([what, setup, then]) =>
+const shutdownRows = shutdowns.flatMap(([what, setup, ends]) =>
   (["at once", "late"] as const).map((look) =>
     createRow({
       what: `a shutdown signal that is ${what}, looked at ${look}`,
       setup: { ...setup, gate: true, interceptors: 1 },
-      script: { look, implementation: { then } },
+      script: { look, implementation: { ends } },
     }),
   ),
 );
 
 const waits: readonly (readonly [what: string, script: Script])[] = [
-  ["throws why", { implementation: { then: { do: "wait", end: "throw reason" } } }],
-  ["answers", { implementation: { then: { do: "wait", end: "answer" } } }],
-  ["throws", { implementation: { then: { do: "wait", end: "throw other" } } }],
+  ["throws why", { implementation: { ends: { do: "wait", end: "throw reason" } } }],
+  ["answers", { implementation: { ends: { do: "wait", end: "answer" } } }],
+  ["throws", { implementation: { ends: { do: "wait", end: "throw other" } } }],
   [
     "throws why, and looks later",
-    { look: "late", implementation: { then: { do: "wait", end: "throw reason" } } },
+    { look: "late", implementation: { ends: { do: "wait", end: "throw reason" } } },
   ],
 ];
 
@@ -96,7 +96,7 @@ const leavesHttp2 = waits.flatMap(([what, script]) =>
   Array.from({ length: 14 }, (_, code) => code).map((code) =>
     createRow({
       what: `the client leaves with code ${code}, the implementation ${what}`,
-      on: (door) => !isHttp1(door),
+      on: (door) => !isHttp1(door) && isProto(door),
       setup: { interceptors: 1, gate: true },
       script,
       change: (request) => ({ ...request, end: { leave: "reset", code } }),

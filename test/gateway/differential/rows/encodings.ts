@@ -11,7 +11,11 @@ const large = { string: "a".repeat(2000) };
 
 const known = compressions.flatMap((compression) => [
   createRow({ what: `a request in ${compression}`, call: { compression } }),
-  createRow({ what: `a request and its answer in ${compression}`, setup: small, call: { compression } }),
+  createRow({
+    what: `a request and its answer in ${compression}`,
+    setup: small,
+    call: { compression },
+  }),
   createRow({
     what: `an empty message in ${compression}`,
     setup: small,
@@ -113,7 +117,7 @@ const refused = createRow({
   setup: small,
   script: {
     implementation: {
-      then: { do: "throw", error: { kind: "connect", code: 5, message: "not there" } },
+      ends: { do: "throw", error: { kind: "connect", code: 5, message: "not there" } },
     },
   },
   call: (door) => ({ headers: [[namesOf(door).acceptEncoding, "gzip"]] }),

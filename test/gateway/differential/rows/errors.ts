@@ -1,7 +1,7 @@
 /** What an implementation throws, and what a client gets for it. */
 import type { Detail, ErrorSpec, WrongAnswer } from "../script.ts";
 import { wrongAnswers } from "../script.ts";
-import { createRow, isJson, namesOf, type Row } from "./table.ts";
+import { createRow, isJson, isProto, namesOf, type Row } from "./table.ts";
 
 const codes = [...Array.from({ length: 16 }, (_, i) => i + 1), 0, 17, -1, 1.5, 99];
 
@@ -49,8 +49,9 @@ const thrown = [...connectErrors, ...others].flatMap(([what, error]) =>
   [true, false].map((async) =>
     createRow({
       what: `the implementation ${async ? "rejects" : "throws"}: ${what}`,
+      on: (door) => isProto(door) || async,
       setup: { interceptors: 1 },
-      script: { implementation: { then: { do: "throw", error, async } } },
+      script: { implementation: { ends: { do: "throw", error, async } } },
     }),
   ),
 );
@@ -62,7 +63,7 @@ const withMetadata = connectErrors.slice(0, 3).map(([what, error]) =>
       implementation: {
         headers: [["x-header", "1"]],
         trailers: [["x-trailer", "2"]],
-        then: { do: "throw", error },
+        ends: { do: "throw", error },
       },
     },
     call: (door) => ({ headers: [[namesOf(door).acceptEncoding, "gzip"]] }),
@@ -75,7 +76,7 @@ const jsonDetails = createRow({
   setup: { jsonOptions: { alwaysEmitImplicit: true, useProtoFieldName: true } },
   script: {
     implementation: {
-      then: { do: "throw", error: { kind: "connect", code: 3, message: "no", details: ["retry"] } },
+      ends: { do: "throw", error: { kind: "connect", code: 3, message: "no", details: ["retry"] } },
     },
   },
 });
@@ -85,11 +86,12 @@ const gate = [...connectErrors.slice(0, 2), ...connectErrors.slice(-1), ...other
     [true, false].map((async) =>
       createRow({
         what: `the gate ${async ? "rejects" : "throws"}: ${what}`,
+        on: isProto,
         setup: { gate: true, interceptors: 1, compressMinBytes: 1 },
         call: (door) => ({ headers: [[namesOf(door).acceptEncoding, "gzip"]] }),
         script: {
           gate: { do: "refuse", error, async },
-          implementation: { then: { do: "echo" } },
+          implementation: { ends: { do: "echo" } },
         },
       }),
     ),
@@ -110,7 +112,7 @@ const gateFirst = (
         do: "refuse",
         error: { kind: "connect", code: 16, message: "no", metadata: [["www-authenticate", "a"]] },
       },
-      implementation: { then: { do: "echo" } },
+      implementation: { ends: { do: "echo" } },
     },
   }),
 );
@@ -152,7 +154,7 @@ const wrong = (Object.keys(wrongAnswers) as WrongAnswer[]).map((answer) =>
   createRow({
     what: `the implementation answers ${answer}`,
     setup: { interceptors: 1 },
-    script: { implementation: { then: { do: "answer wrongly", with: answer } } },
+    script: { implementation: { ends: { do: "answer wrongly", with: answer } } },
   }),
 );
 

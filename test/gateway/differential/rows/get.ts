@@ -92,7 +92,11 @@ const versionAsParameter = createRow({
 });
 
 const readLimits = [2, 3, 4, 13, 14].map((readMaxBytes) =>
-  createRow({ what: `GET where ${readMaxBytes} bytes are the most`, on: isGet, setup: { readMaxBytes } }),
+  createRow({
+    what: `GET where ${readMaxBytes} bytes are the most`,
+    on: isGet,
+    setup: { readMaxBytes },
+  }),
 );
 
 const sideEffects = createRow({

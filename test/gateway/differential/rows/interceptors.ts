@@ -1,6 +1,6 @@
 /** What gate and interceptors may do with a call. */
-import type { ErrorSpec, GateAct, InterceptorAct, Script, Then } from "../script.ts";
-import { createRow, type Row } from "./table.ts";
+import type { ErrorSpec, GateAct, InterceptorAct, Script, Ending } from "../script.ts";
+import { createRow, isProto, type Row } from "./table.ts";
 
 const error: ErrorSpec = {
   kind: "connect",
@@ -26,7 +26,10 @@ const acts: readonly (readonly [what: string, act: InterceptorAct])[] = [
     },
   ],
   ["replaces the request", { do: "replace request", headers: [["x-replaced", "1"]] }],
-  ["replaces the response", { do: "replace response", header: [["x-new", "1"]], trailer: [["x-end", "2"]] }],
+  [
+    "replaces the response",
+    { do: "replace response", header: [["x-new", "1"]], trailer: [["x-end", "2"]] },
+  ],
   [
     "replaces the response with cookies",
     {
@@ -69,22 +72,23 @@ function setFields(value: string): InterceptorAct {
   };
 }
 
-const thens: readonly (readonly [what: string, then: Then])[] = [
+const thens: readonly (readonly [what: string, ends: Ending])[] = [
   ["a call that succeeds", { do: "echo" }],
   ["a call that fails", { do: "throw", error }],
 ];
 
 const single = acts.flatMap(([what, act]) =>
-  thens.flatMap(([call, then]) => [
+  thens.flatMap(([call, ends]) => [
     createRow({
       what: `an interceptor ${what}: ${call}`,
       setup: { interceptors: 1, contextValues: "set" },
-      script: scriptOf([act], then),
+      script: scriptOf([act], ends),
     }),
     createRow({
       what: `between two others, an interceptor ${what}: ${call}`,
+      on: isProto,
       setup: { interceptors: 3, gate: true },
-      script: scriptOf([setFields("outer"), act, setFields("inner")], then),
+      script: scriptOf([setFields("outer"), act, setFields("inner")], ends),
     }),
   ]),
 );
@@ -95,14 +99,14 @@ const pairs = acts.flatMap(([what, act]) =>
       what: `an interceptor ${what}, and one ${other}`,
       setup: { interceptors: 2 },
       script: scriptOf([act, otherAct], { do: "echo" }),
-      on: ({ http }) => http === "2",
+      on: (door) => isProto(door) && door.http === "2",
     }),
   ),
 );
 
-function scriptOf(interceptors: readonly InterceptorAct[], then: Then): Script {
+function scriptOf(interceptors: readonly InterceptorAct[], ends: Ending): Script {
   const headers = [["x-implementation", "1"]] as const;
-  return { interceptors, implementation: { headers, trailers: headers, then } };
+  return { interceptors, implementation: { headers, trailers: headers, ends } };
 }
 
 const forService = createRow({
@@ -119,12 +123,27 @@ const gates: readonly (readonly [what: string, act: GateAct])[] = [
   ["passes", { do: "pass" }],
   ["passes later", { do: "pass", async: true }],
   ["sets fields", { do: "set", headers: [["x-gate", "1"]], trailers: [["x-gate-end", "2"]] }],
-  ["changes the request", { do: "change request", headers: [["x-gate", "1"], ["content-type", "x"]] }],
+  [
+    "changes the request",
+    {
+      do: "change request",
+      headers: [
+        ["x-gate", "1"],
+        ["content-type", "x"],
+      ],
+    },
+  ],
   [
     "refuses with metadata",
     {
       do: "refuse",
-      error: { ...error, metadata: [["www-authenticate", "Bearer"], ["x-gate", "1"]] },
+      error: {
+        ...error,
+        metadata: [
+          ["www-authenticate", "Bearer"],
+          ["x-gate", "1"],
+        ],
+      },
     },
   ],
 ];
@@ -133,12 +152,12 @@ const gateRows = gates.flatMap(([what, gate]) => [
   createRow({
     what: `the gate ${what}`,
     setup: { gate: true, interceptors: 1, contextValues: "set" },
-    script: { gate, implementation: { then: { do: "echo" } } },
+    script: { gate, implementation: { ends: { do: "echo" } } },
   }),
   createRow({
     what: `the gate of the service ${what}`,
     setup: { service: { gate: true } },
-    script: { gate, implementation: { then: { do: "echo" } } },
+    script: { gate, implementation: { ends: { do: "echo" } } },
   }),
 ]);
 

@@ -1,5 +1,5 @@
 /** Which handler a request gets: path, method, content type, version of the protocol. */
-import { updatePath, echoPath } from "../request.ts";
+import { echoPath, updatePath } from "../request.ts";
 import { createRow, isConnect, isGet, isHttp1, isPost, type Row } from "./table.ts";
 
 const contentTypes = [
@@ -14,7 +14,11 @@ const contentTypes = [
   ...["Application/GRPC+Proto", "application/grpc+json; charset=utf-8", "application/grpc;a=b"],
   ...["application/grpc+proto; charset=utf-8", "application/grpc+thrift", "application/grpcweb"],
   ...["application/grpc-web", "application/grpc-web+proto", "application/grpc-web+json"],
-  ...["application/grpc-web-text", "application/grpc-web-text+proto", "application/grpc-web-text+json"],
+  ...[
+    "application/grpc-web-text",
+    "application/grpc-web-text+proto",
+    "application/grpc-web-text+json",
+  ],
   ...["APPLICATION/GRPC-WEB+JSON;CHARSET=UTF-8", "application/grpc-web; charset=utf-8", "json", ""],
   ...["application/jsonp", "xapplication/json", "application/json, application/proto", "*/*"],
 ];
@@ -84,7 +88,11 @@ const byPath = paths.map(([what, path]) =>
 
 const unknownPaths = [
   ...["/", "/library.v1.FieldService/echo", "/library.v1.FieldService/Echo/", "/elsewhere?a=b"],
-  ...["//library.v1.FieldService/Echo", "/library.v1.FieldService%2FEcho", "/library.v1.FieldService"],
+  ...[
+    "//library.v1.FieldService/Echo",
+    "/library.v1.FieldService%2FEcho",
+    "/library.v1.FieldService",
+  ],
   ...["/x/library.v1.FieldService/Echo"],
 ].map((path) =>
   createRow({ what: `${path} and a fallback`, setup: { fallback: true }, call: { path } }),

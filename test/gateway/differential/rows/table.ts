@@ -19,7 +19,7 @@ export const doors: readonly Door[] = (["connect", "connect-get", "grpc", "grpc-
   .flatMap((protocol) => (["1.1", "2"] as const).map((http) => ({ protocol, http })))
   .flatMap((door) => (["proto", "json"] as const).map((codec) => ({ ...door, codec })));
 
-export const echo: Script = { implementation: { then: { do: "echo" } } };
+export const echo: Script = { implementation: { ends: { do: "echo" } } };
 
 export interface RowSpec {
   readonly what: string;
@@ -52,6 +52,8 @@ export const isPost = (door: Door): boolean => !isGet(door);
 export const isEnveloped = ({ protocol }: Door): boolean =>
   protocol === "grpc" || protocol === "grpc-web";
 export const isHttp1 = ({ http }: Door): boolean => http === "1.1";
+/** For what has nothing to do with the codec. */
+export const isProto = ({ codec }: Door): boolean => codec === "proto";
 export const isJson = ({ codec }: Door): boolean => codec === "json";
 
 /** The names of headers that differ from protocol to protocol. */

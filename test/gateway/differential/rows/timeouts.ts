@@ -54,20 +54,20 @@ const limits = [19_999, 20_000, 20_001].flatMap((maxTimeoutMs) =>
 );
 
 const passing: readonly (readonly [what: string, script: Script, setup: Setup])[] = [
-  ["thrown on", { implementation: { then: { do: "wait", end: "throw reason" } } }, {}],
-  ["passed over", { implementation: { then: { do: "wait", end: "answer" } } }, {}],
-  ["another error", { implementation: { then: { do: "wait", end: "throw other" } } }, {}],
+  ["thrown on", { implementation: { ends: { do: "wait", end: "throw reason" } } }, {}],
+  ["passed over", { implementation: { ends: { do: "wait", end: "answer" } } }, {}],
+  ["another error", { implementation: { ends: { do: "wait", end: "throw other" } } }, {}],
   [
     "seen by an interceptor",
     {
       interceptors: [{ do: "recover", message: { string: "b" } }],
-      implementation: { then: { do: "wait", end: "throw reason" } },
+      implementation: { ends: { do: "wait", end: "throw reason" } },
     },
     { interceptors: 1 },
   ],
   [
     "looked at later",
-    { look: "late", implementation: { then: { do: "wait", end: "throw reason" } } },
+    { look: "late", implementation: { ends: { do: "wait", end: "throw reason" } } },
     { gate: true, interceptors: 1 },
   ],
 ];
@@ -87,7 +87,7 @@ const passed = passing.flatMap(([what, script, setup]) =>
 
 const unwatched = createRow({
   what: "the deadline has passed, and nobody looks",
-  script: { look: "never", implementation: { then: { do: "echo" } } },
+  script: { look: "never", implementation: { ends: { do: "echo" } } },
   call: (door) => ({ headers: [[namesOf(door).timeout, isEnveloped(door) ? "0m" : "0"]] }),
 });
 

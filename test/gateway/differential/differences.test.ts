@@ -1,0 +1,41 @@
+/** The list of differences, entry by entry: it is exact, and none of it is stale. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apply, comparable, differing, expectSame } from "./comparison.ts";
+import { differences } from "./differences.ts";
+import { openPair, type Pair } from "./pair.ts";
+
+let pair: Pair;
+
+beforeAll(async () => {
+  pair = await openPair();
+});
+
+afterAll(() => pair[Symbol.asyncDispose]());
+
+const examples = differences.flatMap((difference) =>
+  difference.examples.map((given) => [difference.name, given.what, difference, given] as const),
+);
+
+describe.each(examples)("%s: %s", (_name, _what, difference, given) => {
+  test("is a difference", async () => {
+    const { stock } = await pair.run(given);
+    expect(differing(stock, apply(difference, stock, given))).not.toEqual([]);
+  });
+
+  test(difference.isInEffect ? "that ours has" : "that ours does not have yet", async () => {
+    await expectSame(pair, given);
+  });
+});
+
+test("each has examples", () => {
+  expect(differences.filter(({ examples }) => examples.length === 0)).toEqual([]);
+});
+
+test("equal outcomes are told from others", async () => {
+  const [first] = examples;
+  const given = first?.[3];
+  if (given === undefined) throw new Error("no example");
+  const { stock } = await pair.run(given);
+  const other = { ...stock, headers: { ...stock.headers, "x-more": ["a"] } };
+  expect(differing(...comparable(stock, other))).toHaveLength(1);
+});
