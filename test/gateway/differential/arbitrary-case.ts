@@ -5,7 +5,7 @@ import { envelope } from "../../support/envelope.ts";
 import type { Case, Field, WireRequest } from "./case.ts";
 import { createRequest, echoPath, updatePath } from "./request.ts";
 import { type Door, doors, isEnveloped, isGet, isHttp1, namesOf } from "./rows/table.ts";
-import { tables } from "./rows/tables.ts";
+import { callTables, requestTables } from "./rows/tables.ts";
 import {
   type ErrorSpec,
   type GateAct,
@@ -271,7 +271,9 @@ function oneOfEach(fields: readonly Field[]): Field[] {
 }
 
 /** Any two rows: the request of one, on the setup and with the script of another. */
-const allCases = Object.values(tables).flatMap((rows) => rows.flatMap(({ cases }) => cases));
+const allCases = Object.values({ ...requestTables, ...callTables })
+  .flat()
+  .flatMap(({ cases }) => cases);
 const quiet = allCases.filter(({ request }) => request.end === undefined);
 const mixable = allCases.filter(
   ({ setup, script, request }) =>

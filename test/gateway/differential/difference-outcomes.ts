@@ -36,7 +36,7 @@ export function answered(
     ...headers,
     "content-length": String(length),
     ...(http === "1.0" && { connection: "close" }),
-    ...(http === "1.1" && { connection: "keep-alive", "keep-alive": "timeout=5" }),
+    ...(http === "1.1" && { connection: "keep-alive", "keep-alive": "timeout=60" }),
   };
   const sorted = Object.entries(all).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {

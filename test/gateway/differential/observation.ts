@@ -109,7 +109,7 @@ function observeTimeout(timeoutMs: number | undefined): unknown {
   if (timeoutMs === undefined) return "none";
   if (Number.isNaN(timeoutMs)) return "NaN";
   const kind = Number.isInteger(timeoutMs) ? "whole" : "fraction";
-  if (timeoutMs <= 0) return `${kind}, over`;
+  if (timeoutMs < 1000) return `${kind}, over or soon`;
   return `${kind}, about ${Math.round(timeoutMs / 20_000) * 20} s`;
 }
 

@@ -45,6 +45,8 @@ export async function openSide(createHandler: CreateHandler): Promise<Side> {
   const handlers = new Map<string, NodeHandler>();
   const listener: NodeHandler = (request, response) => begin(running, [request, response]);
   const http1 = http.createServer(listener);
+  // Longer than any pause between two cases.
+  http1.keepAliveTimeout = 60_000;
   const http2Server = http2.createServer(listener);
   const sessions = new Set<http2.ServerHttp2Session>();
   http2Server.on("session", (session) => {

@@ -3,7 +3,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { envelope } from "../../../support/envelope.ts";
 import type { Compression } from "../request.ts";
 import type { Setup } from "../setup.ts";
-import { createRow, type Door, echo, isEnveloped, isPost, namesOf, type Row } from "./table.ts";
+import { createRow, type Door, echo, isEnveloped, isPost, isProto, namesOf, type Row } from "./table.ts";
 
 const compressions: readonly Compression[] = ["gzip", "br"];
 const small: Setup = { compressMinBytes: 1 };
@@ -107,6 +107,7 @@ const acceptedRows = accepted.flatMap((list) => [
   }),
   createRow({
     what: `accepts ${JSON.stringify(list)}, and sends gzip`,
+    on: isProto,
     setup: small,
     call: (door) => ({ compression: "gzip", headers: [[namesOf(door).acceptEncoding, list]] }),
   }),

@@ -81,6 +81,7 @@ const single = acts.flatMap(([what, act]) =>
   thens.flatMap(([call, ends]) => [
     createRow({
       what: `an interceptor ${what}: ${call}`,
+      on: isProto,
       setup: { interceptors: 1, contextValues: "set" },
       script: scriptOf([act], ends),
     }),

@@ -26,6 +26,7 @@ const contentTypes = [
 const byContentType = contentTypes.map((type) =>
   createRow({
     what: `content type ${JSON.stringify(type)}`,
+    on: isPost,
     call: { headers: [["content-type", type]] },
     setup: { gate: true },
   }),

@@ -9,12 +9,19 @@ import { negotiationRows } from "./negotiation.ts";
 import type { Row } from "./table.ts";
 import { timeoutRows } from "./timeouts.ts";
 
-export const tables: Readonly<Record<string, readonly Row[]>> = {
+export type Tables = Readonly<Record<string, readonly Row[]>>;
+
+/** How a request is read. */
+export const requestTables: Tables = {
   negotiation: negotiationRows,
   encodings: encodingRows,
   timeouts: timeoutRows,
   bodies: bodyRows,
   get: getRows,
+};
+
+/** What a call does, and sees. */
+export const callTables: Tables = {
   metadata: metadataRows,
   errors: errorRows,
   interceptors: interceptorRows,
