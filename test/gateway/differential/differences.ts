@@ -4,8 +4,10 @@
  * changes: one that no longer differs fails, and so does one that is to come
  * and has.
  */
-import { Code } from "@connectrpc/connect";
-import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { errorToJson } from "@connectrpc/connect/protocol-connect";
+import { exactJsonDecoder } from "../../../src/gateway/json.ts";
+import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import type { Case, Field } from "./case.ts";
 import { answered, hasSucceeded, rest, withCode } from "./difference-outcomes.ts";
@@ -228,6 +230,45 @@ const deadlineClamped: Difference = {
   ),
 };
 
+const exactIntegers: Difference = {
+  name: "64-bit integers in JSON are exact",
+  why: "Stock reads a JSON number through a double, and stores the next one to it past 2^53.",
+  isInEffect: true,
+  applies: ({ setup, request }) => setup.plainJson === true && /993/.test(textOf(request)),
+  expected: (stock) => ({
+    ...stock,
+    body: stock.body.map(({ data, ...piece }) => ({ ...piece, data: data.replace('992"', '993"') })),
+  }),
+  examples: (["connect", "grpc", "grpc-web"] as const).map((protocol) =>
+    plainly({ protocol, http: "2", bytes: Buffer.from('{"int64":9007199254740993}') }),
+  ),
+};
+
+const lossyJson: Difference = {
+  name: "JSON that cannot be read without loss is refused",
+  why:
+    "Stock replaces invalid UTF-8, keeps the last of two members, and takes hexadecimal for an " +
+    "integer. Ours refuses, and says which field it is.",
+  isInEffect: true,
+  applies: ({ setup, request }) =>
+    setup.plainJson === true && request.path === echoPath && !/993/.test(textOf(request)),
+  expected(stock, { request }) {
+    const refusal = refusalOf(request);
+    if (refusal === undefined) return stock;
+    const text = JSON.stringify(errorToJson(refusal, undefined));
+    const length = Buffer.byteLength(text);
+    return {
+      ...answered(stock, request, { "content-type": "application/json" }, length),
+      status: 400,
+      body: [{ compressed: "no", data: `text ${text}` }],
+      seen: [],
+    };
+  },
+  examples: ['{"string":"\xff"}', '{"int32":1,"int32":2}', '{"int64":"0x10"}', '{"int64":""}'].map(
+    (text) => plainly({ protocol: "connect", bytes: Buffer.from(text, "latin1") }),
+  ),
+};
+
 const malformedMessage: Difference = {
   name: "a malformed message is its sender's fault",
   why: "Stock calls bytes that are no message of protobuf an internal error; ours invalid_argument.",
@@ -274,6 +315,8 @@ export const differences: readonly Difference[] = [
   neverAnswered,
   truncatedGzip,
   deadlineClamped,
+  exactIntegers,
+  lossyJson,
   malformedMessage,
   signalAfterSuccess,
 ];
@@ -313,6 +356,27 @@ function echoed(stock: Outcome, { request }: Case): Outcome {
 
 function echo(): Script {
   return { implementation: { ends: { do: "echo" } } };
+}
+
+/** JSON, to a stock adapter that reads it as it does. */
+function plainly(spec: CallSpec): Case {
+  const script: Script = { look: "never", implementation: { ends: { do: "echo" } } };
+  const given = example({ ...spec, codec: "json" }, { setup: { plainJson: true }, script });
+  return { ...given, what: `${given.what}, ${textOf(given.request)}` };
+}
+
+function textOf({ body }: Case["request"]): string {
+  return Buffer.concat(body).toString("latin1");
+}
+
+/** Why the gateway refuses a body, if it does: its decoder has tests of its own. */
+function refusalOf({ body }: Case["request"]): ConnectError | undefined {
+  try {
+    exactJsonDecoder(EveryFieldSchema, { ignoreUnknownFields: true }).decode(Buffer.concat(body));
+    return undefined;
+  } catch (error) {
+    return ConnectError.from(error);
+  }
 }
 
 function cutShort(bytes: Uint8Array, isEnveloped: boolean): Uint8Array {

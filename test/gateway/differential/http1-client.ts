@@ -28,9 +28,11 @@ export function createHttp1Client(port: number): Client {
       connection[Symbol.dispose]();
       return goneResponse;
     }
-    // A refusal may leave the rest of a large body unread, on a connection that then hangs.
-    const isSmall = request.body.every(({ byteLength }) => byteLength < 10_000);
-    const isReusable = response.keepsOpen && isSmall && (request.end ?? "whole") === "whole";
+    // A refusal that leaves a part of a body unread leaves a connection that hangs.
+    const { framing, body, end = "whole" } = request;
+    const isSentAtOnce = framing !== "chunked" && body.length <= 1;
+    const isSmall = body.every(({ byteLength }) => byteLength < 10_000);
+    const isReusable = response.keepsOpen && isSmall && isSentAtOnce && end === "whole";
     // What has come is kept by the connection: a new one from time to time is cheaper.
     if (isReusable && request.http === "1.1" && ++isUsed % 20 !== 0) idle = connection;
     else connection[Symbol.dispose]();
@@ -66,13 +68,15 @@ async function write(
   if (framing === "length") framed.push(["Content-Length", String(declares)]);
   if (framing === "chunked") framed.push(["Transfer-Encoding", "chunked"]);
   const lines = framed.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-  connection.write(Buffer.from(`${method} ${path} HTTP/${http}\r\n${lines}\r\n`, "latin1"));
+  const head = Buffer.from(`${method} ${path} HTTP/${http}\r\n${lines}\r\n`, "latin1");
+  if (framing !== "length" || body.length !== 1) connection.write(head);
   for (const chunk of body) {
     if (chunk !== body[0]) await setImmediate();
     if (framing === "chunked" && chunk.byteLength > 0) {
       connection.write(Buffer.concat([hexLine(chunk), chunk, Buffer.from("\r\n")]));
     } else {
-      connection.write(chunk);
+      const isFirst = framing === "length" && body.length === 1;
+      connection.write(isFirst ? Buffer.concat([head, chunk]) : chunk);
     }
   }
   if (framing === "chunked" && end === "whole") connection.write("0\r\n\r\n");

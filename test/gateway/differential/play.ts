@@ -69,8 +69,13 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
   function gate(context: HandlerContext): void | Promise<void> {
     const act: GateAct = script.gate ?? { do: "pass" };
     see("gate", () => observeContext(context));
+    if (act.do === "refuse") contexts.push(context);
     watch(context.signal);
     switch (act.do) {
+      case "announce":
+        contexts.push(context);
+        called.resolve();
+        return act.wait ? aborted(context.signal) : undefined;
       case "pass":
         return act.async ? setImmediate() : undefined;
       case "set":

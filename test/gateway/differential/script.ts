@@ -11,6 +11,8 @@ export interface Script {
 }
 
 export type GateAct =
+  /** Tells the client to leave, if it is to; then passes, or waits for it. */
+  | { readonly do: "announce"; readonly wait: boolean }
   | { readonly do: "pass"; readonly async?: boolean }
   | {
       readonly do: "set";

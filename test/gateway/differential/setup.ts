@@ -48,6 +48,8 @@ export interface Setup {
   readonly grpc?: boolean;
   readonly grpcWeb?: boolean;
   readonly connect?: boolean;
+  /** Reads JSON on the stock side as connect-es does, not as the gateway. */
+  readonly plainJson?: boolean;
   /** What the service is registered with; it replaces the router's, one by one. */
   readonly service?: Setup;
 }
@@ -100,6 +102,7 @@ export function routerOptions(setup: Setup, play: Play): ConnectRouterOptions {
     contextValues: _values,
     fallback: _fallback,
     service: _service,
+    plainJson: _plainJson,
     ...plain
   } = setup;
   const before = shutdownSignal === "aborted";
@@ -131,6 +134,7 @@ export function registerServices(router: ConnectRouter, setup: Setup, play: Play
  * tests of its own, and all else must not.
  */
 export function registerExactly(router: ConnectRouter, setup: Setup, play: Play): void {
+  if (setup.plainJson) return registerServices(router, setup, play);
   // What has options of its own gets its protocols from them alone.
   const own = setup.service ? routerOptions(setup.service, play) : protocolSwitches(setup);
   const jsonOptions = own.jsonOptions ?? setup.jsonOptions;

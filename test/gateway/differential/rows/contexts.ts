@@ -116,6 +116,24 @@ const leavesHttp1 = waits.flatMap(([what, script]) =>
   ),
 );
 
+const leavesInBody = [true, false].flatMap((wait) =>
+  (["end", "reset"] as const).flatMap((leave) =>
+    (["at once", "late"] as const).map((look) =>
+      createRow({
+        what: `the client leaves by ${leave} in its body, the gate ${wait ? "waits" : "passes"}, ${look}`,
+        on: isPost,
+        setup: { gate: true, interceptors: 1 },
+        script: { look, gate: { do: "announce", wait }, implementation: { ends: { do: "echo" } } },
+        change: (request) => ({
+          ...request,
+          body: request.body.map((bytes) => bytes.subarray(0, -1)),
+          end: { leave, unfinished: true },
+        }),
+      }),
+    ),
+  ),
+);
+
 const streams = ["/library.v1.FieldService/Repeat", "/library.v1.FieldService/Collect"].flatMap(
   (path) =>
     ["application/connect+proto", "application/connect+json"].map((type) =>
@@ -136,5 +154,6 @@ export const contextRows: readonly Row[] = [
   ...shutdownRows,
   ...leavesHttp2,
   ...leavesHttp1,
+  ...leavesInBody,
   ...streams,
 ];
