@@ -1,6 +1,7 @@
 /** Cases by chance: each part of one is right more often than not, so that it comes far. */
-import fc from "fast-check";
+
 import { Buffer } from "node:buffer";
+import fc from "fast-check";
 import { envelope } from "../../support/envelope.ts";
 import type { Case, Field, WireRequest } from "./case.ts";
 import { createRequest, echoPath, updatePath } from "./request.ts";
@@ -41,7 +42,17 @@ const message: fc.Arbitrary<Json> = fc.oneof(
 );
 
 const names = fc.constantFrom(
-  ...["x-a", "x-b", "X-C", "x-bytes-bin", "set-cookie", "vary", "etag", "trailer-x", "cache-control"],
+  ...[
+    "x-a",
+    "x-b",
+    "X-C",
+    "x-bytes-bin",
+    "set-cookie",
+    "vary",
+    "etag",
+    "trailer-x",
+    "cache-control",
+  ],
   ...["content-type", "content-encoding", "grpc-status", "grpc-message", "grpc-encoding", "date"],
 );
 const field = fc.tuple(names, visible);
@@ -71,9 +82,9 @@ const error: fc.Arbitrary<ErrorSpec> = fc.oneof(
     weight: 1,
     arbitrary: fc.oneof(
       fc.record({ kind: fc.constant("error" as const), message: anyText }),
-      fc.constantFrom("abort" as const, "timeout", "undefined", "null", "string", "object").map(
-        (kind) => ({ kind }),
-      ),
+      fc
+        .constantFrom("abort" as const, "timeout", "undefined", "null", "string", "object")
+        .map((kind) => ({ kind })),
       fc.record({
         kind: fc.constant("alike" as const),
         code: fc.integer({ min: 1, max: 16 }),
@@ -123,7 +134,10 @@ const implementation: fc.Arbitrary<ImplementationAct> = fc.record(
     appended: ownFields,
     value: visible,
     ends: fc.oneof(
-      { weight: 6, arbitrary: fc.record({ do: fc.constant("echo" as const), async: fc.boolean() }) },
+      {
+        weight: 6,
+        arbitrary: fc.record({ do: fc.constant("echo" as const), async: fc.boolean() }),
+      },
       { weight: 1, arbitrary: fc.record({ do: fc.constant("answer" as const), message }) },
       {
         weight: 1,
@@ -199,21 +213,31 @@ function headersOf(door: Door): fc.Arbitrary<readonly Field[]> {
 type Damage = (bytes: Buffer) => readonly Buffer[];
 
 const damage: fc.Arbitrary<Damage> = fc.oneof(
-  fc.nat(40).map((at): Damage => (bytes) => [bytes.subarray(0, at % (bytes.length + 1))]),
-  fc.tuple(fc.nat(40), fc.nat(255)).map(([at, value]): Damage => (bytes) => {
-    const copy = Buffer.from(bytes);
-    if (copy.length > 0) copy[at % copy.length] = value;
-    // A length of gigabytes is taken at its word, and given up for want of memory.
-    if (copy.length > 4 && copy.readUInt8(1) > 0) copy[1] = 0;
-    return [copy];
-  }),
-  fc.uint8Array({ maxLength: 8 }).map((more): Damage => (bytes) => [Buffer.concat([bytes, more])]),
-  fc
-    .array(fc.nat(40), { maxLength: 3 })
-    .map((cuts): Damage => (bytes) => {
-      const at = cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b);
-      return [0, ...at].map((start, i) => bytes.subarray(start, at[i] ?? bytes.length));
-    }),
+  fc.nat(40).map(
+    (at): Damage =>
+      (bytes) => [bytes.subarray(0, at % (bytes.length + 1))],
+  ),
+  fc.tuple(fc.nat(40), fc.nat(255)).map(
+    ([at, value]): Damage =>
+      (bytes) => {
+        const copy = Buffer.from(bytes);
+        if (copy.length > 0) copy[at % copy.length] = value;
+        // A length of gigabytes is taken at its word, and given up for want of memory.
+        if (copy.length > 4 && copy.readUInt8(1) > 0) copy[1] = 0;
+        return [copy];
+      },
+  ),
+  fc.uint8Array({ maxLength: 8 }).map(
+    (more): Damage =>
+      (bytes) => [Buffer.concat([bytes, more])],
+  ),
+  fc.array(fc.nat(40), { maxLength: 3 }).map(
+    (cuts): Damage =>
+      (bytes) => {
+        const at = cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b);
+        return [0, ...at].map((start, i) => bytes.subarray(start, at[i] ?? bytes.length));
+      },
+  ),
   fc.constant<Damage>((bytes) => [envelope(bytes)]),
 );
 
@@ -236,7 +260,11 @@ export const anyCase: fc.Arbitrary<Case> = fc.constantFrom(...doors).chain((door
       message,
       target,
       headers: sometimes<readonly Field[]>([], headersOf(door), 1),
-      compression: sometimes<"gzip" | "br" | undefined>(undefined, fc.constantFrom("gzip", "br"), 4),
+      compression: sometimes<"gzip" | "br" | undefined>(
+        undefined,
+        fc.constantFrom("gzip", "br"),
+        4,
+      ),
       damage: sometimes<Damage | undefined>(undefined, damage, 4),
       chunked: fc.boolean(),
     })
@@ -254,7 +282,9 @@ export const anyCase: fc.Arbitrary<Case> = fc.constantFrom(...doors).chain((door
           ...headers.filter(([name]) => compression === undefined || name !== known),
         ]),
       });
-      const body = damage ? request.body.flatMap((bytes) => damage(Buffer.from(bytes))) : request.body;
+      const body = damage
+        ? request.body.flatMap((bytes) => damage(Buffer.from(bytes)))
+        : request.body;
       const isChunked = chunked && isHttp1(door) && !isGet(door);
       const changed: WireRequest = {
         ...request,

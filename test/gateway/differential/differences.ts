@@ -48,8 +48,7 @@ const notFound: Difference = {
   name: "a 404 has a body",
   why: "Stock's own fallback answers an empty 404. Ours serves REST, whose errors have a body.",
   isInEffect: true,
-  applies: (given) =>
-    !given.setup.fallback && !isRpcPath(given) && !absoluteTarget.applies(given),
+  applies: (given) => !given.setup.fallback && !isRpcPath(given) && !absoluteTarget.applies(given),
   expected: (stock, given) =>
     rest(stock, given, {
       status: 404,
@@ -237,7 +236,10 @@ const exactIntegers: Difference = {
   applies: ({ setup, request }) => setup.plainJson === true && /993/.test(textOf(request)),
   expected: (stock) => ({
     ...stock,
-    body: stock.body.map(({ data, ...piece }) => ({ ...piece, data: data.replace('992"', '993"') })),
+    body: stock.body.map(({ data, ...piece }) => ({
+      ...piece,
+      data: data.replace('992"', '993"'),
+    })),
   }),
   examples: (["connect", "grpc", "grpc-web"] as const).map((protocol) =>
     plainly({ protocol, http: "2", bytes: Buffer.from('{"int64":9007199254740993}') }),

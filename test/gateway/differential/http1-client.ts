@@ -108,18 +108,18 @@ function parseResponse(
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1]);
   if (status === 100) return parseResponse(bytes.subarray(headEnd + 4), isHead, isOver);
   const headers = lines.map(parseField);
-  const valueOf = (name: string) => headers.find(([key]) => key === name)?.[1];
+  const fieldOf = (name: string) => headers.find(([key]) => key === name)?.[1];
   const rest = bytes.subarray(headEnd + 4);
-  const keepsOpen = valueOf("connection")?.toLowerCase() !== "close";
+  const keepsOpen = fieldOf("connection")?.toLowerCase() !== "close";
   const head = { status, headers, keepsOpen, end: "whole" } as const;
   const empty = { body: Buffer.alloc(0), trailers: [] };
   if (isHead || status === 204 || status === 304) return { ...head, ...empty, framing: "none" };
-  if (valueOf("transfer-encoding") === "chunked") {
+  if (fieldOf("transfer-encoding") === "chunked") {
     const chunked = parseChunks(rest);
     if (chunked !== undefined) return { ...head, ...chunked, framing: "chunked" };
     return isOver ? { ...head, ...empty, body: rest, framing: "chunked", end: "cut" } : undefined;
   }
-  const length = valueOf("content-length");
+  const length = fieldOf("content-length");
   if (length !== undefined) {
     if (rest.length > Number(length)) {
       return { ...head, ...empty, body: rest, framing: "length", end: "more than promised" };

@@ -88,7 +88,6 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
       case "refuse": {
         const thrown = createThrown(act.error);
         if (act.async) return Promise.reject(thrown);
-        // biome-ignore lint/style/useThrowOnlyError: applications do
         throw thrown;
       }
     }
@@ -100,7 +99,6 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
       // They wrap every call anew: what an interceptor keeps around it is the call's own.
       seen.push({ at: `interceptor ${index} wraps` });
       if (act.do === "refuse" && act.when === "wrapping") {
-        // biome-ignore lint/style/useThrowOnlyError: applications do
         throw createThrown(act.error);
       }
       const wrapped: typeof next = (request) => {
@@ -180,7 +178,6 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
       called.resolve();
       const { ends } = implementation;
       if (ends.do === "throw" && !ends.async && implementation.headers === undefined) {
-        // biome-ignore lint/style/useThrowOnlyError: applications do
         throw createThrown(ends.error);
       }
       const answer = implement(message, context);
@@ -222,7 +219,6 @@ function play(
     case "look":
       return next(request);
     case "refuse":
-      // biome-ignore lint/style/useThrowOnlyError: applications do
       if (act.when === "sync") throw createThrown(act.error);
       return refuse(act, request, next);
     default:

@@ -134,7 +134,10 @@ export function registerServices(router: ConnectRouter, setup: Setup, play: Play
  * tests of its own, and all else must not.
  */
 export function registerExactly(router: ConnectRouter, setup: Setup, play: Play): void {
-  if (setup.plainJson) return registerServices(router, setup, play);
+  if (setup.plainJson) {
+    registerServices(router, setup, play);
+    return;
+  }
   // What has options of its own gets its protocols from them alone.
   const own = setup.service ? routerOptions(setup.service, play) : protocolSwitches(setup);
   const jsonOptions = own.jsonOptions ?? setup.jsonOptions;

@@ -1,7 +1,16 @@
 /** What stays of a call around it: values, signals, prefixes; and clients that leave. */
-import type { Script, Ending } from "../script.ts";
+import type { Ending, Script } from "../script.ts";
 import type { Setup } from "../setup.ts";
-import { createRow, echo, isEnveloped, isHttp1, isProto, isPost, namesOf, type Row } from "./table.ts";
+import {
+  createRow,
+  echo,
+  isEnveloped,
+  isHttp1,
+  isPost,
+  isProto,
+  namesOf,
+  type Row,
+} from "./table.ts";
 
 const valueSetups: readonly Setup[] = [
   { contextValues: "set" },

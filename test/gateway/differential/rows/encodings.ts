@@ -3,7 +3,16 @@ import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { envelope } from "../../../support/envelope.ts";
 import type { Compression } from "../request.ts";
 import type { Setup } from "../setup.ts";
-import { createRow, type Door, echo, isEnveloped, isPost, isProto, namesOf, type Row } from "./table.ts";
+import {
+  createRow,
+  type Door,
+  echo,
+  isEnveloped,
+  isPost,
+  isProto,
+  namesOf,
+  type Row,
+} from "./table.ts";
 
 const compressions: readonly Compression[] = ["gzip", "br"];
 const small: Setup = { compressMinBytes: 1 };

@@ -1,5 +1,5 @@
 /** What gate and interceptors may do with a call. */
-import type { ErrorSpec, GateAct, InterceptorAct, Script, Ending } from "../script.ts";
+import type { Ending, ErrorSpec, GateAct, InterceptorAct, Script } from "../script.ts";
 import { createRow, isProto, type Row } from "./table.ts";
 
 const error: ErrorSpec = {

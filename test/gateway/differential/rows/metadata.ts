@@ -59,7 +59,7 @@ const names = [
   ...["user-agent", "keep-alive", "x-accel-buffering", "cache-control", "connect-protocol-version"],
   ...["allow", "content-language", "retry-after", "location", "link", "upgrade"],
 ];
-const valueOf: Readonly<Record<string, string>> = {
+const usualValues: Readonly<Record<string, string>> = {
   "content-length": "0",
   "content-encoding": "identity",
   connection: "close",
@@ -87,7 +87,7 @@ const acts = (
 ];
 
 const written = names.flatMap((name) => {
-  const field = [name, valueOf[name] ?? "a"] as const;
+  const field = [name, usualValues[name] ?? "a"] as const;
   return acts(field).flatMap(([what, act]) => [
     createRow({
       what: `the implementation sets ${name}: ${what}`,
@@ -177,7 +177,7 @@ const metadata = names.flatMap((name) =>
               message: "no",
               wire,
               metadata: [
-                [name, valueOf[name] ?? "a"],
+                [name, usualValues[name] ?? "a"],
                 [name, "second"],
                 ["x-both", "metadata"],
               ],
