@@ -71,8 +71,8 @@ async function invokeUnary(
     next = options.interceptors[i]?.(next) ?? next;
   }
   const response = await next(request);
-  replaceHeaders(context.responseHeader, response.header);
-  replaceHeaders(context.responseTrailer, response.trailer);
+  context.responseHeader.replace(response.header);
+  context.responseTrailer.replace(response.trailer);
   return response.message as Message;
 }
 
@@ -85,12 +85,6 @@ function contextFor(
   if (asked === original) return context;
   const { service, header: requestHeader, signal, contextValues: values } = asked;
   return { ...context, service, requestHeader, signal, values };
-}
-
-function replaceHeaders(target: Headers, source: Headers): void {
-  if (source === target) return;
-  for (const name of [...target.keys()]) target.delete(name);
-  for (const [name, value] of source) target.set(name, value);
 }
 
 /**

@@ -49,7 +49,7 @@ function readBinary(read: () => Message): Message {
     return read();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ConnectError(`parse binary: ${reason}`, Code.InvalidArgument, undefined, [], cause);
+    throw new ConnectError(`parse binary: ${reason}`, Code.InvalidArgument);
   }
 }
 
@@ -58,7 +58,7 @@ function write(prefix: string, serialize: () => Body): Body {
     return serialize();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ConnectError(prefix + reason, Code.Internal, undefined, [], cause);
+    throw new ConnectError(prefix + reason, Code.Internal);
   }
 }
 

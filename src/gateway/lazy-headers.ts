@@ -10,17 +10,27 @@ export type NodeHeaders = Readonly<IncomingHttpHeaders | OutgoingHttpHeaders>;
  * gateway's other work on headers.
  */
 export class LazyHeaders extends Headers {
+  readonly #initial: NodeHeaders;
   #source: NodeHeaders | undefined;
 
   /** @param source Must not change from now on. Pseudo-headers are left out. */
   constructor(source: NodeHeaders) {
     super();
+    this.#initial = source;
     this.#source = source;
   }
 
   /** What it was made of, if nothing has changed. */
   toNode(): NodeHeaders {
     return this.#source ?? toNodeHeaders(this);
+  }
+
+  /** Takes the fields of another in place of its own, but for those that it began with. */
+  replace(other: Headers): void {
+    if (other === this) return;
+    for (const name of [...this.keys()]) this.delete(name);
+    for (const [name, value] of [...new LazyHeaders(this.#initial), ...other])
+      this.set(name, value);
   }
 
   override get(name: string): string | null {

@@ -1,6 +1,8 @@
 import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { withoutConnection } from "./connection-headers.ts";
 import { type BodySink, type Exchange, type Response, readStream } from "./exchange.ts";
+import type { NodeHeaders } from "./lazy-headers.ts";
 import type { NodeHandler } from "./node-handler.ts";
 import { resetReason } from "./reset-reason.ts";
 
@@ -39,9 +41,9 @@ export class RequestExchange implements Exchange {
     const isMerged = vary !== undefined && header["vary"] !== undefined;
     const merged = isMerged ? { ...header, vary: `${header["vary"]}, ${vary}` } : header;
     writeHead(response, status, merged);
-    if (trailer !== undefined) response.addTrailers(trailer as Record<string, string>);
+    if (trailer !== undefined) addTrailers(response, trailer);
     if (this.method === "HEAD") response.end();
-    else response.end(body);
+    else response.end(typeof body === "string" && !isAscii(merged) ? Buffer.from(body) : body);
   }
 
   get isAnswered(): boolean {
@@ -72,9 +74,20 @@ export class RequestExchange implements Exchange {
     const request = this.#request;
     if ("stream" in request) return resetReason(request.stream.rstCode);
     const cause = request.errored;
-    return cause && new ConnectError(cause.message, Code.Aborted, undefined, undefined, cause);
+    if (cause === null) return undefined;
+    return new ConnectError(cause.message, Code.Aborted, undefined, undefined, cause);
   }
 }
+
+/** Node writes head and text together, both in UTF-8, where a head must be in Latin-1. */
+function isAscii(header: NodeHeaders): boolean {
+  for (const name in header) {
+    if (notAscii.test(String(header[name]))) return false;
+  }
+  return true;
+}
+
+const notAscii = /[^\0-\x7f]/;
 
 /** The two kinds of response have one method, and two signatures for it. */
 function writeHead(
@@ -82,6 +95,11 @@ function writeHead(
   status: number,
   header: Response["header"],
 ): void {
-  if ("stream" in response) response.writeHead(status, header);
+  if ("stream" in response) response.writeHead(status, withoutConnection(header));
   else response.writeHead(status, header);
+}
+
+function addTrailers(response: Parameters<NodeHandler>[1], trailer: NodeHeaders): void {
+  const allowed = "stream" in response ? withoutConnection(trailer) : trailer;
+  response.addTrailers(allowed as Record<string, string>);
 }

@@ -1,6 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { withoutConnection } from "./connection-headers.ts";
 import { type BodySink, type Exchange, type Response, readStream } from "./exchange.ts";
-import type { NodeHeaders } from "./lazy-headers.ts";
 import { resetReason } from "./reset-reason.ts";
 
 /** An exchange over a stream of HTTP/2, by Node's core API: half the cost of the other one. */
@@ -32,10 +32,10 @@ export class StreamExchange implements Exchange {
   respond({ status, header, body, trailer }: Response): void {
     const stream = this.#stream;
     if (this.isClosed || this.isAnswered) return;
-    const head = { ":status": status, ...allowed(header) };
+    const head = { ":status": status, ...withoutConnection(header) };
     if (trailer !== undefined) {
       stream.respond(head, { waitForTrailers: true });
-      stream.on("wantTrailers", () => stream.sendTrailers(allowed(trailer)));
+      stream.on("wantTrailers", () => stream.sendTrailers(withoutConnection(trailer)));
       stream.end(body);
     } else if (this.method === "HEAD" || body.length === 0) {
       stream.respond(head, { endStream: true });
@@ -79,23 +79,5 @@ export function leaveRequest(stream: ServerHttp2Stream): void {
 
 /** How often it is looked whether an answer has left; Node does not tell. */
 const leaveIntervalMs = 10;
-
-/** RFC 9113 section 8.2.2: what belongs to a connection has no place in HTTP/2. */
-const connectionHeaders = new Set([
-  "connection",
-  "http2-settings",
-  "keep-alive",
-  "proxy-connection",
-  "transfer-encoding",
-  "upgrade",
-]);
-
-function allowed(header: NodeHeaders): NodeHeaders {
-  const names = Object.keys(header);
-  if (!names.some((name) => connectionHeaders.has(name))) return header;
-  return Object.fromEntries(
-    Object.entries(header).filter(([name]) => !connectionHeaders.has(name)),
-  );
-}
 
 function ignore(): void {}

@@ -274,7 +274,7 @@ const lossyJson: Difference = {
 const malformedMessage: Difference = {
   name: "a malformed message is its sender's fault",
   why: "Stock calls bytes that are no message of protobuf an internal error; ours invalid_argument.",
-  isInEffect: false,
+  isInEffect: true,
   applies: () => true,
   expected: (stock) =>
     withCode(stock, {
@@ -293,7 +293,7 @@ const signalAfterSuccess: Difference = {
   why:
     "Stock aborts the signal of a call that has succeeded, with an AbortError: what listens to " +
     "it fails behind the answer. Ours leaves it open.",
-  isInEffect: false,
+  isInEffect: true,
   applies: ({ request }) => typeof request.end !== "object",
   expected: (stock) =>
     hasSucceeded(stock) ? { ...stock, seen: stock.seen.flatMap(withoutAbort) } : stock,
