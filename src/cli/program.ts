@@ -4,6 +4,7 @@ import { TokenFileError } from "../auth/token-file-error.ts";
 import { SettingsError } from "../server/settings-error.ts";
 import { StoreOpenError } from "../store/open-error.ts";
 import { flagName } from "./flag-name.ts";
+import { createMigrateCommand } from "./migrate.ts";
 import { createServeCommand } from "./serve.ts";
 import { createTokenCommand } from "./token.ts";
 import { version } from "./version.ts";
@@ -17,7 +18,8 @@ export async function runCommand(args: readonly string[]): Promise<ExitCode> {
     .description("A plant store: one operation, served as gRPC, gRPC-Web, Connect and REST JSON.")
     .version(version)
     .addCommand(createServeCommand())
-    .addCommand(createTokenCommand());
+    .addCommand(createTokenCommand())
+    .addCommand(createMigrateCommand());
   for (const command of withSubcommands(program)) command.exitOverride();
   // A variable that is set to nothing is not set: what compose files make of a missing value.
   for (const [name, value] of Object.entries(process.env)) {

@@ -1,5 +1,6 @@
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { RunningServer } from "../server/start.ts";
+import { describeStoreUrl } from "../store/open.ts";
 import { version } from "./version.ts";
 
 /** What a start prints: what listens where, and lines to paste. */
@@ -12,7 +13,7 @@ export function welcome({ url, settings, firstToken }: RunningServer): string {
   return `plant-store ${version} listens on ${url}
   REST                      POST ${url}/plants
   gRPC, gRPC-Web, Connect   ${rpc}
-  store                     ${settings.store}
+  store                     ${describeStoreUrl(settings.store)}
   tokens                    ${settings.auth.tokenFile}
 
 Create a plant:

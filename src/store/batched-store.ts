@@ -17,7 +17,7 @@ export class BatchedStore implements PlantStore {
 
   constructor(engine: Engine, limits: CommitLimits) {
     this.#engine = engine;
-    this.#commits = new GroupCommit((batch) => engine.commit(batch), limits);
+    this.#commits = new GroupCommit(engine, limits);
   }
 
   async create(plant: NewPlant, signal?: AbortSignal): Promise<Plant> {

@@ -10,15 +10,23 @@ export type RowOutcome = "created" | "id_taken";
  */
 export interface Engine {
   /**
-   * Stores the batch in one transaction. Never called while an earlier call is
-   * under way. The batch may hold an id more than once; the first row wins.
-   *
-   * @returns One outcome a row, in the order of the rows, after the transaction
-   * is on stable storage.
-   * @throws When it is not known that the transaction is durable: every row of
-   * it may be stored or not.
+   * How many commits may be under way at once; with more than one, the database
+   * settles which of several rows with one id is the first.
    */
-  commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]>;
+  readonly commitsMax: number;
+
+  /**
+   * Stores the batch, all of it or none. The batch may hold an id more than
+   * once; the first row wins.
+   *
+   * @param abandoned Aborts when nobody waits for any row of the batch any more:
+   * an engine that tries again may stop.
+   * @returns One outcome a row, in the order of the rows, after every row that is
+   * `created` is on stable storage.
+   * @throws When it is not known that the batch is durable: every row of it may
+   * be stored or not.
+   */
+  commit(batch: readonly NewPlant[], abandoned: AbortSignal): Promise<readonly RowOutcome[]>;
 
   /** Whether a commit could succeed now. */
   ready(): boolean;

@@ -4,19 +4,20 @@ import type { Engine, RowOutcome } from "./engine.ts";
 import type { CommitLimits } from "./options.ts";
 
 /**
- * Makes plants share commits: all that arrive while one commit is under way go
- * into the next, up to the limits, in order of arrival.
+ * Makes plants share commits: all that arrive while as many commits are under
+ * way as the engine takes go into the next, up to the limits, in order of arrival.
  */
 export class GroupCommit {
-  readonly #commit: Engine["commit"];
+  readonly #engine: Pick<Engine, "commit" | "commitsMax">;
   readonly #limits: CommitLimits;
   // A set, because a caller that gives up leaves from anywhere in the queue.
   readonly #waiting = new Set<Waiter>();
   #waitingBytes = 0;
-  #running: Promise<void> | undefined;
+  #gathering: Promise<void> | undefined;
+  readonly #underWay = new Set<Promise<void>>();
 
-  constructor(commit: Engine["commit"], limits: CommitLimits) {
-    this.#commit = commit;
+  constructor(engine: Pick<Engine, "commit" | "commitsMax">, limits: CommitLimits) {
+    this.#engine = engine;
     this.#limits = limits;
   }
 
@@ -38,19 +39,22 @@ export class GroupCommit {
     return new Promise((resolve, reject) => {
       const waiter = new Waiter(plant, bytes, resolve, reject);
       if (signal !== undefined) {
-        waiter.watch(signal, () => {
+        waiter.onLeave = () => {
           if (this.#waiting.delete(waiter)) this.#waitingBytes -= bytes;
-        });
+        };
+        waiter.watch(signal);
       }
       this.#waiting.add(waiter);
       this.#waitingBytes += bytes;
-      this.#running ??= this.#run();
+      this.#gather();
     });
   }
 
   /** Resolves when nothing waits and no commit is under way. */
   async drain(): Promise<void> {
-    while (this.#running !== undefined) await this.#running;
+    while (this.#gathering !== undefined || this.#underWay.size > 0) {
+      await Promise.all([this.#gathering, ...this.#underWay]);
+    }
   }
 
   #hasRoomFor(bytes: number): boolean {
@@ -60,15 +64,26 @@ export class GroupCommit {
     );
   }
 
-  async #run(): Promise<void> {
-    while (this.#waiting.size > 0) {
-      // What arrives in the same turn of the event loop shares the commit, too:
-      // without this the first of a burst would go alone and all others wait.
-      await nextTurn();
+  /** Begins a commit with all that waits, unless enough of them are under way. */
+  #gather(): void {
+    if (this.#waiting.size === 0 || this.#gathering !== undefined) return;
+    if (this.#underWay.size >= this.#engine.commitsMax) return;
+    // What arrives in the same turn of the event loop shares the commit, too:
+    // without this the first of a burst would go alone and all others wait.
+    this.#gathering = nextTurn().then(() => {
+      this.#gathering = undefined;
       const batch = this.#takeBatch();
-      if (batch.length > 0) await this.#commitBatch(batch);
-    }
-    this.#running = undefined;
+      if (batch.length > 0) this.#begin(batch);
+      this.#gather();
+    });
+  }
+
+  #begin(batch: readonly Waiter[]): void {
+    const commit = this.#commitBatch(batch).then(() => {
+      this.#underWay.delete(commit);
+      this.#gather();
+    });
+    this.#underWay.add(commit);
   }
 
   #takeBatch(): readonly Waiter[] {
@@ -86,8 +101,16 @@ export class GroupCommit {
   }
 
   async #commitBatch(batch: readonly Waiter[]): Promise<void> {
+    const abandoned = new AbortController();
+    let left = batch.length;
+    for (const waiter of batch) {
+      waiter.onLeave = () => {
+        if (--left === 0) abandoned.abort();
+      };
+    }
     try {
-      const outcomes = await this.#commit(batch.map((waiter) => waiter.plant));
+      const plants = batch.map((waiter) => waiter.plant);
+      const outcomes = await this.#engine.commit(plants, abandoned.signal);
       if (outcomes.length !== batch.length) {
         throw new Error(`a commit of ${batch.length} rows had ${outcomes.length} outcomes`);
       }
@@ -110,6 +133,8 @@ export class GroupCommit {
 class Waiter {
   readonly plant: NewPlant;
   readonly bytes: number;
+  /** Called when its signal aborts. */
+  onLeave: () => void = () => {};
   readonly #resolve: (outcome: RowOutcome) => void;
   readonly #reject: (reason: unknown) => void;
   #unwatch: (() => void) | undefined;
@@ -126,9 +151,9 @@ class Waiter {
     this.#reject = reject;
   }
 
-  watch(signal: AbortSignal, leave: () => void): void {
+  watch(signal: AbortSignal): void {
     const onAbort = () => {
-      leave();
+      this.onLeave();
       this.reject(signal.reason);
     };
     signal.addEventListener("abort", onAbort, { once: true });

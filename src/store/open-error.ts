@@ -2,7 +2,7 @@
 export type StoreOpenErrorCode =
   /** The store URL has no meaning here. */
   | "invalid_url"
-  /** The database driver does not work, or is too old, on this machine. */
+  /** The database or its driver is too old, does not work here, or cannot hold every plant. */
   | "unsupported"
   /** The database cannot be reached, made, read or written. */
   | "inaccessible"

@@ -1,7 +1,14 @@
 import type { PlantStore } from "../plant.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { StoreOptions } from "./options.ts";
-import { openSqlite } from "./sqlite/open.ts";
+import {
+  describePostgres,
+  migratePostgres,
+  openPostgres,
+  readPostgresSchema,
+} from "./postgres/open.ts";
+import type { SchemaState } from "./schema-state.ts";
+import { migrateSqlite, openSqlite, readSqliteSchema } from "./sqlite/open.ts";
 
 /** Opens the store at `location`: what follows the scheme and its colon. */
 type OpenEngine = (location: string, options: StoreOptions) => Promise<PlantStore>;
@@ -10,28 +17,82 @@ interface EngineEntry {
   /** How its URLs are written, for error messages. */
   readonly form: string;
   readonly open: OpenEngine;
+  readonly readSchema: (location: string) => Promise<SchemaState>;
+  readonly migrate: (location: string) => Promise<void>;
+  /** The URL of a store that was opened, for people: without secrets. */
+  readonly describe: (location: string) => string;
 }
+
+const sqlite: EngineEntry = {
+  form: "sqlite:PATH",
+  open: openSqlite,
+  readSchema: readSqliteSchema,
+  migrate: migrateSqlite,
+  describe: (path) => `sqlite:${path}`,
+};
+
+const postgres: EngineEntry = {
+  form: "postgres://USER:PASSWORD@HOST:PORT/DATABASE",
+  open: openPostgres,
+  readSchema: readPostgresSchema,
+  migrate: migratePostgres,
+  describe: describePostgres,
+};
 
 /** By the scheme of their URLs. */
 const engines: ReadonlyMap<string, EngineEntry> = new Map([
-  ["sqlite", { form: "sqlite:PATH", open: openSqlite }],
+  ["sqlite", sqlite],
+  ["postgres", postgres],
+  ["postgresql", postgres],
 ]);
 
 /**
  * Opens the store at a URL. `sqlite:PATH` is an SQLite database, the path
  * relative to the working directory or absolute; it is made if it is missing.
+ * `postgres://…` is a PostgreSQL database, which must exist; its tables are made.
  *
  * @throws {StoreOpenError}
  * @throws {RangeError} For a limit that is not a positive integer.
  */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<PlantStore> {
+  const { engine, location } = findEngine(url);
+  return await engine.open(location, options);
+}
+
+/**
+ * Reads how far the schema of a database is, and changes nothing.
+ *
+ * @throws {StoreOpenError}
+ */
+export async function readSchemaState(url: string): Promise<SchemaState> {
+  const { engine, location } = findEngine(url);
+  return await engine.readSchema(location);
+}
+
+/**
+ * Brings the schema of a database up to date, as opening the store does.
+ *
+ * @throws {StoreOpenError}
+ */
+export async function migrateStore(url: string): Promise<void> {
+  const { engine, location } = findEngine(url);
+  await engine.migrate(location);
+}
+
+/** @throws {StoreOpenError} For a URL that no store could have been opened at. */
+export function describeStoreUrl(url: string): string {
+  const { engine, location } = findEngine(url);
+  return engine.describe(location);
+}
+
+function findEngine(url: string): { engine: EngineEntry; location: string } {
   const scheme = url.slice(0, Math.max(url.indexOf(":"), 0)).toLowerCase();
   const engine = engines.get(scheme);
   if (engine === undefined) {
     // The rest of the URL is not repeated: it may hold a password.
     const found = scheme === "" ? "the store URL has no scheme" : `no store is called "${scheme}"`;
-    const forms = [...engines.values()].map(({ form }) => form).join(", ");
+    const forms = [...new Set(engines.values())].map(({ form }) => form).join(", ");
     throw new StoreOpenError("invalid_url", `${found}; there is: ${forms}`);
   }
-  return await engine.open(url.slice(scheme.length + 1), options);
+  return { engine, location: url.slice(scheme.length + 1) };
 }

@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../src/plant.ts";
-import type { RowOutcome } from "../../src/store/engine.ts";
+import type { Engine, RowOutcome } from "../../src/store/engine.ts";
 import { GroupCommit, heapBytes } from "../../src/store/group-commit.ts";
 import { type CommitLimits, defaultLimits, resolveLimits } from "../../src/store/options.ts";
 import { plantOf } from "./plant-of.ts";
@@ -10,26 +10,29 @@ import { plantOf } from "./plant-of.ts";
 /** A commit that waits for the test: what it was given, and how it shall end. */
 interface OpenCommit {
   readonly ids: readonly bigint[];
+  readonly abandoned: AbortSignal;
   succeed(outcomes?: readonly RowOutcome[]): void;
   fail(error: Error): void;
 }
 
 /** A group commit whose commits end when the test says so. */
-function begin(limits: Partial<CommitLimits> = {}) {
+function begin(limits: Partial<CommitLimits> = {}, commitsMax = 1) {
   const begun: OpenCommit[] = [];
   let open = 0;
   let wake = () => {};
-  const group = new GroupCommit((batch) => {
-    expect(++open, "commits at once").toBe(1);
+  const commit: Engine["commit"] = (batch, abandoned) => {
+    expect(++open, "commits at once").toBeLessThanOrEqual(commitsMax);
     const { promise, resolve, reject } = Promise.withResolvers<readonly RowOutcome[]>();
     begun.push({
       ids: batch.map((plant) => plant.id),
+      abandoned,
       succeed: (outcomes = batch.map(() => "created")) => resolve(outcomes),
       fail: reject,
     });
     wake();
     return promise.finally(() => open--);
-  }, resolveLimits(limits));
+  };
+  const group = new GroupCommit({ commit, commitsMax }, resolveLimits(limits));
   const nextCommit = async (): Promise<OpenCommit> => {
     for (;;) {
       const commit = begun.shift();
@@ -105,6 +108,79 @@ describe("commits are shared", () => {
   });
 });
 
+describe("an engine that takes several commits at once", () => {
+  test("gets the next at once, up to that number, and then what waits shares one", async () => {
+    const { group, nextCommit, begun } = begin({}, 2);
+    const all = [group.submit(plantOf(0n))];
+    const first = await nextCommit();
+    all.push(group.submit(plantOf(1n)));
+    const second = await nextCommit();
+    for (const id of [2n, 3n]) all.push(group.submit(plantOf(id)));
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    expect(begun).toEqual([]);
+    second.succeed();
+    const third = await nextCommit();
+    expect([first.ids, second.ids, third.ids]).toEqual([[0n], [1n], [2n, 3n]]);
+    third.succeed(["created", "id_taken"]);
+    first.fail(new Error("disk"));
+    const outcomes = (await Promise.allSettled(all)).map((result) =>
+      result.status === "fulfilled" ? result.value : result.reason.code,
+    );
+    expect(outcomes).toEqual(["unavailable", "created", "created", "id_taken"]);
+  });
+
+  test("gets a burst that exceeds one commit as several", async () => {
+    const { group, nextCommit } = begin({ batchRowsMax: 10 }, 3);
+    for (let id = 0n; id < 40n; id++) void group.submit(plantOf(id));
+    const sizes = [await nextCommit(), await nextCommit(), await nextCommit()].map(
+      ({ ids }) => ids.length,
+    );
+    expect(sizes).toEqual([10, 10, 10]);
+  });
+
+  test("is drained of all of them", async () => {
+    const { group, nextCommit } = begin({}, 2);
+    const ends: string[] = [];
+    void group.submit(plantOf(0n));
+    const first = await nextCommit();
+    void group.submit(plantOf(1n));
+    const second = await nextCommit();
+    const drained = group.drain().then(() => ends.push("drained"));
+    second.succeed();
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    expect(ends).toEqual([]);
+    first.succeed();
+    await drained;
+  });
+});
+
+describe("a commit is abandoned", () => {
+  test("once the last of its callers has given up, and not before", async () => {
+    const { group, nextCommit } = begin();
+    const controllers = [new AbortController(), new AbortController()];
+    const all = controllers.map(({ signal }, id) => group.submit(plantOf(BigInt(id)), signal));
+    const { abandoned } = await nextCommit();
+    controllers[0]?.abort("gone");
+    expect(abandoned.aborted).toBe(false);
+    controllers[1]?.abort("gone");
+    expect(abandoned.aborted).toBe(true);
+    await Promise.allSettled(all);
+  });
+
+  test("never while a caller without a signal waits", async () => {
+    const { group, nextCommit } = begin();
+    const controller = new AbortController();
+    const staying = group.submit(plantOf(0n));
+    const leaving = group.submit(plantOf(1n), controller.signal);
+    const commit = await nextCommit();
+    controller.abort("gone");
+    await Promise.allSettled([leaving]);
+    expect(commit.abandoned.aborted).toBe(false);
+    commit.succeed();
+    await staying;
+  });
+});
+
 describe("a commit that fails", () => {
   test.each<[string, (commit: OpenCommit) => void]>([
     ["by itself", (commit) => commit.fail(new Error("disk"))],
@@ -128,9 +204,10 @@ describe("a commit that fails", () => {
 
   test("may throw", async () => {
     const cause = new Error("at once");
-    const group = new GroupCommit(() => {
+    const commit = () => {
       throw cause;
-    }, defaultLimits);
+    };
+    const group = new GroupCommit({ commit, commitsMax: 1 }, defaultLimits);
     await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "unavailable", cause });
     await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "unavailable", cause });
   });

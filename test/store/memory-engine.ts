@@ -10,6 +10,7 @@ export class MemoryEngine implements Engine {
   /** Runs after the next commit wrote; what it throws makes the commit fail, though it persisted. */
   after: () => void | Promise<void> = () => {};
   closed = 0;
+  readonly commitsMax = 1;
 
   constructor(plants: Map<bigint, Plant> = new Map()) {
     this.plants = plants;

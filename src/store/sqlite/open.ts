@@ -1,8 +1,13 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import Database from "better-sqlite3";
 import type { PlantStore } from "../../plant.ts";
 import { BatchedStore } from "../batched-store.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { resolveLimits, type StoreOptions } from "../options.ts";
+import type { SchemaState } from "../schema-state.ts";
+import { assertOurs } from "./files.ts";
+import { migrations } from "./schema.ts";
 import { SqliteThread } from "./thread.ts";
 
 /** How long to wait for another process's lock: longer than any of our own commits takes. */
@@ -18,6 +23,29 @@ export async function openSqlite(location: string, options: StoreOptions): Promi
     options.onFailure?.(error),
   );
   return new BatchedStore(thread, resolveLimits(options.limits));
+}
+
+/**
+ * Changes nothing.
+ *
+ * @throws {StoreOpenError}
+ */
+export async function readSqliteSchema(location: string): Promise<SchemaState> {
+  const path = parsePath(location);
+  const latest = migrations.length;
+  if (!existsSync(path)) return { version: 0, latest };
+  assertOurs(path);
+  const db = new Database(path, { readonly: true, timeout: busyTimeoutMs });
+  try {
+    return { version: Number(db.pragma("user_version", { simple: true })), latest };
+  } finally {
+    db.close();
+  }
+}
+
+/** @throws {StoreOpenError} */
+export async function migrateSqlite(location: string): Promise<void> {
+  await (await openSqlite(location, {})).close();
 }
 
 const misuses: readonly (readonly [isMisuse: (location: string) => boolean, advice: string])[] = [

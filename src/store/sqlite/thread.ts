@@ -25,6 +25,8 @@ const openPaths = new Set<string>();
 
 /** The service's end of the thread that owns the database. */
 export class SqliteThread implements Engine {
+  /** SQLite has one writer. */
+  readonly commitsMax = 1;
   readonly #worker: Worker;
   readonly #ended: Promise<void>;
   readonly #onFailure: (error: Error) => void;

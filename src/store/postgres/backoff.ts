@@ -1,0 +1,15 @@
+import type { PostgresLimits } from "./limits.ts";
+
+/**
+ * How long to pause before the next try: twice as long each time, and at random
+ * between half and all of it, so that many processes do not come back at once.
+ *
+ * @param tries How many have failed; at least 1.
+ */
+export function backoffMs(
+  tries: number,
+  { backoffMinMs, backoffMaxMs }: Pick<PostgresLimits, "backoffMinMs" | "backoffMaxMs">,
+): number {
+  const whole = Math.min(backoffMinMs * 2 ** (tries - 1), backoffMaxMs);
+  return whole * (0.5 + Math.random() / 2);
+}

@@ -1,0 +1,32 @@
+import { describeHost, type PostgresAddress } from "./address.ts";
+import { NoHost } from "./failure.ts";
+import type { PostgresLimits } from "./limits.ts";
+import { Session } from "./session.ts";
+import { prepareSession } from "./settings.ts";
+
+/** Opens a session on a host of an address. */
+export type Connect = () => Promise<Session>;
+
+/**
+ * Tries one host after the other, and takes the first that can be written to.
+ *
+ * @throws {NoHost}
+ */
+export async function connectToAny(
+  address: PostgresAddress,
+  limits: PostgresLimits,
+): Promise<Session> {
+  const failures = new Map<string, unknown>();
+  for (const host of address.hosts) {
+    let session: Session | undefined;
+    try {
+      session = await Session.open(address, host, limits);
+      await prepareSession(session, address, limits);
+      return session;
+    } catch (error) {
+      session?.destroy();
+      failures.set(describeHost(host), error);
+    }
+  }
+  throw new NoHost(failures);
+}

@@ -1,0 +1,40 @@
+/** What bounds the engine, in milliseconds unless the name says otherwise. */
+export interface PostgresLimits {
+  /** From the first byte of a connection to a session that is ready, for each host. */
+  readonly connectTimeoutMs: number;
+  /** After this the server ends a statement: most likely it waits for a lock. */
+  readonly statementTimeoutMs: number;
+  /** After this the connection is given up: the server or the network does not answer. */
+  readonly attemptTimeoutMs: number;
+  /** How long a batch is tried again; from the begin of an outage, if there is one. */
+  readonly retryLimitMs: number;
+  /** The pauses between tries double from the first to the second. */
+  readonly backoffMinMs: number;
+  readonly backoffMaxMs: number;
+  /** After this a connection that rests is closed, but for the last. */
+  readonly idleTimeoutMs: number;
+  /** How long a connection may be silent before TCP asks whether the server is there. */
+  readonly keepAliveDelayMs: number;
+  /** How long a migration may take, and how long to wait for another process's. */
+  readonly migrationTimeoutMs: number;
+}
+
+export const defaultPostgresLimits: PostgresLimits = {
+  connectTimeoutMs: 3000,
+  // Less than an attempt, so that the server has ended it before we give it up.
+  statementTimeoutMs: 4000,
+  attemptTimeoutMs: 5000,
+  // A fail-over takes seconds; most callers have given up after ten.
+  retryLimitMs: 10_000,
+  backoffMinMs: 20,
+  backoffMaxMs: 1000,
+  idleTimeoutMs: 5 * 60_000,
+  keepAliveDelayMs: 30_000,
+  migrationTimeoutMs: 60_000,
+};
+
+/** Connections of one process, by default: enough to hide the network's round trips. */
+export const defaultConnectionsMax = 4;
+
+/** The largest `pool_max_conns`: as many as a server takes by default. */
+export const connectionsCeiling = 100;

@@ -1,0 +1,112 @@
+import type { PlantStore } from "../../plant.ts";
+import { BatchedStore } from "../batched-store.ts";
+import { resolveLimits, type StoreOptions } from "../options.ts";
+import type { SchemaState } from "../schema-state.ts";
+import { describeAddress, type PostgresAddress, parseAddress } from "./address.ts";
+import { backoffMs } from "./backoff.ts";
+import { connectToAny } from "./connect.ts";
+import { PostgresEngine } from "./engine.ts";
+import { defaultPostgresLimits, type PostgresLimits } from "./limits.ts";
+import { isPassing, openError } from "./open-failure.ts";
+import { SessionPool } from "./pool.ts";
+import { assertTable, migrate, migrations, readSchemaVersion } from "./schema.ts";
+import type { Session } from "./session.ts";
+import { writeBatch } from "./writer.ts";
+
+/**
+ * @param location What follows `postgres:`.
+ * @throws {StoreOpenError}
+ */
+export async function openPostgres(location: string, options: StoreOptions): Promise<PlantStore> {
+  const limits = resolveLimits(options.limits);
+  return new BatchedStore(await openEngine(parseAddress(location), defaultPostgresLimits), limits);
+}
+
+/**
+ * Opens the database, and migrates it where that is necessary.
+ *
+ * @throws {StoreOpenError}
+ */
+export async function openEngine(
+  address: PostgresAddress,
+  limits: PostgresLimits,
+): Promise<PostgresEngine> {
+  return await withPatience(limits, async () => {
+    if ((await readState(address, limits)).version < migrations.length) {
+      await migrateAddress(address, limits);
+    }
+    const session = await connectToAny(address, limits);
+    return await orDestroy(session, async () => {
+      await assertTable(session, limits.connectTimeoutMs);
+      // A batch of no rows proves that the statement is understood and allowed.
+      const query = (text: string, values: Parameters<Session["query"]>[1]) =>
+        session.query(text, values, limits.attemptTimeoutMs);
+      await writeBatch(query, []);
+      const pool = new SessionPool(() => connectToAny(address, limits), limits, session);
+      return new PostgresEngine(pool, address.connectionsMax, limits);
+    });
+  });
+}
+
+/** @throws {StoreOpenError} */
+export async function readPostgresSchema(location: string): Promise<SchemaState> {
+  const limits = defaultPostgresLimits;
+  return await withPatience(limits, () => readState(parseAddress(location), limits));
+}
+
+/** @throws {StoreOpenError} */
+export async function migratePostgres(location: string): Promise<void> {
+  const limits = defaultPostgresLimits;
+  await withPatience(limits, () => migrateAddress(parseAddress(location), limits));
+}
+
+/** The URL without its password. */
+export function describePostgres(location: string): string {
+  return describeAddress(parseAddress(location));
+}
+
+async function readState(address: PostgresAddress, limits: PostgresLimits): Promise<SchemaState> {
+  const version = await withSession(address, limits, (session) =>
+    readSchemaVersion(session, limits.connectTimeoutMs),
+  );
+  return { version, latest: migrations.length };
+}
+
+async function migrateAddress(address: PostgresAddress, limits: PostgresLimits): Promise<void> {
+  await withSession(address, limits, (session) => migrate(session, limits));
+}
+
+async function withSession<T>(
+  address: PostgresAddress,
+  limits: PostgresLimits,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const session = await connectToAny(address, limits);
+  const result = await orDestroy(session, () => work(session));
+  await session.close(limits.connectTimeoutMs);
+  return result;
+}
+
+async function orDestroy<T>(session: Session, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    session.destroy();
+    throw error;
+  }
+}
+
+/** Tries again while a server that is there says that it cannot yet. */
+async function withPatience<T>(limits: PostgresLimits, work: () => Promise<T>): Promise<T> {
+  const begin = performance.now();
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      const pauseMs = backoffMs(tries, limits);
+      const isLate = performance.now() + pauseMs - begin > limits.retryLimitMs;
+      if (isLate || !isPassing(error)) throw openError(error);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}
