@@ -1,0 +1,66 @@
+import { beforeAll, onTestFinished } from "vitest";
+import type { NewPlant, PlantStore } from "../../../src/plant.ts";
+import { BatchedStore } from "../../../src/store/batched-store.ts";
+import { defaultLimits } from "../../../src/store/options.ts";
+import { parseAddress } from "../../../src/store/postgres/address.ts";
+import { defaultPostgresLimits, type PostgresLimits } from "../../../src/store/postgres/limits.ts";
+import { openEngine } from "../../../src/store/postgres/open.ts";
+import {
+  hasPostgres,
+  type PostgresServer,
+  type PostgresServerOptions,
+  startPostgres,
+} from "../../support/postgres-server.ts";
+
+/** A server for all tests of a file; to be called at its top. */
+export function useServer(options?: PostgresServerOptions): { readonly current: PostgresServer } {
+  let server: PostgresServer | undefined;
+  beforeAll(async () => {
+    if (!hasPostgres) return;
+    server = await startPostgres(options);
+    return () => server?.[Symbol.asyncDispose]();
+  }, 60_000);
+  return {
+    get current() {
+      if (server === undefined) throw new Error("the server has not started");
+      return server;
+    },
+  };
+}
+
+/** Limits as in production, but in a hundredth of the time where a test waits for one. */
+export const quickLimits: PostgresLimits = {
+  ...defaultPostgresLimits,
+  statementTimeoutMs: 300,
+  attemptTimeoutMs: 500,
+  retryLimitMs: 4000,
+  backoffMinMs: 5,
+  backoffMaxMs: 50,
+};
+
+/** A store, closed when the test has finished. */
+export async function openTestStore(
+  url: string,
+  limits: Partial<PostgresLimits> = {},
+): Promise<PlantStore> {
+  const address = parseAddress(url.slice("postgres:".length));
+  const engine = await openEngine(address, { ...quickLimits, ...limits });
+  const store = new BatchedStore(engine, defaultLimits);
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** What is in the table, as an operator reads it. */
+export async function readPlants(server: PostgresServer, database: string): Promise<NewPlant[]> {
+  const rows = await server.query("SELECT id, name, tag FROM plants ORDER BY id", database);
+  return rows.map(({ id, name, tag }) => ({
+    id: BigInt(String(id)),
+    name: String(name),
+    tag: tag === null ? undefined : String(tag),
+  }));
+}
+
+/** The same URL by way of a proxy. */
+export function through(proxy: { readonly port: number }, url: string): string {
+  return url.replace(/:\d+\//, `:${proxy.port}/`);
+}

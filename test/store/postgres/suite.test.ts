@@ -1,0 +1,141 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { NewPlant } from "../../../src/plant.ts";
+import { openStore } from "../../../src/store/open.ts";
+import { hasPostgres, password } from "../../support/postgres-server.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { plantOf } from "../plant-of.ts";
+import { storeSuite } from "../suite.ts";
+import { openTestStore, readPlants, through, useServer } from "./fresh.ts";
+
+describe.skipIf(!hasPostgres)("on a server of its own", () => {
+  const server = useServer();
+
+  storeSuite("postgres", async () => {
+    const database = await server.current.createDatabase();
+    return () => openStore(server.current.url(database));
+  });
+
+  test("rows are plain, and read by others while the store is open", async () => {
+    const database = await server.current.createDatabase();
+    const store = await openTestStore(server.current.url(database));
+    const plants: NewPlant[] = [
+      { id: -(2n ** 63n), name: "", tag: "" },
+      { id: 0n, name: "NULL", tag: "NULL" },
+      { id: 9007199254740992n, name: '{a,"b\\\\",}', tag: "{}" },
+      { id: 9007199254740993n, name: "\ufeffe\u0301", tag: undefined },
+      { id: 2n ** 63n - 1n, name: "\u{1f331}", tag: "O'Hara" },
+    ];
+    await Promise.all(plants.map((plant) => store.create(plant)));
+    expect(await readPlants(server.current, database)).toEqual(plants);
+    const [bytes] = await server.current.query(
+      "SELECT encode(convert_to(name, 'UTF8'), 'hex') AS hex FROM plants WHERE tag IS NULL",
+      database,
+    );
+    expect(bytes).toEqual({ hex: "efbbbf65cc81" });
+  });
+
+  test("what arrives together is written by few statements, on few connections", async () => {
+    const database = await server.current.createDatabase();
+    const store = await openTestStore(server.current.url(database));
+    const ids = Array.from({ length: 2000 }, (_, id) => BigInt(id));
+    await Promise.all(ids.map((id) => store.create(plantOf(id))));
+    const [count] = await server.current.query(
+      `SELECT count(DISTINCT xmin::text)::int AS transactions FROM plants`,
+      database,
+    );
+    expect(count?.["transactions"]).toBeLessThanOrEqual(8);
+    const [sessions] = await server.current.query(
+      `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = '${database}'`,
+    );
+    expect(sessions?.["count"]).toBeLessThanOrEqual(4);
+  });
+
+  test("stores of two processes on one database agree about every id", async () => {
+    const database = await server.current.createDatabase();
+    const stores = await Promise.all(
+      [1, 2, 3].map(() => openTestStore(server.current.url(database))),
+    );
+    const racers = stores.flatMap((store, index) =>
+      Array.from({ length: 500 }, (_, id) => {
+        const plant = { id: BigInt(id % 100), name: `${index % 2} ${id % 3}`, tag: undefined };
+        return { plant, created: store.create(plant).then(Boolean, (error) => error.code) };
+      }),
+    );
+    const results = await Promise.all(
+      racers.map(async ({ plant, created }) => ({ plant, result: await created })),
+    );
+    const kept = new Map(
+      (await readPlants(server.current, database)).map((plant) => [plant.id, plant]),
+    );
+    expect(kept.size).toBe(100);
+    for (const { plant, result } of results) {
+      expect(result).toBe(kept.get(plant.id)?.name === plant.name ? true : "id_taken");
+    }
+  });
+
+  test("a database, role or server with other defaults changes nothing", async () => {
+    const database = await server.current.createDatabase();
+    const role = `role_of_${database}`;
+    await server.current.query(
+      `CREATE ROLE ${role} LOGIN PASSWORD '${password}'; GRANT ALL ON DATABASE ${database} TO ${role};`,
+    );
+    await server.current.query(`GRANT ALL ON SCHEMA public TO ${role}`, database);
+    const defaults = {
+      synchronous_commit: "off",
+      array_nulls: "off",
+      client_min_messages: "error",
+      client_encoding: "LATIN1",
+      default_transaction_isolation: "serializable",
+      standard_conforming_strings: "off",
+      bytea_output: "escape",
+      transform_null_equals: "on",
+      row_security: "off",
+    };
+    for (const [name, value] of Object.entries(defaults)) {
+      await server.current.query(`ALTER ROLE ${role} SET ${name} = '${value}'`);
+    }
+    const url = server.current.url(database, role);
+    const store = await openTestStore(url);
+    onTestFinished(() => store.close());
+    const plants: NewPlant[] = Array.from({ length: 300 }, (_, id) => ({
+      id: BigInt(id),
+      name: "\\ '\u00e9\u{1f331}",
+      tag: id % 2 === 0 ? undefined : "NULL",
+    }));
+    await Promise.all([...plants, ...plants].map((plant) => store.create(plant)));
+    await expect(
+      store.create({ id: 0n, name: "\\ '\u00e9\u{1f331}", tag: "NULL" }),
+    ).rejects.toMatchObject({ code: "id_taken" });
+    expect(await readPlants(server.current, database)).toEqual(plants);
+  });
+
+  test("text is compared as bytes, even in a column whose collation finds it equal", async () => {
+    const database = await server.current.createDatabase();
+    const store = await openTestStore(server.current.url(database));
+    await server.current.query(
+      `CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
+       ALTER TABLE plants ALTER name TYPE text COLLATE blind, ALTER tag TYPE text COLLATE blind`,
+      database,
+    );
+    await store.create({ id: 1n, name: "Aloe", tag: "a" });
+    for (const other of [
+      { id: 1n, name: "aloe", tag: "a" },
+      { id: 1n, name: "Aloe", tag: "\u00e1" },
+    ]) {
+      await expect(store.create(other)).rejects.toMatchObject({ code: "id_taken" });
+    }
+    await store.create({ id: 1n, name: "Aloe", tag: "a" });
+  });
+
+  test("a small plant is compared with a large one without fetching it", async () => {
+    const database = await server.current.createDatabase();
+    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants");
+    const store = await openTestStore(through(proxy, server.current.url(database)));
+    const large = { id: 1n, name: "x".repeat(1_000_000), tag: undefined };
+    await store.create(large);
+    await expect(store.create({ ...large, name: "x" })).rejects.toMatchObject({ code: "id_taken" });
+    await store.create(large);
+    expect(proxy.answerBytes).toBeLessThan(100_000);
+    await store.close();
+  });
+});

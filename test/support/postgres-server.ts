@@ -1,0 +1,198 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, chown, copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import pg from "pg";
+import { collectOutput, type Output } from "./output.ts";
+import { findPostgres, type PostgresInstallation } from "./postgres-installation.ts";
+import { createTemporaryFolder } from "./temporary-folder.ts";
+import { within } from "./within.ts";
+
+/** Whether tests that need a PostgreSQL can run here. */
+export const hasPostgres = findPostgres().length > 0;
+
+/** A PostgreSQL of the tests' own, gone with all its data at the end of an `await using`. */
+export interface PostgresServer extends AsyncDisposable {
+  readonly port: number;
+  /** The URL of a database in it. */
+  url(database: string, role?: string): string;
+  /** Makes an empty database, and returns its name. */
+  createDatabase(options?: string): Promise<string>;
+  /** Runs SQL as the superuser. */
+  query(sql: string, database?: string): Promise<readonly Record<string, unknown>[]>;
+  /** Sets a setting for the server, in force when it returns. */
+  set(name: string, value: string): Promise<void>;
+  /** `fast` ends every session in order; `immediate` is a crash of all its processes. */
+  stop(how: "fast" | "immediate"): Promise<void>;
+  /** After a stop. */
+  start(settings?: Readonly<Record<string, string>>): Promise<void>;
+}
+
+export interface PostgresServerOptions {
+  readonly installation?: PostgresInstallation;
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Copied to the folder of its data, by their names there. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** Of every role; hard to overlook where it should not be. */
+export const password = "a/secret:that@nobody?sees#";
+
+export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
+  const installation = options.installation ?? findPostgres()[0];
+  if (installation === undefined) throw new Error("there is no PostgreSQL");
+  const folder = await createTemporaryFolder();
+  try {
+    return await begin(installation, folder, options);
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function begin(
+  installation: PostgresInstallation,
+  folder: AsyncDisposable & { readonly path: string },
+  options: PostgresServerOptions,
+): Promise<PostgresServer> {
+  const firstSettings = options.settings ?? {};
+  const identity = await unprivileged();
+  const data = join(folder.path, "data");
+  await mkdir(data, { mode: 0o700 });
+  const passwordFile = join(folder.path, "password");
+  await writeFile(passwordFile, password, { mode: 0o600 });
+  const give = async (path: string) => {
+    if (identity !== undefined) await chown(path, identity.uid, identity.gid);
+  };
+  for (const path of [folder.path, data, passwordFile]) await give(path);
+  const programs = installation.prepare(folder.path);
+  const spawnOptions = { ...identity, cwd: folder.path, env: { LC_ALL: "C" } };
+  const encoding = ["-E", "UTF8", "--locale=C"];
+  const access = ["-U", "postgres", "-A", "scram-sha-256", `--pwfile=${passwordFile}`];
+  const initdb = ["-D", data, "--no-sync", ...encoding, ...access];
+  await promisify(execFile)(join(programs, "initdb"), initdb, spawnOptions);
+  for (const [name, file] of Object.entries(options.files ?? {})) {
+    await copyFile(file, join(data, name));
+    await chmod(join(data, name), 0o600);
+    await give(join(data, name));
+  }
+
+  let port = 0;
+  let running: { process: ChildProcess; output: Output; exited: Promise<unknown> } | undefined;
+
+  async function launch(settings: Readonly<Record<string, string>>): Promise<void> {
+    const all = {
+      listen_addresses: "127.0.0.1",
+      port: String(port),
+      unix_socket_directories: "",
+      // Each test uses a few; a new database waits for the checkpoints of others.
+      shared_buffers: "16MB",
+      max_wal_size: "256MB",
+      ...settings,
+    };
+    const args = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    const child = spawn(join(programs, "postgres"), ["-D", data, ...args], {
+      ...spawnOptions,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    const output = collectOutput(child.stderr);
+    const exited = once(child, "close");
+    const ready = output.until(/ready to accept connections/);
+    ready.catch(() => {});
+    const ended = exited.then(() => {
+      throw new Error(`postgres ended: ${output.text}`);
+    });
+    ended.catch(() => {});
+    await Promise.race([ready, ended]);
+    running = { process: child, output, exited };
+  }
+
+  async function stop(how: "fast" | "immediate"): Promise<void> {
+    if (running === undefined) return;
+    const { process: child, exited } = running;
+    running = undefined;
+    child.kill(how === "fast" ? "SIGINT" : "SIGQUIT");
+    await within("the end of postgres", exited);
+  }
+
+  // Between the search for a free port and its use another process may take it.
+  for (let tries = 1; running === undefined; tries++) {
+    port = await findFreePort();
+    try {
+      await launch(firstSettings);
+    } catch (error) {
+      if (tries === 5) throw error;
+    }
+  }
+
+  const url = (database: string, role = "postgres") =>
+    `postgres://${role}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
+
+  async function query(sql: string, database = "postgres") {
+    const client = new pg.Client({ connectionString: url(database) });
+    client.on("error", () => {});
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  let databases = 0;
+  return {
+    port,
+    url,
+    query,
+    async createDatabase(options = "ENCODING 'UTF8'") {
+      const name = `plants_${++databases}`;
+      await query(`CREATE DATABASE ${name} TEMPLATE template0 ${options}`);
+      return name;
+    },
+    async set(name, value) {
+      await query(`ALTER SYSTEM SET ${name} = '${value}'`);
+      await reload(query, name, value);
+    },
+    stop,
+    start: (settings = firstSettings) => launch(settings),
+    async [Symbol.asyncDispose]() {
+      try {
+        await stop("immediate");
+      } finally {
+        await folder[Symbol.asyncDispose]();
+      }
+    },
+  };
+}
+
+/** The server reads its files anew some time after it was told to. */
+async function reload(query: PostgresServer["query"], name: string, value: string): Promise<void> {
+  await query("SELECT pg_reload_conf()");
+  const isInForce = async () =>
+    (await query(`SELECT current_setting('${name}') AS value`))[0]?.["value"] === value;
+  await within(
+    `${name} = ${value}`,
+    (async () => {
+      while (!(await isInForce()));
+    })(),
+  );
+}
+
+/** The server refuses to run as root: there, it runs as nobody. */
+async function unprivileged(): Promise<{ uid: number; gid: number } | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const line = /^nobody:[^:]*:(\d+):(\d+):/m.exec(await readFile("/etc/passwd", "utf8"));
+  if (line === null) throw new Error("there is no user nobody to run PostgreSQL as");
+  return { uid: Number(line[1]), gid: Number(line[2]) };
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
