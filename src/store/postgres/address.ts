@@ -71,7 +71,8 @@ function parseSettings(query: string) {
   const given = new URLSearchParams(query);
   const known = Object.keys(settingParsers) as (keyof typeof settingParsers)[];
   for (const name of given.keys()) {
-    if (!(name in settingParsers)) refuse(`the settings that it takes are ${known.join(", ")}`);
+    if (!Object.hasOwn(settingParsers, name))
+      refuse(`the settings that it takes are ${known.join(", ")}`);
     if (given.getAll(name).length > 1) refuse(`${name} is given twice`);
   }
   const read = <Name extends keyof typeof settingParsers>(name: Name) =>

@@ -7,9 +7,7 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
   "3D000": ["inaccessible", "there is no such database; create it"],
   "42501": ["inaccessible", "permission denied; see the README for the rights that are needed"],
   "42P01": ["damaged", "a table of ours is missing; restore it from a backup"],
-  "42703": ["damaged", "a column of ours is missing; restore the table from a backup"],
   "42P10": ["damaged", "the table plants has lost its primary key; restore it"],
-  "42804": ["damaged", "a column of plants has another type; restore the table from a backup"],
   "53300": ["in_use", "the server has no connection left; allow more, or end others"],
   "57P03": ["inaccessible", "the server is starting up or shutting down; try again later"],
 };

@@ -32,13 +32,12 @@ export async function openEngine(
   limits: PostgresLimits,
 ): Promise<PostgresEngine> {
   return await withPatience(limits, async () => {
-    if ((await readState(address, limits)).version < migrations.length) {
-      await migrateAddress(address, limits);
-    }
     const session = await connectToAny(address, limits);
     return await orDestroy(session, async () => {
+      const version = await readSchemaVersion(session, limits.connectTimeoutMs);
+      if (version < migrations.length) await migrateAddress(address, limits);
       await assertTable(session, limits.connectTimeoutMs);
-      // A batch of no rows proves that the statement is understood and allowed.
+      // A batch of no rows proves that the statement is understood, and allowed.
       const query = (text: string, values: Parameters<Session["query"]>[1]) =>
         session.query(text, values, limits.attemptTimeoutMs);
       await writeBatch(query, []);

@@ -98,18 +98,33 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
 }
 
 /**
- * Proves by the statements that the store rests on that the table is there, is
- * ours, may be written, and is kept by a crash.
+ * A table that takes a plant and keeps another one, or none, is worse than none:
+ * `char(9)` pads, `varchar(9)` may trim, and a crash empties an unlogged table.
  *
- * @throws {StoreOpenError} `not_durable`, or the server's error.
+ * @throws {StoreOpenError} `damaged`, `not_durable`
  */
 export async function assertTable(session: Session, timeoutMs: number): Promise<void> {
-  const [row] = await session.query(findPersistence, [], timeoutMs);
-  if (row?.[0] === "p") return;
-  throw new StoreOpenError(
-    "not_durable",
-    `the table plants at ${describeHost(session.host)} is unlogged or temporary: a crash would empty it; run ALTER TABLE plants SET LOGGED`,
-  );
+  const rows = await session.query(findColumns, [], timeoutMs);
+  const host = describeHost(session.host);
+  for (const [name, type] of Object.entries(columnTypes)) {
+    if (rows.some((row) => row[0] === name && row[1] === type)) continue;
+    throw new StoreOpenError(
+      "damaged",
+      `the table plants at ${host} has lost its column ${name}, or its type; restore it from a backup`,
+    );
+  }
+  if (rows.some(([, , persistence]) => persistence !== "p")) {
+    throw new StoreOpenError(
+      "not_durable",
+      `the table plants at ${host} is unlogged or temporary, and a crash would empty it; run ALTER TABLE plants SET LOGGED`,
+    );
+  }
 }
 
-const findPersistence = "SELECT relpersistence::text FROM pg_class WHERE oid = 'plants'::regclass";
+/** The fixed OIDs of the types bigint and text. */
+const columnTypes = { id: "20", name: "25", tag: "25" } as const;
+
+const findColumns = `
+  SELECT attname::text, atttypid::bigint::text, relpersistence::text
+  FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+  WHERE pg_class.oid = 'plants'::regclass AND attname IN ('id', 'name', 'tag')`;

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeAll, onTestFinished } from "vitest";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
 import { BatchedStore } from "../../../src/store/batched-store.ts";
@@ -11,6 +12,7 @@ import {
   type PostgresServerOptions,
   startPostgres,
 } from "../../support/postgres-server.ts";
+import { within } from "../../support/within.ts";
 
 /** A server for all tests of a file; to be called at its top. */
 export function useServer(options?: PostgresServerOptions): { readonly current: PostgresServer } {
@@ -48,6 +50,14 @@ export async function openTestStore(
   const store = new BatchedStore(engine, defaultLimits);
   onTestFinished(() => store.close());
   return store;
+}
+
+/** A store that was told of an outage says so until it has found out that it is over. */
+export async function untilReady(store: PlantStore): Promise<void> {
+  const ready = async () => {
+    while (!store.ready()) await nextTurn();
+  };
+  await within("the store being ready", ready());
 }
 
 /** What is in the table, as an operator reads it. */

@@ -109,6 +109,35 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(await readPlants(server.current, database)).toEqual(plants);
   });
 
+  test.each([
+    ["off", "on"],
+    ["local", "on"],
+    ["remote_write", "on"],
+    ["remote_apply", "remote_apply"],
+  ])("with synchronous_commit=%s all around, every commit has it %s", async (around, expected) => {
+    const database = await server.current.createDatabase();
+    await server.current.query(`ALTER DATABASE ${database} SET synchronous_commit = ${around}`);
+    const store = await openTestStore(server.current.url(database));
+    await server.current.query(
+      `CREATE TABLE seen (id bigint, value text);
+       CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN
+           INSERT INTO seen VALUES (NEW.id, current_setting('synchronous_commit'));
+           RETURN NEW;
+         END $$;
+       CREATE TRIGGER see AFTER INSERT ON plants FOR EACH ROW EXECUTE FUNCTION see()`,
+      database,
+    );
+    await store.create(plantOf(1n));
+    onTestFinished(() => server.current.set("synchronous_commit", "on"));
+    await server.current.set("synchronous_commit", "off");
+    await store.create(plantOf(2n));
+    expect(await server.current.query("SELECT value FROM seen ORDER BY id", database)).toEqual([
+      { value: expected },
+      { value: expected },
+    ]);
+  });
+
   test("text is compared as bytes, even in a column whose collation finds it equal", async () => {
     const database = await server.current.createDatabase();
     const store = await openTestStore(server.current.url(database));

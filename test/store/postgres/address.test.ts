@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import { openStore } from "../../../src/store/open.ts";
+import {
+  describeAddress,
+  type PostgresAddress,
+  parseAddress,
+  tlsOptionsFor,
+} from "../../../src/store/postgres/address.ts";
+
+describe("a store URL", () => {
+  test.each<[string, Partial<PostgresAddress>]>([
+    ["//u:p@h/d", { hosts: [{ name: "h", port: 5432 }], user: "u", password: "p", database: "d" }],
+    ["//u@h:1", { hosts: [{ name: "h", port: 1 }], user: "u", database: "u" }],
+    [
+      "//u@h1:5432,h2,[::1]:7/d",
+      {
+        hosts: [
+          { name: "h1", port: 5432 },
+          { name: "h2", port: 5432 },
+          { name: "::1", port: 7 },
+        ],
+      },
+    ],
+    ["//%2Frun%2Fpostgresql:7/d", { hosts: [{ name: "/run/postgresql", port: 7 }] }],
+    ["//u@/d", { hosts: [{ name: "localhost", port: 5432 }] }],
+    [
+      "//u%40x:p%3Aq%2F%3F%23%40:r@h/d%20e",
+      { user: "u@x", password: "p:q/?#@:r", database: "d e" },
+    ],
+    ["//h", { sslMode: undefined, connectionsMax: 4, allowUnsafe: new Set() }],
+    ["//h?sslmode=verify-full", { sslMode: "verify-full" }],
+    ["//h/?pool_max_conns=100&target_session_attrs=primary", { connectionsMax: 100 }],
+    [
+      "//h/d?allow_unsafe=fsync,full_page_writes",
+      { allowUnsafe: new Set(["fsync", "full_page_writes"] as const) },
+    ],
+  ])("postgres:%s is understood", (location, expected) => {
+    expect(parseAddress(location)).toMatchObject(expected);
+  });
+
+  test.each<[string, RegExp]>([
+    ["", /write postgres:/],
+    ["h/secret", /write postgres:/],
+    ["//u:secret@h/d/e", /write postgres:/],
+    ["//u:sec/ret@h/d", /write postgres:|a host is|a port is/],
+    ["//u:sec@ret@h/d", /write postgres:/],
+    ["//u:sec#ret@h/d", /write postgres:/],
+    ["//u:sec?ret@h/d", /a host is|settings that it takes/],
+    ["//u:secret@h/d#x", /write postgres:/],
+    ["//u:%zzsecret@h/d", /%25/],
+    ["//u:secret@h:0/d", /port/],
+    ["//u:secret@h:65536/d", /port/],
+    ["//u:secret@h:x/d", /a host is/],
+    ["//u:secret@::1/d", /a host is/],
+    ["//u@h/d?password=secret", /settings that it takes are sslmode/],
+    ["//u@h/d?sslmode=secret", /sslmode is disable, require or verify-full/],
+    ["//u@h/d?sslmode=prefer", /sslmode is/],
+    ["//u@h/d?sslmode=require&sslmode=disable", /twice/],
+    ["//u@h/d?sslrootcert=/secret&sslmode=verify-full", /sslrootcert names cannot be read/],
+    ["//u@h/d?sslrootcert=package.json&sslmode=require", /verify-full alone/],
+    ["//u@h/d?target_session_attrs=any", /read-write or primary/],
+    ["//u@h/d?pool_max_conns=0", /from 1 to 100/],
+    ["//u@h/d?pool_max_conns=101", /from 1 to 100/],
+    ["//u@h/d?pool_max_conns=", /from 1 to 100/],
+    ["//u@h/d?allow_unsafe=secret", /fsync, full_page_writes/],
+    ["//u@h/d?toString=secret", /settings that it takes/],
+  ])("postgres:%s is refused, and no part of it is repeated", async (location, message) => {
+    const opening = openStore(`postgres:${location}`);
+    await expect(opening).rejects.toMatchObject({ name: "StoreOpenError", code: "invalid_url" });
+    await expect(opening).rejects.toThrow(message);
+    await expect(opening).rejects.not.toThrow(/secret|ret@/);
+  });
+
+  test("is shown without its password", () => {
+    const address = parseAddress("//u%40x:secret@h1:1,[::1]/d%2F?sslmode=require");
+    expect(describeAddress(address)).toBe("postgres://u%40x@h1:1,[::1]:5432/d%2F");
+  });
+
+  test.each<[string, false | { rejectUnauthorized: boolean }]>([
+    ["//db.example", { rejectUnauthorized: false }],
+    ["//10.0.0.1", { rejectUnauthorized: false }],
+    ["//localhost.example", { rejectUnauthorized: false }],
+    ["//localhost", false],
+    ["//127.0.0.1", false],
+    ["//[::1]", false],
+    ["//%2Frun", false],
+    ["//db.example?sslmode=disable", false],
+    ["//127.0.0.1?sslmode=require", { rejectUnauthorized: false }],
+    ["//db.example?sslmode=verify-full", { rejectUnauthorized: true }],
+    ["//%2Frun?sslmode=verify-full", false],
+  ])("postgres:%s means TLS: %j", (location, expected) => {
+    const address = parseAddress(location);
+    const [host] = address.hosts;
+    expect(host && tlsOptionsFor(address, host)).toEqual(expected);
+  });
+});

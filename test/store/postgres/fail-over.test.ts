@@ -1,0 +1,88 @@
+import { describe, expect, test } from "vitest";
+import { migrateStore } from "../../../src/store/open.ts";
+import { hasPostgres, type PostgresServer } from "../../support/postgres-server.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { plantOf } from "../plant-of.ts";
+import { openTestStore, readPlants, untilReady, useServer } from "./fresh.ts";
+
+const readOnly = "default_transaction_read_only";
+
+describe.skipIf(!hasPostgres)("of several hosts", () => {
+  const one = useServer();
+  const two = useServer();
+
+  /** A database of one name on both. */
+  async function createBoth(): Promise<string> {
+    for (const { current } of [one, two]) await current.set(readOnly, "off");
+    const [name, other] = await Promise.all([
+      one.current.createDatabase(),
+      two.current.createDatabase(),
+    ]);
+    expect(other).toBe(name);
+    return name;
+  }
+
+  function urlOf(ports: readonly number[], database: string, params = ""): string {
+    const hosts = ports.map((port) => `127.0.0.1:${port}`).join(",");
+    return one.current.url(database).replace(/127[^/]*/, hosts) + params;
+  }
+
+  const idsIn = async (server: PostgresServer, database: string) =>
+    (await readPlants(server, database)).map(({ id }) => id);
+
+  test("the first that takes writes is used", async () => {
+    const database = await createBoth();
+    const url = urlOf([one.current.port, two.current.port], database);
+    const store = await openTestStore(url);
+    await store.create(plantOf(1n));
+    expect(await idsIn(one.current, database)).toEqual([1n]);
+  });
+
+  test.each(["", "?target_session_attrs=read-write"])(
+    "one that is read-only or does not answer is passed over%s",
+    async (params) => {
+      const database = await createBoth();
+      await one.current.set(readOnly, "on");
+      await using proxy = await openTcpProxy(one.current.port, "none");
+      proxy.refuse();
+      const ports = [proxy.port, one.current.port, two.current.port];
+      const store = await openTestStore(urlOf(ports, database, params));
+      await store.create(plantOf(1n));
+      expect(await idsIn(two.current, database)).toEqual([1n]);
+    },
+  );
+
+  test("a primary that becomes read-only while it is in use is left for the new one", async () => {
+    const database = await createBoth();
+    const url = urlOf([one.current.port, two.current.port], database);
+    // As a standby has it.
+    await migrateStore(two.current.url(database));
+    await two.current.set(readOnly, "on");
+    const store = await openTestStore(url);
+    const plants = Array.from({ length: 3000 }, (_, id) => plantOf(BigInt(id)));
+    await Promise.all(plants.slice(0, 1500).map((plant) => store.create(plant)));
+
+    // Sessions that are open keep their connection, and learn of it by SQLSTATE 25006.
+    await one.current.set(readOnly, "on");
+    const creating = Promise.all(plants.slice(1500).map((plant) => store.create(plant)));
+    await two.current.set(readOnly, "off");
+    await creating;
+    expect(await idsIn(one.current, database)).toEqual(plants.slice(0, 1500).map(({ id }) => id));
+    expect(await idsIn(two.current, database)).toEqual(plants.slice(1500).map(({ id }) => id));
+  });
+
+  test("none that takes writes: unavailable; the open is refused, and says why", async () => {
+    const database = await createBoth();
+    const url = urlOf([one.current.port, two.current.port], database);
+    const store = await openTestStore(url, { retryLimitMs: 300 });
+    await one.current.set(readOnly, "on");
+    await two.current.set(readOnly, "on");
+    await expect(store.create(plantOf(1n))).rejects.toMatchObject({ code: "unavailable" });
+    const opening = openTestStore(url);
+    await expect(opening).rejects.toMatchObject({ code: "inaccessible" });
+    await expect(opening).rejects.toThrow(/is read-only/);
+    await one.current.set(readOnly, "off");
+    await untilReady(store);
+    await store.create(plantOf(1n));
+  });
+});

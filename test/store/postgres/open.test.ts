@@ -1,0 +1,217 @@
+import { inspect } from "node:util";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openStore, readSchemaState } from "../../../src/store/open.ts";
+import type { StoreOpenErrorCode } from "../../../src/store/open-error.ts";
+import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
+import { hasPostgres, password, startPostgres } from "../../support/postgres-server.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
+import { plantOf } from "../plant-of.ts";
+import { expectKept } from "../suite.ts";
+import { openTestStore, readPlants, through, useServer } from "./fresh.ts";
+
+describe.skipIf(!hasPostgres)("on a server of its own", () => {
+  const server = useServer();
+
+  async function expectRefused(url: string, code: StoreOpenErrorCode, message: RegExp) {
+    const error: unknown = await openTestStore(url, { retryLimitMs: 200 }).then(
+      () => new Error("it was opened"),
+      (reason: unknown) => reason,
+    );
+    expect(error).toMatchObject({ name: "StoreOpenError", code });
+    expect((error as Error).message).toMatch(message);
+    expect((error as Error).message).not.toMatch(/\n/);
+    const everything = inspect(error, { depth: 20, showHidden: true });
+    expect(everything).not.toContain(password);
+    expect(everything).not.toContain(encodeURIComponent(password));
+  }
+
+  test("a new database gets its tables, and has the schema version afterwards", async () => {
+    const url = server.current.url(await server.current.createDatabase());
+    expect(await readSchemaState(url)).toEqual({ version: 0, latest: 1 });
+    await (await openStore(url)).close();
+    expect(await readSchemaState(url)).toEqual({ version: 1, latest: 1 });
+  });
+
+  test("the scheme may be postgresql, in any case", async () => {
+    const url = server.current.url(await server.current.createDatabase());
+    const store = await openStore(url.replace("postgres:", "PostgreSQL:"));
+    onTestFinished(() => store.close());
+    await store.create(plantOf(1n));
+  });
+
+  test("many that open a new database at once migrate it once", async () => {
+    const database = await server.current.createDatabase();
+    const url = server.current.url(database);
+    const stores = await Promise.all(Array.from({ length: 8 }, () => openTestStore(url)));
+    await Promise.all(stores.map((store, id) => store.create(plantOf(BigInt(id)))));
+    const rows = await server.current.query("SELECT version FROM plant_store_migrations", database);
+    expect(rows).toEqual([{ version: "1" }]);
+    expect(await readPlants(server.current, database)).toHaveLength(8);
+  });
+
+  test("a process that died while it migrated leaves nothing in the way", async () => {
+    const database = await server.current.createDatabase();
+    await using proxy = await openTcpProxy(server.current.port, "CREATE TABLE plants");
+    proxy.interfere = () => "lose-answer";
+    await expect(openTestStore(through(proxy, server.current.url(database)))).rejects.toThrow();
+    const store = await openTestStore(server.current.url(database));
+    await store.create(plantOf(1n));
+  });
+
+  test("a role that may only read and write rows is enough, once the tables are there", async () => {
+    const database = await server.current.createDatabase();
+    const role = `writer_${database}`;
+    const url = server.current.url(database, role);
+    await server.current.query(
+      `CREATE ROLE ${role} LOGIN PASSWORD '${password}';
+       REVOKE CREATE ON DATABASE ${database} FROM PUBLIC`,
+    );
+    await server.current.query("REVOKE CREATE ON SCHEMA public FROM PUBLIC", database);
+    await expectRefused(url, "inaccessible", /permission denied.*42501/);
+    await (await openTestStore(server.current.url(database))).close();
+    await expectRefused(url, "inaccessible", /permission denied.*42501/);
+    await server.current.query(
+      `GRANT SELECT, INSERT, UPDATE ON plants TO ${role};
+       GRANT SELECT ON plant_store_migrations TO ${role}`,
+      database,
+    );
+    const store = await openTestStore(url);
+    await store.create(plantOf(1n));
+    await expectKept(store, plantOf(1n));
+  });
+
+  test.each<[string, StoreOpenErrorCode, RegExp, string]>([
+    ["LATIN1", "unsupported", /encoded in LATIN1.*'UTF8'/, "ENCODING 'LATIN1'"],
+    ["SQL_ASCII", "unsupported", /encoded in SQL_ASCII.*'UTF8'/, "ENCODING 'SQL_ASCII'"],
+  ])("a database in %s is refused", async (_, code, message, options) => {
+    const database = await server.current.createDatabase(options);
+    await expectRefused(server.current.url(database), code, message);
+    expect(
+      await server.current.query("SELECT 1 FROM pg_tables WHERE schemaname = 'public'", database),
+    ).toEqual([]);
+  });
+
+  test.each<[string, StoreOpenErrorCode, RegExp, string]>([
+    [
+      "of a newer release",
+      "newer_schema",
+      /version 2, .*knows 1/,
+      "INSERT INTO plant_store_migrations (version) VALUES (2)",
+    ],
+    ["without its table", "damaged", /missing.*42P01/, "DROP TABLE plants"],
+    ["without a column", "damaged", /column tag/, "ALTER TABLE plants DROP COLUMN tag"],
+    ["with text for ids", "damaged", /column id/, "ALTER TABLE plants ALTER id TYPE text"],
+    ["that may trim", "damaged", /column name/, "ALTER TABLE plants ALTER name TYPE varchar(9)"],
+    ["that pads", "damaged", /column tag/, "ALTER TABLE plants ALTER tag TYPE char(9)"],
+    ["with a column of another type", "damaged", /type/, "ALTER TABLE plants ALTER id TYPE text"],
+    [
+      "without its primary key",
+      "damaged",
+      /primary key/,
+      "ALTER TABLE plants DROP CONSTRAINT plants_pkey",
+    ],
+    ["that a crash would empty", "not_durable", /unlogged/, "ALTER TABLE plants SET UNLOGGED"],
+    ["of another program", "foreign", /another program/, "DROP TABLE plant_store_migrations"],
+  ])("a database %s is refused, and left as it was", async (_, code, message, damage) => {
+    const database = await server.current.createDatabase();
+    const url = server.current.url(database);
+    await (await openTestStore(url)).close();
+    await server.current.query(damage, database);
+    const schema = () =>
+      server.current.query(
+        `SELECT c.relname, c.relpersistence, a.attname, a.atttypid FROM pg_class c
+         JOIN pg_attribute a ON attrelid = c.oid WHERE relnamespace = 'public'::regnamespace
+         ORDER BY 1, 3`,
+        database,
+      );
+    const before = await schema();
+    await expectRefused(url, code, message);
+    expect(await schema()).toEqual(before);
+  });
+
+  test.each(["fsync", "full_page_writes"])("a server with %s=off is refused", async (name) => {
+    const database = await server.current.createDatabase();
+    const url = server.current.url(database);
+    onTestFinished(() => server.current.set(name, "on"));
+    await server.current.set(name, "off");
+    await expectRefused(url, "not_durable", new RegExp(`${name}=off.*allow_unsafe=${name}`));
+    const other = name === "fsync" ? "full_page_writes" : "fsync";
+    await expectRefused(`${url}?allow_unsafe=${other}`, "not_durable", new RegExp(`${name}=off`));
+    const store = await openTestStore(`${url}?allow_unsafe=${name}`);
+    await store.create(plantOf(1n));
+  });
+
+  test("a server that comes back with fsync=off is not written to", async () => {
+    const database = await server.current.createDatabase();
+    const store = await openTestStore(server.current.url(database), { retryLimitMs: 300 });
+    await store.create(plantOf(1n));
+    onTestFinished(async () => {
+      await server.current.stop("fast");
+      await server.current.start();
+    });
+    await server.current.stop("fast");
+    await server.current.start({ fsync: "off" });
+    await expect(store.create(plantOf(2n))).rejects.toMatchObject({ code: "unavailable" });
+    expect(store.ready()).toBe(false);
+    expect(await readPlants(server.current, database)).toEqual([plantOf(1n)]);
+  });
+
+  test.each<[string, (url: string) => string, RegExp]>([
+    ["a wrong password", (url) => url.replace(/:[^:@]*@/, ":wrong@"), /user or password.*28P01/],
+    ["no password", (url) => url.replace(/:[^:@]*@/, "@"), /cannot connect|user or password/],
+    ["no such role", (url) => url.replace("//postgres:", "//nobody:"), /user or password.*28P01/],
+    ["no such database", (url) => url.replace(/\/[^/]*$/, "/none"), /no such database.*3D000/],
+    ["TLS with a server that has none", (url) => `${url}?sslmode=require`, /TLS.*sslmode/],
+    ["nobody there", (url) => url.replace(/:\d+\//, ":1/"), /:1 \(ECONNREFUSED\)/],
+    ["no such host", (url) => url.replace("127.0.0.1", "nowhere.invalid"), /nowhere\.invalid/],
+  ])("%s: the start is refused", async (_, change, message) => {
+    const database = await server.current.createDatabase();
+    await expectRefused(change(server.current.url(database)), "inaccessible", message);
+  });
+
+  test("a server that says nothing is not waited for", async () => {
+    await using proxy = await openTcpProxy(server.current.port, "");
+    proxy.interfere = () => "swallow";
+    const url = through(proxy, server.current.url("postgres"));
+    await expect(openTestStore(url, { connectTimeoutMs: 50 })).rejects.toMatchObject({
+      code: "inaccessible",
+    });
+  });
+});
+
+describe.skipIf(!hasPostgres || !hasOpenssl)("a server that speaks TLS", () => {
+  test("is encrypted to, and told from another when asked", async () => {
+    await using folder = await createTemporaryFolder();
+    const certificate = createCertificate(folder.path, "server");
+    const other = createCertificate(folder.path, "other");
+    await using server = await startPostgres({
+      settings: { ssl: "on" },
+      files: { "server.crt": certificate.certFile, "server.key": certificate.keyFile },
+    });
+    const database = await server.createDatabase();
+    const url = server.url(database);
+    const isEncrypted = async () =>
+      (
+        await server.query(
+          `SELECT bool_and(ssl) AS all FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+           WHERE datname = '${database}' AND application_name = 'plant-store'`,
+        )
+      )[0]?.["all"];
+    const verified = `?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificate.certFile)}`;
+    for (const [params, expected] of [
+      ["", false],
+      ["?sslmode=require", true],
+      [verified, true],
+    ] as const) {
+      const store = await openStore(url + params);
+      await store.create(plantOf(1n));
+      expect(await isEncrypted(), params).toBe(expected);
+      await store.close();
+    }
+    const wrong = `?sslmode=verify-full&sslrootcert=${encodeURIComponent(other.certFile)}`;
+    for (const params of [wrong, "?sslmode=verify-full"]) {
+      await expect(openStore(url + params)).rejects.toMatchObject({ code: "inaccessible" });
+    }
+  });
+});
