@@ -16,10 +16,12 @@ export const hasPostgres = findPostgres().length > 0;
 /** A PostgreSQL of the tests' own, gone with all its data at the end of an `await using`. */
 export interface PostgresServer extends AsyncDisposable {
   readonly port: number;
-  /** The URL of a database in it. */
-  url(database: string, role?: string): string;
+  /** The store URL of a database in it, with settings such as `sslmode=require`. */
+  url(database: string, role?: string, ...params: readonly string[]): string;
   /** Makes an empty database, and returns its name. */
   createDatabase(options?: string): Promise<string>;
+  /** Makes a role that may log in, and returns its name. */
+  createRole(options?: string): Promise<string>;
   /** Runs SQL as the superuser. */
   query(sql: string, database?: string): Promise<readonly Record<string, unknown>[]>;
   /** Sets a setting for the server, in force when it returns. */
@@ -114,7 +116,7 @@ async function begin(
     const { process: child, exited } = running;
     running = undefined;
     child.kill(how === "fast" ? "SIGINT" : "SIGQUIT");
-    await within("the end of postgres", exited);
+    await within("the end of postgres", exited, 15_000);
   }
 
   // Between the search for a free port and its use another process may take it.
@@ -127,8 +129,12 @@ async function begin(
     }
   }
 
-  const url = (database: string, role = "postgres") =>
-    `postgres://${role}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
+  function url(database: string, role = "postgres", ...given: readonly string[]): string {
+    const all = [...given, ...(firstSettings["fsync"] === "off" ? ["allow_unsafe=fsync"] : [])];
+    const params = all.length === 0 ? "" : `?${all.join("&")}`;
+    const login = `${role}:${encodeURIComponent(password)}`;
+    return `postgres://${login}@127.0.0.1:${port}/${database}${params}`;
+  }
 
   async function query(sql: string, database = "postgres") {
     const client = new pg.Client({ connectionString: url(database) });
@@ -142,6 +148,7 @@ async function begin(
   }
 
   let databases = 0;
+  let roles = 0;
   return {
     port,
     url,
@@ -149,6 +156,11 @@ async function begin(
     async createDatabase(options = "ENCODING 'UTF8'") {
       const name = `plants_${++databases}`;
       await query(`CREATE DATABASE ${name} TEMPLATE template0 ${options}`);
+      return name;
+    },
+    async createRole(options = "") {
+      const name = `role_${++roles}`;
+      await query(`CREATE ROLE ${name} LOGIN PASSWORD '${password}' ${options}`);
       return name;
     },
     async set(name, value) {

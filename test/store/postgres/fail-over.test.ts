@@ -3,13 +3,13 @@ import { migrateStore } from "../../../src/store/open.ts";
 import { hasPostgres, type PostgresServer } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf } from "../plant-of.ts";
-import { openTestStore, readPlants, untilReady, useServer } from "./fresh.ts";
+import { openTestStore, readPlants, untilReady, useServer, withoutSync } from "./fresh.ts";
 
 const readOnly = "default_transaction_read_only";
 
 describe.skipIf(!hasPostgres)("of several hosts", () => {
-  const one = useServer();
-  const two = useServer();
+  const one = useServer({ settings: withoutSync });
+  const two = useServer({ settings: withoutSync });
 
   /** A database of one name on both. */
   async function createBoth(): Promise<string> {
@@ -22,9 +22,9 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     return name;
   }
 
-  function urlOf(ports: readonly number[], database: string, params = ""): string {
+  function urlOf(ports: readonly number[], database: string, ...params: string[]): string {
     const hosts = ports.map((port) => `127.0.0.1:${port}`).join(",");
-    return one.current.url(database).replace(/127[^/]*/, hosts) + params;
+    return one.current.url(database, "postgres", ...params).replace(/127[^/]*/, hosts);
   }
 
   const idsIn = async (server: PostgresServer, database: string) =>
@@ -38,15 +38,15 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     expect(await idsIn(one.current, database)).toEqual([1n]);
   });
 
-  test.each(["", "?target_session_attrs=read-write"])(
-    "one that is read-only or does not answer is passed over%s",
+  test.each([[[]], [["target_session_attrs=read-write"]]])(
+    "one that is read-only or does not answer is passed over, with %j",
     async (params) => {
       const database = await createBoth();
       await one.current.set(readOnly, "on");
       await using proxy = await openTcpProxy(one.current.port, "none");
       proxy.refuse();
       const ports = [proxy.port, one.current.port, two.current.port];
-      const store = await openTestStore(urlOf(ports, database, params));
+      const store = await openTestStore(urlOf(ports, database, ...params));
       await store.create(plantOf(1n));
       expect(await idsIn(two.current, database)).toEqual([1n]);
     },

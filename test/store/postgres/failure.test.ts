@@ -10,12 +10,12 @@ import {
   Unconfirmed,
 } from "../../../src/store/postgres/failure.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
-import { hasPostgres, password } from "../../support/postgres-server.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
 import { type Interference, openTcpProxy } from "../../support/tcp-proxy.ts";
 import { within } from "../../support/within.ts";
 import { plantOf } from "../plant-of.ts";
 import { expectKept } from "../suite.ts";
-import { openTestStore, readPlants, through, untilReady, useServer } from "./fresh.ts";
+import { openTestStore, readPlants, through, untilReady, useServer, withoutSync } from "./fresh.ts";
 
 function serverError(code: string): unknown {
   const error = new pg.DatabaseError("words", 5, "error");
@@ -44,7 +44,7 @@ test.each<[Remedy, unknown]>([
 });
 
 describe.skipIf(!hasPostgres)("on a server of its own", () => {
-  const server = useServer();
+  const server = useServer({ settings: withoutSync });
 
   async function openFresh(limits: Partial<PostgresLimits> = {}) {
     const database = await server.current.createDatabase();
@@ -231,13 +231,9 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
 
   test("a server with few connections left is used with those that it gives", async () => {
     const database = await server.current.createDatabase();
-    const role = `few_${database}`;
-    await server.current.query(
-      `CREATE ROLE ${role} LOGIN PASSWORD '${password}' CONNECTION LIMIT 2;
-       GRANT ALL ON DATABASE ${database} TO ${role}`,
-    );
+    const role = await server.current.createRole("CONNECTION LIMIT 2");
     await server.current.query(`GRANT ALL ON SCHEMA public TO ${role}`, database);
-    const url = `${server.current.url(database, role)}?pool_max_conns=8`;
+    const url = server.current.url(database, role, "pool_max_conns=8");
     const store = await openTestStore(url);
     const plants = Array.from({ length: 4000 }, (_, id) => plantOf(BigInt(id)));
     await Promise.all(plants.map((plant) => store.create(plant)));

@@ -30,6 +30,9 @@ export function useServer(options?: PostgresServerOptions): { readonly current: 
   };
 }
 
+/** For tests in which no machine crashes; its processes may. A new database takes less time. */
+export const withoutSync = { fsync: "off" } as const;
+
 /** Limits as in production, but in a hundredth of the time where a test waits for one. */
 export const quickLimits: PostgresLimits = {
   ...defaultPostgresLimits,
