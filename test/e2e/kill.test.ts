@@ -6,12 +6,12 @@
 
 import { randomInt } from "node:crypto";
 import http from "node:http";
-import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { grpcJs } from "../support/protocol/grpc-js.ts";
 import { newPlantJson } from "../support/protocol/message.ts";
-import { readStoredPlants, type StoredPlant, storedForm } from "../support/stored-plants.ts";
+import { type StorePlace, storeKinds } from "../support/store-place.ts";
+import { type StoredPlant, storedForm } from "../support/stored-plants.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
 import { within } from "../support/within.ts";
@@ -40,35 +40,37 @@ function plantOf(id: bigint): TestPlant {
   return id % 3n === 0n ? { id, name } : { id, name, tag: id % 3n === 1n ? "" : `tag\n${id}` };
 }
 
-test(`every plant that was confirmed survives ${rounds} kills under load`, async () => {
-  await using folder = await createTemporaryFolder();
-  const database = join(folder.path, "data/plants.db");
-  const ledger: Ledger = { confirmed: new Map(), unknown: new Map() };
-  let nextId = firstId;
-  const takeId = () => nextId++;
-  const killedAfter: number[] = [];
+describe.each(storeKinds)("on $store", ({ isMissing, open }) => {
+  const title = `every plant that was confirmed survives ${rounds} kills under load`;
+  test.skipIf(isMissing)(title, { timeout: 60_000 }, async () => {
+    await using folder = await createTemporaryFolder();
+    await using place = await open();
+    const start = () => spawnServer({ cwd: folder.path, args: ["--store", place.url] });
+    const ledger: Ledger = { confirmed: new Map(), unknown: new Map() };
+    let nextId = firstId;
+    const takeId = () => nextId++;
+    const killedAfter: number[] = [];
 
-  for (let round = 0; round < rounds; round++) {
-    await using server = await spawnServer({ cwd: folder.path });
-    // What the last process left unanswered is asked for again: a retry is safe.
+    for (let round = 0; round < rounds; round++) {
+      await using server = await start();
+      // What the last process left unanswered is asked for again: a retry is safe.
+      await retryUnknown(server, ledger);
+      await expectAllThere(ledger, place);
+      const killAt = ledger.confirmed.size + randomInt(1, 400);
+      killedAfter.push(killAt);
+      await loadUntilKilled(server, ledger, { takeId, killAt });
+    }
+
+    await using server = await start();
+    await expectAllThere(ledger, place);
     await retryUnknown(server, ledger);
-    expectAllThere(ledger, database);
-    const killAt = ledger.confirmed.size + randomInt(1, 400);
-    killedAfter.push(killAt);
-    await loadUntilKilled(server, ledger, { takeId, killAt });
-  }
+    await expectAllThere(ledger, place);
+    expect(await place.read(), `killed at ${killedAfter}`).toHaveLength(ledger.confirmed.size);
+  });
+});
 
-  await using server = await spawnServer({ cwd: folder.path });
-  expectAllThere(ledger, database);
-  await retryUnknown(server, ledger);
-  expectAllThere(ledger, database);
-  expect(readStoredPlants(database), `killed at ${killedAfter}`).toHaveLength(
-    ledger.confirmed.size,
-  );
-}, 60_000);
-
-function expectAllThere({ confirmed }: Ledger, database: string): void {
-  const rows = new Map(readStoredPlants(database).map((row) => [row.id, row]));
+async function expectAllThere({ confirmed }: Ledger, place: StorePlace): Promise<void> {
+  const rows = new Map((await place.read()).map((row) => [row.id, row]));
   const isLost = (plant: TestPlant) => !isEqual(rows.get(plant.id), storedForm(plant));
   expect([...confirmed.values()].filter(isLost)).toEqual([]);
 }

@@ -1,11 +1,8 @@
 /** What was answered with success is there after a restart, byte for byte. */
-
-import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { protocols } from "../support/protocol/protocols.ts";
-import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { protocolsOnStores } from "../support/protocols-on-stores.ts";
+import { storedForm } from "../support/stored-plants.ts";
 import { openTestServer } from "../support/test-server.ts";
 
 const plants = [
@@ -18,21 +15,20 @@ const plants = [
   { id: 2n ** 63n - 1n, name: "highest" },
 ];
 
-describe.each(protocols)("over $name", ({ open }) => {
+describe.each(protocolsOnStores)("over $name", ({ kind, open }) => {
   test("plants survive a restart, and equal retries succeed after it", async () => {
-    await using folder = await createTemporaryFolder();
-    const database = join(folder.path, "plants.db");
+    await using place = await kind.open();
     const rows = plants.map(storedForm);
     {
-      await using server = await openTestServer({ database });
+      await using server = await openTestServer({ store: place.url });
       using caller = open(server.url);
       const outcomes = await Promise.all(plants.map((plant) => caller.create(plant)));
       expect(outcomes).toStrictEqual(plants.map(({ id: _, ...plant }) => ({ ok: plant })));
-      expect(readStoredPlants(database)).toEqual(rows);
+      expect(await place.read()).toEqual(rows);
     }
-    expect(readStoredPlants(database)).toEqual(rows);
+    expect(await place.read()).toEqual(rows);
 
-    await using server = await openTestServer({ database });
+    await using server = await openTestServer({ store: place.url });
     using caller = open(server.url);
     for (const { id, ...plant } of plants) {
       expect(await caller.create({ id, ...plant })).toStrictEqual({ ok: plant });
@@ -40,6 +36,6 @@ describe.each(protocols)("over $name", ({ open }) => {
         code: Code.AlreadyExists,
       });
     }
-    expect(readStoredPlants(database)).toEqual(rows);
+    expect(await place.read()).toEqual(rows);
   });
 });

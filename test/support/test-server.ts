@@ -26,6 +26,8 @@ export interface TestServer extends AsyncDisposable {
 export interface TestServerOptions extends Omit<ServerOptions, "store" | "log"> {
   /** The SQLite file. Default: one in a folder of its own. */
   readonly database?: string;
+  /** The store URL, in place of a file. */
+  readonly store?: string;
 }
 
 /** A whole server in this process, on a free port. */
@@ -40,7 +42,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
     auth: { tokenFile: undefined, tokens: [knownToken] },
     drainTimeoutMs: 2000,
     ...rest,
-    store: `sqlite:${database}`,
+    store: options.store ?? `sqlite:${database}`,
     log,
   }).catch(async (error: unknown) => {
     await folder?.[Symbol.asyncDispose]();

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { userInfo } from "node:os";
 import { StoreOpenError } from "../open-error.ts";
 import { connectionsCeiling, defaultConnectionsMax } from "./limits.ts";
 
@@ -47,7 +46,7 @@ export function parseAddress(location: string): PostgresAddress {
     ),
   ];
   const [userText = "", ...passwordParts] = userInfoText.split(":");
-  const user = decode(userText) || userInfo().username;
+  const user = decode(userText) || refuse("it names no user");
   const settings = parseSettings(query);
   return {
     hosts: hostList.split(",").map(parseHost),

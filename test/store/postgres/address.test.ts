@@ -21,15 +21,15 @@ describe("a store URL", () => {
         ],
       },
     ],
-    ["//%2Frun%2Fpostgresql:7/d", { hosts: [{ name: "/run/postgresql", port: 7 }] }],
+    ["//u@%2Frun%2Fpostgresql:7/d", { hosts: [{ name: "/run/postgresql", port: 7 }] }],
     ["//u@/d", { hosts: [{ name: "localhost", port: 5432 }] }],
     [
       "//u%40x:p%3Aq%2F%3F%23%40:r@h/d%20e",
       { user: "u@x", password: "p:q/?#@:r", database: "d e" },
     ],
-    ["//h", { sslMode: undefined, connectionsMax: 4, allowUnsafe: new Set() }],
-    ["//h?sslmode=verify-full", { sslMode: "verify-full" }],
-    ["//h/?pool_max_conns=100&target_session_attrs=primary", { connectionsMax: 100 }],
+    ["//u@h", { sslMode: undefined, connectionsMax: 4, allowUnsafe: new Set() }],
+    ["//u@h?sslmode=verify-full", { sslMode: "verify-full" }],
+    ["//u@h/?pool_max_conns=100&target_session_attrs=primary", { connectionsMax: 100 }],
     [
       "//h/d?allow_unsafe=fsync,full_page_writes",
       { allowUnsafe: new Set(["fsync", "full_page_writes"] as const) },
@@ -48,6 +48,8 @@ describe("a store URL", () => {
     ["//u:sec?ret@h/d", /a host is|settings that it takes/],
     ["//u:secret@h/d#x", /write postgres:/],
     ["//u:%zzsecret@h/d", /%25/],
+    ["//h/d", /names no user/],
+    ["//:secret@h/d", /names no user/],
     ["//u:secret@h:0/d", /port/],
     ["//u:secret@h:65536/d", /port/],
     ["//u:secret@h:x/d", /a host is/],
@@ -77,17 +79,17 @@ describe("a store URL", () => {
   });
 
   test.each<[string, false | { rejectUnauthorized: boolean }]>([
-    ["//db.example", { rejectUnauthorized: false }],
-    ["//10.0.0.1", { rejectUnauthorized: false }],
-    ["//localhost.example", { rejectUnauthorized: false }],
-    ["//localhost", false],
-    ["//127.0.0.1", false],
-    ["//[::1]", false],
-    ["//%2Frun", false],
-    ["//db.example?sslmode=disable", false],
-    ["//127.0.0.1?sslmode=require", { rejectUnauthorized: false }],
-    ["//db.example?sslmode=verify-full", { rejectUnauthorized: true }],
-    ["//%2Frun?sslmode=verify-full", false],
+    ["//u@db.example", { rejectUnauthorized: false }],
+    ["//u@10.0.0.1", { rejectUnauthorized: false }],
+    ["//u@localhost.example", { rejectUnauthorized: false }],
+    ["//u@localhost", false],
+    ["//u@127.0.0.1", false],
+    ["//u@[::1]", false],
+    ["//u@%2Frun", false],
+    ["//u@db.example?sslmode=disable", false],
+    ["//u@127.0.0.1?sslmode=require", { rejectUnauthorized: false }],
+    ["//u@db.example?sslmode=verify-full", { rejectUnauthorized: true }],
+    ["//u@%2Frun?sslmode=verify-full", false],
   ])("postgres:%s means TLS: %j", (location, expected) => {
     const address = parseAddress(location);
     const [host] = address.hosts;

@@ -1,0 +1,59 @@
+import { join } from "node:path";
+import { hasPostgres, startPostgres } from "./postgres-server.ts";
+import { readStoredPlants, type StoredPlant } from "./stored-plants.ts";
+import { createTemporaryFolder } from "./temporary-folder.ts";
+
+/** A new place for a store, gone with all that is in it at the end of an `await using`. */
+export interface StorePlace extends AsyncDisposable {
+  readonly url: string;
+  /** What is there, byte for byte, in the order of the ids, as an operator reads it. */
+  read(): Promise<readonly StoredPlant[]>;
+}
+
+/** A kind of store, as a row for tests of what all of them promise. */
+export interface StoreKind {
+  readonly store: string;
+  /** Whether there is none on this machine. */
+  readonly isMissing: boolean;
+  open(): Promise<StorePlace>;
+}
+
+export const sqliteKind: StoreKind = {
+  store: "SQLite",
+  isMissing: false,
+  async open() {
+    const folder = await createTemporaryFolder();
+    const database = join(folder.path, "data/plants.db");
+    return {
+      url: `sqlite:${database}`,
+      read: async () => readStoredPlants(database),
+      [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+    };
+  },
+};
+
+export const postgresKind: StoreKind = {
+  store: "PostgreSQL",
+  isMissing: !hasPostgres,
+  async open() {
+    const server = await startPostgres();
+    const database = await server.createDatabase();
+    return {
+      url: server.url(database),
+      read: async () => (await server.query(everyPlant, database)).map(toStoredPlant),
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    };
+  },
+};
+
+export const storeKinds: readonly StoreKind[] = [sqliteKind, postgresKind];
+
+const everyPlant = `
+  SELECT id, upper(encode(convert_to(name, 'UTF8'), 'hex')) AS name,
+    upper(encode(convert_to(tag, 'UTF8'), 'hex')) AS tag
+  FROM plants ORDER BY id`;
+
+function toStoredPlant(row: Readonly<Record<string, unknown>>): StoredPlant {
+  const { id, name, tag } = row as { id: string; name: string; tag: string | null };
+  return { id: BigInt(id), name, tag };
+}
