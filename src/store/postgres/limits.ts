@@ -33,7 +33,7 @@ export const defaultPostgresLimits: PostgresLimits = {
   migrationTimeoutMs: 60_000,
 };
 
-/** Connections of one process, by default: enough to hide the network's round trips. */
+/** Connections of one process, by default: few, for statements are large and servers are shared. */
 export const defaultConnectionsMax = 4;
 
 /** The largest `pool_max_conns`: as many as a server takes by default. */

@@ -151,14 +151,17 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await expectRefused(change(server.current.url(database)), "inaccessible", message);
   });
 
-  test("a server that says nothing is not waited for", async () => {
-    await using proxy = await openTcpProxy(server.current.port, "");
-    proxy.interfere = () => "swallow";
-    const url = through(proxy, server.current.url("postgres"));
-    await expect(openTestStore(url, { connectTimeoutMs: 50 })).rejects.toMatchObject({
-      code: "inaccessible",
-    });
-  });
+  test.each([[[]], [["sslmode=require"]]])(
+    "a server that says nothing is not waited for, with %j",
+    async (params) => {
+      await using proxy = await openTcpProxy(server.current.port, "");
+      proxy.interfere = () => "swallow";
+      const url = through(proxy, server.current.url("postgres", "postgres", ...params));
+      await expect(openTestStore(url, { connectTimeoutMs: 50 })).rejects.toMatchObject({
+        code: "inaccessible",
+      });
+    },
+  );
 });
 
 describe.skipIf(!hasPostgres)("a server that comes back with fsync=off", () => {
