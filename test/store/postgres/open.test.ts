@@ -40,8 +40,24 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await store.create(plantOf(1n));
   });
 
-  test("many that open a new database at once migrate it once", async () => {
+  test.each<[string, (database: string) => Promise<unknown>]>([
+    ["", async () => {}],
+    // As CockroachDB has it.
+    [
+      ", where advisory locks do nothing",
+      async (database) => {
+        await server.current.query(
+          `CREATE FUNCTION public.pg_advisory_xact_lock(bigint) RETURNS void LANGUAGE sql AS 'SELECT'`,
+          database,
+        );
+        await server.current.query(
+          `ALTER DATABASE ${database} SET search_path = public, pg_catalog`,
+        );
+      },
+    ],
+  ])("many that open a new database at once migrate it once%s", async (_, prepare) => {
     const database = await server.current.createDatabase();
+    await prepare(database);
     const url = server.current.url(database);
     const stores = await Promise.all(Array.from({ length: 8 }, () => openTestStore(url)));
     await Promise.all(stores.map((store, id) => store.create(plantOf(BigInt(id)))));
