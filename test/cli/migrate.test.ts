@@ -1,4 +1,6 @@
 /** `plant-store migrate`, on every kind of store; and what a start on PostgreSQL prints. */
+import { join } from "node:path";
+import Database from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { spawnServer } from "../support/child-server.ts";
 import { password, startPostgres } from "../support/postgres-server.ts";
@@ -28,6 +30,25 @@ describe.each(storeKinds)("on $store", ({ isMissing, open }) => {
     }
     expect(await place.read()).toEqual([]);
   });
+});
+
+test("status refuses the SQLite database of a newer release, or of another program", async () => {
+  await using folder = await createTemporaryFolder();
+  for (const [pragma, message] of [
+    ["user_version = 2", /newer release/],
+    ["application_id = 1", /another program/],
+  ] as const) {
+    const url = `sqlite:${join(folder.path, `${pragma}.db`)}`;
+    expect(await runInProcess(["migrate", "up", "--store", url])).toMatchObject({ code: 0 });
+    const db = new Database(url.slice("sqlite:".length));
+    db.pragma(pragma);
+    db.close();
+    for (const command of ["status", "up"]) {
+      const result = await runInProcess(["migrate", command, "--store", url]);
+      expect(result).toMatchObject({ code: 1, stdout: "" });
+      expect(result.stderr).toMatch(message);
+    }
+  }
 });
 
 test.each([

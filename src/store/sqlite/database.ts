@@ -1,9 +1,10 @@
+import { existsSync } from "node:fs";
 import Database from "better-sqlite3";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 import { assertDriver } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertOurs, createFile, syncDirectories } from "./files.ts";
-import { migrate } from "./schema.ts";
+import { assertKnown, migrate } from "./schema.ts";
 
 /**
  * Opens the database for writing, and makes it where it is missing. When it
@@ -33,6 +34,29 @@ export function openDatabase(path: string, busyTimeoutMs: number): Database.Data
   } catch (error) {
     db?.close();
     throw openError(path, error);
+  }
+}
+
+/**
+ * Reads how many migrations were applied to a database, and changes nothing.
+ *
+ * @param path Absolute.
+ * @throws {StoreOpenError}
+ */
+export function readSchemaVersion(path: string, busyTimeoutMs: number): number {
+  assertDriver();
+  if (!existsSync(path)) return 0;
+  assertOurs(path);
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(path, { readonly: true, timeout: busyTimeoutMs });
+    const version = Number(db.pragma("user_version", { simple: true }));
+    assertKnown(path, version);
+    return version;
+  } catch (error) {
+    throw openError(path, error);
+  } finally {
+    db?.close();
   }
 }
 

@@ -1,12 +1,10 @@
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import Database from "better-sqlite3";
 import type { PlantStore } from "../../plant.ts";
 import { BatchedStore } from "../batched-store.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { resolveLimits, type StoreOptions } from "../options.ts";
 import type { SchemaState } from "../schema-state.ts";
-import { assertOurs } from "./files.ts";
+import { readSchemaVersion } from "./database.ts";
 import { migrations } from "./schema.ts";
 import { SqliteThread } from "./thread.ts";
 
@@ -26,21 +24,13 @@ export async function openSqlite(location: string, options: StoreOptions): Promi
 }
 
 /**
- * Changes nothing.
+ * On the thread of the caller, unlike everything else: for a command that does nothing besides.
  *
  * @throws {StoreOpenError}
  */
 export async function readSqliteSchema(location: string): Promise<SchemaState> {
-  const path = parsePath(location);
-  const latest = migrations.length;
-  if (!existsSync(path)) return { version: 0, latest };
-  assertOurs(path);
-  const db = new Database(path, { readonly: true, timeout: busyTimeoutMs });
-  try {
-    return { version: Number(db.pragma("user_version", { simple: true })), latest };
-  } finally {
-    db.close();
-  }
+  const version = readSchemaVersion(parsePath(location), busyTimeoutMs);
+  return { version, latest: migrations.length };
 }
 
 /** @throws {StoreOpenError} */

@@ -30,18 +30,22 @@ function migrateOnce(db: Database.Database): boolean {
       `${db.name} is the database of another program; name another file in the store URL`,
     );
   }
-  if (version > migrations.length) {
-    throw new StoreOpenError(
-      "newer_schema",
-      `${db.name} has schema version ${version}, and this release knows ${migrations.length}; run the newer release`,
-    );
-  }
+  assertKnown(db.name, version);
   const migration = migrations[version];
   if (migration === undefined) return false;
   db.exec(readFileSync(new URL(`./migrations/${migration}`, import.meta.url), "utf8"));
   db.pragma(`application_id = ${applicationId}`);
   db.pragma(`user_version = ${version + 1}`);
   return true;
+}
+
+/** @throws {StoreOpenError} `newer_schema` */
+export function assertKnown(name: string, version: number): void {
+  if (version <= migrations.length) return;
+  throw new StoreOpenError(
+    "newer_schema",
+    `${name} has schema version ${version}, and this release knows ${migrations.length}; run the newer release`,
+  );
 }
 
 function isOurs(db: Database.Database): boolean {

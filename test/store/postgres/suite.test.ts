@@ -3,6 +3,7 @@ import type { NewPlant } from "../../../src/plant.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { within } from "../../support/within.ts";
 import { plantOf } from "../plant-of.ts";
 import { storeSuite } from "../suite.ts";
 import { openTestStore, readPlants, through, useServer, withoutSync } from "./fresh.ts";
@@ -50,6 +51,20 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
       `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = '${database}'`,
     );
     expect(sessions?.["count"]).toBeLessThanOrEqual(4);
+  });
+
+  test("connections that rest are closed, but for one", async () => {
+    const database = await server.current.createDatabase();
+    const store = await openTestStore(server.current.url(database), { idleTimeoutMs: 20 });
+    const ids = Array.from({ length: 4000 }, (_, id) => BigInt(id));
+    await Promise.all(ids.map((id) => store.create(plantOf(id))));
+    const sql = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}'`;
+    const untilOne = async () => {
+      while ((await server.current.query(sql)).length > 1);
+    };
+    await within("one connection", untilOne());
+    expect(await server.current.query(sql)).toHaveLength(1);
+    await store.create(plantOf(1n));
   });
 
   test("stores of two processes on one database agree about every id", async () => {
