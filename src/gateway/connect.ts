@@ -13,7 +13,7 @@ import {
   parseTimeout,
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
-import { type Body, byteLengthOf, bytesOf, readBody } from "./body.ts";
+import { type Body, byteLengthOf, bytesOf } from "./body.ts";
 import { callUnary } from "./call.ts";
 import { CallContext } from "./call-context.ts";
 import type { Codec } from "./codec.ts";
@@ -21,6 +21,7 @@ import { parseConnectQuery } from "./connect-query.ts";
 import { type Exchange, headerOf } from "./exchange.ts";
 import { createNegotiator } from "./negotiation.ts";
 import { connectErrorFrom } from "./outcome.ts";
+import { readBody } from "./read-body.ts";
 import { resolveUrl } from "./request-target.ts";
 import { headerWithTrailer, noTrailer } from "./trailer-header.ts";
 import {

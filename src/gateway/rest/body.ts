@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
-import type { BodyLimit } from "../body.ts";
 import type { Endpoint } from "../endpoint.ts";
+import type { BodyLimit } from "../read-body.ts";
 import { RestFailure } from "./error.ts";
 
 type ReadLimits = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;

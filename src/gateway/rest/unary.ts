@@ -1,10 +1,10 @@
 /** Unary calls by REST. */
 import type { ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { type BodyLimit, readBody } from "../body.ts";
 import { callUnary, type UnarySpec } from "../call.ts";
 import { CallContext } from "../call-context.ts";
 import { type Exchange, headerOf, type Response } from "../exchange.ts";
+import { type BodyLimit, readBody } from "../read-body.ts";
 import { noTrailer } from "../trailer-header.ts";
 import type { Parse } from "./body.ts";
 import { readMessage } from "./request.ts";

@@ -16,7 +16,7 @@ const lockKey = 0x50_4c_4e_54;
  * as well: serialization_failure, unique_violation, duplicate_table. The other
  * one has won, or will.
  */
-const raceStates: ReadonlySet<string> = new Set(["40001", "23505", "42P07"]);
+const raceStates: ReadonlySet<string> = new Set(["40001", "23505", "42P07", "42710"]);
 const racesMax = 20;
 
 /**
