@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Exchange } from "./exchange.ts";
+import { onShutdown } from "./shutdown.ts";
 
 export interface CallEnds {
   readonly exchange: Exchange;
@@ -55,24 +56,27 @@ export class CallSignal {
       controller.abort(reason);
     };
     const onDeadline = () => abort(timedOut());
-    const onShutdown = () => abort(shutdownSignal?.reason);
     const timeoutMs = deadline === undefined ? undefined : deadline - Date.now();
     if (timeoutMs !== undefined && timeoutMs <= 0) {
       onDeadline();
       return;
     }
     if (shutdownSignal?.aborted) {
-      onShutdown();
+      abort(shutdownSignal.reason);
       return;
     }
+
     const timer = timeoutMs === undefined ? undefined : setTimeout(onDeadline, timeoutMs);
-    const stopListening = exchange.onceClosed(abort);
-    shutdownSignal?.addEventListener("abort", onShutdown);
-    this.#unwatch = () => {
+    const forgetClose = exchange.onceClosed(abort);
+    const forgetShutdown = shutdownSignal && onShutdown(shutdownSignal, abort);
+    // Not assigned as it is written: V8 puts a function literal that is assigned to
+    // a property among the old objects, where it keeps all of its call until a full collection.
+    const unwatch = () => {
       clearTimeout(timer);
-      stopListening();
-      shutdownSignal?.removeEventListener("abort", onShutdown);
+      forgetClose();
+      forgetShutdown?.();
     };
+    this.#unwatch = unwatch;
   }
 }
 

@@ -72,26 +72,35 @@ export class ClientGoneError extends Error {
 /** Implements {@link Exchange.readBody} for any request of Node's. */
 export function readStream<T>(source: Readable, sink: BodySink<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    function onData(chunk: Uint8Array): void {
-      try {
-        sink.push(chunk);
-      } catch (error) {
-        // Node passes over the rest, so that the client can come to read its answer.
-        source.off("data", onData);
-        reject(error);
-      }
+    // Let go of when it is over: Node may hold a stream, and its listeners, for longer.
+    let reading: Reading<T> | undefined = { sink, resolve, reject };
+    function fail(error: unknown): void {
+      reading?.reject(error);
+      reading = undefined;
     }
-    function onEnd(): void {
+    source.on("data", (chunk: Uint8Array) => {
       try {
-        resolve(sink.end());
+        reading?.sink.push(chunk); // what comes after a failure is passed over
       } catch (error) {
-        reject(error);
+        fail(error);
       }
-    }
-    source.on("data", onData);
-    source.on("end", onEnd);
+    });
+    source.on("end", () => {
+      try {
+        reading?.resolve(reading.sink.end());
+        reading = undefined;
+      } catch (error) {
+        fail(error);
+      }
+    });
     source.on("close", () => {
-      if (!source.readableEnded) reject(new ClientGoneError("the client has left"));
+      if (reading !== undefined) fail(new ClientGoneError("the client has left"));
     });
   });
+}
+
+interface Reading<T> {
+  readonly sink: BodySink<T>;
+  readonly resolve: (value: T | Promise<T>) => void;
+  readonly reject: (reason: unknown) => void;
 }

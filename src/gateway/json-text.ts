@@ -32,7 +32,7 @@ export class JsonTextError extends Error {
 /** Deep enough for any message (protobuf's own limit), shallow enough for any stack. */
 const depthMax = 100;
 
-/** Every integer of up to 15 digits is a double. */
+/** Every integer of up to 15 digits is a double, and those of 16 are up to 2^53. */
 const exactDigitsMax = 15;
 
 // ignoreBOM keeps a leading U+FEFF in the text, where JSON.parse refuses it.
@@ -142,8 +142,11 @@ function endOfNumber(text: string, start: number): number {
   return i;
 }
 
+const integer = /^-?[0-9]+$/;
+
 function isExactInteger(token: string): boolean {
-  return token.length <= exactDigitsMax && /^-?[0-9]+$/.test(token) && token !== "-0";
+  if (token.length > exactDigitsMax && !Number.isSafeInteger(Number(token))) return false;
+  return integer.test(token) && token !== "-0";
 }
 
 function addKey(keys: Set<string> | undefined, token: string): void {

@@ -1,5 +1,6 @@
 import http2 from "node:http2";
 import { type GatewayHandler, leaveRequest } from "../gateway/index.ts";
+import { LinkedList } from "../gateway/linked-list.ts";
 import type { Limits } from "./limits.ts";
 import { refuse, refuseOnStream } from "./refusal.ts";
 
@@ -69,17 +70,17 @@ function headerBytes(rawHeaders: readonly string[]): number {
 /** Ends a session that rests, never begins, or takes nothing of what it asked for. */
 function limitSession(session: http2.ServerHttp2Session, limits: Limits): void {
   const { requestTimeoutMs, idleTimeoutMs } = limits;
-  const startedAt = new Map<Stream, number>();
+  const streams = new LinkedList<{ readonly stream: Stream; readonly startedAt: number }>();
   session.on("stream", (stream: Stream) => {
-    startedAt.set(stream, performance.now());
-    stream.on("close", () => startedAt.delete(stream));
+    const { remove } = streams.append({ stream, startedAt: performance.now() });
+    stream.on("close", remove);
   });
   // One timer for all streams; a request ends up to one interval late.
   const timer = setInterval(
     () => {
       const start = performance.now() - requestTimeoutMs;
-      for (const [stream, at] of startedAt) {
-        if (at > start) break; // in order of their start
+      for (const { stream, startedAt } of streams) {
+        if (startedAt > start) break; // in order of their start
         if (!stream.readableEnded) endLateRequest(stream);
       }
     },
@@ -89,8 +90,7 @@ function limitSession(session: http2.ServerHttp2Session, limits: Limits): void {
   session.setTimeout(requestTimeoutMs);
   session.once("remoteSettings", () => session.setTimeout(idleTimeoutMs));
   session.on("timeout", () => {
-    const isStalled = (stream: Stream) => stream.writableLength > 0;
-    if ([...startedAt.keys()].every(isStalled)) session.destroy();
+    if ([...streams].every(({ stream }) => stream.writableLength > 0)) session.destroy();
   });
 }
 

@@ -10,8 +10,9 @@ import type { CommitLimits } from "./options.ts";
 export class GroupCommit {
   readonly #engine: Pick<Engine, "commit" | "commitsMax">;
   readonly #limits: CommitLimits;
-  // A set, because a caller that gives up leaves from anywhere in the queue.
-  readonly #waiting = new Set<Waiter>();
+  /** In order of arrival; those that have left stay until their turn comes, or are half of all. */
+  #queue: Waiter[] = [];
+  #waitingRows = 0;
   #waitingBytes = 0;
   #gathering: Promise<void> | undefined;
   readonly #underWay = new Set<Promise<void>>();
@@ -39,12 +40,11 @@ export class GroupCommit {
     return new Promise((resolve, reject) => {
       const waiter = new Waiter(plant, bytes, resolve, reject);
       if (signal !== undefined) {
-        waiter.onLeave = () => {
-          if (this.#waiting.delete(waiter)) this.#waitingBytes -= bytes;
-        };
+        waiter.whenLeaving(() => this.#remove(waiter));
         waiter.watch(signal);
       }
-      this.#waiting.add(waiter);
+      this.#queue.push(waiter);
+      this.#waitingRows++;
       this.#waitingBytes += bytes;
       this.#gather();
     });
@@ -59,14 +59,14 @@ export class GroupCommit {
 
   #hasRoomFor(bytes: number): boolean {
     return (
-      this.#waiting.size < this.#limits.waitingRowsMax &&
+      this.#waitingRows < this.#limits.waitingRowsMax &&
       this.#waitingBytes + bytes <= this.#limits.waitingBytesMax
     );
   }
 
   /** Begins a commit with all that waits, unless enough of them are under way. */
   #gather(): void {
-    if (this.#waiting.size === 0 || this.#gathering !== undefined) return;
+    if (this.#waitingRows === 0 || this.#gathering !== undefined) return;
     if (this.#underWay.size >= this.#engine.commitsMax) return;
     // What arrives in the same turn of the event loop shares the commit, too:
     // without this the first of a burst would go alone and all others wait.
@@ -86,16 +86,30 @@ export class GroupCommit {
     this.#underWay.add(commit);
   }
 
+  /** Takes a waiter out whose caller has given up: its plant is not written. */
+  #remove(waiter: Waiter): void {
+    waiter.hasLeft = true;
+    this.#waitingRows--;
+    this.#waitingBytes -= waiter.bytes;
+    if (this.#queue.length > 2 * this.#waitingRows) {
+      this.#queue = this.#queue.filter(({ hasLeft }) => !hasLeft);
+    }
+  }
+
   #takeBatch(): readonly Waiter[] {
     const batch: Waiter[] = [];
     let bytes = 0;
-    for (const waiter of this.#waiting) {
+    let taken = 0;
+    for (const waiter of this.#queue) {
       if (batch.length === this.#limits.batchRowsMax) break;
       if (batch.length > 0 && bytes + waiter.bytes > this.#limits.batchBytesMax) break;
+      taken++;
+      if (waiter.hasLeft) continue;
       batch.push(waiter);
       bytes += waiter.bytes;
-      this.#waiting.delete(waiter);
     }
+    this.#queue = this.#queue.slice(taken);
+    this.#waitingRows -= batch.length;
     this.#waitingBytes -= bytes;
     return batch;
   }
@@ -104,9 +118,9 @@ export class GroupCommit {
     const abandoned = new AbortController();
     let left = batch.length;
     for (const waiter of batch) {
-      waiter.onLeave = () => {
+      waiter.whenLeaving(() => {
         if (--left === 0) abandoned.abort();
-      };
+      });
     }
     try {
       const plants = batch.map((waiter) => waiter.plant);
@@ -129,15 +143,22 @@ export class GroupCommit {
   }
 }
 
-/** One caller: what it wants stored, and how it hears of it. */
+/**
+ * One caller: what it wants stored, and how it hears of it.
+ *
+ * No function is assigned to a property where it is written: V8 puts such a one
+ * among the old objects, where it holds all that it sees until a full collection.
+ */
 class Waiter {
   readonly plant: NewPlant;
   readonly bytes: number;
-  /** Called when its signal aborts. */
-  onLeave: () => void = () => {};
+  /** Whether its caller gave up before its turn came. */
+  hasLeft = false;
   readonly #resolve: (outcome: RowOutcome) => void;
   readonly #reject: (reason: unknown) => void;
-  #unwatch: (() => void) | undefined;
+  #onLeave: (() => void) | undefined;
+  #signal: AbortSignal | undefined;
+  #onAbort: (() => void) | undefined;
 
   constructor(
     plant: NewPlant,
@@ -151,23 +172,33 @@ class Waiter {
     this.#reject = reject;
   }
 
+  /** Calls back, in place of an earlier listener, when its signal aborts. */
+  whenLeaving(listener: () => void): void {
+    this.#onLeave = listener;
+  }
+
   watch(signal: AbortSignal): void {
     const onAbort = () => {
-      this.onLeave();
+      this.#onLeave?.();
       this.reject(signal.reason);
     };
     signal.addEventListener("abort", onAbort, { once: true });
-    this.#unwatch = () => signal.removeEventListener("abort", onAbort);
+    this.#signal = signal;
+    this.#onAbort = onAbort;
   }
 
   resolve(outcome: RowOutcome): void {
-    this.#unwatch?.();
+    this.#unwatch();
     this.#resolve(outcome);
   }
 
   reject(reason: unknown): void {
-    this.#unwatch?.();
+    this.#unwatch();
     this.#reject(reason);
+  }
+
+  #unwatch(): void {
+    if (this.#onAbort !== undefined) this.#signal?.removeEventListener("abort", this.#onAbort);
   }
 }
 

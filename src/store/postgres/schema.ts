@@ -13,7 +13,7 @@ const lockKey = 0x50_4c_4e_54;
 
 /**
  * What may happen where advisory locks do nothing, and another process migrates
- * as well: serialization_failure, unique_violation, duplicate_table. The other
+ * as well: serialization_failure, unique_violation, duplicate_table, duplicate_object. The other
  * one has won, or will.
  */
 const raceStates: ReadonlySet<string> = new Set(["40001", "23505", "42P07", "42710"]);
