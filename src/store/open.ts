@@ -1,14 +1,22 @@
 import type { PlantStore } from "../plant.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { StoreOptions } from "./options.ts";
+import type { PlantReader } from "./plant-reader.ts";
 import {
   describePostgres,
   migratePostgres,
   openPostgres,
+  openPostgresReader,
   readPostgresSchema,
 } from "./postgres/open.ts";
 import type { SchemaState } from "./schema-state.ts";
-import { migrateSqlite, openSqlite, readSqliteSchema } from "./sqlite/open.ts";
+import {
+  identifySqlite,
+  migrateSqlite,
+  openSqlite,
+  openSqliteReader,
+  readSqliteSchema,
+} from "./sqlite/open.ts";
 
 /** Opens the store at `location`: what follows the scheme and its colon. */
 type OpenEngine = (location: string, options: StoreOptions) => Promise<PlantStore>;
@@ -17,26 +25,33 @@ interface EngineEntry {
   /** How its URLs are written, for error messages. */
   readonly form: string;
   readonly open: OpenEngine;
+  readonly openReader: (location: string) => Promise<PlantReader>;
   readonly readSchema: (location: string) => Promise<SchemaState>;
   readonly migrate: (location: string) => Promise<void>;
   /** The URL of a store that was opened, for people: without secrets. */
   readonly describe: (location: string) => string;
+  /** The same for two locations that are known to be one store. */
+  readonly identify: (location: string) => string;
 }
 
 const sqlite: EngineEntry = {
   form: "sqlite:PATH",
   open: openSqlite,
+  openReader: openSqliteReader,
   readSchema: readSqliteSchema,
   migrate: migrateSqlite,
   describe: (path) => `sqlite:${path}`,
+  identify: identifySqlite,
 };
 
 const postgres: EngineEntry = {
   form: "postgres://USER:PASSWORD@HOST:PORT/DATABASE",
   open: openPostgres,
+  openReader: openPostgresReader,
   readSchema: readPostgresSchema,
   migrate: migratePostgres,
   describe: describePostgres,
+  identify: describePostgres,
 };
 
 /** By the scheme of their URLs. */
@@ -57,6 +72,31 @@ const engines: ReadonlyMap<string, EngineEntry> = new Map([
 export async function openStore(url: string, options: StoreOptions = {}): Promise<PlantStore> {
   const { engine, location } = findEngine(url);
   return await engine.open(location, options);
+}
+
+/**
+ * Opens the plants of a store for reading: those that it holds now. A store that
+ * is missing or of another release is not made or migrated.
+ *
+ * @throws {StoreOpenError}
+ */
+export async function openPlantReader(url: string): Promise<PlantReader> {
+  const { engine, location } = findEngine(url);
+  return await engine.openReader(location);
+}
+
+/**
+ * Whether two URLs are known to name one store.
+ *
+ * @throws {StoreOpenError} For a URL that no store could be opened at.
+ */
+export function isSameStore(url: string, other: string): boolean {
+  const one = findEngine(url);
+  const two = findEngine(other);
+  return (
+    one.engine === two.engine &&
+    one.engine.identify(one.location) === two.engine.identify(two.location)
+  );
 }
 
 /**

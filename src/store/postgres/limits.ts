@@ -17,6 +17,8 @@ export interface PostgresLimits {
   readonly keepAliveDelayMs: number;
   /** How long a migration may take, and how long to wait for another process's. */
   readonly migrationTimeoutMs: number;
+  /** How long reading a page of plants may take, or counting them. */
+  readonly readTimeoutMs: number;
 }
 
 export const defaultPostgresLimits: PostgresLimits = {
@@ -31,6 +33,8 @@ export const defaultPostgresLimits: PostgresLimits = {
   idleTimeoutMs: 5 * 60_000,
   keepAliveDelayMs: 30_000,
   migrationTimeoutMs: 60_000,
+  // To count a billion rows takes minutes.
+  readTimeoutMs: 10 * 60_000,
 };
 
 /** Connections of one process, by default: few, for statements are large and servers are shared. */

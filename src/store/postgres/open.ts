@@ -1,6 +1,8 @@
 import type { PlantStore } from "../../plant.ts";
 import { BatchedStore } from "../batched-store.ts";
+import { StoreOpenError } from "../open-error.ts";
 import { resolveLimits, type StoreOptions } from "../options.ts";
+import type { PlantReader } from "../plant-reader.ts";
 import type { SchemaState } from "../schema-state.ts";
 import { describeAddress, type PostgresAddress, parseAddress } from "./address.ts";
 import { backoffMs } from "./backoff.ts";
@@ -9,6 +11,7 @@ import { PostgresEngine } from "./engine.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "./limits.ts";
 import { isPassing, openError } from "./open-failure.ts";
 import { SessionPool } from "./pool.ts";
+import { PostgresReader } from "./reader.ts";
 import { assertTable, migrate, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
 import { writeBatch } from "./writer.ts";
@@ -57,6 +60,26 @@ export async function readPostgresSchema(location: string): Promise<SchemaState>
 export async function migratePostgres(location: string): Promise<void> {
   const limits = defaultPostgresLimits;
   await withPatience(limits, () => migrateAddress(parseAddress(location), limits));
+}
+
+/** @throws {StoreOpenError} */
+export async function openPostgresReader(location: string): Promise<PlantReader> {
+  const address = parseAddress(location);
+  const limits = defaultPostgresLimits;
+  return await withPatience(limits, async () => {
+    const session = await connectToAny(address, limits);
+    return await orDestroy(session, async () => {
+      const version = await readSchemaVersion(session, limits.connectTimeoutMs);
+      if (version < migrations.length) {
+        throw new StoreOpenError(
+          "unsupported",
+          `${describeAddress(address)} has schema version ${version}, and ${migrations.length} is needed; check the store URL, or run plant-store migrate up --store URL first`,
+        );
+      }
+      await assertTable(session, limits.connectTimeoutMs);
+      return await PostgresReader.begin(session, limits);
+    });
+  });
 }
 
 /** The URL without its password. */

@@ -155,7 +155,8 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
   SQLITE_READONLY: ["inaccessible", "it is read-only; give this user the right to write it"],
 };
 
-function openError(path: string, error: unknown): StoreOpenError {
+/** What kept a database from being opened, as an operator can mend it. */
+export function openError(path: string, error: unknown): StoreOpenError {
   if (error instanceof StoreOpenError) return error;
   const code = failureCode(error);
   const primary = code.split("_", 2).join("_");

@@ -125,7 +125,8 @@ export function watchFiles(path: string): () => void {
   };
 }
 
-function fileId(path: string): string {
+/** The same for all paths to one file; `none` where there is none. */
+export function fileId(path: string): string {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats === undefined ? "none" : `${stats.dev}:${stats.ino}`;
 }

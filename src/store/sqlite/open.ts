@@ -3,8 +3,11 @@ import type { PlantStore } from "../../plant.ts";
 import { BatchedStore } from "../batched-store.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { resolveLimits, type StoreOptions } from "../options.ts";
+import type { PlantReader } from "../plant-reader.ts";
 import type { SchemaState } from "../schema-state.ts";
 import { readSchemaVersion } from "./database.ts";
+import { fileId } from "./files.ts";
+import { SqliteReader } from "./reader.ts";
 import { migrations } from "./schema.ts";
 import { SqliteThread } from "./thread.ts";
 
@@ -36,6 +39,18 @@ export async function readSqliteSchema(location: string): Promise<SchemaState> {
 /** @throws {StoreOpenError} */
 export async function migrateSqlite(location: string): Promise<void> {
   await (await openSqlite(location, {})).close();
+}
+
+/** @throws {StoreOpenError} */
+export async function openSqliteReader(location: string): Promise<PlantReader> {
+  return SqliteReader.open(parsePath(location), busyTimeoutMs);
+}
+
+/** The same for two paths to one file. */
+export function identifySqlite(location: string): string {
+  const path = parsePath(location);
+  const file = fileId(path);
+  return file === "none" ? path : file;
 }
 
 const misuses: readonly (readonly [isMisuse: (location: string) => boolean, advice: string])[] = [

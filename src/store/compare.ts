@@ -1,0 +1,81 @@
+import type { NewPlant } from "../plant.ts";
+import { CopyError, conflict } from "./copy-error.ts";
+import { type PlantReader, readPages } from "./plant-reader.ts";
+
+export interface Comparison {
+  /** The first plant of the source that the target lacks. */
+  readonly missing: bigint | undefined;
+  /** How many plants of the source come before it, and are in the target. */
+  readonly matched: number;
+  /** The last plant of both. */
+  readonly last: bigint | undefined;
+}
+
+/**
+ * Compares every plant of the target, row by row in the order of the ids, with
+ * that of the source.
+ *
+ * @param onPlants Told how many plants of the target were compared.
+ * @throws {CopyError} `conflict`, `foreign_plant` {@link StoreReadError}
+ */
+export async function compareStores(
+  source: PlantReader,
+  target: PlantReader,
+  onPlants: (done: number) => void,
+): Promise<Comparison> {
+  const wanted = new Cursor(source);
+  await wanted.advance();
+  let missing: bigint | undefined;
+  let matched = 0;
+  let last: bigint | undefined;
+  let done = 0;
+  for await (const page of readPages(target)) {
+    for (const plant of page) {
+      while (wanted.plant !== undefined && wanted.plant.id < plant.id) {
+        missing ??= wanted.plant.id;
+        await wanted.advance();
+      }
+      assertSame(wanted.plant, plant);
+      if (missing === undefined) matched++;
+      last = plant.id;
+      await wanted.advance();
+    }
+    done += page.length;
+    onPlants(done);
+  }
+  return { missing: missing ?? wanted.plant?.id, matched, last };
+}
+
+function assertSame(wanted: NewPlant | undefined, { id, name, tag }: NewPlant): void {
+  if (wanted?.id !== id) {
+    throw new CopyError(
+      "foreign_plant",
+      `the target holds plant ${id}, which the source does not have; copy to an empty store, or to one that holds plants of this source alone`,
+    );
+  }
+  if (wanted.name !== name || wanted.tag !== tag) {
+    throw conflict(id);
+  }
+}
+
+/** One plant after the other. */
+class Cursor {
+  /** Undefined before the first and after the last. */
+  plant: NewPlant | undefined;
+  readonly #pages: AsyncGenerator<readonly NewPlant[], void>;
+  #page: readonly NewPlant[] = [];
+  #next = 0;
+
+  constructor(reader: PlantReader) {
+    this.#pages = readPages(reader);
+  }
+
+  async advance(): Promise<void> {
+    if (this.#next === this.#page.length) {
+      this.#page = (await this.#pages.next()).value ?? [];
+      this.#next = 0;
+    }
+    this.plant = this.#page[this.#next];
+    if (this.plant !== undefined) this.#next++;
+  }
+}

@@ -1,0 +1,75 @@
+import type { NewPlant } from "../../plant.ts";
+import type { PageLimits, PlantReader } from "../plant-reader.ts";
+import { StoreReadError } from "../read-error.ts";
+import { describeHost } from "./address.ts";
+import { failureCode } from "./failure.ts";
+import type { PostgresLimits } from "./limits.ts";
+import type { Session } from "./session.ts";
+
+/** Reads in one transaction, which no server or vacuum waits for, on a session of its own. */
+export class PostgresReader implements PlantReader {
+  readonly count: number;
+  readonly #session: Session;
+  readonly #limits: PostgresLimits;
+
+  private constructor(session: Session, count: number, limits: PostgresLimits) {
+    this.#session = session;
+    this.count = count;
+    this.#limits = limits;
+  }
+
+  /** @param session Belongs to the reader, from its begin. */
+  static async begin(session: Session, limits: PostgresLimits): Promise<PostgresReader> {
+    const timeoutMs = limits.readTimeoutMs;
+    await session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", timeoutMs);
+    await session.query(setTimeouts, [String(timeoutMs)], timeoutMs);
+    const [row] = await session.query("SELECT count(*) FROM plants", [], timeoutMs);
+    return new PostgresReader(session, Number(row?.[0]), limits);
+  }
+
+  async readPage(from: bigint, { rowsMax, bytesMax }: PageLimits): Promise<readonly NewPlant[]> {
+    const values = [from, rowsMax, bytesMax].map(String);
+    try {
+      const rows = await this.#session.query(select, values, this.#limits.readTimeoutMs);
+      return rows.map(toPlant);
+    } catch (error) {
+      throw new StoreReadError(
+        `the database at ${describeHost(this.#session.host)} could not be read (${failureCode(error)})`,
+        { cause: error },
+      );
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#session.close(this.#limits.connectTimeoutMs);
+  }
+}
+
+/**
+ * For the transaction. Whoever writes what was read may take long between two
+ * pages; a database or role may have a limit for that, and PostgreSQL 17 has one
+ * for whole transactions.
+ */
+const setTimeouts = `
+  SELECT set_config(name, CASE name WHEN 'statement_timeout' THEN $1 ELSE '0' END, true)
+  FROM pg_settings
+  WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
+
+/** The size of a text that is stored out of line is known without fetching it. */
+const select = `
+  SELECT id, name, tag FROM (
+    SELECT id, name, tag, row_number() OVER ids AS place,
+      sum(octet_length(name) + coalesce(octet_length(tag), 0)) OVER ids AS bytes
+    FROM (SELECT id, name, tag FROM plants WHERE id >= $1::bigint ORDER BY id LIMIT $2::bigint) AS page
+    WINDOW ids AS (ORDER BY id ROWS UNBOUNDED PRECEDING)
+  ) AS page
+  WHERE bytes <= $3::bigint OR place = 1
+  ORDER BY id`;
+
+function toPlant([id, name, tag]: readonly unknown[]): NewPlant {
+  return {
+    id: BigInt(String(id)),
+    name: String(name),
+    tag: tag === null ? undefined : String(tag),
+  };
+}

@@ -1,0 +1,196 @@
+/** What the PlantReader port promises, on every engine. */
+import { readdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { NewPlant } from "../../src/plant.ts";
+import { openPlantReader, openStore } from "../../src/store/open.ts";
+import {
+  defaultPageLimits,
+  type PageLimits,
+  type PlantReader,
+  readPages,
+} from "../../src/store/plant-reader.ts";
+import { hasPostgres, password, startPostgres } from "../support/postgres-server.ts";
+import { within } from "../support/within.ts";
+import { plantOf } from "./plant-of.ts";
+import { useServer, withoutSync } from "./postgres/fresh.ts";
+import { exactPlants, type PlaceKind, placeKinds, seed } from "./reader-places.ts";
+
+const server = useServer({ settings: withoutSync });
+const kinds = placeKinds(server);
+
+async function open(url: string): Promise<PlantReader> {
+  const reader = await openPlantReader(url);
+  onTestFinished(() => reader.close());
+  return reader;
+}
+
+async function pagesOf(
+  reader: PlantReader,
+  limits: Partial<PageLimits> = {},
+): Promise<(readonly NewPlant[])[]> {
+  const pages: (readonly NewPlant[])[] = [];
+  const whole = { ...defaultPageLimits, ...limits };
+  for await (const page of readPages(reader, { limits: whole })) pages.push(page);
+  return pages;
+}
+
+describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
+  const testHere = test.skipIf(isMissing);
+
+  testHere("every plant comes back exactly, in the order of the ids", async () => {
+    const { url } = await fresh();
+    await seed(url, exactPlants.toReversed());
+    const reader = await open(url);
+    expect(reader.count).toBe(exactPlants.length);
+    expect((await pagesOf(reader)).flat()).toStrictEqual(exactPlants);
+    // One at a time: the next begins right after the last.
+    expect((await pagesOf(reader, { rowsMax: 1 })).flat()).toStrictEqual(exactPlants);
+  });
+
+  testHere("a page has no more rows than asked for", async () => {
+    const { url } = await fresh();
+    const plants = Array.from({ length: 2500 }, (_, id) => plantOf(3n * BigInt(id)));
+    await seed(url, plants);
+    const pages = await pagesOf(await open(url));
+    expect(pages.map((page) => page.length)).toEqual([1000, 1000, 500]);
+    expect(pages.flat()).toStrictEqual(plants);
+  });
+
+  testHere("a page has no more bytes than asked for, but for a plant that is larger", async () => {
+    const { url } = await fresh();
+    // 30 bytes each in UTF-8, name and tag together; the last 300.
+    const small = (id: number) => ({
+      id: BigInt(id),
+      name: "\u00e9".repeat(10),
+      tag: "x".repeat(10),
+    });
+    await seed(url, [
+      ...[1, 2, 3, 4, 5].map(small),
+      { ...small(6), name: "x".repeat(290) },
+      small(7),
+    ]);
+    const pages = await pagesOf(await open(url), { bytesMax: 60 });
+    expect(pages.map((page) => page.map(({ id }) => Number(id)))).toEqual([
+      [1, 2],
+      [3, 4],
+      [5],
+      [6],
+      [7],
+    ]);
+  });
+
+  testHere("reading begins at an id, whether it is there or not", async () => {
+    const { url } = await fresh();
+    await seed(url, [1n, 5n, 9n].map(plantOf));
+    const reader = await open(url);
+    const idsFrom = async (from: bigint) =>
+      (await reader.readPage(from, defaultPageLimits)).map(({ id }) => id);
+    expect(await idsFrom(5n)).toEqual([5n, 9n]);
+    expect(await idsFrom(6n)).toEqual([9n]);
+    expect(await idsFrom(10n)).toEqual([]);
+  });
+
+  testHere("a plant that is created after the opening is not read", async () => {
+    const { url } = await fresh();
+    const store = await openStore(url);
+    onTestFinished(() => store.close());
+    await store.create(plantOf(1n));
+    const reader = await open(url);
+    await store.create(plantOf(2n));
+    expect(reader.count).toBe(1);
+    expect(await pagesOf(reader)).toEqual([[plantOf(1n)]]);
+    expect((await open(url)).count).toBe(2);
+  });
+
+  testHere("an empty store is read as empty", async () => {
+    const { url } = await fresh();
+    await seed(url, []);
+    const reader = await open(url);
+    expect(reader.count).toBe(0);
+    expect(await pagesOf(reader)).toEqual([]);
+  });
+
+  testHere("a store that is not there is refused, and not made", async () => {
+    const place = await fresh();
+    await expect(openPlantReader(place.url)).rejects.toMatchObject({
+      name: "StoreOpenError",
+      message: expect.stringMatching(/check the store URL/),
+    });
+    await expect(place.execute("SELECT 1 FROM plants")).rejects.toThrow();
+    if (name === "SQLite") {
+      const path = (await fresh()).url.slice("sqlite:".length);
+      await expect(openPlantReader(`sqlite:${path}`)).rejects.toMatchObject({
+        code: "inaccessible",
+      });
+      expect(await readdir(dirname(path))).toEqual([]);
+    }
+  });
+});
+
+describe("SQLite alone", () => {
+  const [sqlite] = kinds;
+
+  async function broken(sql: string): Promise<string> {
+    const place = await sqlite?.fresh();
+    if (place === undefined) throw new Error("no SQLite");
+    await seed(place.url, [plantOf(1n), { id: 2n, name: "\ufffd", tag: "\ufffd" }, plantOf(3n)]);
+    await place.execute(sql);
+    return place.url;
+  }
+
+  test.each([
+    ["a newer release", "PRAGMA user_version = 99", "newer_schema"],
+    ["another program", "PRAGMA application_id = 1", "foreign"],
+  ])("the database of %s is refused", async (_, sql, code) => {
+    await expect(openPlantReader(await broken(sql))).rejects.toMatchObject({ code });
+  });
+
+  test.each([
+    ["name", "x'c328'"],
+    // As long in bytes as the U+FFFD that a driver makes of it.
+    ["name", "x'f09f8c'"],
+    ["tag", "x'eda080'"],
+  ])("a %s that is not UTF-8 (%s) is an error that names the plant", async (column, bytes) => {
+    const url = await broken(`UPDATE plants SET ${column} = CAST(${bytes} AS TEXT) WHERE id = 3`);
+    const reader = await open(url);
+    expect(await reader.readPage(0n, { ...defaultPageLimits, rowsMax: 2 })).toHaveLength(2);
+    await expect(reader.readPage(0n, defaultPageLimits)).rejects.toMatchObject({
+      name: "StoreReadError",
+      message: expect.stringMatching(/plant 3 .* not UTF-8/),
+    });
+  });
+});
+
+describe.skipIf(!hasPostgres)("PostgreSQL alone", () => {
+  test("time limits of a database for transactions that rest do not end the reading", async () => {
+    const database = await server.current.createDatabase();
+    const url = server.current.url(database);
+    await seed(url, [plantOf(1n)]);
+    await server.current.query(
+      `ALTER DATABASE ${database} SET idle_in_transaction_session_timeout = '20ms'`,
+    );
+    const reader = await open(url);
+    const hasRested = `
+      SELECT 1 FROM pg_stat_activity WHERE datname = '${database}'
+      AND state = 'idle in transaction' AND clock_timestamp() > state_change + interval '200ms'`;
+    const untilRested = async () => {
+      while ((await server.current.query(hasRested)).length === 0);
+    };
+    await within("a transaction that rests", untilRested());
+    expect(await pagesOf(reader)).toEqual([[plantOf(1n)]]);
+  });
+
+  test("a server that goes away is an error of one line, without the password", async () => {
+    await using other = await startPostgres({ settings: withoutSync });
+    const url = other.url(await other.createDatabase());
+    await seed(url, [plantOf(1n)]);
+    const reader = await openPlantReader(url);
+    await other.stop("immediate");
+    const error = await reader.readPage(0n, defaultPageLimits).catch((reason: Error) => reason);
+    expect(error).toMatchObject({ name: "StoreReadError" });
+    expect(String(error)).toMatch(/^[^\n]*could not be read[^\n]*$/);
+    expect(String(error)).not.toContain(password);
+    await reader.close();
+  });
+});

@@ -1,0 +1,89 @@
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import type { NewPlant } from "../../src/plant.ts";
+import { openStore } from "../../src/store/open.ts";
+import { hasPostgres, type PostgresServer } from "../support/postgres-server.ts";
+import { readPlants } from "./postgres/fresh.ts";
+import { temporaryFolder } from "./temporary.ts";
+
+/** A place for a store that is not there yet. */
+export interface FreshPlace {
+  readonly url: string;
+  /** What is there, as an operator reads it. */
+  read(): Promise<readonly NewPlant[]>;
+  /** Runs SQL there, past the store. */
+  execute(sql: string): Promise<void>;
+}
+
+export interface PlaceKind {
+  readonly name: "SQLite" | "PostgreSQL";
+  readonly isMissing: boolean;
+  fresh(): Promise<FreshPlace>;
+}
+
+/** One of each engine; of PostgreSQL, databases on this server. */
+export function placeKinds(server: { readonly current: PostgresServer }): readonly PlaceKind[] {
+  return [
+    { name: "SQLite", isMissing: false, fresh: freshFile },
+    {
+      name: "PostgreSQL",
+      isMissing: !hasPostgres,
+      async fresh() {
+        const database = await server.current.createDatabase();
+        return {
+          url: server.current.url(database),
+          read: () => readPlants(server.current, database),
+          execute: async (sql) => void (await server.current.query(sql, database)),
+        };
+      },
+    },
+  ];
+}
+
+async function freshFile(): Promise<FreshPlace> {
+  const path = join(await temporaryFolder(), "plants.db");
+  return {
+    url: `sqlite:${path}`,
+    async read() {
+      const db = new Database(path, { readonly: true });
+      const rows = db
+        .prepare<[], { id: bigint; name: string; tag: string | null }>(
+          "SELECT id, name, tag FROM plants ORDER BY id",
+        )
+        .safeIntegers()
+        .all();
+      db.close();
+      return rows.map((row) => ({ ...row, tag: row.tag ?? undefined }));
+    },
+    async execute(sql) {
+      const db = new Database(path);
+      db.exec(sql);
+      db.close();
+    },
+  };
+}
+
+/** Makes the store and creates these plants in it. */
+export async function seed(url: string, plants: readonly NewPlant[]): Promise<void> {
+  const store = await openStore(url);
+  try {
+    await Promise.all(plants.map((plant) => store.create(plant)));
+  } finally {
+    await store.close();
+  }
+}
+
+/** In the order of their ids: what a double, a collation or a careless reader would change. */
+export const exactPlants: readonly NewPlant[] = [
+  { id: -(2n ** 63n), name: "", tag: "" },
+  { id: -(2n ** 63n) + 1n, name: "NULL", tag: undefined },
+  { id: -9007199254740993n, name: "undefined", tag: "null" },
+  { id: -9007199254740992n, name: '{a,"b\\\\",}', tag: "{}" },
+  { id: -1n, name: "\uffff", tag: "\ufffd" },
+  { id: 0n, name: "\u00e9", tag: "e\u0301" },
+  { id: 1n, name: "\ufeffa", tag: "\u{10ffff}" },
+  { id: 9007199254740992n, name: "a\r\nb ", tag: "\u0001" },
+  { id: 9007199254740993n, name: "\u{1f469}\u200d\u{1f33e}", tag: "O'Hara" },
+  { id: 2n ** 63n - 2n, name: "\\x00 \\u0000", tag: undefined },
+  { id: 2n ** 63n - 1n, name: "\u{1f331}".repeat(1000), tag: "" },
+];
