@@ -2,7 +2,10 @@ import { Command, CommanderError } from "commander";
 import { AuthSettingError } from "../auth/settings.ts";
 import { TokenFileError } from "../auth/token-file-error.ts";
 import { SettingsError } from "../server/settings-error.ts";
+import { CopyError } from "../store/copy-error.ts";
 import { StoreOpenError } from "../store/open-error.ts";
+import { StoreReadError } from "../store/read-error.ts";
+import { createCopyCommand } from "./copy.ts";
 import { flagName } from "./flag-name.ts";
 import { createMigrateCommand } from "./migrate.ts";
 import { createServeCommand } from "./serve.ts";
@@ -19,7 +22,8 @@ export async function runCommand(args: readonly string[]): Promise<ExitCode> {
     .version(version)
     .addCommand(createServeCommand())
     .addCommand(createTokenCommand())
-    .addCommand(createMigrateCommand());
+    .addCommand(createMigrateCommand())
+    .addCommand(createCopyCommand());
   for (const command of withSubcommands(program)) command.exitOverride();
   // A variable that is set to nothing is not set: what compose files make of a missing value.
   for (const [name, value] of Object.entries(process.env)) {
@@ -53,6 +57,7 @@ function describe(error: unknown): string {
   }
   if (error instanceof AuthSettingError) return withFlags(error.message);
   if (error instanceof StoreOpenError || error instanceof TokenFileError) return error.message;
+  if (error instanceof StoreReadError || error instanceof CopyError) return error.message;
   if ("syscall" in error && error.syscall === "listen") return describeListen(error);
   if ("syscall" in error && error.syscall === "getaddrinfo") return describeLookUp(error);
   return error.stack ?? error.message;

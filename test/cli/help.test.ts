@@ -9,7 +9,7 @@ const packageJson = JSON.parse(
 
 describe("--help", () => {
   test.each([
-    [["--help"], ["serve", "token", "migrate", "--version"]],
+    [["--help"], ["serve", "token", "migrate", "copy", "--version"]],
     [["-h"], ["serve", "token"]],
     [["help"], ["serve", "token"]],
     [
@@ -40,6 +40,10 @@ describe("--help", () => {
     [
       ["migrate", "up", "--help"],
       ["--store", "PLANT_STORE_STORE", "sqlite:./data/plants.db"],
+    ],
+    [
+      ["copy", "--help"],
+      ["--from <url>", "--to <url>", "later are not copied", "PGPASSWORD", "0 copied and verified"],
     ],
     [
       ["token", "revoke", "--help"],

@@ -1,0 +1,286 @@
+/** `plant-store copy`, from every kind of store to every kind. */
+import { execFile } from "node:child_process";
+import { readdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import pg from "pg";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { NewPlant } from "../../src/plant.ts";
+import { type CopyPhase, copyPlants } from "../../src/store/copy.ts";
+import { openStore } from "../../src/store/open.ts";
+import { plantOf } from "../store/plant-of.ts";
+import { useServer, withoutSync } from "../store/postgres/fresh.ts";
+import { exactPlants, type PlaceKind, placeKinds, seed } from "../store/reader-places.ts";
+import { temporaryFolder } from "../store/temporary.ts";
+import { spawnChild } from "../support/child.ts";
+import { hasPostgres, password } from "../support/postgres-server.ts";
+import { runInProcess } from "../support/run-in-process.ts";
+import { within } from "../support/within.ts";
+
+const server = useServer({ settings: withoutSync });
+const kinds = placeKinds(server);
+
+interface Pair {
+  readonly from: PlaceKind;
+  readonly to: PlaceKind;
+  readonly title: string;
+}
+
+const pairs: readonly Pair[] = kinds.flatMap((from) =>
+  kinds
+    .filter((to) => !from.isMissing && !to.isMissing)
+    .map((to) => ({ from, to, title: `${from.name} to ${to.name}` })),
+);
+
+const childFile = fileURLToPath(new URL("../store/copy-child.ts", import.meta.url));
+
+/** More than ten pages. */
+const many: readonly NewPlant[] = Array.from({ length: 10_500 }, (_, index) =>
+  plantOf(1000n + 3n * BigInt(index)),
+);
+
+const inOrder = (plants: readonly NewPlant[]) =>
+  plants.toSorted((a, b) => (a.id < b.id ? -1 : Number(a.id > b.id)));
+
+const everything = inOrder([...exactPlants, ...many]);
+
+async function placesOf({ from, to }: Pair, plants: readonly NewPlant[]) {
+  const [source, target] = [await from.fresh(), await to.fresh()];
+  await seed(source.url, plants);
+  const run = () => runInProcess(["copy", "--from", source.url, "--to", target.url]);
+  return { source, target, run };
+}
+
+const verified = (count: number) =>
+  new RegExp(
+    `\\nverified: both hold the same ${count} plants; every id, name and tag was compared\\n$`,
+  );
+
+describe.each(pairs)("$title", (pair) => {
+  test("copies every plant exactly, says that it has verified them, and shows no password", async () => {
+    const { source, target, run } = await placesOf(pair, everything);
+    const { code, stdout, stderr } = await run();
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^copied 10511 plants from (sqlite|postgres):\S+ to (sqlite|postgres):\S+\n/,
+    );
+    expect(stdout).toMatch(verified(10_511));
+    expect(stdout).not.toContain(password);
+    expect(stdout).not.toContain(encodeURIComponent(password));
+    expect(await target.read()).toStrictEqual(everything);
+    expect(await source.read()).toStrictEqual(everything);
+  });
+
+  test("a second run finds all of them, and changes nothing", async () => {
+    const { target, run } = await placesOf(pair, exactPlants);
+    expect(await run()).toMatchObject({ code: 0 });
+    const { code, stdout } = await run();
+    expect(code).toBe(0);
+    expect(stdout).toContain("(11 of them were there already)");
+    expect(stdout).toMatch(verified(11));
+    expect(await target.read()).toStrictEqual(exactPlants);
+  });
+
+  test("a copy that was killed goes on where it was", async () => {
+    const { source, target } = await placesOf(pair, everything);
+    const killed = promisify(execFile)(process.execPath, [
+      childFile,
+      source.url,
+      target.url,
+      "4000",
+    ]);
+    await expect(killed).rejects.toMatchObject({ signal: "SIGKILL" });
+    expect(await target.read()).toStrictEqual(everything.slice(0, 4000));
+    const written: number[] = [];
+    const onProgress = (phase: CopyPhase, done: number) =>
+      phase === "copying" && written.push(done);
+    const copied = await copyPlants({ from: source.url, to: target.url }, onProgress);
+    expect(copied).toEqual({ plants: everything.length, heldBefore: 4000 });
+    expect(written[0]).toBe(5000);
+    expect(await target.read()).toStrictEqual(everything);
+  });
+
+  test("a target that holds some of the plants is filled up", async () => {
+    const { target, run } = await placesOf(pair, everything);
+    const some = everything.filter((_, index) => index % 3 === 1);
+    await seed(target.url, some);
+    const { code, stdout } = await run();
+    expect(code).toBe(0);
+    expect(stdout).toContain(`(${some.length} of them were there already)`);
+    expect(await target.read()).toStrictEqual(everything);
+  });
+
+  test.each([
+    ["another name", { id: 7n, name: "other", tag: "t" }],
+    ["no tag instead of an empty one", { id: 8n, name: "n", tag: undefined }],
+    ["an empty tag instead of none", { id: 9n, name: "n", tag: "" }],
+  ])(
+    "a plant that has %s in the target stops the copy before anything is written",
+    async (_, other) => {
+      const { target, run } = await placesOf(pair, [
+        plantOf(1n),
+        { id: 7n, name: "n", tag: "t" },
+        { id: 8n, name: "n", tag: "" },
+        { id: 9n, name: "n", tag: undefined },
+        plantOf(10n),
+      ]);
+      await seed(target.url, [other]);
+      const { code, stdout, stderr } = await run();
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+      expect(stderr).toMatch(
+        new RegExp(`^plant-store: plant ${other.id} is another plant in the target[^\n]*\n$`),
+      );
+      expect(await target.read()).toStrictEqual([other]);
+    },
+  );
+
+  test.each([0n, 5n, 11n])("plant %s of the target alone stops the copy likewise", async (id) => {
+    const { target, run } = await placesOf(pair, [1n, 10n].map(plantOf));
+    await seed(target.url, [plantOf(id)]);
+    const { code, stdout, stderr } = await run();
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(
+      new RegExp(
+        `^plant-store: the target holds plant ${id}, which the source does not have[^\n]*\n$`,
+      ),
+    );
+    expect(await target.read()).toStrictEqual([plantOf(id)]);
+  });
+
+  /** Does something once, when the copy has come to a phase. */
+  async function copyAnd(from: string, to: string, when: CopyPhase, act: () => Promise<unknown>) {
+    let acting: Promise<unknown> | undefined;
+    const copying = copyPlants({ from, to }, (phase) => {
+      if (phase === when) acting ??= act();
+    });
+    const [result] = await Promise.allSettled([copying]);
+    await acting;
+    expect(acting).toBeDefined();
+    if (result.status === "rejected") throw result.reason;
+    return result.value;
+  }
+
+  test("a plant that a server creates meanwhile comes with the next run", async () => {
+    const { source, target, run } = await placesOf(pair, many);
+    const serving = await openStore(source.url);
+    onTestFinished(() => serving.close());
+    await serving.create(plantOf(1n));
+    const late = plantOf(999_999n);
+    const { plants } = await copyAnd(source.url, target.url, "copying", () => serving.create(late));
+    expect(plants).toBe(many.length + 1);
+    expect(await target.read()).toStrictEqual([plantOf(1n), ...many]);
+    expect((await run()).stdout).toMatch(verified(many.length + 2));
+    expect(await target.read()).toStrictEqual([plantOf(1n), ...many, late]);
+  });
+
+  test.each([
+    ["DELETE FROM plants WHERE id = 1000", /^the target lacks plant 1000/],
+    ["UPDATE plants SET tag = '' WHERE id = 1003", /^plant 1003 is another plant in the target/],
+    ["INSERT INTO plants VALUES (7, '', NULL)", /^the target holds plant 7, which/],
+  ])("is not called verified when somebody runs %s", async (sql, message) => {
+    const { source, target } = await placesOf(pair, many);
+    const sabotage = () => target.execute(sql);
+    const sabotaged = copyAnd(source.url, target.url, "copying", sabotage);
+    await expect(sabotaged).rejects.toThrow(message);
+  });
+});
+
+test("an empty store is copied to an empty store", async () => {
+  for (const pair of pairs) {
+    const { target, run } = await placesOf(pair, []);
+    expect((await run()).stdout).toMatch(verified(0));
+    expect(await target.read()).toEqual([]);
+  }
+});
+
+test("of an SQLite target, one file is left", async () => {
+  const [sqlite] = kinds;
+  if (sqlite === undefined) throw new Error("no SQLite");
+  const { target, run } = await placesOf({ from: sqlite, to: sqlite, title: "" }, exactPlants);
+  expect(await run()).toMatchObject({ code: 0 });
+  expect(await readdir(dirname(target.url.slice("sqlite:".length)))).toEqual(["plants.db"]);
+});
+
+test("a plant that no store takes is named", async () => {
+  const [sqlite] = kinds;
+  if (sqlite === undefined) throw new Error("no SQLite");
+  const { source, target, run } = await placesOf({ from: sqlite, to: sqlite, title: "" }, [
+    plantOf(1n),
+  ]);
+  await source.execute("UPDATE plants SET name = 'a' || char(0) || 'b'");
+  const { code, stderr } = await run();
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^plant-store: plant 1 of the source cannot be kept: name must not contain U\+0000[^\n]*\n$/,
+  );
+  expect(await target.read()).toEqual([]);
+});
+
+test.skipIf(!hasPostgres)("the command, killed in the middle of a page, goes on", async () => {
+  const [sqlite, postgres] = kinds;
+  if (sqlite === undefined || postgres === undefined) throw new Error("an engine is missing");
+  const { source, target, run } = await placesOf({ from: sqlite, to: postgres, title: "" }, many);
+  await seed(target.url, []);
+  // Who creates plant 16000 as well, and has not yet committed, holds up its page.
+  const rival = new pg.Client({ connectionString: target.url.replace(/\?.*/, "") });
+  await rival.connect();
+  await rival.query("BEGIN; INSERT INTO plants VALUES (16000, 'rival')");
+  await using child = spawnChild(["copy", "--from", source.url, "--to", target.url], {
+    cwd: await temporaryFolder(),
+  });
+  const isWaiting = "SELECT 1 FROM pg_locks WHERE NOT granted";
+  const untilWaiting = async () => {
+    while ((await server.current.query(isWaiting)).length === 0);
+  };
+  await within("a copy that waits", untilWaiting(), 15_000);
+  child.process.kill("SIGKILL");
+  await within("its end", child.exited);
+  await rival.end();
+  const left = await target.read();
+  expect(left.length).toBeGreaterThanOrEqual(5000);
+  // The server may have gone on with what waited.
+  expect(left.length).toBeLessThanOrEqual(6000);
+  expect(await run()).toMatchObject({ code: 0 });
+  expect(await target.read()).toStrictEqual(many);
+});
+
+describe("a command line that is wrong exits with 2", () => {
+  test.each([
+    [[], /--from <url>' not specified/],
+    [["--from", "sqlite:a.db"], /--to <url>' not specified/],
+    [["--from", "sqlite:a.db", "--to", "mysql://u:secret@h/d"], /no store is called "mysql"/],
+    [["--from", "sqlite:", "--to", "sqlite:b.db"], /names no file/],
+    [["--from", "sqlite:a.db", "--to", "postgres://u:sec#ret@h/d"], /cannot use the store URL/],
+    [["--from", "sqlite:a.db", "--to", "sqlite:./x/../a.db"], /are the same store: sqlite:a.db/],
+    [
+      [
+        "--from",
+        "postgres://u:secret@h/d",
+        "--to",
+        "postgresql://u:secret@h:5432/d?sslmode=disable",
+      ],
+      /are the same store: postgres:\/\/u@h:5432\/d/,
+    ],
+    [["--from", "sqlite:a.db", "--to", "sqlite:b.db", "c"], /too many arguments/],
+  ])("%j", async (args, message) => {
+    const { code, stdout, stderr } = await runInProcess(["copy", ...args]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/secret|sec#ret/);
+  });
+});
+
+test.each([
+  ["sqlite:@/none.db", "sqlite:@/b.db", /there is no store at .*none\.db/],
+  ["postgres://u:secret@127.0.0.1:1/a", "sqlite:@/b.db", /cannot connect to 127\.0\.0\.1:1/],
+])("from %s to %s fails with 1, and makes nothing", async (from, to, message) => {
+  const folder = await temporaryFolder();
+  const at = (url: string) => url.replace("@/", `${folder}/`);
+  const { code, stdout, stderr } = await runInProcess(["copy", "--from", at(from), "--to", at(to)]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toMatch(message);
+  expect(stderr).not.toContain("secret");
+  expect(await readdir(folder)).toEqual([]);
+});
