@@ -7,6 +7,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { simulateContainer } from "./deploy/simulated-container.ts";
+import { knownToken } from "./support/test-server.ts";
+import { within } from "./support/within.ts";
 
 const run = promisify(execFile);
 const env = { ...process.env, npm_config_audit: "false", npm_config_fund: "false" };
@@ -18,10 +21,8 @@ beforeAll(async () => {
   await run("npm", ["pack", "--silent", "--pack-destination", folder], { env });
   const [tarball = ""] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"));
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
-  await run("npm", ["install", "--prefer-offline", "--silent", join(folder, tarball)], {
-    cwd: folder,
-    env,
-  });
+  const production = ["--omit=dev", "--ignore-scripts", "--prefer-offline", "--silent"];
+  await run("npm", ["install", ...production, join(folder, tarball)], { cwd: folder, env });
 }, 180_000);
 
 afterAll(() => rm(folder, { recursive: true }));
@@ -63,6 +64,31 @@ test("serves, and its client creates a plant", async () => {
   server.kill("SIGTERM");
   expect(await ended).toEqual([0, null]);
 }, 30_000);
+
+test.skipIf(process.platform === "win32")(
+  "runs as in its container: not as root, and with one folder that it can write to",
+  async () => {
+    await using container = await simulateContainer(folder);
+    const { server, output } = container;
+    await output.until(/listens on/);
+    for (const path of ["/healthz", "/readyz"]) {
+      expect((await fetch(`http://127.0.0.1:${container.port}${path}`)).status).toBe(200);
+    }
+    await container.checkHealth();
+    const { status } = await fetch(`http://127.0.0.1:${container.port}/plants`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
+      body: '{"id": 1, "name": "Basil"}',
+    });
+    expect(status).toBe(200);
+    const ended = once(server, "exit");
+    server.kill("SIGTERM");
+    expect(await within("its end", ended)).toEqual([0, null]);
+    await expect(container.checkHealth()).rejects.toMatchObject({ code: 1 });
+    expect(await readdir(container.state)).toEqual(["plants.db"]);
+  },
+  60_000,
+);
 
 test("has types that a strict project can use", async () => {
   await writeFile(

@@ -121,11 +121,13 @@ async function untilStopped(server: RunningServer): Promise<void> {
   log.info("stopped");
 }
 
+/** How long after the drain's limit a process that is stuck ends, in ms. */
+export const stuckGraceMs = 5000;
+
 /**
  * A disk that hangs holds up the thread that writes to it, and with it every
  * orderly end of the process. What was acknowledged is safe by then.
  */
 function endIfStuck(drainTimeoutMs: number): void {
-  const graceMs = 5000;
-  setTimeout(() => process.kill(process.pid, "SIGKILL"), drainTimeoutMs + graceMs).unref();
+  setTimeout(() => process.kill(process.pid, "SIGKILL"), drainTimeoutMs + stuckGraceMs).unref();
 }

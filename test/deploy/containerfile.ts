@@ -1,0 +1,63 @@
+/** A reader of Containerfiles: as much of their syntax as ours has, and an error for the rest. */
+
+export interface Instruction {
+  readonly name: string;
+  /** `--from=build` is `["from", "build"]`. */
+  readonly flags: ReadonlyMap<string, string>;
+  readonly text: string;
+  /** Of the exec form, a JSON array. */
+  readonly words: readonly string[] | undefined;
+}
+
+export interface Stage {
+  readonly image: string;
+  readonly name: string | undefined;
+  readonly instructions: readonly Instruction[];
+}
+
+const known = new Set(
+  "ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK RUN STOPSIGNAL USER VOLUME WORKDIR".split(
+    " ",
+  ),
+);
+
+export function parseContainerfile(text: string): readonly Stage[] {
+  const stages: { image: string; name: string | undefined; instructions: Instruction[] }[] = [];
+  for (const instruction of instructionsOf(text)) {
+    if (instruction.name === "FROM") {
+      const [, image = "", name] = /^(\S+)(?: AS (\S+))?$/.exec(instruction.text) ?? [];
+      stages.push({ image, name, instructions: [] });
+    } else {
+      const stage = stages.at(-1);
+      if (stage === undefined) throw new Error(`${instruction.name} before FROM`);
+      stage.instructions.push(instruction);
+    }
+  }
+  return stages;
+}
+
+function instructionsOf(text: string): Instruction[] {
+  const lines = text.split("\n").filter((line) => !/^\s*(#|$)/.test(line));
+  return lines.join("\n").replaceAll("\\\n", " ").split("\n").map(parseInstruction);
+}
+
+function parseInstruction(line: string): Instruction {
+  const [, name = "", flagText = "", text = ""] =
+    /^([A-Z]+)((?:\s+--[a-z-]+=\S+)*)\s+(.*)$/.exec(line) ?? [];
+  if (!known.has(name)) throw new Error(`not an instruction: ${line}`);
+  const flags = [...flagText.matchAll(/--([a-z-]+)=(\S+)/g)];
+  return {
+    name,
+    flags: new Map(flags.map(([, flag = "", value = ""]) => [flag, value])),
+    text,
+    words: /^\[.*\]$/.test(text) ? (JSON.parse(text) as string[]) : undefined,
+  };
+}
+
+/** What the last ENV instructions of a stage set. */
+export function environmentOf({ instructions }: Stage): ReadonlyMap<string, string> {
+  const pairs = instructions
+    .filter(({ name }) => name === "ENV")
+    .flatMap(({ text }) => [...text.matchAll(/(\w+)=(\S+)/g)]);
+  return new Map(pairs.map(([, name = "", value = ""]) => [name, value]));
+}

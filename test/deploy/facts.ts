@@ -1,0 +1,47 @@
+/** What files of deploy/ have to agree with, as the code says it. */
+import { readFileSync } from "node:fs";
+import { expect } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { stuckGraceMs } from "../../src/cli/serve.ts";
+import { createHealthHandler } from "../../src/server/health.ts";
+import { resolveSettings } from "../../src/server/settings.ts";
+import { describeStoreUrl } from "../../src/store/open.ts";
+import { runInProcess } from "../support/run-in-process.ts";
+
+const defaults = resolveSettings({});
+
+export const port = defaults.port;
+
+/** The longest that a server takes to end after SIGTERM. */
+export const stopSecondsMax = (defaults.drainTimeoutMs + stuckGraceMs) / 1000;
+
+export const stateFolder = "/var/lib/plant-store";
+
+export function isHealthPath(path: string): boolean {
+  return createHealthHandler(() => true)(path) !== undefined;
+}
+
+/** Fails for a variable of ours that no setting has, or whose value no start would take. */
+export async function expectSettings(variables: ReadonlyMap<string, string>): Promise<void> {
+  const { stdout } = await runInProcess(["serve", "--help"]);
+  const known = new Set([...(stdout.match(/PLANT_STORE_\w+/g) ?? []), "PLANT_STORE_TOKENS"]);
+  const ours = [...variables].filter(([name]) => name.startsWith("PLANT_STORE_"));
+  expect(ours.length).toBeGreaterThan(0);
+  expect(ours.map(([name]) => name).filter((name) => !known.has(name))).toEqual([]);
+  // Nothing else reads what is not ours.
+  const others = [...variables.keys()].filter((name) => !name.startsWith("PLANT_STORE_"));
+  expect(others.filter((name) => !["NODE_ENV", "PGPASSWORD"].includes(name))).toEqual([]);
+  const store = variables.get("PLANT_STORE_STORE");
+  if (store !== undefined) expect(describeStoreUrl(store)).not.toBe("");
+}
+
+export function readDeployFile(path: string): string {
+  return readFileSync(new URL(`../../deploy/${path}`, import.meta.url), "utf8");
+}
+
+/** @throws For anything that is not YAML, or has a key twice. */
+export function readYaml(path: string): unknown {
+  const documents = parseAllDocuments(readDeployFile(path));
+  expect(documents).toHaveLength(1);
+  return parse(readDeployFile(path), { strict: true, uniqueKeys: true });
+}

@@ -1,0 +1,105 @@
+/** What deploy/Containerfile makes of an installed package, as far as a process alone can show it. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, chown, copyFile, link, mkdir, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { collectOutput, type Output } from "../support/output.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { knownToken } from "../support/test-server.ts";
+import { environmentOf, parseContainerfile, type Stage } from "./containerfile.ts";
+import { readDeployFile, stateFolder } from "./facts.ts";
+
+export interface SimulatedContainer extends AsyncDisposable {
+  readonly server: ChildProcess;
+  readonly output: Output;
+  readonly port: number;
+  /** Where its volume is. */
+  readonly state: string;
+  /** Runs the HEALTHCHECK. Rejects when it fails. */
+  checkHealth(): Promise<unknown>;
+}
+
+/**
+ * The image's command, variables and user, on an installation that the user may
+ * not write to. Who is not root stays who they are, and the folder is locked.
+ *
+ * @param installation Where the package was installed.
+ */
+export async function simulateContainer(installation: string): Promise<SimulatedContainer> {
+  const image = parseContainerfile(readDeployFile("Containerfile")).at(-1);
+  if (image === undefined) throw new Error("no image");
+  const temporary = await createTemporaryFolder();
+  const state = join(temporary.path, "state");
+  const node = join(temporary.path, "node");
+  const identity = process.getuid?.() === 0 ? userOf(image) : undefined;
+  await mkdir(state, { mode: 0o700 });
+  if (identity !== undefined) await chown(state, identity.uid, identity.gid);
+  // Where this Node is, another user may not be allowed to look.
+  await link(process.execPath, node).catch(() => copyFile(process.execPath, node));
+  await chmod(temporary.path, 0o755);
+  await chmod(installation, 0o555);
+
+  const port = await findFreePort();
+  const inImage = [...environmentOf(image)].map(([name, value]): [string, string] => [
+    name,
+    value.replace(stateFolder, state),
+  ]);
+  const env = {
+    ...Object.fromEntries(inImage),
+    PLANT_STORE_PORT: String(port),
+    PLANT_STORE_TOKENS: knownToken,
+  };
+  const options = { ...identity, cwd: installation, env };
+
+  const folder = textOf(image, "WORKDIR");
+  const program = [...wordsOf(textOf(image, "ENTRYPOINT")), ...wordsOf(textOf(image, "CMD"))];
+  const args = program
+    .slice(1)
+    .map((word) => word.replace(folder, join(installation, "node_modules/plant-store")));
+  const server = spawn(node, args, { ...options, stdio: ["ignore", "pipe", "inherit"] });
+  const exited = once(server, "exit");
+  const check = wordsOf(textOf(image, "HEALTHCHECK").replace(/^.*CMD /, ""));
+
+  return {
+    server,
+    output: collectOutput(server.stdout),
+    port,
+    state,
+    checkHealth: () => promisify(execFile)(node, check.slice(1), options),
+    async [Symbol.asyncDispose]() {
+      server.kill("SIGKILL");
+      await exited;
+      await chmod(installation, 0o755);
+      await rm(node);
+      await temporary[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function textOf({ instructions }: Stage, name: string): string {
+  const found = instructions.find((instruction) => instruction.name === name);
+  if (found === undefined) throw new Error(`no ${name}`);
+  return found.text;
+}
+
+function wordsOf(text: string): string[] {
+  return JSON.parse(text) as string[];
+}
+
+function userOf(image: Stage): { uid: number; gid: number } {
+  const [uid, gid] = textOf(image, "USER").split(":").map(Number);
+  if (!uid || !gid) throw new Error("the user must not be root");
+  return { uid, gid };
+}
+
+/** The image's port is a number, known before the start. */
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
