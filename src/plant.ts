@@ -86,8 +86,8 @@ export interface PlantStore {
   close(): Promise<void>;
 }
 
-const int64Min = -(2n ** 63n);
-const int64Max = 2n ** 63n - 1n;
+export const int64Min = -(2n ** 63n);
+export const int64Max = 2n ** 63n - 1n;
 
 /**
  * @throws {PlantError} `invalid`, naming the field, for a plant that cannot be

@@ -1,4 +1,4 @@
-import type { NewPlant } from "../plant.ts";
+import { int64Max, int64Min, type NewPlant } from "../plant.ts";
 
 /**
  * Reads the plants of a store: for operators, and apart from the PlantStore,
@@ -30,9 +30,6 @@ export interface PageLimits {
 }
 
 export const defaultPageLimits: PageLimits = { rowsMax: 1000, bytesMax: 4 * 1024 * 1024 };
-
-const int64Min = -(2n ** 63n);
-const int64Max = 2n ** 63n - 1n;
 
 /**
  * All plants in the order of their ids, page by page.

@@ -181,6 +181,18 @@ describe.skipIf(!hasPostgres)("PostgreSQL alone", () => {
     expect(await pagesOf(reader)).toEqual([[plantOf(1n)]]);
   });
 
+  test("a role that may do no more than read is enough", async () => {
+    const database = await server.current.createDatabase();
+    await seed(server.current.url(database), [plantOf(1n)]);
+    const role = await server.current.createRole();
+    await server.current.query(
+      `GRANT SELECT ON plants, plant_store_migrations TO ${role}`,
+      database,
+    );
+    const reader = await open(server.current.url(database, role));
+    expect(await pagesOf(reader)).toEqual([[plantOf(1n)]]);
+  });
+
   test("a server that goes away is an error of one line, without the password", async () => {
     await using other = await startPostgres({ settings: withoutSync });
     const url = other.url(await other.createDatabase());
