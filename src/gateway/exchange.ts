@@ -69,9 +69,18 @@ export class ClientGoneError extends Error {
   override readonly name = "ClientGoneError";
 }
 
-/** Implements {@link Exchange.readBody} for any request of Node's. */
-export function readStream<T>(source: Readable, sink: BodySink<T>): Promise<T> {
+/**
+ * Implements {@link Exchange.readBody} for any request of Node's.
+ *
+ * @param isClosed Whether the exchange is over: its body tells nobody any more,
+ * or ends as if it were whole.
+ */
+export function readStream<T>(source: Readable, isClosed: boolean, sink: BodySink<T>): Promise<T> {
   return new Promise((resolve, reject) => {
+    if (isClosed) {
+      reject(new ClientGoneError("the client has left"));
+      return;
+    }
     // Let go of when it is over: Node may hold a stream, and its listeners, for longer.
     let reading: Reading<T> | undefined = { sink, resolve, reject };
     function fail(error: unknown): void {

@@ -31,7 +31,7 @@ export class RequestExchange implements Exchange {
   }
 
   readBody<T>(sink: BodySink<T>): Promise<T> {
-    return readStream(this.#request, sink);
+    return readStream(this.#request, this.isClosed, sink);
   }
 
   respond({ status, header, body, trailer }: Response): void {

@@ -26,7 +26,7 @@ export class StreamExchange implements Exchange {
   }
 
   readBody<T>(sink: BodySink<T>): Promise<T> {
-    return readStream(this.#stream, sink);
+    return readStream(this.#stream, this.isClosed, sink);
   }
 
   respond({ status, header, body, trailer }: Response): void {
