@@ -25,15 +25,8 @@ export function readEnvelope<T>(
   options: EnvelopeOptions,
   parse: (bytes: Uint8Array) => T,
 ): Promise<T> {
-  const reader = new EnvelopeReader(options);
-  return exchange.readBody({
-    push: (chunk) => reader.push(chunk),
-    end() {
-      const { flags, data } = reader.end();
-      if ((flags & compressedFlag) === 0) return parse(data);
-      return decompress(data, options).then(parse);
-    },
-  });
+  const reader = new EnvelopeReader(options, parse);
+  return exchange.readBody({ push: (chunk) => reader.push(chunk), end: () => reader.end() });
 }
 
 /** Puts a message into an envelope, compressed where that is worth it. */
@@ -57,20 +50,21 @@ export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array {
 
 const headBytes = 5;
 
-interface Envelope {
-  readonly flags: number;
-  readonly data: Uint8Array;
-}
-
-/** Takes a body apart as it arrives. Memory is taken for what has come, not for what is claimed. */
-class EnvelopeReader {
+/**
+ * Takes a body apart as it arrives, and parses what is whole: what is wrong with
+ * a message is told before what is wrong behind it, and not only when the body
+ * has ended. Memory is taken for what has come, not for what is claimed.
+ */
+class EnvelopeReader<T> {
   readonly #options: EnvelopeOptions;
+  readonly #parse: (bytes: Uint8Array) => T;
   #pending: Uint8Array[] = [];
   #pendingBytes = 0;
-  #envelope: Envelope | undefined;
+  #message: { readonly parsed: T | Promise<T> } | undefined;
 
-  constructor(options: EnvelopeOptions) {
+  constructor(options: EnvelopeOptions, parse: (bytes: Uint8Array) => T) {
     this.#options = options;
+    this.#parse = parse;
   }
 
   push(chunk: Uint8Array): void {
@@ -88,31 +82,40 @@ class EnvelopeReader {
         );
       }
       if (this.#pendingBytes < headBytes + length) return;
-      this.#add({ flags: head[0] ?? 0, data: this.#take(headBytes + length).subarray(headBytes) });
+      this.#add(head[0] ?? 0, this.#take(headBytes + length).subarray(headBytes));
     }
   }
 
-  /** @returns the one envelope that holds a message. */
-  end(): Envelope {
+  /** @returns the one message. */
+  end(): T | Promise<T> {
     if (this.#pendingBytes > 0) {
       throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
     }
-    if (this.#envelope !== undefined) return this.#envelope;
+    if (this.#message !== undefined) return this.#message.parsed;
     throw new ConnectError(
       "protocol error: missing input message for unary method",
       Code.Unimplemented,
     );
   }
 
-  #add(envelope: Envelope): void {
-    if ((envelope.flags & this.#options.endFlag) !== 0) return;
-    if (this.#envelope !== undefined) {
+  #add(flags: number, data: Uint8Array): void {
+    const { compression, readMaxBytes, endFlag } = this.#options;
+    const isCompressed = (flags & compressedFlag) !== 0;
+    if (isCompressed && compression === null) throw notDecompressible();
+    if ((flags & endFlag) !== 0) return;
+    const parsed =
+      isCompressed && compression !== null
+        ? compression.decompress(data, readMaxBytes).then(this.#parse)
+        : this.#parse(data);
+    // Nobody waits for it if something behind it is wrong.
+    if (parsed instanceof Promise) parsed.catch(() => {});
+    if (this.#message !== undefined) {
       throw new ConnectError(
         "protocol error: received extra input message for unary method",
         Code.Unimplemented,
       );
     }
-    this.#envelope = envelope;
+    this.#message = { parsed };
   }
 
   /** The head of the next envelope, which may have come in pieces. */
@@ -132,12 +135,8 @@ class EnvelopeReader {
   }
 }
 
-async function decompress(
-  data: Uint8Array,
-  { compression, readMaxBytes }: EnvelopeOptions,
-): Promise<Uint8Array> {
-  if (compression !== null) return await compression.decompress(data, readMaxBytes);
-  throw new ConnectError(
+function notDecompressible(): ConnectError {
+  return new ConnectError(
     "received compressed envelope, but do not know how to decompress",
     Code.Internal,
   );
