@@ -40,7 +40,9 @@ function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: strin
     const written = trailerEnvelope(outcome, endpoint.options.compressMinBytes);
     const trailer = written instanceof Promise ? await written : written;
     const body = outcome.message ? Buffer.concat([outcome.message, trailer]) : trailer;
-    const header = { ...outcome.context.responseHeader.toNode(), "content-length": body.length };
+    const own = outcome.context.responseHeader.toNode();
+    // Node takes a field `Trailer` with chunks alone, and makes those where it has no length.
+    const header = "trailer" in own ? own : { ...own, "content-length": body.length };
     exchange.respond({ status: 200, header, body });
   };
 }

@@ -6,6 +6,7 @@ import {
 } from "@connectrpc/connect/protocol-grpc";
 import type { Codec } from "./codec.ts";
 import { createGrpcCall } from "./grpc-call.ts";
+import type { NodeHeaders } from "./lazy-headers.ts";
 import type { UnaryEndpoint, UnaryHandler, UnaryProtocol } from "./unary.ts";
 
 export function createGrpc(endpoint: UnaryEndpoint): UnaryProtocol {
@@ -31,9 +32,16 @@ function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: strin
     const { context, message } = await call(exchange, contextValues);
     exchange.respond({
       status: 200,
-      header: context.responseHeader.toNode(),
+      header: withoutLength(context.responseHeader.toNode()),
       body: message ?? nothing,
-      trailer: context.responseTrailer.toNode(),
+      trailer: withoutLength(context.responseTrailer.toNode()),
     });
   };
+}
+
+/** A length that the application tells is that of something else, and breaks the answer. */
+function withoutLength(fields: NodeHeaders): NodeHeaders {
+  if (!("content-length" in fields)) return fields;
+  const { "content-length": _length, ...rest } = fields;
+  return rest;
 }
