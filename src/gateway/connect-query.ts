@@ -13,8 +13,7 @@ export interface ConnectQuery {
 
 /** Reads the query of a URL. Of a parameter that is given twice, the first counts. */
 export function parseConnectQuery(url: string): ConnectQuery {
-  const query = new URL(url).search.slice(1);
-  const parameters = new URLSearchParams(query);
+  const { search, searchParams: parameters } = new URL(url);
   return {
     version: parameters.get("connect"),
     encoding: parameters.get("encoding"),
@@ -22,7 +21,7 @@ export function parseConnectQuery(url: string): ConnectQuery {
     readMessage: () =>
       parameters.get("base64") === "1"
         ? decodeBase64(parameters.get("message") ?? "")
-        : rawParameter(query, "message"),
+        : rawParameter(search.slice(1), "message"),
   };
 }
 
@@ -37,7 +36,7 @@ function decodeBase64(text: string): Uint8Array {
 
 /** The bytes of a parameter, of which URLSearchParams would replace those that are not UTF-8. */
 function rawParameter(query: string, name: string): Uint8Array {
-  const part = query.split("&").find((one) => new URLSearchParams(one).has(name)) ?? "";
+  const part = query.split("&").find((one) => new URLSearchParams(`&${one}`).has(name)) ?? "";
   const equals = part.indexOf("=");
   const value = equals < 0 ? "" : part.slice(equals + 1).replaceAll("+", " ");
   const bytes = value.replace(/%([\dA-Fa-f]{2})/g, (_, hex) =>
