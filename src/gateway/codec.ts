@@ -34,12 +34,11 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
   return {
     binary: limited(options, {
       parse: (bytes) => readBinary(() => fromBinary(input, bytes, binaryOptions)),
-      serialize: (message) =>
-        write("serialize binary: ", () => toBinary(output, message, binaryOptions)),
+      serialize: (message) => writeBinary(() => toBinary(output, message, binaryOptions)),
     }),
     json: limited(options, {
       parse: (bytes) => messageFromJson(input, parseJson(bytes), jsonOptions),
-      serialize: (message) => write("", () => toJsonString(output, message, jsonOptions)),
+      serialize: (message) => writeJson(() => toJsonString(output, message, jsonOptions)),
     }),
   };
 }
@@ -53,12 +52,20 @@ function readBinary(read: () => Message): Message {
   }
 }
 
-function write(prefix: string, serialize: () => Body): Body {
+function writeBinary(write: () => Uint8Array): Uint8Array {
   try {
-    return serialize();
+    return write();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ConnectError(prefix + reason, Code.Internal);
+    throw new ConnectError(`serialize binary: ${reason}`, Code.Internal);
+  }
+}
+
+function writeJson(write: () => string): string {
+  try {
+    return write();
+  } catch (cause) {
+    throw ConnectError.from(cause, Code.Internal);
   }
 }
 

@@ -29,8 +29,10 @@ export class LazyHeaders extends Headers {
   replace(other: Headers): void {
     if (other === this) return;
     for (const name of [...this.keys()]) this.delete(name);
-    for (const [name, value] of [...new LazyHeaders(this.#initial), ...other])
-      this.set(name, value);
+    for (const [name, value] of [...new LazyHeaders(this.#initial), ...other]) {
+      if (name === "set-cookie") this.append(name, value);
+      else this.set(name, value);
+    }
   }
 
   override get(name: string): string | null {
