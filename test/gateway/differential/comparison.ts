@@ -1,24 +1,35 @@
 /** What is to be the same, but for the differences that have a name. */
 import { expect } from "vitest";
 import { type Case, printCase } from "./case.ts";
-import { type Difference, differences } from "./differences.ts";
+import type { Difference } from "./differences/difference.ts";
+import { differences } from "./differences.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Pair } from "./pair.ts";
 
 /** Runs a case on both sides; fails if they differ in what no difference on the list explains. */
 export async function expectSame(pair: Pair, given: Case, replay = ""): Promise<void> {
-  const { stock, ours } = await pair.run(given);
-  const [expected, actual] = comparable(expectedOf(given, stock), ours);
-  const found = differing(expected, actual);
+  const { stock, ours, core } = await pair.run(given, likeOf(given));
+  const wanted = expectedOf(given, stock);
+  const found = [
+    ...differing(...comparable(wanted, ours)),
+    ...(core === undefined
+      ? []
+      : differing(...comparable(wanted, core), "by the core API: outcome")),
+  ];
   if (found.length === 0) return;
-  const hint = namesOf(given, stock, ours);
-  expect.fail([given.what, ...found, printCase(given), ...hint, replay].join("\n"));
+  expect.fail([given.what, ...found, printCase(given), replay].join("\n"));
 }
 
-/** What ours must be, as stock is so. */
+/** The case in which stock does what ours does in this one. */
+export function likeOf(given: Case): Case {
+  return differences
+    .filter((difference) => difference.applies(given))
+    .reduce((like, difference) => difference.like?.(like) ?? like, given);
+}
+
+/** What ours must be, as stock is so in the case that it is like. */
 export function expectedOf(given: Case, stock: Outcome): Outcome {
-  const inEffect = differences.filter(({ isInEffect }) => isInEffect);
-  return inEffect.reduce((outcome, difference) => apply(difference, outcome, given), stock);
+  return differences.reduce((outcome, difference) => apply(difference, outcome, given), stock);
 }
 
 export function apply(difference: Difference, outcome: Outcome, given: Case): Outcome {
@@ -49,15 +60,4 @@ export function differing(expected: unknown, actual: unknown, path = "outcome"):
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
-}
-
-/** A difference that is to come, and has: the list is behind. */
-function namesOf(given: Case, stock: Outcome, ours: Outcome): string[] {
-  return differences
-    .filter(({ isInEffect }) => !isInEffect)
-    .filter((difference) => {
-      const later = apply(difference, expectedOf(given, stock), given);
-      return differing(...comparable(later, ours)).length === 0;
-    })
-    .map(({ name }) => `This is on the list, as a difference to come: ${name}`);
 }

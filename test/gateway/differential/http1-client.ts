@@ -113,7 +113,10 @@ function parseResponse(
   const keepsOpen = fieldOf("connection")?.toLowerCase() !== "close";
   const head = { status, headers, keepsOpen, end: "whole" } as const;
   const empty = { body: Buffer.alloc(0), trailers: [] };
-  if (isHead || status === 204 || status === 304) return { ...head, ...empty, framing: "none" };
+  if (isHead || status === 204 || status === 304) {
+    const framing = fieldOf("content-length") === undefined ? "none" : "length";
+    return { ...head, ...empty, framing };
+  }
   if (fieldOf("transfer-encoding") === "chunked") {
     const chunked = parseChunks(rest);
     if (chunked !== undefined) return { ...head, ...chunked, framing: "chunked" };

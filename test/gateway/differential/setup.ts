@@ -20,6 +20,7 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { createEchoService } from "../support/echo.ts";
 import { valueKey } from "./observation.ts";
+import { createRepair } from "./repair.ts";
 
 /** Every option has the meaning that it has in the adapter; absent is absent. */
 export interface Setup {
@@ -50,6 +51,8 @@ export interface Setup {
   readonly connect?: boolean;
   /** Reads JSON on the stock side as connect-es does, not as the gateway. */
   readonly plainJson?: boolean;
+  /** Copies the headers of an interceptor's response as they are to be; see the list of differences. */
+  readonly repaired?: boolean;
   /** What the service is registered with; it replaces the router's, one by one. */
   readonly service?: Setup;
 }
@@ -103,17 +106,27 @@ export function routerOptions(setup: Setup, play: Play): ConnectRouterOptions {
     fallback: _fallback,
     service: _service,
     plainJson: _plainJson,
+    repaired,
     ...plain
   } = setup;
+  const repair = repaired && interceptors ? createRepair() : undefined;
   const before = shutdownSignal === "aborted";
   return {
     ...plain,
     ...(acceptCompression && {
       acceptCompression: acceptCompression.map((name) => compressions[name]),
     }),
-    ...(gate && { requestGate: (context) => play.gate(context) }),
+    ...((gate || repair) && {
+      requestGate: (context) => {
+        repair?.begin(context);
+        return gate ? play.gate(context) : undefined;
+      },
+    }),
     ...(interceptors && {
-      interceptors: Array.from({ length: interceptors }, (_, i) => play.interceptor(i)),
+      interceptors: [
+        ...(repair ? [repair.interceptor] : []),
+        ...Array.from({ length: interceptors }, (_, i) => play.interceptor(i)),
+      ],
     }),
     ...(shutdownSignal && {
       shutdownSignal: before ? AbortSignal.abort(new Error("shut down")) : play.shutdown.signal,

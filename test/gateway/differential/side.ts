@@ -4,7 +4,7 @@ import http from "node:http";
 import http2 from "node:http2";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay, setImmediate } from "node:timers/promises";
-import type { NodeHandler } from "../../../src/gateway/index.ts";
+import type { GatewayHandler, NodeHandler } from "../../../src/gateway/index.ts";
 import { within } from "../../support/within.ts";
 import { type Case, printCase } from "./case.ts";
 import type { WireResponse } from "./client.ts";
@@ -17,6 +17,8 @@ import type { Play, Setup } from "./setup.ts";
 
 export interface Side extends AsyncDisposable {
   run(given: Case): Promise<Outcome>;
+  /** How many calls the core API has served. */
+  readonly streams: number;
 }
 
 /** @param report Where the handler tells of what went wrong behind a response. */
@@ -24,7 +26,7 @@ export type CreateHandler = (
   setup: Setup,
   play: Play,
   report: (reason: unknown) => void,
-) => NodeHandler;
+) => NodeHandler | GatewayHandler;
 
 /**
  * A response is over soon after its client has it, but for one: over HTTP/2, the
@@ -32,28 +34,48 @@ export type CreateHandler = (
  */
 const endMs = 500;
 
-type Exchange = Parameters<NodeHandler>;
+/** A response, or a stream of HTTP/2 by the core API. */
+interface Answer {
+  readonly headersSent: boolean;
+  readonly destroyed: boolean;
+  once(event: "close", listener: () => void): unknown;
+  destroy(): void;
+}
 
 interface Running {
   readonly play: ScriptedPlay;
-  readonly handler: NodeHandler;
+  readonly handler: NodeHandler | GatewayHandler;
   readonly reported: unknown[];
   /** Resolves if the handler has failed. */
   readonly failed: PromiseWithResolvers<void>;
   /** Resolves when the response is over, whole or not. */
   readonly over: PromiseWithResolvers<void>;
-  exchange?: Exchange;
+  answer?: Answer;
   isUnanswered: boolean;
 }
 
-export async function openSide(createHandler: CreateHandler): Promise<Side> {
+/** @param isCore Whether HTTP/2 comes by the core API, to what serves that. */
+export async function openSide(createHandler: CreateHandler, isCore = false): Promise<Side> {
   let running: Running | undefined;
-  const handlers = new Map<string, NodeHandler>();
-  const listener: NodeHandler = (request, response) => begin(running, [request, response]);
+  let streams = 0;
+  const handlers = new Map<string, NodeHandler | GatewayHandler>();
+  const listener: NodeHandler = (request, response) => {
+    const answer = "stream" in response ? response.stream : response;
+    begin(running, answer, ({ handler }) => handler(request, response));
+  };
   const http1 = http.createServer(listener);
   // Longer than any pause between two cases.
   http1.keepAliveTimeout = 60_000;
   const http2Server = http2.createServer(listener);
+  if (isCore)
+    takeStreams(http2Server, (stream, headers) => {
+      let isServed = false;
+      begin(running, stream, ({ handler }) => {
+        isServed = "serveStream" in handler && handler.serveStream(stream, headers);
+      });
+      if (isServed) streams++;
+      return isServed;
+    });
   const sessions = new Set<http2.ServerHttp2Session>();
   http2Server.on("session", (session) => {
     sessions.add(session);
@@ -70,7 +92,7 @@ export async function openSide(createHandler: CreateHandler): Promise<Side> {
   const overHttp2 = createHttp2Client(portOf(http2Server));
 
   /** One adapter serves all cases with the same options; what it calls is that of the case. */
-  function handlerOf(setup: Setup, shutdown: AbortController): NodeHandler {
+  function handlerOf(setup: Setup, shutdown: AbortController): NodeHandler | GatewayHandler {
     const current: Play = {
       shutdown,
       gate: (context) => running?.play.gate(context),
@@ -91,6 +113,9 @@ export async function openSide(createHandler: CreateHandler): Promise<Side> {
   }
 
   return {
+    get streams() {
+      return streams;
+    },
     async run(given) {
       const shutdown = new AbortController();
       const play = createPlay(given.script, shutdown);
@@ -107,7 +132,7 @@ export async function openSide(createHandler: CreateHandler): Promise<Side> {
       const sent = client.send(given.request, play.called);
       try {
         const response = await answerTo(sent, state);
-        if (state.exchange !== undefined) await Promise.race([state.over.promise, delay(endMs)]);
+        if (state.answer !== undefined) await Promise.race([state.over.promise, delay(endMs)]);
         await within("the end of the implementation", play.settled());
         await afterwards();
         play.lookBack();
@@ -129,29 +154,49 @@ export async function openSide(createHandler: CreateHandler): Promise<Side> {
   };
 }
 
-function begin(running: Running | undefined, exchange: Exchange): void {
+function begin(
+  running: Running | undefined,
+  answer: Answer,
+  serve: (running: Running) => void,
+): void {
   if (running === undefined) throw new Error("a request that no case has sent");
-  running.exchange = exchange;
-  exchange[1].once("close", running.over.resolve);
+  running.answer = answer;
+  answer.once("close", running.over.resolve);
   try {
-    around.run("the application's", () => running.handler(...exchange));
+    around.run("the application's", () => serve(running));
   } catch (reason) {
     running.reported.push(new Error("thrown to the server", { cause: reason }));
     running.failed.resolve();
   }
 }
 
+type StreamListener = (
+  stream: http2.ServerHttp2Stream,
+  headers: http2.IncomingHttpHeaders,
+  ...rest: unknown[]
+) => void;
+
+/** Has streams served before the server makes requests of them. */
+function takeStreams(
+  server: http2.Http2Server,
+  serveStream: (...parameters: Parameters<StreamListener>) => boolean,
+): void {
+  const [makeRequest] = server.listeners("stream") as StreamListener[];
+  if (makeRequest === undefined) throw new Error("node:http2 makes no requests of streams");
+  server.removeAllListeners("stream");
+  server.on("stream", (stream: http2.ServerHttp2Stream, headers, ...rest: unknown[]) => {
+    if (!serveStream(stream, headers)) makeRequest.call(server, stream, headers, ...rest);
+  });
+}
+
 /** If the handler has failed, and has not begun a response, it never will. */
 async function answerTo(sent: Promise<WireResponse>, state: Running): Promise<WireResponse> {
   await within("a response", Promise.race([sent, state.failed.promise]));
   await afterwards();
-  const response = state.exchange?.[1];
-  const isOver =
-    response === undefined || ("stream" in response ? response.stream : response).destroyed;
-  if (!isOver && !response.headersSent) {
+  const { answer } = state;
+  if (answer !== undefined && !answer.destroyed && !answer.headersSent) {
     state.isUnanswered = true;
-    if ("stream" in response) response.stream.destroy();
-    else response.destroy();
+    answer.destroy();
   }
   return await sent;
 }

@@ -14,11 +14,6 @@ const contentTypes = [
   ...["Application/GRPC+Proto", "application/grpc+json; charset=utf-8", "application/grpc;a=b"],
   ...["application/grpc+proto; charset=utf-8", "application/grpc+thrift", "application/grpcweb"],
   ...["application/grpc-web", "application/grpc-web+proto", "application/grpc-web+json"],
-  ...[
-    "application/grpc-web-text",
-    "application/grpc-web-text+proto",
-    "application/grpc-web-text+json",
-  ],
   ...["APPLICATION/GRPC-WEB+JSON;CHARSET=UTF-8", "application/grpc-web; charset=utf-8", "json", ""],
   ...["application/jsonp", "xapplication/json", "application/json, application/proto", "*/*"],
 ];
