@@ -50,6 +50,11 @@ export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array {
 
 const headBytes = 5;
 
+interface Envelope {
+  readonly flags: number;
+  readonly data: Uint8Array;
+}
+
 /**
  * Takes a body apart as it arrives, and parses what is whole: what is wrong with
  * a message is told before what is wrong behind it, and not only when the body
@@ -70,6 +75,7 @@ class EnvelopeReader<T> {
   push(chunk: Uint8Array): void {
     this.#pending.push(chunk);
     this.#pendingBytes += chunk.byteLength;
+    const envelopes: Envelope[] = [];
     while (this.#pendingBytes >= headBytes) {
       const head = this.#peek();
       const length =
@@ -81,9 +87,11 @@ class EnvelopeReader<T> {
           Code.ResourceExhausted,
         );
       }
-      if (this.#pendingBytes < headBytes + length) return;
-      this.#add(head[0] ?? 0, this.#take(headBytes + length).subarray(headBytes));
+      if (this.#pendingBytes < headBytes + length) break;
+      const data = this.#take(headBytes + length).subarray(headBytes);
+      envelopes.push({ flags: head[0] ?? 0, data });
     }
+    for (const envelope of envelopes) this.#add(envelope);
   }
 
   /** @returns the one message. */
@@ -98,7 +106,7 @@ class EnvelopeReader<T> {
     );
   }
 
-  #add(flags: number, data: Uint8Array): void {
+  #add({ flags, data }: Envelope): void {
     const { compression, readMaxBytes, endFlag } = this.#options;
     const isCompressed = (flags & compressedFlag) !== 0;
     if (isCompressed && compression === null) throw notDecompressible();

@@ -53,8 +53,9 @@ function trailerEnvelope(
   compressMinBytes: number,
 ): Uint8Array | Promise<Uint8Array> {
   const { responseTrailer } = context;
-  if (responseTrailer.toNode() === okTrailer) return okEnvelope;
-  const lines = trailerSerialize(responseTrailer);
+  const isOk = responseTrailer.toNode() === okTrailer;
+  if (isOk && compression === null) return okEnvelope;
+  const lines = isOk ? okLines : trailerSerialize(responseTrailer);
   if (compression === null || lines.byteLength < compressMinBytes) {
     return wrapEnvelope(trailerFlag, lines);
   }
@@ -63,7 +64,8 @@ function trailerEnvelope(
     .then((bytes) => wrapEnvelope(trailerFlag | compressedFlag, bytes));
 }
 
-const okEnvelope = wrapEnvelope(trailerFlag, trailerSerialize(new Headers(okTrailer)));
+const okLines = trailerSerialize(new Headers(okTrailer));
+const okEnvelope = wrapEnvelope(trailerFlag, okLines);
 
 function contentTypeText(contentType: string): string {
   return contentType.replace("grpc-web", "grpc-web-text");
