@@ -93,6 +93,12 @@ function lengthOf(text: string, encoding: string | undefined): number {
 }
 
 function withReason(value: unknown, change: CodeChange): unknown {
+  if (isTrailer(value, change)) {
+    const [from, to] = [change.from, change.to].map((code) =>
+      JSON.stringify(["grpc-status", `${code}`]),
+    );
+    return value.map((field) => (JSON.stringify(field) === from ? JSON.parse(to ?? "") : field));
+  }
   if (Array.isArray(value)) return value.map((item) => withReason(item, change));
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).map(([name, item]) => [name, withReason(item, change)]);
@@ -104,16 +110,15 @@ function withReason(value: unknown, change: CodeChange): unknown {
   return { ...copy, message, code: change.to, ...(change.isCause && { cause: value }) };
 }
 
-function isEnveloped({ headers }: Outcome): boolean {
-  return /^application\/grpc/.test(headers["content-type"]?.[0] ?? "");
+/** Whether these are the trailers of gRPC, with that message. */
+function isTrailer(value: unknown, { message }: CodeChange): value is unknown[] {
+  const isMessage = (field: unknown) =>
+    Array.isArray(field) &&
+    field[0] === "grpc-message" &&
+    String(field[1]).startsWith(encodeURIComponent(message));
+  return Array.isArray(value) && value.some(isMessage);
 }
 
-/** Whether a call has succeeded, in the words of its protocol. */
-export function hasSucceeded(outcome: Outcome): boolean {
-  if (outcome.status !== 200 || outcome.end !== "whole") return false;
-  if (!isEnveloped(outcome)) return true;
-  const last = outcome.body.at(-1);
-  const isWeb = ((last?.flags ?? 0) & 0x80) !== 0;
-  if (isWeb) return /grpc-status: 0\r/.test(last?.data ?? "");
-  return outcome.trailers["grpc-status"]?.[0] === "0";
+function isEnveloped({ headers }: Outcome): boolean {
+  return /^application\/grpc/.test(headers["content-type"]?.[0] ?? "");
 }

@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import type { Case } from "../case.ts";
 import { rest } from "../difference-outcomes.ts";
 import type { Outcome } from "../outcome.ts";
+import type { Setup } from "../setup.ts";
 import {
   type Difference,
   echo,
@@ -156,14 +157,7 @@ const replacedResponse: Difference = {
     "several cookies. Ours deletes all of the application's, and keeps what the protocol needs.",
   applies: (given) =>
     isUnary(given) && mentions(given.script, /"(replace response|answer|recover)"/),
-  like: ({ setup, ...given }) => ({
-    ...given,
-    setup: {
-      ...setup,
-      repaired: true,
-      ...(setup.service && { service: { ...setup.service, repaired: true } }),
-    },
-  }),
+  like: ({ setup, ...given }) => ({ ...given, setup: repaired(setup) }),
   expected: (stock) => stock,
   examples: (["connect", "grpc", "grpc-web"] as const).map((protocol) =>
     example(
@@ -178,6 +172,13 @@ const replacedResponse: Difference = {
     ),
   ),
 };
+
+/** What a service has not of its own is the router's: there, it would replace the repair. */
+function repaired({ service, ...setup }: Setup): Setup {
+  if (service === undefined) return { ...setup, repaired: true };
+  const { gate = false, interceptors = 0 } = { ...setup, ...service };
+  return { ...setup, service: { ...service, gate, interceptors, repaired: true } };
+}
 
 export const answers: readonly Difference[] = [
   unwritable,

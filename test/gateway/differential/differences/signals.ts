@@ -46,9 +46,8 @@ const unserializable: Difference = {
     "error. Ours aborts it with the error, as stock does over Connect.",
   applies: (given) => isEnveloped(given) && isUnary(given) && typeof given.request.end !== "object",
   expected(stock) {
-    const error = serializationError(stock);
-    if (error === undefined) return stock;
-    return { ...stock, seen: replaceIn(stock.seen, aborted, observeReason(error)) };
+    const reason = serializationError(stock);
+    return reason ? { ...stock, seen: replaceIn(stock.seen, aborted, reason) } : stock;
   },
   examples: (["grpc", "grpc-web"] as const).flatMap((protocol) => [
     example({ protocol }, { setup: { writeMaxBytes: 1 } }),
@@ -59,16 +58,21 @@ const unserializable: Difference = {
   ]),
 };
 
-function serializationError({ trailers, body }: Outcome): ConnectError | undefined {
+/** What the application sees of the error; that of JSON has a cause. */
+function serializationError({ trailers, body }: Outcome): object | undefined {
   const lines = body.map(({ data }) => plainText(data)).join("\n");
   const status = trailers["grpc-status"]?.[0] ?? /grpc-status: (\d+)/.exec(lines)?.[1];
-  const text = trailers["grpc-message"]?.[0] ?? /grpc-message: (\S*)/.exec(lines)?.[1];
-  const message = decodeURIComponent(text ?? "");
-  if (!/^(serialize binary: |cannot encode |message size .* writeMaxBytes )/.test(message)) {
+  const text = trailers["grpc-message"]?.[0] ?? /grpc-message: (\S*)/.exec(lines)?.[1] ?? "";
+  if (!/^(serialize%20binary|cannot%20(encode|use)%20|message%20size.*writeMaxBytes)/.test(text)) {
     return undefined;
   }
-  const cause = message.startsWith("cannot encode ") ? new Error(message) : undefined;
-  return new ConnectError(message, Number(status) as Code, undefined, undefined, cause);
+  const message = decodeURIComponent(text);
+  const error = observeReason(new ConnectError(message, Number(status) as Code)) as object;
+  const isForeign = message.startsWith("cannot use");
+  const cause = isForeign
+    ? { class: "FieldError", name: "ForeignFieldError", message, cause: false }
+    : { class: "Error", name: "Error", message, cause: false };
+  return message.startsWith("cannot") ? { ...error, cause } : error;
 }
 
 /** Where an interceptor has set another content type, the envelopes of gRPC-Web are bytes. */
