@@ -8,5 +8,12 @@ import type { Difference } from "./differences/difference.ts";
 import { messages } from "./differences/messages.ts";
 import { routing } from "./differences/routing.ts";
 import { signals } from "./differences/signals.ts";
+import { text } from "./differences/text.ts";
 
-export const differences: readonly Difference[] = [...routing, ...messages, ...signals, ...answers];
+export const differences: readonly Difference[] = [
+  ...routing,
+  ...messages,
+  ...signals,
+  ...answers,
+  ...text,
+];

@@ -2,6 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { parseEnvelopes } from "../../support/envelope.ts";
+import { base64 } from "./base64.ts";
 import type { Field } from "./case.ts";
 import type { WireResponse } from "./client.ts";
 import { type Observation, withoutPort } from "./observation.ts";
@@ -69,10 +70,14 @@ function byName(fields: readonly Field[]): Outcome["headers"] {
 
 function piecesOf(body: Buffer, headers: Outcome["headers"]): Piece[] {
   const type = headers["content-type"]?.[0] ?? "";
+  const bytes = type.startsWith("application/grpc-web-text")
+    ? base64.decode(body.toString("latin1"))
+    : body;
+  if (bytes === undefined) return [{ compressed: "not base64", data: textOf(body) }];
   if (/^application\/(grpc|connect\+)/.test(type)) {
     const encoding = headers["grpc-encoding"]?.[0] ?? headers["connect-content-encoding"]?.[0];
     try {
-      return parseEnvelopes(body).map(({ flags, message }) => ({
+      return parseEnvelopes(bytes).map(({ flags, message }) => ({
         flags,
         ...unpack(message, (flags & 1) === 1 ? (encoding ?? "unknown") : "identity"),
       }));

@@ -119,3 +119,19 @@ export function replaceIn<T>(value: T, found: unknown, other: unknown): T {
     Object.entries(value).map(([name, item]) => [name, replaceIn(item, found, other)]),
   ) as T;
 }
+
+/** With another value of a field that the request has. */
+export function withRequestHeader(
+  seen: Outcome["seen"],
+  name: string,
+  value: string,
+): Outcome["seen"] {
+  const change = (fields: unknown) =>
+    (fields as readonly Field[]).map((field) => (field[0] === name ? [name, value] : field));
+  return seen.map((one) => ({
+    ...one,
+    ...(Array.isArray(one["requestHeader"]) && { requestHeader: change(one["requestHeader"]) }),
+    ...("requestMethod" in one &&
+      Array.isArray(one["header"]) && { header: change(one["header"]) }),
+  }));
+}

@@ -6,7 +6,7 @@ import { errorToJson } from "@connectrpc/connect/protocol-connect";
 import { exactJsonDecoder } from "../../../../src/gateway/json.ts";
 import { envelope } from "../../../support/envelope.ts";
 import { EveryFieldSchema } from "../../gen/library/v1/fields_pb.ts";
-import type { Case, Field } from "../case.ts";
+import type { Case } from "../case.ts";
 import { answered, withCode } from "../difference-outcomes.ts";
 import { observeReason } from "../observation.ts";
 import type { Outcome } from "../outcome.ts";
@@ -20,6 +20,7 @@ import {
   isUnary,
   mapStrings,
   replaceIn,
+  withRequestHeader,
 } from "./difference.ts";
 
 const truncatedGzip: Difference = {
@@ -130,18 +131,6 @@ const prefixAlone: Difference = {
     example({ protocol, body: [envelope(""), Buffer.from([0, 0, 0, 0, 5])] }),
   ]),
 };
-
-/** With another value of a field that the request has. */
-function withRequestHeader(seen: Outcome["seen"], name: string, value: string): Outcome["seen"] {
-  const change = (fields: unknown) =>
-    (fields as readonly Field[]).map((field) => (field[0] === name ? [name, value] : field));
-  return seen.map((one) => ({
-    ...one,
-    ...(Array.isArray(one["requestHeader"]) && { requestHeader: change(one["requestHeader"]) }),
-    ...("requestMethod" in one &&
-      Array.isArray(one["header"]) && { header: change(one["header"]) }),
-  }));
-}
 
 /** The length that a prefix at the end of the body tells of a message of which nothing is there. */
 function danglingLength({ request }: Case): number {

@@ -7,6 +7,7 @@ import { interceptorRows } from "./interceptors.ts";
 import { metadataRows } from "./metadata.ts";
 import { negotiationRows } from "./negotiation.ts";
 import type { Row } from "./table.ts";
+import { textRows } from "./text.ts";
 import { timeoutRows } from "./timeouts.ts";
 
 export type Tables = Readonly<Record<string, readonly Row[]>>;
@@ -18,6 +19,7 @@ export const requestTables: Tables = {
   timeouts: timeoutRows,
   bodies: bodyRows,
   get: getRows,
+  text: textRows,
 };
 
 /** What a call does, and sees. */
