@@ -314,18 +314,9 @@ const mixable = allCases.filter(
 
 export const mixedCase: fc.Arbitrary<Case> = fc
   .tuple(fc.constantFrom(...quiet), fc.constantFrom(...mixable), fc.constantFrom(...mixable))
-  .filter(([one, , other]) => isBearable(one, other))
   .map(([one, two, other]) => ({
     what: `${one.what} | options: ${two.what} | script: ${other.what}`,
     request: one.request,
     setup: two.setup,
     script: other.script,
   }));
-
-/** Fields that one version of HTTP or the other cannot have as trailers never come to an end. */
-function isBearable({ request }: Case, { script }: Case): boolean {
-  const text = JSON.stringify(script);
-  return !/"(te|keep-alive|upgrade|connection|content-length)"/.test(text) || request.http !== "2"
-    ? !/"content-length"/.test(text)
-    : false;
-}

@@ -1,6 +1,7 @@
 /** The list of differences, entry by entry: it is exact, and none of it is stale. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apply, comparable, differing, expectSame } from "./comparison.ts";
+import { isUnary } from "./differences/difference.ts";
 import { differences } from "./differences.ts";
 import { openPair, type Pair } from "./pair.ts";
 
@@ -26,6 +27,18 @@ describe.each(examples)("%s: %s", (_name, _what, difference, given) => {
   test("that ours has", async () => {
     await expectSame(pair, given);
   });
+});
+
+test("unary calls over HTTP/2 come by the core API as well", async () => {
+  const unary = examples.map((example) => example[3]).filter(isUnary);
+  const given = unary.find(
+    ({ request, setup }) =>
+      request.http === "2" && request.method === "POST" && setup.contextValues === undefined,
+  );
+  if (given === undefined) throw new Error("no example");
+  const before = pair.core.streams;
+  await pair.run(given);
+  expect(pair.core.streams).toBe(before + 1);
 });
 
 test("each has examples", () => {

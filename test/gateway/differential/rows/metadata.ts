@@ -1,7 +1,7 @@
 /** Headers and trailers, in and out. */
 import type { Field } from "../case.ts";
 import type { ImplementationAct } from "../script.ts";
-import { createRow, type Door, isHttp1, isProto, type Row } from "./table.ts";
+import { createRow, isHttp1, isProto, type Row } from "./table.ts";
 
 const incoming: readonly (readonly [what: string, ...headers: Field[]])[] = [
   ["text", ["x-text", "a, b;c=d"]],
@@ -67,14 +67,6 @@ const usualValues: Readonly<Record<string, string>> = {
   te: "trailers",
 };
 
-/** HTTP/2 has no such fields; where they are trailers, Node gives up in silence, and never ends. */
-const ofConnections = new Set(["connection", "keep-alive", "upgrade", "te"]);
-
-const hasEnd =
-  (name: string) =>
-  ({ protocol, http, codec }: Door): boolean =>
-    codec === "proto" && !(ofConnections.has(name) && protocol === "grpc" && http === "2");
-
 const acts = (
   field: Field,
 ): readonly (readonly [what: string, act: Omit<ImplementationAct, "ends">])[] => [
@@ -91,13 +83,13 @@ const written = names.flatMap((name) => {
   return acts(field).flatMap(([what, act]) => [
     createRow({
       what: `the implementation sets ${name}: ${what}`,
-      on: hasEnd(name),
+      on: isProto,
       setup: { interceptors: 1, compressMinBytes: 1 },
       script: { implementation: { ...act, ends: { do: "echo" } } },
     }),
     createRow({
       what: `the implementation sets ${name}, and fails: ${what}`,
-      on: hasEnd(name),
+      on: isProto,
       setup: { interceptors: 1 },
       script: {
         implementation: {
@@ -163,7 +155,7 @@ const metadata = names.flatMap((name) =>
   [true, false].map((wire) =>
     createRow({
       what: `an error ${wire ? "from the wire " : ""}has ${name} in its metadata`,
-      on: hasEnd(name),
+      on: isProto,
       setup: { interceptors: 1 },
       script: {
         implementation: {
