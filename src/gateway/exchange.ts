@@ -87,6 +87,18 @@ export function readStream<T>(source: Readable, isClosed: boolean, sink: BodySin
       reading?.reject(error);
       reading = undefined;
     }
+    function onEnd(): void {
+      try {
+        reading?.resolve(reading.sink.end());
+        reading = undefined;
+      } catch (error) {
+        fail(error);
+      }
+    }
+    if (source.readableEnded) {
+      onEnd(); // an empty body may come to its end by itself, before it is read
+      return;
+    }
     source.on("data", (chunk: Uint8Array) => {
       try {
         reading?.sink.push(chunk); // what comes after a failure is passed over
@@ -94,14 +106,7 @@ export function readStream<T>(source: Readable, isClosed: boolean, sink: BodySin
         fail(error);
       }
     });
-    source.on("end", () => {
-      try {
-        reading?.resolve(reading.sink.end());
-        reading = undefined;
-      } catch (error) {
-        fail(error);
-      }
-    });
+    source.on("end", onEnd);
     source.on("close", () => {
       if (reading !== undefined) fail(new ClientGoneError("the client has left"));
     });

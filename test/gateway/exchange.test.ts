@@ -42,3 +42,11 @@ test("an exchange that is closed has no body, though its stream may end", async 
   await once(source, "end");
   expect(end).not.toHaveBeenCalled();
 });
+
+test("a body that has ended before it is read is whole", async () => {
+  const source = new PassThrough();
+  source.end();
+  source.resume();
+  await once(source, "end");
+  expect(await readStream(source, false, { push() {}, end: () => "all" })).toBe("all");
+});

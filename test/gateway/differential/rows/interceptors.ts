@@ -168,6 +168,13 @@ const gateAndBody = createRow({
   call: { bytes: Buffer.from("{{") },
 });
 
+const gateAndNothing = createRow({
+  what: "the gate passes later, and the message has no bytes",
+  setup: { gate: true },
+  call: { message: {} },
+  script: { gate: { do: "pass", async: true }, implementation: { ends: { do: "echo" } } },
+});
+
 export const interceptorRows: readonly Row[] = [
   ...single,
   ...pairs,
@@ -175,4 +182,5 @@ export const interceptorRows: readonly Row[] = [
   noneForService,
   ...gateRows,
   gateAndBody,
+  gateAndNothing,
 ];
