@@ -26,7 +26,13 @@ export function readEnvelope<T>(
   parse: (bytes: Uint8Array) => T,
 ): Promise<T> {
   const reader = new EnvelopeReader(options, parse);
-  return exchange.readBody({ push: (chunk) => reader.push(chunk), end: () => reader.end() });
+  const read = exchange.readBody({ push: (chunk) => reader.push(chunk), end: () => reader.end() });
+  if (options.compression === null) return read;
+  // What is wrong in an envelope goes before what is wrong behind it, though it takes longer.
+  return read.catch(async (error: unknown) => {
+    if (error instanceof ConnectError) await reader.begun();
+    throw error;
+  });
 }
 
 /** Puts a message into an envelope, compressed where that is worth it. */
@@ -65,6 +71,7 @@ class EnvelopeReader<T> {
   readonly #parse: (bytes: Uint8Array) => T;
   #pending: Uint8Array[] = [];
   #pendingBytes = 0;
+  readonly #begun: Promise<unknown>[] = [];
   #message: { readonly parsed: T | Promise<T> } | undefined;
 
   constructor(options: EnvelopeOptions, parse: (bytes: Uint8Array) => T) {
@@ -99,31 +106,43 @@ class EnvelopeReader<T> {
     if (this.#pendingBytes > 0) {
       throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
     }
-    if (this.#message !== undefined) return this.#message.parsed;
+    if (this.#message !== undefined) {
+      const { parsed } = this.#message;
+      return this.#begun.length === 0 ? parsed : this.begun().then(() => parsed);
+    }
     throw new ConnectError(
       "protocol error: missing input message for unary method",
       Code.Unimplemented,
     );
   }
 
+  /** Resolves when all that is decompressed is right; rejects with what is wrong first. */
+  async begun(): Promise<void> {
+    for (const one of this.#begun) await one;
+  }
+
   #add({ flags, data }: Envelope): void {
-    const { compression, readMaxBytes, endFlag } = this.#options;
-    const isCompressed = (flags & compressedFlag) !== 0;
-    if (isCompressed && compression === null) throw notDecompressible();
-    if ((flags & endFlag) !== 0) return;
-    const parsed =
-      isCompressed && compression !== null
-        ? compression.decompress(data, readMaxBytes).then(this.#parse)
-        : this.#parse(data);
-    // Nobody waits for it if something behind it is wrong.
-    if (parsed instanceof Promise) parsed.catch(() => {});
+    const isEnd = (flags & this.#options.endFlag) !== 0;
+    const parsed = (flags & compressedFlag) === 0 ? undefined : this.#decompress(data, isEnd);
+    if (isEnd) return;
+    const message = parsed ?? this.#parse(data);
     if (this.#message !== undefined) {
       throw new ConnectError(
         "protocol error: received extra input message for unary method",
         Code.Unimplemented,
       );
     }
-    this.#message = { parsed };
+    this.#message = { parsed: message };
+  }
+
+  #decompress(data: Uint8Array, isEnd: boolean): Promise<T> {
+    const { compression, readMaxBytes } = this.#options;
+    if (compression === null) throw notDecompressible();
+    const bytes = compression.decompress(data, readMaxBytes);
+    const parsed = (isEnd ? bytes : bytes.then(this.#parse)) as Promise<T>;
+    parsed.catch(() => {}); // nobody may come to wait for it
+    this.#begun.push(parsed);
+    return parsed;
   }
 
   /** The head of the next envelope, which may have come in pieces. */

@@ -95,7 +95,7 @@ const lossyJson: Difference = {
 const malformedMessage: Difference = {
   name: "a malformed message is its sender's fault",
   why: "Stock calls bytes that are no message of protobuf an internal error; ours invalid_argument.",
-  applies: () => true,
+  applies: isUnary,
   expected: (stock) =>
     withCode(stock, {
       message: "parse binary: ",

@@ -118,10 +118,16 @@ const contextValuesThrow: Difference = {
   name: "contextValues may throw",
   why: "Stock calls it outside its promise: what it throws ends the process. Ours answers 500.",
   applies: ({ setup }) => setup.contextValues === "throws",
-  expected: (stock, given) => ({
-    ...rest(stock, given, { status: 500, code: Code.Internal, message: "internal error" }),
-    reported: stock.reported.map((thrown) => (thrown as { cause: unknown }).cause),
-  }),
+  expected(stock, given) {
+    const [thrown] = stock.reported as readonly { message: string; cause: unknown }[];
+    if (thrown?.message !== "thrown to the server") return stock;
+    if (notAllowed.applies(given)) {
+      const allow = allowedMethods(given).join(", ");
+      return { ...answered(stock, given.request, { allow }, 0), status: 405, reported: [] };
+    }
+    const failure = { status: 500, code: Code.Internal, message: "internal error" };
+    return { ...rest(stock, given, failure), reported: [thrown.cause] };
+  },
   examples: [
     example({ protocol: "connect" }, { setup: { contextValues: "throws" } }),
     example({ protocol: "grpc", http: "2" }, { setup: { contextValues: "throws" } }),
