@@ -1,9 +1,11 @@
 /** The floor of HTTP/1.1: `node:http` reads the body and answers, and does nothing else. */
 import http from "node:http";
-import { plantJson as body } from "../plant.ts";
+import { plantJson } from "../plant.ts";
 import { announce } from "./announce.ts";
 
-const headers = { "content-type": "application/json", "content-length": body.length };
+/** Text: Node writes it in one piece with the head, which costs less than a buffer. */
+const body = plantJson.toString();
+const headers = { "content-type": "application/json", "content-length": plantJson.length };
 
 const server = http.createServer((request, response) => {
   request.on("data", () => {});
