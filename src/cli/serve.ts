@@ -19,6 +19,7 @@ interface ServeFlags extends Limits {
   readonly jwtIssuer?: string;
   readonly jwtAudience?: string;
   readonly drainTimeoutMs: number;
+  readonly threads: number;
 }
 
 /** `plant-store serve`: runs until SIGTERM or SIGINT, then drains. */
@@ -47,6 +48,7 @@ function serveOptions(): Option[] {
     ...Object.entries(limitDescriptions).map(([name, description]) =>
       count(flagName(name), description, defaultLimits[name as keyof Limits]),
     ),
+    count("threads", "threads that share the port; more than one on Linux alone", 1),
     count("drain-timeout-ms", "how long the last requests may take at the end, in ms", 10_000),
   ];
 }
@@ -71,7 +73,7 @@ const limitDescriptions: Record<keyof Limits, string> = {
 };
 
 function optionsFrom(flags: ServeFlags): ServerOptions {
-  const { host, port, basePath, store, drainTimeoutMs, ...rest } = flags;
+  const { host, port, basePath, store, drainTimeoutMs, threads, ...rest } = flags;
   const { tokenFile, jwksUrl, jwtIssuer, jwtAudience, tlsCert, tlsKey, ...limits } = rest;
   return {
     host,
@@ -81,6 +83,7 @@ function optionsFrom(flags: ServeFlags): ServerOptions {
     auth: { tokenFile, tokens: takeTokens(), jwksUrl, jwtIssuer, jwtAudience },
     tls: tlsFiles(tlsCert, tlsKey),
     drainTimeoutMs,
+    threads,
     limits,
   };
 }

@@ -13,6 +13,8 @@ export interface PortOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** Whether others of this process listen to the same port; the kernel spreads connections. */
+  readonly isShared: boolean;
   readonly limits: Limits;
   /** Serves TLS, and nothing else, when given. */
   readonly tls: TlsFiles | undefined;
@@ -135,10 +137,10 @@ function takeConnections(server: http.Server, event: "connection" | "secureConne
   return serve;
 }
 
-function listen(server: http.Server, { host, port }: PortOptions): Promise<void> {
+function listen(server: http.Server, { host, port, isShared }: PortOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, () => {
+    server.listen({ port, host, reusePort: isShared }, () => {
       server.off("error", reject);
       resolve();
     });

@@ -19,6 +19,11 @@ export interface ServerSettings {
   readonly tls: TlsFiles | undefined;
   /** How long requests under way may take to finish at the end, in ms. Default 10 s. */
   readonly drainTimeoutMs: number;
+  /**
+   * Threads that serve the port. Default 1. More need Linux, whose kernel spreads
+   * the connections among all that listen.
+   */
+  readonly threads: number;
   readonly limits: Limits;
   readonly log: Log;
 }
@@ -43,6 +48,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     store: "sqlite:./data/plants.db",
     tls: undefined,
     drainTimeoutMs: 10_000,
+    threads: 1,
     log: stderrLog,
     ...given,
     auth: resolveAuthOptions({ tokenFile: "./data/tokens", ...auth }),
@@ -54,11 +60,25 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     assertInteger(name, value, 1, timerMaxMs);
   }
   assertInteger("bodyBytesMax", settings.limits.bodyBytesMax, 1, bodyBytesCeiling);
+  assertThreads(settings);
   if (settings.host === "") throw new SettingsError("host", "must not be empty");
   if (!/^(\/(?!\.{1,2}(\/|$))[\w.~-]+)*$/.test(settings.basePath)) {
     throw new SettingsError("basePath", "must look like /api, without a slash at its end");
   }
   return settings;
+}
+
+/** More than the cores of most machines. Each has a heap, and its own part of every limit. */
+const threadsMax = 64;
+
+function assertThreads({ threads, limits }: ServerSettings): void {
+  assertInteger("threads", threads, 1, threadsMax);
+  if (threads > 1 && process.platform !== "linux") {
+    throw new SettingsError("threads", "only Linux can share a port among threads; must be 1 here");
+  }
+  if (threads > limits.connectionsMax) {
+    throw new SettingsError("threads", `must not be more than connectionsMax: ${threads}`);
+  }
 }
 
 /** Half of what may wait for a commit: a larger plant could never be taken. */

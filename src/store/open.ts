@@ -21,6 +21,9 @@ import {
 /** Opens the store at `location`: what follows the scheme and its colon. */
 type OpenEngine = (location: string, options: StoreOptions) => Promise<PlantStore>;
 
+/** Who opens a store that several threads of one process use. */
+export type StoreOwner = "process" | "thread";
+
 interface EngineEntry {
   /** How its URLs are written, for error messages. */
   readonly form: string;
@@ -32,6 +35,7 @@ interface EngineEntry {
   readonly describe: (location: string) => string;
   /** The same for two locations that are known to be one store. */
   readonly identify: (location: string) => string;
+  readonly owner: StoreOwner;
 }
 
 const sqlite: EngineEntry = {
@@ -42,6 +46,8 @@ const sqlite: EngineEntry = {
   migrate: migrateSqlite,
   describe: (path) => `sqlite:${path}`,
   identify: identifySqlite,
+  // It has one writer, on a thread of its own.
+  owner: "process",
 };
 
 const postgres: EngineEntry = {
@@ -52,6 +58,8 @@ const postgres: EngineEntry = {
   migrate: migratePostgres,
   describe: describePostgres,
   identify: describePostgres,
+  // Its connections are read and written by the thread that has them.
+  owner: "thread",
 };
 
 /** By the scheme of their URLs. */
@@ -123,6 +131,11 @@ export async function migrateStore(url: string): Promise<void> {
 export function describeStoreUrl(url: string): string {
   const { engine, location } = findEngine(url);
   return engine.describe(location);
+}
+
+/** @throws {StoreOpenError} For a URL of no store. */
+export function findStoreOwner(url: string): StoreOwner {
+  return findEngine(url).engine.owner;
 }
 
 function findEngine(url: string): { engine: EngineEntry; location: string } {

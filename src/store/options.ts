@@ -7,6 +7,11 @@ export interface StoreOptions {
   readonly onFailure?: (error: Error) => void;
   /** How much may wait, and how much shares a commit. */
   readonly limits?: Partial<CommitLimits>;
+  /**
+   * How many threads of this process open the store, each for itself: each takes
+   * its part of the connections, and at least one. Default: 1.
+   */
+  readonly threads?: number;
 }
 
 /** Bytes are what a plant holds of the heap while it waits, at most. */

@@ -22,7 +22,10 @@ import { writeBatch } from "./writer.ts";
  */
 export async function openPostgres(location: string, options: StoreOptions): Promise<PlantStore> {
   const limits = resolveLimits(options.limits);
-  return new BatchedStore(await openEngine(parseAddress(location), defaultPostgresLimits), limits);
+  const whole = parseAddress(location);
+  const part = Math.floor(whole.connectionsMax / (options.threads ?? 1));
+  const address = { ...whole, connectionsMax: Math.max(1, part) };
+  return new BatchedStore(await openEngine(address, defaultPostgresLimits), limits);
 }
 
 /**

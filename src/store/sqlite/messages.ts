@@ -1,20 +1,11 @@
 import type { StoreOpenErrorCode } from "../open-error.ts";
+import type { PlantColumns } from "../plant-columns.ts";
 
 /** What the worker needs to open the database. */
 export interface WorkerSetup {
   /** Absolute. */
   readonly path: string;
   readonly busyTimeoutMs: number;
-}
-
-/**
- * A batch, by columns: an array of strings and one block of int64 cross
- * between threads at a fraction of the cost of an object a row.
- */
-export interface PlantColumns {
-  readonly ids: BigInt64Array;
-  readonly names: readonly string[];
-  readonly tags: readonly (string | null)[];
 }
 
 /** To the worker. The next is sent when the last is answered; `close` is answered by the end. */

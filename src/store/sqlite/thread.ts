@@ -4,7 +4,8 @@ import { Worker } from "node:worker_threads";
 import type { NewPlant } from "../../plant.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
-import type { PlantColumns, Reply, Request, WorkerSetup } from "./messages.ts";
+import { toColumns } from "../plant-columns.ts";
+import type { Reply, Request, WorkerSetup } from "./messages.ts";
 
 /** SQLite failed. `code` is its extended code by name, or the class of another error. */
 export class SqliteFailure extends Error {
@@ -136,12 +137,4 @@ function notStarted(cause: unknown): StoreOpenError {
     `the SQLite thread did not start (${reason}); run npm ci`,
     { cause },
   );
-}
-
-function toColumns(batch: readonly NewPlant[]): PlantColumns {
-  return {
-    ids: BigInt64Array.from(batch, (plant) => plant.id),
-    names: batch.map((plant) => plant.name),
-    tags: batch.map((plant) => plant.tag ?? null),
-  };
 }

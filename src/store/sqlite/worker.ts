@@ -4,10 +4,11 @@
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
+import type { PlantColumns } from "../plant-columns.ts";
 import { checkpoint, openDatabase } from "./database.ts";
 import { failureCode, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
-import type { PlantColumns, Reply, Request, WorkerSetup } from "./messages.ts";
+import type { Reply, Request, WorkerSetup } from "./messages.ts";
 import { Writer } from "./writer.ts";
 
 function main(): void {

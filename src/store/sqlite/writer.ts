@@ -1,6 +1,6 @@
 import type Database from "better-sqlite3";
+import type { PlantColumns } from "../plant-columns.ts";
 import { checkpoint } from "./database.ts";
-import type { PlantColumns } from "./messages.ts";
 
 /**
  * Frames (pages of 4 KiB) in the log that bring about a checkpoint: few enough

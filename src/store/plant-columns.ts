@@ -1,0 +1,29 @@
+import type { NewPlant } from "../plant.ts";
+
+/**
+ * Plants, by columns: an array of strings and one block of int64 cross between
+ * threads at a fraction of the cost of an object a row.
+ */
+export interface PlantColumns {
+  readonly ids: BigInt64Array;
+  readonly names: readonly string[];
+  readonly tags: readonly (string | null)[];
+}
+
+/** @param plants Valid: an id beyond int64 would become another one. */
+export function toColumns(plants: readonly NewPlant[]): PlantColumns {
+  return {
+    ids: BigInt64Array.from(plants, (plant) => plant.id),
+    names: plants.map((plant) => plant.name),
+    tags: plants.map((plant) => plant.tag ?? null),
+  };
+}
+
+export function* fromColumns({ ids, names, tags }: PlantColumns): Generator<NewPlant> {
+  for (const [index, id] of ids.entries()) {
+    const name = names[index];
+    const tag = tags[index];
+    if (name === undefined || tag === undefined) throw new Error("columns of unequal length");
+    yield { id, name, tag: tag ?? undefined };
+  }
+}
