@@ -117,7 +117,7 @@ async function untilStopped(server: RunningServer): Promise<void> {
   process.off("SIGTERM", stop.resolve);
   process.off("SIGINT", stop.resolve);
   if (typeof reason === "string") log.info(`${reason}: draining`);
-  else log.error("the store has failed: draining", reason);
+  else log.error("the service has failed: draining", reason);
   endIfStuck(drainTimeoutMs);
   await server.close();
   if (typeof reason !== "string") throw reason;

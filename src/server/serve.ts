@@ -1,0 +1,93 @@
+/** A store, served at a port: what one thread does. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
+import { requirePrincipal } from "../auth/bearer.ts";
+import {
+  compressionGzip,
+  type GatewayHandler,
+  gatewayNodeAdapter,
+  type NodeHandler,
+  requireFields,
+} from "../gateway/index.ts";
+import type { PlantStore } from "../plant.ts";
+import { createPlantService } from "../service.ts";
+import { renderPlantError } from "./error-body.ts";
+import { createHealthHandler } from "./health.ts";
+import { logFailures } from "./log-failures.ts";
+import { openPort } from "./port.ts";
+import type { ServerSettings } from "./settings.ts";
+
+export interface ServedParts {
+  readonly authenticator: Authenticator;
+  readonly store: PlantStore;
+  /** The other threads of the service, if this one shares the port with them. */
+  readonly others?: { isReady(): boolean };
+}
+
+export interface Serving {
+  readonly port: number;
+  /** Lets requests under way finish, then closes the parts. */
+  close(): Promise<void>;
+}
+
+/** @throws {SettingsError} for TLS files; the system's error if it cannot listen. */
+export async function serve(settings: ServerSettings, parts: ServedParts): Promise<Serving> {
+  const { authenticator, store, others } = parts;
+  const { log } = settings;
+  let draining = false;
+  const shutdown = new AbortController();
+  const gateway = createGateway(settings, parts, shutdown.signal);
+  const health = createHealthHandler(
+    () => !draining && store.ready() && others?.isReady() !== false,
+  );
+  const serveRequest: NodeHandler = (request, response) =>
+    (health(request.url ?? "") ?? gateway)(request, response);
+  const handler = Object.assign(serveRequest, { serveStream: gateway.serveStream });
+  const port = await openPort({
+    host: settings.host,
+    port: settings.port,
+    isShared: others !== undefined,
+    limits: settings.limits,
+    tls: settings.tls,
+    handler,
+    onTlsError: (error) => log.warn("the old certificate stays in use", error),
+  });
+
+  async function close(): Promise<void> {
+    draining = true;
+    const cutOff = setTimeout(
+      () => shutdown.abort(new ConnectError("the server is shutting down", Code.Unavailable)),
+      settings.drainTimeoutMs,
+    );
+    // A little longer, so that what was just aborted can still say so.
+    await port.drain(settings.drainTimeoutMs + 500);
+    clearTimeout(cutOff);
+    await store.close();
+    authenticator.close();
+  }
+
+  return { port: port.address.port, close };
+}
+
+function createGateway(
+  settings: ServerSettings,
+  { authenticator, store }: ServedParts,
+  shutdownSignal: AbortSignal,
+): GatewayHandler {
+  const { limits, log } = settings;
+  return gatewayNodeAdapter({
+    routes: (router) => {
+      router.service(PlantService, createPlantService(store));
+    },
+    requestPathPrefix: settings.basePath,
+    requestGate: authenticator.gate,
+    interceptors: [logFailures(log), requirePrincipal, requireFields],
+    readMaxBytes: limits.bodyBytesMax,
+    // gzip alone: Brotli unpacks a few bytes to gigabytes far more cheaply for its sender.
+    acceptCompression: [compressionGzip],
+    shutdownSignal,
+    rest: { renderError: renderPlantError },
+    onError: (error) => log.error("a response could not be made", error),
+  });
+}

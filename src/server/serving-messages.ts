@@ -1,0 +1,35 @@
+import type { MessagePort } from "node:worker_threads";
+import type { Log } from "./log.ts";
+import type { ServerOptions } from "./settings.ts";
+
+/** What a serving thread needs to begin. Options, because not all settings can cross. */
+export interface ServingSetup {
+  /** Whole, but for what is below. */
+  readonly options: Omit<ServerOptions, "log" | "port" | "threads">;
+  /** From 1. */
+  readonly number: number;
+  /** Of how many. */
+  readonly threads: number;
+  readonly port: number;
+  /** Its part of the service's. */
+  readonly connectionsMax: number;
+  /** The memory of a Readiness. */
+  readonly readiness: SharedArrayBuffer;
+  /** Leads to the store of the main thread; without, the thread opens one of its own. */
+  readonly store: MessagePort | undefined;
+}
+
+/** To a serving thread: let what is under way finish, and end. */
+export type ServingRequest = "drain";
+
+/** From a serving thread. */
+export type ServingReport =
+  | { readonly kind: "listening"; readonly port: number }
+  | ({ readonly kind: "log" } & LogEntry);
+
+/** An error crosses as its text: what hangs on it might not. */
+export interface LogEntry {
+  readonly level: keyof Log;
+  readonly message: string;
+  readonly cause: { readonly message: string; readonly stack: string | undefined } | undefined;
+}

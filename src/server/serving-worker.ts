@@ -1,0 +1,65 @@
+/** A serving thread: the whole service but for what exists once, see threads.ts. */
+import { parentPort, workerData } from "node:worker_threads";
+import { openAuthenticator } from "../auth/authenticator.ts";
+import type { PlantStore } from "../plant.ts";
+import { heapBytes } from "../store/group-commit.ts";
+import { openStore } from "../store/open.ts";
+import { type CommitLimits, defaultLimits } from "../store/options.ts";
+import { RemoteStore } from "../store/remote/store.ts";
+import type { Log } from "./log.ts";
+import { Readiness } from "./readiness.ts";
+import { serve } from "./serve.ts";
+import type { LogEntry, ServingReport, ServingRequest, ServingSetup } from "./serving-messages.ts";
+import { resolveSettings, type ServerSettings } from "./settings.ts";
+
+/** How late the other threads may know whether this one has a database. */
+const readinessIntervalMs = 250;
+
+const setup = workerData as ServingSetup;
+const readiness = Readiness.share(setup.readiness);
+
+const settings = resolveSettings({
+  ...setup.options,
+  port: setup.port,
+  limits: { ...setup.options.limits, connectionsMax: setup.connectionsMax },
+  log: createLog(),
+});
+const store =
+  setup.store === undefined
+    ? await openOwnStore(settings)
+    : new RemoteStore(setup.store, { isReady: () => readiness.isReady() });
+const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
+const serving = await serve(settings, { authenticator, store, others: readiness });
+parentPort?.once("message", (_: ServingRequest) => {
+  // Nothing is open any more, and what was reported arrives.
+  void serving.close().then(() => process.exit(0));
+});
+report({ kind: "listening", port: serving.port });
+
+/** Its queue is a part of what one service may have waiting, with room for the largest plant. */
+async function openOwnStore({ store: url, limits }: ServerSettings): Promise<PlantStore> {
+  const { threads, number } = setup;
+  const largest = heapBytes({ id: 0n, name: "", tag: undefined }) + 2 * limits.bodyBytesMax;
+  const part: Partial<CommitLimits> = {
+    waitingRowsMax: Math.ceil(defaultLimits.waitingRowsMax / threads),
+    waitingBytesMax: Math.max(Math.ceil(defaultLimits.waitingBytesMax / threads), largest),
+  };
+  const own = await openStore(url, { threads, limits: part });
+  setInterval(() => readiness.set(number, own.ready()), readinessIntervalMs).unref();
+  return own;
+}
+
+/** All lines leave through the main thread: there each is written whole. */
+function createLog(): Log {
+  const write = (level: LogEntry["level"]) => (message: string, cause?: unknown) => {
+    const text =
+      cause instanceof Error ? { message: cause.message, stack: cause.stack } : undefined;
+    const place = `${message} (thread ${setup.number})`;
+    report({ kind: "log", level, message: place, cause: text });
+  };
+  return { info: write("info"), warn: write("warn"), error: write("error") };
+}
+
+function report(message: ServingReport): void {
+  parentPort?.postMessage(message);
+}

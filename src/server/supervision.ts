@@ -1,0 +1,101 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Log } from "./log.ts";
+import type { ServingThread } from "./serving-thread.ts";
+
+export interface SupervisedThreads {
+  readonly count: number;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** @param number From 1. */
+  readonly start: (number: number, port: number) => ServingThread;
+  readonly log: Log;
+  /** Called at most once, when a thread cannot be started again. */
+  readonly onFailure: (error: Error) => void;
+}
+
+export interface Supervision {
+  readonly port: number;
+  /** Lets every thread finish and end. */
+  drain(): Promise<void>;
+}
+
+/** Starts in a row that end before the thread listens: the next would end the same. */
+export const failedStartsMax = 5;
+
+/** The pause before a thread is started again; it doubles with each death, to the second. */
+const backoffMinMs = 100;
+const backoffMaxMs = 5000;
+
+/** A thread that has lived for so long had no part in the deaths before. */
+const settledAfterMs = 60_000;
+
+/**
+ * Starts threads that listen to one port, and each of them again when it dies.
+ *
+ * @throws what kept a thread from its first start; none is left then.
+ */
+export async function superviseThreads(threads: SupervisedThreads): Promise<Supervision> {
+  const { count, start, log } = threads;
+  const closing = new AbortController();
+  const running = new Set<ServingThread>();
+
+  function launch(number: number, port: number): ServingThread {
+    const thread = start(number, port);
+    running.add(thread);
+    void thread.ended.then(() => running.delete(thread));
+    return thread;
+  }
+
+  async function drain(): Promise<void> {
+    closing.abort();
+    const ends = [...running].map((thread) => thread.ended);
+    for (const thread of running) thread.drain();
+    for (const error of await Promise.all(ends)) {
+      if (error !== undefined) log.error("a serving thread has died while it drained", error);
+    }
+  }
+
+  /** Until the drain, or until the thread does not start any more. */
+  async function keepRunning(number: number, port: number, first: ServingThread): Promise<void> {
+    let thread = first;
+    let deaths = 0;
+    let failedStarts = 0;
+    for (;;) {
+      const startedAt = performance.now();
+      const error = await thread.ended;
+      if (closing.signal.aborted) return;
+      failedStarts = (await hasListened(thread)) ? 0 : failedStarts + 1;
+      if (failedStarts === failedStartsMax) {
+        threads.onFailure(new Error(`serving thread ${number} does not start`, { cause: error }));
+        return;
+      }
+      deaths = performance.now() - startedAt > settledAfterMs ? 1 : deaths + 1;
+      log.error(`serving thread ${number} has died, and is started again`, error);
+      const pauseMs = Math.min(backoffMinMs * 2 ** (deaths - 1), backoffMaxMs);
+      await delay(pauseMs, undefined, { signal: closing.signal }).catch(() => {});
+      if (closing.signal.aborted) return;
+      thread = launch(number, port);
+    }
+  }
+
+  try {
+    const first = launch(1, threads.port);
+    const port = await first.listening;
+    const others = Array.from({ length: count - 1 }, (_, index) => launch(index + 2, port));
+    await Promise.all(others.map((thread) => thread.listening));
+    for (const [index, thread] of [first, ...others].entries()) {
+      void keepRunning(index + 1, port, thread);
+    }
+    return { port, drain };
+  } catch (error) {
+    await drain();
+    throw error;
+  }
+}
+
+function hasListened(thread: ServingThread): Promise<boolean> {
+  return thread.listening.then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,112 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { MessageChannel, type MessagePort } from "node:worker_threads";
+import { listTokens } from "../auth/token-file.ts";
+import type { PlantStore } from "../plant.ts";
+import { findStoreOwner, openStore } from "../store/open.ts";
+import { hostStore } from "../store/remote/host.ts";
+import { mainPart, Readiness } from "./readiness.ts";
+import type { Serving } from "./serve.ts";
+import { type ServingThread, startServingThread } from "./serving-thread.ts";
+import type { ServerOptions, ServerSettings } from "./settings.ts";
+import { superviseThreads } from "./supervision.ts";
+import { readTlsMaterial } from "./tls.ts";
+
+/**
+ * Serves with several threads, as one service. This thread serves nothing: it
+ * has what exists once (a store with one writer, the log), and watches over the
+ * others. Whatever can be wrong from the start is found here, before they start.
+ *
+ * @param options What the settings were made of.
+ * @param onFailure Called when the store or the threads fail for good.
+ * @throws as `startServer`. Nothing is left open then.
+ */
+export async function serveWithThreads(
+  settings: ServerSettings,
+  options: ServerOptions,
+  onFailure: (error: Error) => void,
+): Promise<Serving> {
+  const readiness = Readiness.create(settings.threads);
+  await assertUsable(settings);
+  const store = await openOnce(settings, (error) => {
+    readiness.set(mainPart, false);
+    onFailure(error);
+  });
+  try {
+    await assertPortFree(settings);
+    const supervision = await superviseThreads({
+      count: settings.threads,
+      port: settings.port,
+      start: startThread,
+      log: settings.log,
+      onFailure,
+    });
+    return {
+      port: supervision.port,
+      async close() {
+        readiness.set(mainPart, false);
+        await supervision.drain();
+        await store?.close();
+      },
+    };
+  } catch (error) {
+    await store?.close();
+    throw error;
+  }
+
+  function startThread(number: number, port: number): ServingThread {
+    const { log: _, port: __, threads: ___, ...crossing } = options;
+    const { threads, limits, log } = settings;
+    const setup = {
+      options: crossing,
+      number,
+      threads,
+      port,
+      connectionsMax: partOf(limits.connectionsMax, number, threads),
+      readiness: readiness.memory,
+      store: store && openPortTo(store),
+    };
+    const thread = startServingThread(setup, log);
+    // A thread that is not there says nothing; the others go on.
+    void thread.ended.then(() => readiness.set(number, true));
+    return thread;
+  }
+}
+
+/** What no thread can get over; a thread would tell it less well. */
+async function assertUsable({ auth, tls }: ServerSettings): Promise<void> {
+  if (auth.tokenFile !== undefined) await listTokens(auth.tokenFile);
+  if (tls !== undefined) readTlsMaterial(tls);
+}
+
+/** @returns the store that all threads use; undefined if each opens one of its own. */
+async function openOnce(
+  { store: url }: ServerSettings,
+  onFailure: (error: Error) => void,
+): Promise<PlantStore | undefined> {
+  if (findStoreOwner(url) === "process") return await openStore(url, { onFailure });
+  await (await openStore(url)).close();
+  return undefined;
+}
+
+function openPortTo(store: PlantStore): MessagePort {
+  const { port1, port2 } = new MessageChannel();
+  hostStore(store, port1);
+  return port2;
+}
+
+/**
+ * Who shares a port shares it with any other process of the same user, and both
+ * get half of the connections: only who does not share is told that it is in use.
+ */
+async function assertPortFree({ host, port }: ServerSettings): Promise<void> {
+  const server = createServer().listen({ host, port });
+  await once(server, "listening");
+  server.close();
+  await once(server, "close");
+}
+
+/** The parts of all threads together are the whole. */
+function partOf(whole: number, number: number, threads: number): number {
+  return Math.floor(whole / threads) + (number <= whole % threads ? 1 : 0);
+}
