@@ -13,8 +13,8 @@ export interface PortOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** Whether others of this process listen to the same port; the kernel spreads connections. */
-  readonly isShared: boolean;
+  /** Whether others listen to the same port, and the kernel spreads the connections. Default: no. */
+  readonly isShared?: boolean;
   readonly limits: Limits;
   /** Serves TLS, and nothing else, when given. */
   readonly tls: TlsFiles | undefined;
@@ -137,7 +137,7 @@ function takeConnections(server: http.Server, event: "connection" | "secureConne
   return serve;
 }
 
-function listen(server: http.Server, { host, port, isShared }: PortOptions): Promise<void> {
+function listen(server: http.Server, { host, port, isShared = false }: PortOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen({ port, host, reusePort: isShared }, () => {

@@ -149,14 +149,7 @@ describe("a connection of HTTP/1.1", () => {
     };
     const handler = Object.assign(leave, { serveStream: () => false });
     const port = await openPort({
-      ...{
-        host: "127.0.0.1",
-        port: 0,
-        isShared: false,
-        limits: defaultLimits,
-        tls: undefined,
-        handler,
-      },
+      ...{ host: "127.0.0.1", port: 0, limits: defaultLimits, tls: undefined, handler },
       onTlsError: () => {},
     });
     using connection = await openRawConnection(port.address.port);

@@ -1,0 +1,53 @@
+import { once } from "node:events";
+import http2, { type ClientHttp2Session } from "node:http2";
+import { setTimeout as delay } from "node:timers/promises";
+import { within } from "./within.ts";
+
+/** One connection of HTTP/2 to each thread of a server. */
+export interface ThreadSessions extends Disposable {
+  readonly sessions: readonly [ClientHttp2Session, ClientHttp2Session];
+}
+
+/** For a server of two threads: each takes one connection, so that two are never with the same. */
+export const oneConnectionEach = { threads: 2, limits: { connectionsMax: 2 } } as const;
+
+/**
+ * Opens a connection to each thread of a server with {@link oneConnectionEach}.
+ * The kernel chooses the thread; the one that has a connection refuses another.
+ */
+export async function openThreadSessions(origin: string): Promise<ThreadSessions> {
+  const one = await openSession(origin);
+  const other = await openSession(origin);
+  return {
+    sessions: [one, other],
+    [Symbol.dispose]() {
+      one.destroy();
+      other.destroy();
+    },
+  };
+}
+
+/** Opens a connection to whichever thread has room, once there is one. */
+export async function openSession(origin: string): Promise<ClientHttp2Session> {
+  const until = performance.now() + 10_000;
+  while (performance.now() < until) {
+    const session = await tryToOpen(origin);
+    if (session !== undefined) return session;
+    // Where no thread has room, one is about to be started.
+    await delay(5);
+  }
+  throw new Error("no thread takes a connection");
+}
+
+/** Undefined if the connection was refused. */
+export async function tryToOpen(origin: string): Promise<ClientHttp2Session | undefined> {
+  const session = http2.connect(origin);
+  session.on("error", () => {});
+  const opened = once(session, "remoteSettings").then(() => session);
+  const closed = once(session, "close").then(() => undefined);
+  for (const event of [opened, closed]) event.catch(() => {});
+  return await within(
+    "a session or its refusal",
+    Promise.race([opened, closed.catch(() => undefined)]),
+  );
+}
