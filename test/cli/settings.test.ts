@@ -40,6 +40,8 @@ describe("a wrong flag", () => {
     [["--port", "0x50"], /--port.*whole number/],
     [["--port", ""], /--port.*whole number/],
     [["--port", " 1"], /--port.*whole number/],
+    [["--threads", "0"], /--threads: must be a whole number from 1 to 64: 0/],
+    [["--threads", "2", "--connections-max", "1"], /--threads/],
     [["--host", ""], /--host: must not be empty/],
     [["--base-path", "api"], /--base-path: must look like \/api/],
     [["--base-path", "/"], /--base-path: must look like/],

@@ -73,11 +73,16 @@ async function beginHttp2(protocol: RawProtocol, server: ChildServer, body: Buff
   return { name: protocol.name, outcome, goaway, [Symbol.dispose]: close };
 }
 
-describe.each(["SIGTERM", "SIGINT"] as const)("%s", (signal) => {
+/** Two threads only where the kernel shares a port among them. */
+const services = (["SIGTERM", "SIGINT"] as const).flatMap((signal) =>
+  (process.platform === "linux" ? ["1", "2"] : ["1"]).map((threads) => ({ signal, threads })),
+);
+
+describe.each(services)("$signal, threads: $threads", ({ signal, threads }) => {
   test("lets requests of every protocol finish, takes no new ones, and ends with 0", async () => {
     await using folder = await createTemporaryFolder();
     const database = join(folder.path, "data/plants.db");
-    await using server = await spawnServer({ cwd: folder.path });
+    await using server = await spawnServer({ cwd: folder.path, args: ["--threads", threads] });
     using lock = lockStore(database);
     using stack = new DisposableStack();
     const underWay: UnderWay[] = [];
@@ -103,7 +108,7 @@ describe.each(["SIGTERM", "SIGINT"] as const)("%s", (signal) => {
 
   test("cuts a request off that does not end, and ends with 0", async () => {
     await using folder = await createTemporaryFolder();
-    const args = ["--drain-timeout-ms", "200"];
+    const args = ["--drain-timeout-ms", "200", "--threads", threads];
     await using server = await spawnServer({ cwd: folder.path, args });
     using half = await openRawConnection(server.port);
     half.write(

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { AuthSettingError } from "../../src/auth/settings.ts";
 import { defaultLimits } from "../../src/server/limits.ts";
 import { resolveSettings, type ServerOptions } from "../../src/server/settings.ts";
@@ -13,6 +13,7 @@ describe("settings", () => {
       store: "sqlite:./data/plants.db",
       tls: undefined,
       drainTimeoutMs: 10_000,
+      threads: 1,
       auth: { tokenFile: "./data/tokens", tokens: [] },
       limits: {
         bodyBytesMax: 1024 * 1024,
@@ -50,6 +51,9 @@ describe("settings", () => {
     [{ limits: { bodyBytesMax: 0 } }, /^bodyBytesMax/],
     [{ limits: { requestTimeoutMs: 2 ** 31 } }, /^requestTimeoutMs/],
     [{ limits: { connectionsMax: 0.5 } }, /^connectionsMax/],
+    [{ threads: 0 }, /^threads: must be a whole number from 1 to 64: 0$/],
+    [{ threads: 65 }, /^threads/],
+    [{ threads: 1.5 }, /^threads/],
     [{ host: "" }, /^host: must not be empty/],
     [{ basePath: "api" }, /^basePath: /],
     [{ basePath: "/" }, /^basePath: /],
@@ -60,6 +64,27 @@ describe("settings", () => {
   ])("refuse %j", (options, message) => {
     expect(() => resolveSettings(options)).toThrow(SettingsError);
     expect(() => resolveSettings(options)).toThrow(message);
+  });
+
+  describe("of threads", () => {
+    const { platform } = process;
+    const pretend = (value: NodeJS.Platform) =>
+      Object.defineProperty(process, "platform", { value });
+    afterEach(() => pretend(platform));
+
+    test.each<[NodeJS.Platform, ServerOptions, RegExp | undefined]>([
+      ["linux", { threads: 64 }, undefined],
+      ["linux", { threads: 3, limits: { connectionsMax: 3 } }, undefined],
+      ["linux", { threads: 3, limits: { connectionsMax: 2 } }, /^threads: .*connectionsMax: 3$/],
+      ["darwin", { threads: 1 }, undefined],
+      ["darwin", { threads: 2 }, /^threads: only Linux can share a port/],
+      ["win32", { threads: 2 }, /^threads: only Linux can share a port/],
+    ])("depend on the machine and the connections: %s, %j", (system, options, message) => {
+      pretend(system);
+      const resolve = () => resolveSettings(options);
+      if (message === undefined) expect(resolve()).toMatchObject(options);
+      else expect(resolve).toThrow(message);
+    });
   });
 
   test("refuse to let nobody in", () => {

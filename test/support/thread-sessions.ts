@@ -43,11 +43,15 @@ export async function openSession(origin: string): Promise<ClientHttp2Session> {
 export async function tryToOpen(origin: string): Promise<ClientHttp2Session | undefined> {
   const session = http2.connect(origin);
   session.on("error", () => {});
-  const opened = once(session, "remoteSettings").then(() => session);
-  const closed = once(session, "close").then(() => undefined);
-  for (const event of [opened, closed]) event.catch(() => {});
-  return await within(
-    "a session or its refusal",
-    Promise.race([opened, closed.catch(() => undefined)]),
+  // Each request has some.
+  session.setMaxListeners(0);
+  // Whatever comes first: an error, too, ends the wait for the other events.
+  const opened = once(session, "remoteSettings").then(
+    () => session,
+    () => undefined,
   );
+  const closed = new Promise<undefined>((resolve) =>
+    session.once("close", () => resolve(undefined)),
+  );
+  return await within("a session or its refusal", Promise.race([opened, closed]));
 }

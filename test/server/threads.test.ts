@@ -1,0 +1,261 @@
+/** Several threads, one service: whatever a client or an operator sees is that of one. */
+import { once } from "node:events";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import type { ClientHttp2Session } from "node:http2";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Code } from "@connectrpc/connect";
+import { beforeEach, describe, expect, test } from "vitest";
+import { revokeToken } from "../../src/auth/token-file.ts";
+import { spawnServer } from "../support/child-server.ts";
+import { exchangeOn } from "../support/http-exchange.ts";
+import { lockStore } from "../support/locked-store.ts";
+import { hasPostgres, startPostgres } from "../support/postgres-server.ts";
+import { newPlantJson } from "../support/protocol/message.ts";
+import type { PlantCaller, PlantInput } from "../support/protocol/protocol.ts";
+import { protocolsOnStores } from "../support/protocols-on-stores.ts";
+import { readStoredPlants } from "../support/stored-plants.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { knownToken, openTestServer } from "../support/test-server.ts";
+import {
+  oneConnectionEach,
+  openSession,
+  openThreadSessions,
+  tryToOpen,
+} from "../support/thread-sessions.ts";
+import { within } from "../support/within.ts";
+
+beforeEach(({ skip }) => skip(process.platform !== "linux", "needs a kernel that shares ports"));
+
+async function post(session: ClientHttp2Session, plant: PlantInput, token = knownToken) {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const body = newPlantJson(plant);
+  const response = await exchangeOn(session, { path: "/plants", headers, body });
+  return { status: response.status, body: response.body.toString() };
+}
+
+async function getReady(session: ClientHttp2Session): Promise<number> {
+  return (await exchangeOn(session, { method: "GET", path: "/readyz" })).status;
+}
+
+describe.each(protocolsOnStores)("over $name", ({ kind, open }) => {
+  test("all connections see one store", async () => {
+    await using place = await kind.open();
+    await using server = await openTestServer({ store: place.url, threads: 2 });
+    using stack = new DisposableStack();
+    // The kernel gives all of them to one thread once in 32,768 runs.
+    const callers = Array.from({ length: 16 }, () => stack.use(open(server.url)));
+    const name = (index: number) => `plant ${index} 🌱`;
+    const ids = callers.map((_, index) => 2n ** 53n + BigInt(index));
+    const create = (caller: PlantCaller, index: number) =>
+      caller.create({ id: ids[index] ?? 0n, name: name(index) });
+    expect(await Promise.all(callers.map(create))).toStrictEqual(
+      ids.map((_, index) => ({ ok: { name: name(index) } })),
+    );
+    const others = callers.map((caller) => caller.create({ id: ids[0] ?? 0n, name: "Mint" }));
+    for (const refusal of await Promise.all(others)) {
+      expect(refusal).toMatchObject({ code: Code.AlreadyExists });
+    }
+    expect((await place.read()).map(({ id }) => id)).toEqual(ids);
+  });
+});
+
+describe("plants that race in two threads", () => {
+  const ids = Array.from({ length: 100 }, (_, id) => BigInt(id));
+
+  test("for an id: exactly one wins", async () => {
+    await using server = await openTestServer(oneConnectionEach);
+    using threads = await openThreadSessions(server.url);
+    const racers = ids.flatMap((id) =>
+      threads.sessions.map((session, index) => ({ session, plant: { id, name: `${index}` } })),
+    );
+    const answers = await Promise.all(racers.map(({ session, plant }) => post(session, plant)));
+    const won = racers.filter((_, index) => answers[index]?.status === 200);
+    expect(won.map(({ plant }) => plant.id)).toEqual(ids);
+    const refused = answers.filter(({ status }) => status !== 200);
+    for (const { status, body } of refused) {
+      expect({ status, error: JSON.parse(body).error }).toEqual({ status: 400, error: 6 });
+    }
+  });
+
+  test("and are equal: all succeed", async () => {
+    await using server = await openTestServer(oneConnectionEach);
+    using threads = await openThreadSessions(server.url);
+    const answers = await Promise.all(
+      ids.flatMap((id) => threads.sessions.map((session) => post(session, { id, name: "Fern" }))),
+    );
+    expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
+    expect(readStoredPlants(server.database)).toHaveLength(ids.length);
+  });
+});
+
+describe("limits", () => {
+  test("of connections are divided among the threads", async () => {
+    await using server = await openTestServer({ threads: 2, limits: { connectionsMax: 3 } });
+    const sessions = [];
+    for (let count = 0; count < 3; count++) sessions.push(await openSession(server.url));
+    for (let tries = 0; tries < 10; tries++) expect(await tryToOpen(server.url)).toBeUndefined();
+    for (const session of sessions) session.destroy();
+  });
+
+  test("of what may wait for the store hold for both threads together", async () => {
+    await using server = await openTestServer(oneConnectionEach);
+    using threads = await openThreadSessions(server.url);
+    using lock = lockStore(server.database);
+    const name = "x".repeat(1_000_000);
+    // 2 MB of heap each: those of one thread alone would find room, in 64 MiB.
+    const answers = threads.sessions.flatMap((session, thread) =>
+      Array.from({ length: 20 }, (_, index) =>
+        post(session, { id: BigInt(20 * thread + index), name }),
+      ),
+    );
+    const refused = Promise.any(
+      answers.map(async (answer) => ((await answer).status === 503 ? answer : Promise.reject())),
+    );
+    expect(JSON.parse((await within("a refusal", refused)).body)).toEqual({
+      error: 14,
+      message: "the store has too much work waiting; try again later",
+    });
+    lock.release();
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    const created = statuses.filter((status) => status === 200);
+    expect(created.length).toBeGreaterThanOrEqual(30);
+    expect(readStoredPlants(server.database)).toHaveLength(created.length);
+  });
+});
+
+describe("tokens", () => {
+  test("of a first start are one, and a revoked one stops in both threads", async () => {
+    await using folder = await createTemporaryFolder();
+    const tokenFile = join(folder.path, "tokens");
+    await using server = await openTestServer({ ...oneConnectionEach, auth: { tokenFile } });
+    const { firstToken } = server.running;
+    expect(readFileSync(tokenFile, "utf8").match(/^create /gm)).toHaveLength(1);
+    using threads = await openThreadSessions(server.url);
+    const ask = async (session: ClientHttp2Session) =>
+      (await post(session, { id: 1n, name: "Basil" }, firstToken)).status;
+    expect(await Promise.all(threads.sessions.map(ask))).toEqual([200, 200]);
+    await revokeToken(tokenFile, "first");
+    const untilRefused = async (session: ClientHttp2Session) => {
+      while ((await ask(session)) === 200) await delay(20);
+    };
+    await within("the end of the token", Promise.all(threads.sessions.map(untilRefused)));
+    expect(await Promise.all(threads.sessions.map(ask))).toEqual([401, 401]);
+  });
+});
+
+describe("readiness", () => {
+  test("ends in both threads when the store fails for good", async () => {
+    await using server = await openTestServer(oneConnectionEach);
+    using threads = await openThreadSessions(server.url);
+    const [one] = threads.sessions;
+    expect(await Promise.all(threads.sessions.map(getReady))).toEqual([200, 200]);
+    renameSync(server.database, `${server.database}.old`);
+    writeFileSync(server.database, "");
+    expect(await post(one, { id: 1n, name: "Basil" })).toMatchObject({ status: 503 });
+    await within("the report of the failure", server.running.failed);
+    expect(await Promise.all(threads.sessions.map(getReady))).toEqual([503, 503]);
+  });
+});
+
+describe("a port", () => {
+  test.each([1, 2])("that a server of %i threads has is in use for another", async (threads) => {
+    await using first = await openTestServer({ threads });
+    const { port } = first;
+    for (const others of [1, 2]) {
+      await expect(openTestServer({ port, threads: others })).rejects.toMatchObject({
+        code: "EADDRINUSE",
+      });
+    }
+  });
+});
+
+describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
+  test.each([
+    [[], 4],
+    [["pool_max_conns=1"], 2],
+  ])("with %j, %i connections serve both threads", async (params, connectionsMax) => {
+    await using postgres = await startPostgres();
+    const database = await postgres.createDatabase();
+    const store = postgres.url(database, "postgres", ...params);
+    await using server = await openTestServer({ ...oneConnectionEach, store });
+    using threads = await openThreadSessions(server.url);
+    const countBackends = async () => {
+      const sql = `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = '${database}'`;
+      return Number((await postgres.query(sql))[0]?.["n"]);
+    };
+    let most = 0;
+    for (let round = 0; round < 5; round++) {
+      const answers = threads.sessions.flatMap((session, thread) =>
+        Array.from({ length: 100 }, (_, index) =>
+          post(session, { id: BigInt(1000 * round + index), name: `${thread}` }),
+        ),
+      );
+      most = Math.max(most, await countBackends());
+      const won = (await Promise.all(answers)).filter(({ status }) => status === 200);
+      expect(won).toHaveLength(100);
+    }
+    expect(most).toBeGreaterThanOrEqual(2);
+    expect(most).toBeLessThanOrEqual(connectionsMax);
+  });
+
+  test("an outage ends the readiness of both threads, and its end brings it back", async () => {
+    await using postgres = await startPostgres();
+    const store = postgres.url(await postgres.createDatabase());
+    await using server = await openTestServer({ ...oneConnectionEach, store });
+    using threads = await openThreadSessions(server.url);
+    const until = async (wanted: readonly number[]) => {
+      const isThere = async () =>
+        (await Promise.all(threads.sessions.map(getReady))).join() === wanted.join();
+      while (!(await isThere())) await delay(20);
+    };
+    await postgres.stop("immediate");
+    await within("the outage in both threads", until([503, 503]));
+    await postgres.start();
+    await within("its end in both threads", until([200, 200]));
+  });
+});
+
+describe("a serving thread that dies", () => {
+  const preload = new URL("../support/crash-thread.ts", import.meta.url).href;
+  const spawn = (cwd: string, how: string, ...flags: readonly string[]) =>
+    spawnServer({
+      cwd,
+      args: ["--threads", "2", "--connections-max", "2"],
+      env: { NODE_OPTIONS: ["--import", preload, ...flags].join(" "), TEST_CRASH: how },
+    });
+
+  test.each([
+    ["of an error", "error", [], /serving thread 1 has died, and is started again: Error: crash\n/],
+    ["of too little memory", "memory", ["--max-old-space-size=64"], /ERR_WORKER_OUT_OF_MEMORY/],
+  ])("%s is started again, and the other goes on", async (_, how, flags, line) => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawn(folder.path, how, ...flags);
+    using threads = await openThreadSessions(server.url);
+    const closed = threads.sessions.map((session) => once(session, "close").then(() => session));
+    server.process.kill("SIGUSR2");
+    const dead = await within("the end of a thread", Promise.race(closed), 15_000);
+    const survivor = threads.sessions.find((session) => session !== dead);
+    if (survivor === undefined) throw new Error("both threads have died");
+    expect(await post(survivor, { id: 1n, name: "Basil" })).toMatchObject({ status: 200 });
+    expect(await getReady(survivor)).toBe(200);
+    await server.stderr.until(line);
+
+    // The other has its one connection still, so that this is with the new thread.
+    const renewed = await openSession(server.url);
+    expect(await post(renewed, { id: 1n, name: "Mint" })).toMatchObject({ status: 400 });
+    expect(await post(renewed, { id: 2n, name: "Mint" })).toMatchObject({ status: 200 });
+    for (const session of [renewed, survivor]) session.destroy();
+    server.process.kill("SIGTERM");
+    expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+  });
+
+  test("at every start ends the service with 1, after a drain", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawn(folder.path, "for good");
+    server.process.kill("SIGUSR2");
+    expect(await within("the end", server.exited, 15_000)).toEqual({ code: 1, signal: null });
+    expect(server.stderr.text).toMatch(/ error the service has failed: draining: .*thread 1 does/);
+    expect(server.stderr.text).toMatch(/crash at the start/);
+  });
+});
