@@ -1,5 +1,4 @@
 /** Several threads, one service: whatever a client or an operator sees is that of one. */
-import { once } from "node:events";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { ClientHttp2Session } from "node:http2";
 import { join } from "node:path";
@@ -86,6 +85,37 @@ describe("plants that race in two threads", () => {
     );
     expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
     expect(readStoredPlants(server.database)).toHaveLength(ids.length);
+  });
+});
+
+describe("a drain under load", () => {
+  test("loses no plant that was confirmed, and ends both threads", async () => {
+    await using folder = await createTemporaryFolder();
+    const database = join(folder.path, "plants.db");
+    await using server = await openTestServer({ ...oneConnectionEach, database });
+    using threads = await openThreadSessions(server.url);
+    const confirmed = new Set<bigint>();
+    const enough = Promise.withResolvers<void>();
+    let id = 0n;
+    const callUntilRefused = async (session: ClientHttp2Session) => {
+      while (!session.closed && !session.destroyed) {
+        const plant = { id: id++, name: "Basil" };
+        // A stream that came too late for the drain was not begun.
+        const answer = await post(session, plant).catch(() => undefined);
+        if (answer === undefined) return;
+        expect(answer.status).toBe(200);
+        confirmed.add(plant.id);
+        if (confirmed.size === 500) enough.resolve();
+      }
+    };
+    const callers = threads.sessions.flatMap((session) =>
+      Array.from({ length: 16 }, () => callUntilRefused(session)),
+    );
+    await within("500 plants", enough.promise);
+    await server.close();
+    await within("the end of the callers", Promise.all(callers));
+    const stored = new Set(readStoredPlants(database).map((plant) => plant.id));
+    expect([...confirmed].filter((plant) => !stored.has(plant))).toEqual([]);
   });
 });
 
@@ -232,9 +262,10 @@ describe("a serving thread that dies", () => {
     await using folder = await createTemporaryFolder();
     await using server = await spawn(folder.path, how, ...flags);
     using threads = await openThreadSessions(server.url);
-    const closed = threads.sessions.map((session) => once(session, "close").then(() => session));
+    const ended = Promise.withResolvers<ClientHttp2Session>();
+    for (const session of threads.sessions) session.once("close", () => ended.resolve(session));
     server.process.kill("SIGUSR2");
-    const dead = await within("the end of a thread", Promise.race(closed), 15_000);
+    const dead = await within("the end of a thread", ended.promise, 15_000);
     const survivor = threads.sessions.find((session) => session !== dead);
     if (survivor === undefined) throw new Error("both threads have died");
     expect(await post(survivor, { id: 1n, name: "Basil" })).toMatchObject({ status: 200 });
