@@ -11,6 +11,8 @@ export interface SupervisedThreads {
   readonly log: Log;
   /** Called at most once, when a thread cannot be started again. */
   readonly onFailure: (error: Error) => void;
+  /** How long to wait before a thread is started again. Default: {@link backoffMs}. */
+  readonly pauseMs?: (deaths: number) => number;
 }
 
 export interface Supervision {
@@ -22,9 +24,10 @@ export interface Supervision {
 /** Starts in a row that end before the thread listens: the next would end the same. */
 export const failedStartsMax = 5;
 
-/** The pause before a thread is started again; it doubles with each death, to the second. */
-const backoffMinMs = 100;
-const backoffMaxMs = 5000;
+/** The pause doubles with each death in a row, from a tenth of a second to five. */
+export function backoffMs(deaths: number): number {
+  return Math.min(100 * 2 ** (deaths - 1), 5000);
+}
 
 /** A thread that has lived for so long had no part in the deaths before. */
 const settledAfterMs = 60_000;
@@ -35,7 +38,7 @@ const settledAfterMs = 60_000;
  * @throws what kept a thread from its first start; none is left then.
  */
 export async function superviseThreads(threads: SupervisedThreads): Promise<Supervision> {
-  const { count, start, log } = threads;
+  const { count, start, log, pauseMs = backoffMs } = threads;
   const closing = new AbortController();
   const running = new Set<ServingThread>();
 
@@ -71,8 +74,7 @@ export async function superviseThreads(threads: SupervisedThreads): Promise<Supe
       }
       deaths = performance.now() - startedAt > settledAfterMs ? 1 : deaths + 1;
       log.error(`serving thread ${number} has died, and is started again`, error);
-      const pauseMs = Math.min(backoffMinMs * 2 ** (deaths - 1), backoffMaxMs);
-      await delay(pauseMs, undefined, { signal: closing.signal }).catch(() => {});
+      await delay(pauseMs(deaths), undefined, { signal: closing.signal }).catch(() => {});
       if (closing.signal.aborted) return;
       thread = launch(number, port);
     }

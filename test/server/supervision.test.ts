@@ -1,7 +1,7 @@
 /** Threads that die are started again, until it is clear that this does not help. */
 import { describe, expect, test } from "vitest";
 import type { ServingThread } from "../../src/server/serving-thread.ts";
-import { failedStartsMax, superviseThreads } from "../../src/server/supervision.ts";
+import { backoffMs, failedStartsMax, superviseThreads } from "../../src/server/supervision.ts";
 import { createRecordedLog } from "../support/recorded-log.ts";
 import { within } from "../support/within.ts";
 
@@ -55,8 +55,13 @@ function begin(threads: ReturnType<typeof createThreads>, count = 2) {
   const log = createRecordedLog();
   const failed = Promise.withResolvers<Error>();
   const { start } = threads;
-  const starting = superviseThreads({ count, port: 0, start, log, onFailure: failed.resolve });
-  return { starting, log, failed: failed.promise };
+  const deaths: number[] = [];
+  const starting = superviseThreads({
+    ...{ count, port: 0, start, log },
+    onFailure: failed.resolve,
+    pauseMs: (count) => deaths.push(count) && 0,
+  });
+  return { starting, log, deaths, failed: failed.promise };
 }
 
 const crash = new Error("crash");
@@ -140,13 +145,19 @@ describe("a thread that dies", () => {
     const threads = createThreads((thread) => {
       thread.listen(4711);
       const again = threads.started.length - 2;
-      if (again > 0 && again <= 3) queueMicrotask(() => thread.die(crash));
+      if (again > 0 && again <= failedStartsMax) queueMicrotask(() => thread.die(crash));
     });
-    const { starting, log } = begin(threads);
+    const { starting, log, deaths } = begin(threads);
     const { drain } = await starting;
     threads.started[1]?.die(crash);
-    await threads.nth(5);
-    expect(log.lines).toHaveLength(4);
+    await threads.nth(2 + failedStartsMax);
+    expect(deaths).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(log.lines).toHaveLength(1 + failedStartsMax);
     await drain();
   });
+});
+
+test("the pauses double, to a limit", () => {
+  const pauses = [1, 2, 3, 6, 7, 1000].map(backoffMs);
+  expect(pauses).toEqual([100, 200, 400, 3200, 5000, 5000]);
 });

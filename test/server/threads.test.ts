@@ -204,34 +204,36 @@ describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
   test.each([
     [[], 4],
     [["pool_max_conns=1"], 2],
-  ])("with %j, %i connections serve both threads", async (params, connectionsMax) => {
+  ])("with %j, %i connections at most serve both threads", async (params, connections) => {
     await using postgres = await startPostgres();
     const database = await postgres.createDatabase();
     const store = postgres.url(database, "postgres", ...params);
     await using server = await openTestServer({ ...oneConnectionEach, store });
     using threads = await openThreadSessions(server.url);
-    const countBackends = async () => {
-      const sql = `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = '${database}'`;
-      return Number((await postgres.query(sql))[0]?.["n"]);
-    };
+    const lock = "LOCK TABLE plants IN SHARE MODE";
+    const locked = postgres.query(`${lock}; SELECT pg_sleep(2)`, database);
+    const waiting = `SELECT * FROM pg_stat_activity
+      WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
+    const answers = [];
     let most = 0;
-    for (let round = 0; round < 5; round++) {
-      const answers = threads.sessions.flatMap((session, thread) =>
-        Array.from({ length: 100 }, (_, index) =>
-          post(session, { id: BigInt(1000 * round + index), name: `${thread}` }),
-        ),
-      );
-      most = Math.max(most, await countBackends());
-      const won = (await Promise.all(answers)).filter(({ status }) => status === 200);
-      expect(won).toHaveLength(100);
+    // Each round begins one more commit in each thread, while there are connections.
+    for (let id = 0n; id < 12n; id++) {
+      for (const session of threads.sessions) answers.push(post(session, { id, name: "Fern" }));
+      most = Math.max(most, (await postgres.query(waiting)).length);
     }
-    expect(most).toBeGreaterThanOrEqual(2);
-    expect(most).toBeLessThanOrEqual(connectionsMax);
+    await locked;
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+    expect(most).toBe(connections);
   });
 
-  test("an outage ends the readiness of both threads, and its end brings it back", async () => {
+  test.each([
+    ["one thread", 1],
+    ["both threads", 2],
+  ])("an outage of %s ends the readiness of both, and its end brings it back", async (_, lost) => {
     await using postgres = await startPostgres();
-    const store = postgres.url(await postgres.createDatabase());
+    const database = await postgres.createDatabase();
+    const store = postgres.url(database);
     await using server = await openTestServer({ ...oneConnectionEach, store });
     using threads = await openThreadSessions(server.url);
     const until = async (wanted: readonly number[]) => {
@@ -239,9 +241,16 @@ describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
         (await Promise.all(threads.sessions.map(getReady))).join() === wanted.join();
       while (!(await isThere())) await delay(20);
     };
-    await postgres.stop("immediate");
+    const allow = (isAllowed: boolean) =>
+      postgres.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS ${isAllowed}`);
+    await allow(false);
+    const ended = await postgres.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = '${database}' AND backend_type = 'client backend' LIMIT ${lost}`,
+    );
+    expect(ended).toHaveLength(lost);
     await within("the outage in both threads", until([503, 503]));
-    await postgres.start();
+    await allow(true);
     await within("its end in both threads", until([200, 200]));
   });
 });
