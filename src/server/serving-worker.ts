@@ -49,13 +49,12 @@ async function openOwnStore({ store: url, limits }: ServerSettings): Promise<Pla
   return own;
 }
 
-/** All lines leave through the main thread: there each is written whole. */
+/** All lines leave through the main thread: there each is written whole, and once. */
 function createLog(): Log {
   const write = (level: LogEntry["level"]) => (message: string, cause?: unknown) => {
     const text =
       cause instanceof Error ? { message: cause.message, stack: cause.stack } : undefined;
-    const place = `${message} (thread ${setup.number})`;
-    report({ kind: "log", level, message: place, cause: text });
+    report({ kind: "log", level, message, cause: text });
   };
   return { info: write("info"), warn: write("warn"), error: write("error") };
 }

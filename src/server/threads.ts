@@ -9,6 +9,7 @@ import { mainPart, Readiness } from "./readiness.ts";
 import type { Serving } from "./serve.ts";
 import { type ServingThread, startServingThread } from "./serving-thread.ts";
 import type { ServerOptions, ServerSettings } from "./settings.ts";
+import { shareLog } from "./shared-log.ts";
 import { superviseThreads } from "./supervision.ts";
 import { readTlsMaterial } from "./tls.ts";
 
@@ -27,6 +28,7 @@ export async function serveWithThreads(
   onFailure: (error: Error) => void,
 ): Promise<Serving> {
   const readiness = Readiness.create(settings.threads);
+  const logOf = shareLog(settings.log);
   await assertUsable(settings);
   const store = await openOnce(settings, (error) => {
     readiness.set(mainPart, false);
@@ -56,7 +58,7 @@ export async function serveWithThreads(
 
   function startThread(number: number, port: number): ServingThread {
     const { log: _, port: __, threads: ___, ...crossing } = options;
-    const { threads, limits, log } = settings;
+    const { threads, limits } = settings;
     const setup = {
       options: crossing,
       number,
@@ -66,7 +68,7 @@ export async function serveWithThreads(
       readiness: readiness.memory,
       store: store && openPortTo(store),
     };
-    const thread = startServingThread(setup, log);
+    const thread = startServingThread(setup, logOf(number));
     // A thread that is not there says nothing; the others go on.
     void thread.ended.then(() => readiness.set(number, true));
     return thread;

@@ -172,6 +172,26 @@ describe("tokens", () => {
     await within("the end of the token", Promise.all(threads.sessions.map(untilRefused)));
     expect(await Promise.all(threads.sessions.map(ask))).toEqual([401, 401]);
   });
+
+  test("whose file is broken are said to be once, with the reason", async () => {
+    await using folder = await createTemporaryFolder();
+    const tokenFile = join(folder.path, "tokens");
+    await using server = await openTestServer({ ...oneConnectionEach, auth: { tokenFile } });
+    using threads = await openThreadSessions(server.url);
+    writeFileSync(tokenFile, "no token\n");
+    const { firstToken } = server.running;
+    const untilRefused = async (session: ClientHttp2Session) => {
+      while ((await post(session, { id: 1n, name: "Basil" }, firstToken)).status === 200) {
+        await delay(20);
+      }
+    };
+    await within("the end of the token", Promise.all(threads.sessions.map(untilRefused)));
+    // All that the threads have to say is there then.
+    await server.close();
+    expect(server.log.lines).toMatchObject([
+      { level: "warn", message: expect.stringMatching(/line 1 cannot be understood/) },
+    ]);
+  });
 });
 
 describe("readiness", () => {
