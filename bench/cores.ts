@@ -1,35 +1,32 @@
-/** Servers and load each have cores of their own, where the system can tell them to. */
+/** Load keeps to one half of the cores, where the system can tell it to; servers have all, as with their users. */
 import { execFileSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 
-export type Side = "server" | "load";
-
-const sides = findSides();
+const loadCores = findLoadCores();
 
 /** For people to read. */
 export const pinning: string =
-  sides === undefined
+  loadCores === undefined
     ? "servers and load share all cores: taskset (util-linux) is missing, or there is one core"
-    : `servers on core ${sides.server}, load on core ${sides.load} (taskset)`;
+    : `servers on all cores, load on core ${loadCores} (taskset)`;
 
 /** Threads of wrk: as many as the load has cores, up to what any server here needs. */
 export const loadThreads: number = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)));
 
-/** The command line that runs on the cores of one side. */
-export function pin(
-  side: Side,
-  [command, ...args]: readonly [string, ...string[]],
-): readonly [string, ...string[]] {
-  if (sides === undefined) return [command, ...args];
-  return ["taskset", "--cpu-list", sides[side], command, ...args];
+/** The command line that runs on the cores of the load. */
+export function pinLoad([command, ...args]: readonly [string, ...string[]]): readonly [
+  string,
+  ...string[],
+] {
+  if (loadCores === undefined) return [command, ...args];
+  return ["taskset", "--cpu-list", loadCores, command, ...args];
 }
 
-/** The lower half for the server, the upper for the load; only cores that this process may use. */
-function findSides(): Record<Side, string> | undefined {
+/** The upper half of the cores that this process may use. */
+function findLoadCores(): string | undefined {
   const cores = allowedCores();
   if (cores.length < 2) return undefined;
-  const half = Math.ceil(cores.length / 2);
-  return { server: cores.slice(0, half).join(","), load: cores.slice(half).join(",") };
+  return cores.slice(Math.ceil(cores.length / 2)).join(",");
 }
 
 function allowedCores(): readonly number[] {

@@ -12,7 +12,7 @@ export interface Plan {
 }
 
 export const wholePlan: Plan = {
-  rounds: 5,
+  rounds: 3,
   warmUpSeconds: 4,
   peakSeconds: 8,
   pacedSeconds: 6,

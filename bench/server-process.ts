@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { pin } from "./cores.ts";
 import type { Start } from "./programs.ts";
 
 /** A server that runs, on the cores of servers. */
@@ -32,8 +31,7 @@ export async function startServer(
   options: StartOptions = {},
 ): Promise<ServerProcess> {
   const nodeArgs = options.probe ? ["--expose-gc", "--import", probe] : [];
-  const [command, ...rest] = pin("server", [process.execPath, ...nodeArgs, ...args]);
-  const child = spawn(command, rest, {
+  const child = spawn(process.execPath, [...nodeArgs, ...args], {
     env: { ...environment(), ...env },
     stdio: ["ignore", "pipe", "pipe", ...(options.probe ? (["ipc"] as const) : [])],
   });

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { pin } from "../cores.ts";
+import { pinLoad } from "../cores.ts";
 import type { Load, LoadResult } from "./load.ts";
 
 const run = promisify(execFile);
@@ -12,7 +12,7 @@ const timeoutMs = 15 * 60_000;
 
 /** Runs a load in a process of its own, on the cores of load. */
 export async function runGenerator(load: Load): Promise<LoadResult> {
-  const [command, ...args] = pin("load", [process.execPath, generator, JSON.stringify(load)]);
+  const [command, ...args] = pinLoad([process.execPath, generator, JSON.stringify(load)]);
   const { stdout } = await run(command, args, { timeout: timeoutMs });
   return JSON.parse(stdout);
 }

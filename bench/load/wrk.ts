@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { pin } from "../cores.ts";
+import { pinLoad } from "../cores.ts";
 import { ascendingIdsMax, plantId } from "../plant-ids.ts";
 import { type Http1RequestKind, http1Request } from "../requests.ts";
 import type { LoadResult } from "./load.ts";
@@ -35,7 +35,7 @@ export interface WrkLoad {
 export async function runWrk(load: WrkLoad): Promise<LoadResult> {
   const { url, kind, stream, threads, connections, seconds } = load;
   const { before, after } = http1Request(kind, new URL(url).host);
-  const [command, ...args] = pin("load", [
+  const [command, ...args] = pinLoad([
     "wrk",
     ...["--threads", `${threads}`, "--connections", `${connections}`],
     ...["--duration", `${seconds}s`, "--timeout", "10s", "--script", script, url],

@@ -1,7 +1,48 @@
-/** Most bodies are one chunk: it is taken as it is. */
-export function joinChunks(chunks: readonly Uint8Array[]): Uint8Array {
-  const [only] = chunks;
-  return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
+/**
+ * What has come of a body. A chunk that is alone, as most are, is kept as it is;
+ * others are copied together, so that a body in small pieces takes no more
+ * memory than its bytes do.
+ */
+export class BodyBuffer {
+  #bytes: Uint8Array = new Uint8Array(0);
+  #isOwn = false;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Valid until the next chunk. */
+  get bytes(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  append(chunk: Uint8Array): void {
+    const length = this.#length + chunk.byteLength;
+    if (this.#length === 0) {
+      this.#bytes = chunk;
+      this.#isOwn = false;
+    } else {
+      if (!this.#isOwn || length > this.#bytes.byteLength) this.#grow(length);
+      this.#bytes.set(chunk, this.#length);
+    }
+    this.#length = length;
+  }
+
+  /** Takes the first bytes out. */
+  take(length: number): Uint8Array {
+    const taken = this.#bytes.subarray(0, length);
+    this.#bytes = this.#bytes.subarray(length);
+    this.#length -= length;
+    return taken;
+  }
+
+  #grow(length: number): void {
+    const grown = Buffer.allocUnsafe(Math.max(length, 2 * this.#length));
+    grown.set(this.bytes);
+    this.#bytes = grown;
+    this.#isOwn = true;
+  }
 }
 
 /** What a body is before it is written: JSON stays text until then, which Node writes faster. */

@@ -65,6 +65,10 @@ export class CallSignal {
       abort(shutdownSignal.reason);
       return;
     }
+    if (exchange.isClosed) {
+      abort(exchange.closeReason);
+      return;
+    }
 
     const timer = timeoutMs === undefined ? undefined : setTimeout(onDeadline, timeoutMs);
     const forgetClose = exchange.onceClosed(abort);

@@ -1,7 +1,7 @@
 /** Messages in envelopes: a byte of flags, four of length, then the message. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
-import { type Body, bytesOf, joinChunks } from "./body.ts";
+import { type Body, BodyBuffer, bytesOf } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 
 export interface EnvelopeOptions {
@@ -69,8 +69,8 @@ interface Envelope {
 class EnvelopeReader<T> {
   readonly #options: EnvelopeOptions;
   readonly #parse: (bytes: Uint8Array) => T;
-  #pending: Uint8Array[] = [];
-  #pendingBytes = 0;
+  readonly #pending = new BodyBuffer();
+  #hasEnd = false;
   readonly #begun: Promise<unknown>[] = [];
   #message: { readonly parsed: T | Promise<T> } | undefined;
 
@@ -80,11 +80,10 @@ class EnvelopeReader<T> {
   }
 
   push(chunk: Uint8Array): void {
-    this.#pending.push(chunk);
-    this.#pendingBytes += chunk.byteLength;
+    this.#pending.append(chunk);
     const envelopes: Envelope[] = [];
-    while (this.#pendingBytes >= headBytes) {
-      const head = this.#peek();
+    while (this.#pending.length >= headBytes) {
+      const head = this.#pending.bytes;
       const length =
         (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);
       const { readMaxBytes } = this.#options;
@@ -94,8 +93,8 @@ class EnvelopeReader<T> {
           Code.ResourceExhausted,
         );
       }
-      if (this.#pendingBytes < headBytes + length) break;
-      const data = this.#take(headBytes + length).subarray(headBytes);
+      if (this.#pending.length < headBytes + length) break;
+      const data = this.#pending.take(headBytes + length).subarray(headBytes);
       envelopes.push({ flags: head[0] ?? 0, data });
     }
     for (const envelope of envelopes) this.#add(envelope);
@@ -103,7 +102,7 @@ class EnvelopeReader<T> {
 
   /** @returns the one message. */
   end(): T | Promise<T> {
-    if (this.#pendingBytes > 0) {
+    if (this.#pending.length > 0) {
       throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
     }
     if (this.#message !== undefined) {
@@ -123,6 +122,8 @@ class EnvelopeReader<T> {
 
   #add({ flags, data }: Envelope): void {
     const isEnd = (flags & this.#options.endFlag) !== 0;
+    if (isEnd && this.#hasEnd) throw extraEnd(); // each would be decompressed
+    this.#hasEnd ||= isEnd;
     const parsed = (flags & compressedFlag) === 0 ? undefined : this.#decompress(data, isEnd);
     if (isEnd) return;
     const message = parsed ?? this.#parse(data);
@@ -139,27 +140,15 @@ class EnvelopeReader<T> {
     const { compression, readMaxBytes } = this.#options;
     if (compression === null) throw notDecompressible();
     const bytes = compression.decompress(data, readMaxBytes);
-    const parsed = (isEnd ? bytes : bytes.then(this.#parse)) as Promise<T>;
+    const parsed = bytes.then((whole) => (isEnd ? undefined : this.#parse(whole))) as Promise<T>;
     parsed.catch(() => {}); // nobody may come to wait for it
     this.#begun.push(parsed);
     return parsed;
   }
+}
 
-  /** The head of the next envelope, which may have come in pieces. */
-  #peek(): Uint8Array {
-    const [first] = this.#pending;
-    if (first !== undefined && first.byteLength >= headBytes) return first;
-    const all = joinChunks(this.#pending);
-    this.#pending = [all];
-    return all;
-  }
-
-  #take(length: number): Uint8Array {
-    const all = joinChunks(this.#pending);
-    this.#pending = all.byteLength === length ? [] : [all.subarray(length)];
-    this.#pendingBytes -= length;
-    return all.byteLength === length ? all : all.subarray(0, length);
-  }
+function extraEnd(): ConnectError {
+  return new ConnectError("protocol error: received an extra end", Code.InvalidArgument);
 }
 
 function notDecompressible(): ConnectError {

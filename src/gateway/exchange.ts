@@ -31,6 +31,9 @@ export interface Exchange {
   /** Whether nobody is left to hear the answer. */
   readonly isClosed: boolean;
 
+  /** What ended the exchange, where it was an error. */
+  readonly closeReason: unknown;
+
   /** Ends an answer that cannot go on, so that nobody takes what there is for the whole. */
   breakOff(): void;
 
@@ -75,9 +78,13 @@ export class ClientGoneError extends Error {
  * @param isClosed Whether the exchange is over: its body tells nobody any more,
  * or ends as if it were whole.
  */
-export function readStream<T>(source: Readable, isClosed: boolean, sink: BodySink<T>): Promise<T> {
+export function readStream<T>(
+  source: Readable,
+  isClosed: () => boolean,
+  sink: BodySink<T>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    if (isClosed) {
+    if (isClosed()) {
       reject(new ClientGoneError("the client has left"));
       return;
     }
@@ -88,6 +95,10 @@ export function readStream<T>(source: Readable, isClosed: boolean, sink: BodySin
       reading = undefined;
     }
     function onEnd(): void {
+      if (isClosed()) {
+        fail(new ClientGoneError("the client has left"));
+        return;
+      }
       try {
         reading?.resolve(reading.sink.end());
         reading = undefined;

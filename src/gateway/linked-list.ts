@@ -28,14 +28,13 @@ export class LinkedList<T> implements Iterable<T> {
     return { remove: () => this.#remove(node) };
   }
 
-  /** Values may leave meanwhile. */
-  *[Symbol.iterator](): Iterator<T> {
-    let node = this.#head.next;
-    while (node !== undefined) {
-      const { next } = node;
-      yield node.value as T;
-      node = next;
+  /** The values of now; they may leave meanwhile. */
+  [Symbol.iterator](): Iterator<T> {
+    const values: T[] = [];
+    for (let node = this.#head.next; node !== undefined; node = node.next) {
+      values.push(node.value as T);
     }
+    return values[Symbol.iterator]();
   }
 
   #remove(node: Node<T>): void {

@@ -1,4 +1,4 @@
-import { joinChunks } from "./body.ts";
+import { BodyBuffer } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 
 export interface BodyLimit {
@@ -20,14 +20,12 @@ export function readBody<T>(
 ): Promise<T> {
   const announced = Number(exchange.headers["content-length"]);
   if (announced > bytesMax) throw tooLarge(announced);
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  const body = new BodyBuffer();
   return exchange.readBody({
     push(chunk) {
-      size += chunk.byteLength;
-      if (size > bytesMax) throw tooLarge(undefined);
-      chunks.push(chunk);
+      if (body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);
+      body.append(chunk);
     },
-    end: () => parse(joinChunks(chunks)),
+    end: () => parse(body.bytes),
   });
 }

@@ -31,7 +31,7 @@ export class RequestExchange implements Exchange {
   }
 
   readBody<T>(sink: BodySink<T>): Promise<T> {
-    return readStream(this.#request, this.isClosed, sink);
+    return readStream(this.#request, () => this.isClosed, sink);
   }
 
   respond({ status, header, body, trailer }: Response): void {
@@ -52,7 +52,7 @@ export class RequestExchange implements Exchange {
 
   get isClosed(): boolean {
     const response = this.#response;
-    if ("stream" in response) return response.stream.destroyed;
+    if ("stream" in response) return response.stream.destroyed || response.stream.closed;
     // A write that is cut off may be told before the response hears of it.
     return response.destroyed || response.req.socket.destroyed;
   }
@@ -65,12 +65,12 @@ export class RequestExchange implements Exchange {
 
   onceClosed(listener: (reason: unknown) => void): () => void {
     const response = this.#response;
-    const onClose = () => listener(this.#closeReason());
+    const onClose = () => listener(this.closeReason);
     response.once("close", onClose);
     return () => response.off("close", onClose);
   }
 
-  #closeReason(): unknown {
+  get closeReason(): unknown {
     const request = this.#request;
     if ("stream" in request) return resetReason(request.stream.rstCode);
     const cause = request.errored;

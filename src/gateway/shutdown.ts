@@ -20,7 +20,7 @@ function listen(signal: AbortSignal): LinkedList<Listener> {
   const listeners = new LinkedList<Listener>();
   listenersOf.set(signal, listeners);
   signal.addEventListener("abort", () => {
-    for (const listener of [...listeners]) listener(signal.reason);
+    for (const listener of listeners) listener(signal.reason);
   });
   return listeners;
 }

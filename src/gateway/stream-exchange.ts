@@ -26,7 +26,7 @@ export class StreamExchange implements Exchange {
   }
 
   readBody<T>(sink: BodySink<T>): Promise<T> {
-    return readStream(this.#stream, this.isClosed, sink);
+    return readStream(this.#stream, () => this.isClosed, sink);
   }
 
   respond({ status, header, body, trailer }: Response): void {
@@ -54,13 +54,17 @@ export class StreamExchange implements Exchange {
     return this.#stream.destroyed || this.#stream.closed;
   }
 
+  get closeReason(): unknown {
+    return resetReason(this.#stream.rstCode);
+  }
+
   breakOff(): void {
     this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
 
   onceClosed(listener: (reason: unknown) => void): () => void {
     const stream = this.#stream;
-    const onClose = () => listener(resetReason(stream.rstCode));
+    const onClose = () => listener(this.closeReason);
     stream.once("close", onClose);
     return () => stream.off("close", onClose);
   }

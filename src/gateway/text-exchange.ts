@@ -33,6 +33,10 @@ export class TextExchange implements Exchange {
     return this.#inner.isClosed;
   }
 
+  get closeReason() {
+    return this.#inner.closeReason;
+  }
+
   breakOff(): void {
     this.#inner.breakOff();
   }

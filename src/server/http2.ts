@@ -95,6 +95,6 @@ function limitSession(session: http2.ServerHttp2Session, limits: Limits): void {
 }
 
 function endLateRequest(stream: Stream): void {
-  if (!stream.headersSent && !stream.destroyed) refuseOnStream(stream, "late");
+  if (!stream.headersSent && !stream.destroyed && !stream.closed) refuseOnStream(stream, "late");
   stream.close(http2.constants.NGHTTP2_CANCEL);
 }

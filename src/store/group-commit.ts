@@ -88,11 +88,11 @@ export class GroupCommit {
 
   /** Takes a waiter out whose caller has given up: its plant is not written. */
   #remove(waiter: Waiter): void {
-    waiter.hasLeft = true;
+    waiter.plant = undefined;
     this.#waitingRows--;
     this.#waitingBytes -= waiter.bytes;
     if (this.#queue.length > 2 * this.#waitingRows) {
-      this.#queue = this.#queue.filter(({ hasLeft }) => !hasLeft);
+      this.#queue = this.#queue.filter(({ plant }) => plant !== undefined);
     }
   }
 
@@ -104,7 +104,7 @@ export class GroupCommit {
       if (batch.length === this.#limits.batchRowsMax) break;
       if (batch.length > 0 && bytes + waiter.bytes > this.#limits.batchBytesMax) break;
       taken++;
-      if (waiter.hasLeft) continue;
+      if (waiter.plant === undefined) continue;
       batch.push(waiter);
       bytes += waiter.bytes;
     }
@@ -123,7 +123,7 @@ export class GroupCommit {
       });
     }
     try {
-      const plants = batch.map((waiter) => waiter.plant);
+      const plants = batch.flatMap(({ plant }) => plant ?? []);
       const outcomes = await this.#engine.commit(plants, abandoned.signal);
       if (outcomes.length !== batch.length) {
         throw new Error(`a commit of ${batch.length} rows had ${outcomes.length} outcomes`);
@@ -150,10 +150,9 @@ export class GroupCommit {
  * among the old objects, where it holds all that it sees until a full collection.
  */
 class Waiter {
-  readonly plant: NewPlant;
+  /** Let go of when its caller gives up before its turn comes. */
+  plant: NewPlant | undefined;
   readonly bytes: number;
-  /** Whether its caller gave up before its turn came. */
-  hasLeft = false;
   readonly #resolve: (outcome: RowOutcome) => void;
   readonly #reject: (reason: unknown) => void;
   #onLeave: (() => void) | undefined;
@@ -199,6 +198,8 @@ class Waiter {
 
   #unwatch(): void {
     if (this.#onAbort !== undefined) this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#signal = undefined;
+    this.#onAbort = undefined;
   }
 }
 

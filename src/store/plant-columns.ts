@@ -12,8 +12,10 @@ export interface PlantColumns {
 
 /** @param plants Valid: an id beyond int64 would become another one. */
 export function toColumns(plants: readonly NewPlant[]): PlantColumns {
+  const ids = new BigInt64Array(plants.length); // `from` costs four times as much
+  for (const [index, { id }] of plants.entries()) ids[index] = id;
   return {
-    ids: BigInt64Array.from(plants, (plant) => plant.id),
+    ids,
     names: plants.map((plant) => plant.name),
     tags: plants.map((plant) => plant.tag ?? null),
   };

@@ -11,7 +11,7 @@ test("a sink that fails is told neither of the rest nor of an end", async () => 
     throw tooLarge;
   });
   const end = vi.fn();
-  const read = readStream(source, false, { push, end });
+  const read = readStream(source, () => false, { push, end });
   const ended = once(source, "close");
   source.write("a");
   await expect(read).rejects.toBe(tooLarge);
@@ -24,7 +24,7 @@ test("a sink that fails is told neither of the rest nor of an end", async () => 
 test("a body that closes before its end has none", async () => {
   const source = new PassThrough();
   const end = vi.fn();
-  const read = readStream(source, false, { push() {}, end });
+  const read = readStream(source, () => false, { push() {}, end });
   source.write("a");
   source.destroy();
   await expect(read).rejects.toBeInstanceOf(ClientGoneError);
@@ -35,7 +35,7 @@ test("an exchange that is closed has no body, though its stream may end", async 
   const source = new PassThrough();
   source.end("a");
   const end = vi.fn();
-  await expect(readStream(source, true, { push() {}, end })).rejects.toBeInstanceOf(
+  await expect(readStream(source, () => true, { push() {}, end })).rejects.toBeInstanceOf(
     ClientGoneError,
   );
   source.resume();
@@ -48,5 +48,17 @@ test("a body that has ended before it is read is whole", async () => {
   source.end();
   source.resume();
   await once(source, "end");
-  expect(await readStream(source, false, { push() {}, end: () => "all" })).toBe("all");
+  expect(await readStream(source, () => false, { push() {}, end: () => "all" })).toBe("all");
+});
+
+test("a body whose exchange was cut off has no end, though its stream says so", async () => {
+  const source = new PassThrough();
+  let isClosed = false;
+  const end = vi.fn();
+  const read = readStream(source, () => isClosed, { push() {}, end });
+  source.write("a");
+  isClosed = true; // as Node has it for a stream of HTTP/2 that is reset
+  source.end();
+  await expect(read).rejects.toBeInstanceOf(ClientGoneError);
+  expect(end).not.toHaveBeenCalled();
 });

@@ -2,7 +2,7 @@
 import { type ConnectError, createHandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable, type UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { bytesOf } from "../body.ts";
+import { BodyBuffer, bytesOf } from "../body.ts";
 import { callStream, type StreamContext, type StreamSpec } from "../call.ts";
 import type { Response } from "../exchange.ts";
 import { LazyHeaders } from "../lazy-headers.ts";
@@ -79,14 +79,12 @@ function wholeRequest(request: UniversalServerRequest): WholeRequest {
     header,
     async read({ bytesMax, tooLarge }, parse) {
       if (Number(header.get("content-length")) > bytesMax) throw tooLarge(undefined);
-      const chunks: Uint8Array[] = [];
-      let size = 0;
+      const body = new BodyBuffer();
       for await (const chunk of bodyOf(request)) {
-        size += chunk.byteLength;
-        if (size > bytesMax) throw tooLarge(undefined);
-        chunks.push(chunk);
+        if (body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);
+        body.append(chunk);
       }
-      return await parse(Buffer.concat(chunks));
+      return await parse(body.bytes);
     },
   };
 }

@@ -28,6 +28,7 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
       return response !== undefined;
     },
     isClosed: false,
+    closeReason: undefined,
     async readBody(sink) {
       await Promise.resolve();
       for (const chunk of body) sink.push(chunk);
