@@ -1,7 +1,11 @@
 import type { AddressInfo, Server } from "node:net";
 
-/** Listens on a free port and says so, as every server here does. */
+/**
+ * Listens on a free port and says so, as every server here does. Connections may
+ * rest: a paced load has more of them than it needs, and Node ends them after 5 s.
+ */
 export function announce(server: Server): void {
+  if ("keepAliveTimeout" in server) server.keepAliveTimeout = 60_000;
   server.listen(0, "127.0.0.1", () =>
     announceUrl(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
   );
