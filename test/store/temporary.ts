@@ -1,14 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { expect, onTestFinished } from "vitest";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 /** A new folder, removed when the test has finished. */
 export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "plant-store-"));
-  onTestFinished(async () => await rm(folder, { recursive: true }));
-  return folder;
+  const folder = await createTemporaryFolder();
+  onTestFinished(() => folder[Symbol.asyncDispose]());
+  return folder.path;
 }
 
 /** Keeps account of this process's worker threads. */

@@ -24,12 +24,14 @@ export function createRestRoutes(
 ): RouteTable<RestHandler> {
   const routes = new RouteTable<RestHandler>();
   const rpcPaths = new Set(endpoints.map(({ rpc }) => rpc.requestPath));
+  const { ignoreUnknownFields, int64 } = settings;
   for (const { spec, options } of endpoints) {
+    const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields, int64 };
     for (const binding of bindingsOf(spec.method, settings.rules)) {
       if (spec.kind === "bidi_streaming") continue; // bindingsOf has refused it
       const { method, template } = binding;
       const path = printPathTemplate(template);
-      const handler = createHandler({ spec, options, binding, settings });
+      const handler = createHandler({ spec, options, binding, settings, jsonOptions });
       if (rpcPaths.has(path) || !routes.add(method, template, handler)) {
         throw new RuleError(spec.method, `${method} ${path} is bound already`);
       }

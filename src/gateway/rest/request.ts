@@ -54,7 +54,7 @@ export async function* readMessages(
 }
 
 function bind(route: Route, { segments, query }: Target, body: ExactJson | undefined): Message {
-  const { binding, options, settings, spec } = route;
+  const { binding, jsonOptions, spec } = route;
   const pathValues = binding.variables.map((variable) => {
     const text = captureVariable(binding.template, variable, segments);
     if (text === undefined) {
@@ -63,8 +63,6 @@ function bind(route: Route, { segments, query }: Target, body: ExactJson | undef
     }
     return { path: variable.path, text };
   });
-  const { ignoreUnknownFields } = settings;
-  const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields };
   const parts = { pathValues, query, bodyField: binding.body, body };
   return bindRequest(spec.method.input, parts, jsonOptions);
 }

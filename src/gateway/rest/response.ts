@@ -210,14 +210,13 @@ function jsonBodyOf(route: Route, message: Message) {
   return { contentType: jsonType, data: toText(route, message) };
 }
 
-function toText({ spec, binding, options, settings }: Route, message: Message): string {
-  const writeOptions = { ...options.jsonOptions, int64: settings.int64 };
-  const json = messageToJson(spec.method.output, message, writeOptions);
+function toText({ spec, binding, jsonOptions }: Route, message: Message): string {
+  const json = messageToJson(spec.method.output, message, jsonOptions);
   const { responseBody } = binding;
   if (responseBody === undefined) return JSON.stringify(json);
-  const name = writeOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
+  const name = jsonOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
   const isSet = isJsonObject(json) && Object.hasOwn(json, name);
-  return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, name, writeOptions));
+  return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, name, jsonOptions));
 }
 
 /** What a field is that was not set: its zero, where it has one; else `{}` or null. */

@@ -14,7 +14,7 @@ export type RouteMatch<T> =
   | { readonly kind: "not_found" };
 
 /** The method of a route that serves every method. */
-export const anyMethod = "*";
+const anyMethod = "*";
 
 /** What ends at a node: by verb (`""` for none), then by method. */
 type Ends<T> = Map<string, Map<string, T>>;

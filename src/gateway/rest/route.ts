@@ -1,5 +1,7 @@
 import type { MethodImplSpec } from "@connectrpc/connect";
 import type { Endpoint } from "../endpoint.ts";
+import type { JsonOptions } from "../json-scalar.ts";
+import type { JsonWriterOptions } from "../json-writer.ts";
 import type { RestSettings } from "./options.ts";
 import type { Binding } from "./rule.ts";
 
@@ -9,6 +11,8 @@ export interface Route {
   readonly options: Endpoint["options"];
   readonly binding: Binding;
   readonly settings: RestSettings;
+  /** How JSON is read and written: the options of the method, and those of REST. */
+  readonly jsonOptions: JsonOptions & JsonWriterOptions;
 }
 
 /** What a request's target says beyond the route. */

@@ -12,33 +12,15 @@ import { BadRequestSchema, RetryInfoSchema } from "../../../gen/google/rpc/error
 import { RestFailure, renderStatus, restErrorFrom } from "../../../src/gateway/rest/error.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema } from "../gen/library/v1/library_pb.ts";
+import { codeStatuses } from "../support/code-statuses.ts";
 
 describe("a code has the status that google.rpc.Code gives it:", () => {
-  const rows: readonly [code: Code, status: number][] = [
-    [Code.Canceled, 499],
-    [Code.Unknown, 500],
-    [Code.InvalidArgument, 400],
-    [Code.DeadlineExceeded, 504],
-    [Code.NotFound, 404],
-    [Code.AlreadyExists, 409],
-    [Code.PermissionDenied, 403],
-    [Code.ResourceExhausted, 429],
-    [Code.FailedPrecondition, 400],
-    [Code.Aborted, 409],
-    [Code.OutOfRange, 400],
-    [Code.Unimplemented, 501],
-    [Code.Internal, 500],
-    [Code.Unavailable, 503],
-    [Code.DataLoss, 500],
-    [Code.Unauthenticated, 401],
-  ];
-
   test("every code is in the table", () => {
     const codes = Object.values(Code).filter((code) => typeof code === "number");
-    expect(rows.map(([code]) => code)).toEqual(codes);
+    expect(codeStatuses.map(([code]) => code)).toEqual(codes);
   });
 
-  test.each(rows)("%s: %s", (code, status) => {
+  test.each(codeStatuses)("%s: %s", (code, status) => {
     const error = new ConnectError("why", code);
     expect(restErrorFrom(error)).toEqual({ status, error });
     expect(renderStatus(restErrorFrom(error))).toEqual({

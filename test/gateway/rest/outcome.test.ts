@@ -12,6 +12,7 @@ import { describe, expect, test } from "vitest";
 import { BadRequestSchema, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import type { RestError } from "../../../src/gateway/index.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { codeStatuses } from "../support/code-statuses.ts";
 import { jsonOf, openGateway, type TestGatewayOptions } from "../support/gateway.ts";
 
 type GetLibrary = (request: unknown, context: HandlerContext) => { displayName?: string };
@@ -33,26 +34,7 @@ function openLibrary(getLibrary: GetLibrary, options: Partial<TestGatewayOptions
 }
 
 describe("an error", () => {
-  const codes: readonly [code: Code, status: number][] = [
-    [Code.Canceled, 499],
-    [Code.Unknown, 500],
-    [Code.InvalidArgument, 400],
-    [Code.DeadlineExceeded, 504],
-    [Code.NotFound, 404],
-    [Code.AlreadyExists, 409],
-    [Code.PermissionDenied, 403],
-    [Code.ResourceExhausted, 429],
-    [Code.FailedPrecondition, 400],
-    [Code.Aborted, 409],
-    [Code.OutOfRange, 400],
-    [Code.Unimplemented, 501],
-    [Code.Internal, 500],
-    [Code.Unavailable, 503],
-    [Code.DataLoss, 500],
-    [Code.Unauthenticated, 401],
-  ];
-
-  test.each(codes)("of code %s has status %s, as by Connect", async (code, status) => {
+  test.each(codeStatuses)("of code %s has status %s, as by Connect", async (code, status) => {
     await using gateway = await openLibrary(() => {
       throw new ConnectError("why", code);
     });
