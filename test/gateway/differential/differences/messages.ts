@@ -144,6 +144,43 @@ function danglingLength({ request }: Case): number {
   return 0;
 }
 
+const endEnvelope = Buffer.of(0x80, 0, 0, 0, 0);
+
+const extraEnd: Difference = {
+  name: "a gRPC-Web body has one end",
+  why:
+    "Stock passes over any number of envelopes that hold no message, and unpacks each. Ours refuses " +
+    "the second: a few bytes of them unpack to more than any limit says.",
+  applies: (given) => isUnary(given) && countEnds(given) > 1,
+  // Stock refuses a body that ends in the midst of an envelope with the same code.
+  like: (given) => ({
+    ...given,
+    request: { ...given.request, body: [endEnvelope, Buffer.of(0)] },
+  }),
+  expected(stock, { request }) {
+    const words = JSON.stringify(stock).replaceAll(
+      /(protocol(?: |%20)error(?::|%3A)(?: |%20))incomplete( |%20)envelope/g,
+      "$1received$2an$2extra$2end",
+    );
+    const outcome: Outcome = JSON.parse(words);
+    const length = `${Buffer.concat(request.body).length}`;
+    return { ...outcome, seen: withRequestHeader(outcome.seen, "content-length", length) };
+  },
+  examples: (["1.1", "2"] as const).map((http) =>
+    example({ protocol: "grpc-web", http, body: [endEnvelope, endEnvelope, envelope("r\u0001a")] }),
+  ),
+};
+
+function countEnds({ request }: Case): number {
+  if (!/grpc-web/.test(JSON.stringify(request.headers))) return 0;
+  const body = Buffer.concat(request.body);
+  let count = 0;
+  for (let at = 0; at + 5 <= body.length; at += 5 + body.readUInt32BE(at + 1)) {
+    if ((body.readUInt8(at) & 0x80) !== 0) count++;
+  }
+  return count;
+}
+
 const cutShortBody: Difference = {
   name: "a body that its client broke off is not taken for whole",
   why:
@@ -304,6 +341,7 @@ export const messages: readonly Difference[] = [
   lossyJson,
   malformedMessage,
   prefixAlone,
+  extraEnd,
   cutShortBody,
   badBase64,
   rawBytes,
