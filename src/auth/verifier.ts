@@ -35,10 +35,10 @@ export function verifyWith(
   verifiers: readonly Verifier[],
   token: string,
 ): Verdict | Promise<Verdict> {
-  for (const [index, verify] of verifiers.entries()) {
-    const verdict = verify(token);
+  for (let i = 0; i < verifiers.length; i++) {
+    const verdict = verifiers[i]?.(token) ?? unknownToken;
     if (verdict instanceof Promise) {
-      const rest = verifiers.slice(index + 1);
+      const rest = verifiers.slice(i + 1);
       return verdict.then((known) => (isUnknown(known) ? verifyWith(rest, token) : known));
     }
     if (!isUnknown(verdict)) return verdict;

@@ -4,7 +4,7 @@
  * memory than its bytes do.
  */
 export class BodyBuffer {
-  #bytes: Uint8Array = new Uint8Array(0);
+  #bytes: Uint8Array = noBytes;
   #isOwn = false;
   #length = 0;
 
@@ -14,7 +14,8 @@ export class BodyBuffer {
 
   /** Valid until the next chunk. */
   get bytes(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
+    const bytes = this.#bytes;
+    return bytes.byteLength === this.#length ? bytes : bytes.subarray(0, this.#length);
   }
 
   append(chunk: Uint8Array): void {
@@ -44,6 +45,8 @@ export class BodyBuffer {
     this.#isOwn = true;
   }
 }
+
+const noBytes = new Uint8Array(0);
 
 /** What a body is before it is written: JSON stays text until then, which Node writes faster. */
 export type Body = Uint8Array | string;

@@ -41,10 +41,14 @@ function assertRequiredFields(desc: DescMessage, message: Message): void {
 }
 
 function isComplete(desc: DescMessage, message: Message): boolean {
-  return checksOf(desc).every(({ field, required, held }) => {
-    if (!isFieldSet(message, field)) return !required;
-    return held === undefined || heldMessages(message, field).every((one) => isComplete(held, one));
-  });
+  for (const { field, required, held } of checksOf(desc)) {
+    if (!isFieldSet(message, field)) {
+      if (required) return false;
+    } else if (held !== undefined) {
+      for (const one of heldMessages(message, field)) if (!isComplete(held, one)) return false;
+    }
+  }
+  return true;
 }
 
 /** The messages that a field holds which is set. */

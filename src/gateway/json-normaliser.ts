@@ -25,9 +25,18 @@ import {
 import { type ExactJson, isJsonObject, JsonNumber } from "./json-text.ts";
 import { FieldViolation } from "./violation.ts";
 
+/** What the JSON of a message may have in it. */
+interface Members {
+  readonly byName: ReadonlyMap<string, Member>;
+  /** Whether two different keys may say the same: a field has two names, or a oneof two members. */
+  readonly mayRepeat: boolean;
+}
+
 interface Member {
   readonly field: DescField;
   readonly normalise: Normaliser;
+  /** Whether null is a value; else it means that the field is not set. */
+  readonly takesNull: boolean;
 }
 
 const normalisers = new WeakMap<DescMessage, Normaliser>();
@@ -41,43 +50,68 @@ export function normaliserOf(desc: DescMessage): Normaliser {
     normalisers.set(desc, special);
     return special;
   }
-  const members = new Map<string, Member>();
+  const byName = new Map<string, Member>();
+  const mayRepeat = desc.fields.some(({ name, jsonName, oneof }) => name !== jsonName || oneof);
+  const members = { byName, mayRepeat };
   const created: Normaliser = (json, options) => readMessage(members, json, options);
   normalisers.set(desc, created); // before its fields: a message may contain itself
   for (const field of desc.fields) {
-    const member = { field, normalise: fieldNormaliser(field) };
-    members.set(field.name, member).set(field.jsonName, member);
+    const isPlural = field.fieldKind === "list" || field.fieldKind === "map";
+    const normalise = fieldNormaliser(field);
+    const member = { field, normalise, takesNull: !isPlural && takesNull(field) };
+    byName.set(field.name, member).set(field.jsonName, member);
   }
   return created;
 }
 
 function readMessage(
-  members: ReadonlyMap<string, Member>,
+  { byName, mayRepeat }: Members,
   json: ExactJson,
   options: JsonOptions,
 ): JsonValue {
   const object = asObject(json);
-  const seen = new Set<DescField | DescOneof>();
+  const seen = mayRepeat ? new Set<DescField | DescOneof>() : undefined;
   for (const key of Object.keys(object)) {
     const value = object[key] ?? null;
-    const member = members.get(key);
+    const member = byName.get(key);
     if (member === undefined) {
       object[key] = within(key, () => readUnknown(key, value, options));
       continue;
     }
-    const { field, normalise } = member;
-    if (seen.has(field)) throw new FieldViolation(key, "must be given once");
-    seen.add(field);
-    const isPlural = field.fieldKind === "list" || field.fieldKind === "map";
-    if (value === null && (isPlural || !takesNull(field))) continue;
-    if (field.oneof !== undefined) {
-      const { oneof } = field;
-      if (seen.has(oneof)) throw new FieldViolation(oneof.name, "must have one member only");
-      seen.add(oneof);
-    }
-    object[key] = within(key, () => normalise(value, options));
+    const isSet = value !== null || member.takesNull;
+    if (seen !== undefined) assertNotSeen(seen, key, member.field, isSet);
+    if (isSet) object[key] = readMember(key, member, value, options);
   }
   return object as JsonValue;
+}
+
+/** Notes that a key is there. @throws {FieldViolation} if another has said the same. */
+function assertNotSeen(
+  seen: Set<DescField | DescOneof>,
+  key: string,
+  field: DescField,
+  isSet: boolean,
+): void {
+  if (seen.has(field)) throw new FieldViolation(key, "must be given once");
+  seen.add(field);
+  const { oneof } = field;
+  if (oneof === undefined || !isSet) return;
+  if (seen.has(oneof)) throw new FieldViolation(oneof.name, "must have one member only");
+  seen.add(oneof);
+}
+
+/** As `within`, without a function for each of the fields that a message has. */
+function readMember(
+  key: string,
+  { normalise }: Member,
+  value: ExactJson,
+  options: JsonOptions,
+): JsonValue {
+  try {
+    return normalise(value, options);
+  } catch (error) {
+    throw error instanceof FieldViolation ? error.within(key) : error;
+  }
 }
 
 /** An extension, or what no field is named; the latter only where it is passed over. */

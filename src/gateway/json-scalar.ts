@@ -65,8 +65,13 @@ export function enumNormaliser(desc: DescEnum): Normaliser {
 function integerNormaliser(type: { bits: 32 | 64; signed: boolean }): Normaliser {
   const max = 2n ** BigInt(type.signed ? type.bits - 1 : type.bits) - 1n;
   const min = type.signed ? -max - 1n : 0n;
+  const least = Number(min);
+  const most = Number(max);
   const description = `must be a ${type.bits}-bit ${type.signed ? "" : "unsigned "}integer`;
   return (json) => {
+    if (typeof json === "number" && Number.isSafeInteger(json) && json >= least && json <= most) {
+      return json === 0 ? 0 : json; // there is no -0
+    }
     const digits = typeof json === "string" ? integerInString(json) : integerDigits(json);
     if (digits === undefined) throw new FieldViolation("", description);
     const value = BigInt(digits);

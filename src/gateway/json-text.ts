@@ -48,7 +48,9 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export function parseJsonText(bytes: Uint8Array): ExactJson {
   const text = decodeUtf8(bytes);
   const value = parseText(text);
-  return scanText(text).exact ? value : parseText(text, keepDigits);
+  const { members, exact } = scanText(text);
+  if (countMembers(value) < members) throw duplicateIn(text);
+  return exact ? value : parseText(text, keepDigits);
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
@@ -75,22 +77,71 @@ function keepDigits(_key: string, value: ExactJson, context: { source?: string }
 }
 
 /**
- * Looks at what `JSON.parse` passes over in silence: duplicate members, depth,
- * and numbers that a double may not hold.
+ * Looks at what `JSON.parse` passes over in silence: depth, numbers that a
+ * double may not hold, and how many members there are, as of duplicates it keeps one.
  *
  * @param text A text that `JSON.parse` has accepted.
  */
-function scanText(text: string): { exact: boolean } {
+function scanText(text: string): { members: number; exact: boolean } {
+  let depth = 0;
+  let members = 0;
+  let exact = true;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 0x22: // "
+        i = endOfString(text, i);
+        break;
+      case 0x3a: // :
+        members++;
+        break;
+      case 0x7b: // {
+      case 0x5b: // [
+        if (++depth > depthMax) throw new JsonTextError(`nests deeper than ${depthMax} levels`);
+        break;
+      case 0x7d: // }
+      case 0x5d: // ]
+        depth--;
+        break;
+      default: {
+        const end = endOfNumber(text, i);
+        if (end > i) {
+          exact &&= isExactInteger(text.slice(i, end));
+          i = end - 1;
+        }
+      }
+    }
+  }
+  return { members, exact };
+}
+
+function countMembers(json: ExactJson): number {
+  if (typeof json !== "object" || json === null) return 0;
+  let count = 0;
+  if (Array.isArray(json)) {
+    for (const item of json) count += countMembers(item);
+  } else if (isJsonObject(json)) {
+    for (const key of Object.keys(json)) count += 1 + countMembers(json[key] ?? null);
+  }
+  return count;
+}
+
+/** Finds the first member that its object has already. */
+function duplicateIn(text: string): JsonTextError {
   const open: (Set<string> | undefined)[] = [];
   let atKey = false;
-  let exact = true;
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case 0x22: {
         const start = i;
         i = endOfString(text, start);
-        if (atKey) addKey(open.at(-1), text.slice(start, i + 1));
+        if (!atKey) break;
         atKey = false;
+        const token = text.slice(start, i + 1);
+        const key = JSON.parse(token);
+        if (open.at(-1)?.has(key)) {
+          return new JsonTextError(`has ${token} twice in one JSON object`);
+        }
+        open.at(-1)?.add(key);
         break;
       }
       case 0x7b: // {
@@ -108,19 +159,9 @@ function scanText(text: string): { exact: boolean } {
       case 0x2c: // ,
         atKey = open.at(-1) !== undefined;
         break;
-      default: {
-        const end = endOfNumber(text, i);
-        if (end > i) {
-          exact &&= isExactInteger(text.slice(i, end));
-          i = end - 1;
-        }
-      }
-    }
-    if (open.length > depthMax) {
-      throw new JsonTextError(`nests deeper than ${depthMax} levels`);
     }
   }
-  return { exact };
+  return new JsonTextError("has a member twice in one JSON object");
 }
 
 /** The index of the quote that ends the string whose first quote is at `start`. */
@@ -147,12 +188,6 @@ const integer = /^-?[0-9]+$/;
 function isExactInteger(token: string): boolean {
   if (token.length > exactDigitsMax && !Number.isSafeInteger(Number(token))) return false;
   return integer.test(token) && token !== "-0";
-}
-
-function addKey(keys: Set<string> | undefined, token: string): void {
-  const key: string = token.includes("\\") ? JSON.parse(token) : token.slice(1, -1);
-  if (keys?.has(key)) throw new JsonTextError(`has ${token} twice in one JSON object`);
-  keys?.add(key);
 }
 
 /** Whether it is a JSON object: neither an array, nor a number that is kept as written. */

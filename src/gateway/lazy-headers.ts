@@ -5,17 +5,17 @@ import { inspect } from "node:util";
 export type NodeHeaders = Readonly<IncomingHttpHeaders | OutgoingHttpHeaders>;
 
 /**
- * `Headers` over an object of Node's, filled when more than a field is looked
- * up. Most calls look up one or two, and to fill it costs more than all the
- * gateway's other work on headers.
+ * `Headers` over an object of Node's. Real ones are made and filled when more
+ * than a field is looked up: most calls look up one or two, and to fill them costs
+ * more than all the gateway's other work on headers.
  */
-export class LazyHeaders extends Headers {
+export class LazyHeaders implements Headers {
   readonly #initial: NodeHeaders;
   #source: NodeHeaders | undefined;
+  #filled: Headers | undefined;
 
   /** @param source Must not change from now on. Pseudo-headers are left out. */
   constructor(source: NodeHeaders) {
-    super();
     this.#initial = source;
     this.#source = source;
   }
@@ -35,67 +35,60 @@ export class LazyHeaders extends Headers {
     }
   }
 
-  override get(name: string): string | null {
+  get(name: string): string | null {
     const value = this.#source?.[name];
     if (typeof value === "string" && !name.startsWith(":") && isTrimmed(value)) return value;
     if (this.#lacks(name, value)) return null;
-    this.#fill();
-    return super.get(name);
+    return this.#fill().get(name);
   }
 
-  override has(name: string): boolean {
+  has(name: string): boolean {
     if (this.#lacks(name, this.#source?.[name])) return false;
-    this.#fill();
-    return super.has(name);
+    return this.#fill().has(name);
   }
 
-  override set(name: string, value: string): void {
-    this.#fill();
-    super.set(name, value);
+  set(name: string, value: string): void {
+    this.#fill().set(name, value);
   }
 
-  override append(name: string, value: string): void {
-    this.#fill();
-    super.append(name, value);
+  append(name: string, value: string): void {
+    this.#fill().append(name, value);
   }
 
-  override delete(name: string): void {
-    this.#fill();
-    super.delete(name);
+  delete(name: string): void {
+    this.#fill().delete(name);
   }
 
-  override getSetCookie(): string[] {
-    this.#fill();
-    return super.getSetCookie();
+  getSetCookie(): string[] {
+    return this.#fill().getSetCookie();
   }
 
-  override forEach(...parameters: Parameters<Headers["forEach"]>): void {
-    this.#fill();
-    super.forEach(...parameters);
+  forEach(
+    callback: (value: string, key: string, parent: Headers) => void,
+    thisArgument?: unknown,
+  ): void {
+    for (const [key, value] of this) callback.call(thisArgument, value, key, this);
   }
 
-  override keys() {
-    this.#fill();
-    return super.keys();
+  keys() {
+    return this.#fill().keys();
   }
 
-  override values() {
-    this.#fill();
-    return super.values();
+  values() {
+    return this.#fill().values();
   }
 
-  override entries() {
-    this.#fill();
-    return super.entries();
+  entries() {
+    return this.#fill().entries();
   }
 
-  override [Symbol.iterator]() {
+  [Symbol.iterator]() {
     return this.entries();
   }
 
   /** What `console.log` shows. */
   [inspect.custom](_depth: number, options: object): string {
-    return inspect(new Headers([...this]), options);
+    return inspect(this.#fill(), options);
   }
 
   /** Whether a field is not there; a name in another case, or of no field, is for Headers to judge. */
@@ -103,16 +96,21 @@ export class LazyHeaders extends Headers {
     return value === undefined && this.#source !== undefined && lowerCaseName.test(name);
   }
 
-  #fill(): void {
-    const source = this.#source;
-    if (source === undefined) return;
-    this.#source = undefined;
-    for (const [name, value] of Object.entries(source)) {
+  #fill(): Headers {
+    if (this.#filled !== undefined) return this.#filled;
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(this.#initial)) {
       if (name.startsWith(":") || value === undefined) continue;
-      for (const one of Array.isArray(value) ? value : [value]) super.append(name, `${one}`);
+      for (const one of Array.isArray(value) ? value : [value]) headers.append(name, `${one}`);
     }
+    this.#source = undefined;
+    this.#filled = headers;
+    return headers;
   }
 }
+
+// `instanceof Headers`, without the price of its constructor.
+Object.setPrototypeOf(LazyHeaders.prototype, Headers.prototype);
 
 const lowerCaseName = /^[a-z\d-]+$/;
 

@@ -37,17 +37,18 @@ export function createHttp1Server(
           handshakeTimeout: limits.requestTimeoutMs,
         });
   server.maxConnections = limits.connectionsMax;
-  const waiting = new WeakMap<Socket, number>();
   server.on("request", (request: http.IncomingMessage, response: http.ServerResponse) => {
-    const { socket } = request;
-    const count = (waiting.get(socket) ?? 0) + 1;
+    const socket: CountedSocket = request.socket;
+    const count = (socket[requestsUnderWay] ?? 0) + 1;
     if (count > pipelinedMax) {
       socket.destroy();
       return;
     }
-    waiting.set(socket, count);
-    response.on("close", () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1));
+    socket[requestsUnderWay] = count;
     response.on("finish", () => discardRest(request, socket));
+    response.on("close", () => {
+      socket[requestsUnderWay] = (socket[requestsUnderWay] ?? 1) - 1;
+    });
     // The parser takes any digits for a version.
     if (request.httpVersionMajor === 1) handler(request, response);
     else refuse(response, "malformed");
@@ -60,6 +61,11 @@ export function createHttp1Server(
   server.on("checkExpectation", (_request, response) => refuse(response, "expectation"));
   return server;
 }
+
+const requestsUnderWay = Symbol("requests under way");
+
+/** A property, not a map beside it: this is on the path of every request. */
+type CountedSocket = Socket & { [requestsUnderWay]?: number };
 
 /**
  * What an answer did not need of its request stands before the next one (RFC 9112

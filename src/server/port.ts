@@ -35,6 +35,9 @@ export interface Port {
 /** How long a client may take to close its end of an HTTP/2 connection that is over. */
 const closeTimeoutMs = 1000;
 
+/** How long a connection may stay open behind its last answer in a drain. */
+const sweepIntervalMs = 20;
+
 /**
  * Opens the port.
  *
@@ -54,8 +57,6 @@ export async function openPort(options: PortOptions): Promise<Port> {
 
   const http1 = createHttp1Server(limits, material, (request, response) => {
     if (draining) response.shouldKeepAlive = false;
-    // Node looks for idle connections only once, when the server closes.
-    response.on("close", () => draining && setImmediate(() => http1.closeIdleConnections()));
     handler(request, response);
   });
   const http2 = createHttp2Server(limits, handler);
@@ -119,10 +120,13 @@ export async function openPort(options: PortOptions): Promise<Port> {
     const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
     for (const socket of undecided) socket.destroy();
     for (const session of sessions) session.close();
+    // Node looks for idle connections only once, when the server closes.
+    const sweep = setInterval(() => http1.closeIdleConnections(), sweepIntervalMs);
     const cutOff = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
     }, timeoutMs);
     await closed;
+    clearInterval(sweep);
     clearTimeout(cutOff);
   }
 
