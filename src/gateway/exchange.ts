@@ -83,33 +83,14 @@ export function readStream<T>(
   isClosed: () => boolean,
   sink: BodySink<T>,
 ): Promise<T> {
-  return new Promise((resolve, reject) => {
-    if (isClosed()) {
-      reject(new ClientGoneError("the client has left"));
-      return;
-    }
-    // Let go of when it is over: Node may hold a stream, and its listeners, for longer.
-    let reading: Reading<T> | undefined = { sink, resolve, reject };
-    function fail(error: unknown): void {
-      reading?.reject(error);
-      reading = undefined;
-    }
-    function onEnd(): void {
-      if (isClosed()) {
-        fail(new ClientGoneError("the client has left"));
-        return;
-      }
-      try {
-        reading?.resolve(reading.sink.end());
-        reading = undefined;
-      } catch (error) {
-        fail(error);
-      }
-    }
-    if (source.readableEnded) {
-      onEnd(); // an empty body may come to its end by itself, before it is read
-      return;
-    }
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  // All that the listeners know of the call, and let go of when it is over: Node may hold
+  // a stream, and its listeners, for longer.
+  let reading: Reading<T> | undefined = { sink, resolve, reject };
+  if (isClosed()) fail(new ClientGoneError("the client has left"));
+  else if (source.readableEnded)
+    onEnd(); // an empty body may end by itself, before it is read
+  else {
     source.on("data", (chunk: Uint8Array) => {
       try {
         reading?.sink.push(chunk); // what comes after a failure is passed over
@@ -121,7 +102,26 @@ export function readStream<T>(
     source.on("close", () => {
       if (reading !== undefined) fail(new ClientGoneError("the client has left"));
     });
-  });
+  }
+  return promise;
+
+  function fail(error: unknown): void {
+    reading?.reject(error);
+    reading = undefined;
+  }
+
+  function onEnd(): void {
+    if (isClosed()) {
+      fail(new ClientGoneError("the client has left"));
+      return;
+    }
+    try {
+      reading?.resolve(reading.sink.end());
+      reading = undefined;
+    } catch (error) {
+      fail(error);
+    }
+  }
 }
 
 interface Reading<T> {

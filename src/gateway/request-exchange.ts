@@ -31,7 +31,8 @@ export class RequestExchange implements Exchange {
   }
 
   readBody<T>(sink: BodySink<T>): Promise<T> {
-    return readStream(this.#request, () => this.isClosed, sink);
+    const response = this.#response;
+    return readStream(this.#request, () => isOver(response), sink); // which holds no more than it needs
   }
 
   respond({ status, header, body, trailer }: Response): void {
@@ -51,10 +52,7 @@ export class RequestExchange implements Exchange {
   }
 
   get isClosed(): boolean {
-    const response = this.#response;
-    if ("stream" in response) return response.stream.destroyed || response.stream.closed;
-    // A write that is cut off may be told before the response hears of it.
-    return response.destroyed || response.req.socket.destroyed;
+    return isOver(this.#response);
   }
 
   breakOff(): void {
@@ -77,6 +75,12 @@ export class RequestExchange implements Exchange {
     if (cause === null) return undefined;
     return new ConnectError(cause.message, Code.Aborted, undefined, undefined, cause);
   }
+}
+
+function isOver(response: Parameters<NodeHandler>[1]): boolean {
+  if ("stream" in response) return response.stream.destroyed || response.stream.closed;
+  // A write that is cut off may be told before the response hears of it.
+  return response.destroyed || response.req.socket.destroyed;
 }
 
 /** Node writes head and text together, both in UTF-8, where a head must be in Latin-1. */

@@ -26,7 +26,8 @@ export class StreamExchange implements Exchange {
   }
 
   readBody<T>(sink: BodySink<T>): Promise<T> {
-    return readStream(this.#stream, () => this.isClosed, sink);
+    const stream = this.#stream;
+    return readStream(stream, () => isOver(stream), sink); // which holds no more than it needs
   }
 
   respond({ status, header, body, trailer }: Response): void {
@@ -51,7 +52,7 @@ export class StreamExchange implements Exchange {
   }
 
   get isClosed(): boolean {
-    return this.#stream.destroyed || this.#stream.closed;
+    return isOver(this.#stream);
   }
 
   get closeReason(): unknown {
@@ -68,6 +69,10 @@ export class StreamExchange implements Exchange {
     stream.once("close", onClose);
     return () => stream.off("close", onClose);
   }
+}
+
+function isOver(stream: ServerHttp2Stream): boolean {
+  return stream.destroyed || stream.closed;
 }
 
 /**
