@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-export const partNames = ["rates", "memory", "full-store", "start"] as const;
+export const partNames = ["rates", "stores", "memory", "full-store", "start"] as const;
 export type PartName = (typeof partNames)[number];
 
 export interface Flags {

@@ -11,11 +11,13 @@ import { memory } from "./parts/memory.ts";
 import type { Part } from "./parts/part.ts";
 import { rates } from "./parts/rates.ts";
 import { start } from "./parts/start.ts";
+import { stores } from "./parts/stores.ts";
 import { quickPlan, wholePlan } from "./plan.ts";
 import { IdStreams } from "./plant-ids.ts";
+import { stopPostgres } from "./postgres.ts";
 import { formatTable } from "./table.ts";
 
-const parts: Record<PartName, Part> = { rates, memory, "full-store": fullStore, start };
+const parts: Record<PartName, Part> = { rates, stores, memory, "full-store": fullStore, start };
 const folder = fileURLToPath(new URL("results", import.meta.url));
 
 // With an exit of its own, so that no server and no store is left behind.
@@ -51,13 +53,17 @@ async function run({ isQuick, parts: names, jsonFile, markdownFile }: Flags): Pr
   }
   const measured: Record<string, unknown> = { at: new Date().toISOString(), isQuick, machine };
   const text: string[] = [];
-  for (const name of names) {
-    const result = await parts[name].run(bench);
-    measured[name] = result.measured;
-    // Each time, so that a part that fails takes no other with it.
-    await write(jsonFile, `${JSON.stringify(measured, null, 2)}\n`);
-    text.push(formatTable(result.table));
-    console.log(`\n${text.at(-1)}`);
+  try {
+    for (const name of names) {
+      const result = await parts[name].run(bench);
+      measured[name] = result.measured;
+      // Each time, so that a part that fails takes no other with it.
+      await write(jsonFile, `${JSON.stringify(measured, null, 2)}\n`);
+      text.push(formatTable(result.table));
+      console.log(`\n${text.at(-1)}`);
+    }
+  } finally {
+    await stopPostgres();
   }
   const lines = machine.map((line) => `- ${line}`);
   if (isQuick) lines.push("- a quick run: these figures mean nothing");

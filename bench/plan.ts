@@ -40,6 +40,9 @@ export const concurrency = {
   grpc: { connections: 4, streams: 32 },
 } as const;
 
+/** What the engines of the store are compared with: enough connections for every thread and server. */
+export const storeConcurrency = { connections: 8, streams: 32 } as const;
+
 /** As many as may be needed when requests fall due faster than answers come. */
 export const pacedConcurrency = {
   http1: { connections: 128, streams: 1 },

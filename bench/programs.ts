@@ -1,6 +1,7 @@
 /** The servers that are measured. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { createPostgresStore } from "./postgres.ts";
 import { token } from "./requests.ts";
 import { countStoredPlants, fillStore } from "./sqlite-store.ts";
 
@@ -53,10 +54,8 @@ export const plantStore: Program = {
   settings: "as published, default settings: token check, all limits, a durable SQLite file",
   open(folder) {
     const file = join(folder, "plants.db");
-    const files = ["--store", `sqlite:${file}`, "--token-file", join(folder, "tokens")];
     return {
-      args: [main, "serve", "--port", "0", ...files],
-      env: { PLANT_STORE_TOKENS: token },
+      ...serve(folder, `sqlite:${file}`),
       store: {
         countPlants: () => countStoredPlants(file),
         fill: (plants) => fillStore(file, plants),
@@ -64,3 +63,25 @@ export const plantStore: Program = {
     };
   },
 };
+
+export const plantStoreOnPostgres: Program = {
+  settings: "as published, default settings; PostgreSQL on the same machine",
+  async open(folder) {
+    const store = await createPostgresStore();
+    return { ...serve(folder, store.url), store };
+  },
+};
+
+/** A plant-store as published, whose only settings are these. */
+export function serve(folder: string, store: string, ...flags: readonly string[]): Start {
+  const files = ["--store", store, "--token-file", join(folder, "tokens")];
+  return {
+    args: [main, "serve", "--port", "0", ...files, ...flags],
+    env: { PLANT_STORE_TOKENS: token },
+  };
+}
+
+/** plant-store without coalescing: each request is a statement, and a commit, of its own. */
+export function serveOneByOne(store: string): Start {
+  return { args: [fileURLToPath(new URL("servers/one-by-one.ts", import.meta.url)), store] };
+}

@@ -97,10 +97,10 @@ export class Session implements AsyncDisposable {
     return this.#kind === "grpc" ? "grpc" : "http1";
   }
 
-  async #generate(load: Omit<Load, "url" | "kind" | "ids">): Promise<LoadResult> {
+  async #generate(load: Omit<Load, "urls" | "kind" | "ids">): Promise<LoadResult> {
     const ids = { stream: this.#bench.ids.take(), order: this.#order };
     return this.#account(
-      await runGenerator({ url: this.server.url, kind: this.#kind, ids, ...load }),
+      await runGenerator({ urls: [this.server.url], kind: this.#kind, ids, ...load }),
     );
   }
 

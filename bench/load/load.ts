@@ -3,7 +3,8 @@ import type { RequestKind } from "../requests.ts";
 
 /** What a generator is told to do. */
 export interface Load {
-  readonly url: string;
+  /** The servers, which get as many connections each. */
+  readonly urls: readonly string[];
   readonly kind: RequestKind;
   readonly ids: IdStream;
   readonly connections: number;

@@ -7,18 +7,19 @@ import { Run } from "./run.ts";
 
 /** Runs a load in this process. */
 export async function runLoad(load: Load): Promise<LoadResult> {
-  const { hostname, port } = new URL(load.url);
   const run = new Run(load);
   let n = 0;
-  const target: Target = {
-    host: hostname,
-    port: Number(port),
-    nextId: () => plantId(load.ids, n++),
-    answers: run.answers,
-  };
+  const targets = load.urls.map((url): Target => {
+    const { hostname, port } = new URL(url);
+    const nextId = () => plantId(load.ids, n++);
+    return { host: hostname, port: Number(port), nextId, answers: run.answers };
+  });
   const connections: Connection[] = [];
   try {
-    while (connections.length < load.connections) connections.push(await open(load, target));
+    for (let i = 0; i < load.connections; i++) {
+      const target = targets[i % targets.length];
+      if (target !== undefined) connections.push(await open(load, target));
+    }
     const firstCalls = n;
     const { created, ...rest } = await run.over(connections);
     return { ...rest, created: firstCalls + created, unanswered: 0 };

@@ -1,7 +1,7 @@
 import type { Bench } from "../bench.ts";
 import type { IdOrder } from "../plant-ids.ts";
-import type { Start } from "../programs.ts";
-import { type Row, rows } from "../rows.ts";
+import { hasPostgres } from "../postgres.ts";
+import { type Program, plantStore, plantStoreOnPostgres, type Start } from "../programs.ts";
 import { Session } from "../session.ts";
 import { median } from "../statistics.ts";
 import { createStoreFolder } from "../store-folder.ts";
@@ -12,15 +12,14 @@ import type { Part } from "./part.ts";
 export const fullStore: Part = {
   async run(bench) {
     const measured: Record<string, readonly Round[]> = {};
-    for (const row of rows.filter(({ kind }) => kind === "grpc")) {
-      const rounds = await measure(bench, row);
-      if (rounds !== undefined) measured[row.name] = rounds;
+    for (const [name, program] of engines) {
+      measured[name] = await measure(bench, name, program);
     }
     return {
       table: {
         title: `A store of ${figure(bench.plan.fullStorePlants, 0)} plants`,
         columns: [
-          "server",
+          "engine",
           "ids",
           "requests/s, empty",
           "full",
@@ -38,6 +37,11 @@ export const fullStore: Part = {
   },
 };
 
+const engines: readonly (readonly [name: string, Program])[] = [
+  ["SQLite", plantStore],
+  ...(hasPostgres ? [["PostgreSQL", plantStoreOnPostgres] as const] : []),
+];
+
 const orders: readonly IdOrder[] = ["ascending", "random"];
 
 interface Round {
@@ -47,24 +51,22 @@ interface Round {
   readonly p99Ms: number;
 }
 
-/** @returns undefined for a server that stores nothing. */
-async function measure(bench: Bench, row: Row): Promise<readonly Round[] | undefined> {
+async function measure(bench: Bench, name: string, program: Program): Promise<readonly Round[]> {
   await using fullFolder = await createStoreFolder(bench.folder);
-  const full = await row.program.open(fullFolder.path);
-  if (full.store === undefined) return undefined;
-  bench.log(`full store, ${row.name}: filling it`);
+  const full = await program.open(fullFolder.path);
+  bench.log(`full store, ${name}: filling it`);
   let plants = bench.plan.fullStorePlants;
-  await full.store.fill(plants);
+  await full.store?.fill(plants);
   const rounds: Round[] = [];
   for (let round = 1; round <= bench.plan.rounds; round++) {
     for (const order of orders) {
       await using folder = await createStoreFolder(bench.folder);
-      const empty = await row.program.open(folder.path);
-      const intoEmpty = await load(bench, row, empty, { order, plants: 0 });
-      const intoFull = await load(bench, row, full, { order, plants });
+      const empty = await program.open(folder.path);
+      const intoEmpty = await load(bench, empty, { order, plants: 0 });
+      const intoFull = await load(bench, full, { order, plants });
       plants = intoFull.stored;
       rounds.push({ order, isFull: false, ...intoEmpty }, { order, isFull: true, ...intoFull });
-      bench.log(`full store, round ${round}, ${row.name}, ${order} ids`);
+      bench.log(`full store, round ${round}, ${name}, ${order} ids`);
     }
   }
   return rounds;
@@ -72,11 +74,10 @@ async function measure(bench: Bench, row: Row): Promise<readonly Round[] | undef
 
 async function load(
   bench: Bench,
-  { kind }: Row,
   start: Start,
   options: { readonly order: IdOrder; readonly plants: number },
 ): Promise<{ requestsPerSecond: number; p99Ms: number; stored: number }> {
-  await using session = await Session.open(bench, start, { kind, ...options });
+  await using session = await Session.open(bench, start, { kind: "grpc", ...options });
   await session.loadToPeak(bench.plan.warmUpSeconds);
   const { requestsPerSecond, p99Ms } = await session.loadToPeak(bench.plan.peakSeconds);
   return { requestsPerSecond, p99Ms, stored: (await session.close()) ?? 0 };

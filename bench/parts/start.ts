@@ -40,7 +40,7 @@ async function measure(bench: Bench, { name, program, kind }: Row): Promise<numb
   const spawnedAt = performance.now();
   await using server = await startServer(command);
   const { failed } = await runLoad({
-    url: server.url,
+    urls: [server.url],
     kind,
     ids: { stream: bench.ids.take(), order: "ascending" },
     connections: 1,

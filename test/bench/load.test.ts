@@ -77,7 +77,7 @@ const kinds: readonly RequestKind[] = ["rest", "connect", "grpc"];
 function loadOf(url: string, kind: RequestKind, order: IdOrder = "ascending"): Load {
   const ids = { stream: 3, order };
   const streams = kind === "grpc" ? 8 : 1;
-  return { url, kind, ids, connections: 4, streams, until: { requests: 500 } };
+  return { urls: [url], kind, ids, connections: 4, streams, until: { requests: 500 } };
 }
 
 describe.each(kinds)("a load of %s", (kind) => {
