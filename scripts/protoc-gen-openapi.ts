@@ -1,8 +1,8 @@
 /**
  * A protoc plugin that writes `openapi.json`: one document for all services of
- * the files that are generated. Options: `title`, `version`, `license`,
- * `error=MESSAGE` (default google.rpc.Status), `error_status` (default
- * `default`), `bearer`, `int64=string|number`.
+ * the files that are generated, but for those without a rule for HTTP. Options:
+ * `title`, `version`, `license`, `error=MESSAGE` (default google.rpc.Status),
+ * `error_status` (default `default`), `bearer`, `int64=string|number`.
  */
 import { create, createFileRegistry } from "@bufbuild/protobuf";
 import {
@@ -13,6 +13,7 @@ import {
 import { getComments, runNodeJs } from "@bufbuild/protoplugin";
 import { StatusSchema } from "../gen/google/rpc/status_pb.ts";
 import { createOpenApiDocument, type OpenApiOptions } from "../src/gateway/openapi/document.ts";
+import { bindingsOf } from "../src/gateway/rest/rule.ts";
 
 runNodeJs({
   name: "protoc-gen-openapi",
@@ -21,9 +22,9 @@ runNodeJs({
     const registry = createFileRegistry(
       create(FileDescriptorSetSchema, { file: request.protoFile }),
     );
-    const services = request.fileToGenerate.flatMap(
-      (name) => registry.getFile(name)?.services ?? [],
-    );
+    const services = request.fileToGenerate
+      .flatMap((name) => registry.getFile(name)?.services ?? [])
+      .filter(({ methods }) => methods.some((method) => bindingsOf(method).length > 0));
     const supportedFeatures = BigInt(CodeGeneratorResponse_Feature.PROTO3_OPTIONAL);
     if (services.length === 0) return create(CodeGeneratorResponseSchema, { supportedFeatures });
     const parameters = new URLSearchParams(request.parameter.replaceAll(",", "&"));
