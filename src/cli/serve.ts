@@ -20,7 +20,11 @@ interface ServeFlags extends Limits {
   readonly jwtAudience?: string;
   readonly drainTimeoutMs: number;
   readonly threads: number;
+  readonly health: Switch;
+  readonly reflection: Switch;
 }
+
+type Switch = "on" | "off";
 
 /** `plant-store serve`: runs until SIGTERM or SIGINT, then drains. */
 export function createServeCommand(): Command {
@@ -50,6 +54,8 @@ function serveOptions(): Option[] {
     ),
     count("threads", "threads that share the port; more than one on Linux alone", 1),
     count("drain-timeout-ms", "how long the last requests may take at the end, in ms", 10_000),
+    onOff("health", "serve /healthz, /readyz and grpc.health.v1, without a token"),
+    onOff("reflection", "serve grpc.reflection, without a token"),
   ];
 }
 
@@ -63,6 +69,10 @@ function count(flag: string, description: string, byDefault: number): Option {
   return option(`${flag} <number>`, description).default(byDefault).argParser(parseCount);
 }
 
+function onOff(flag: string, description: string): Option {
+  return option(`${flag} <on|off>`, description).choices(["on", "off"]).default("on");
+}
+
 const limitDescriptions: Record<keyof Limits, string> = {
   bodyBytesMax: "largest request body, in bytes",
   headerBytesMax: "largest request headers, in bytes",
@@ -73,7 +83,8 @@ const limitDescriptions: Record<keyof Limits, string> = {
 };
 
 function optionsFrom(flags: ServeFlags): ServerOptions {
-  const { host, port, basePath, store, drainTimeoutMs, threads, ...rest } = flags;
+  const { host, port, basePath, store, drainTimeoutMs, threads, health, reflection, ...rest } =
+    flags;
   const { tokenFile, jwksUrl, jwtIssuer, jwtAudience, tlsCert, tlsKey, ...limits } = rest;
   return {
     host,
@@ -84,6 +95,8 @@ function optionsFrom(flags: ServeFlags): ServerOptions {
     tls: tlsFiles(tlsCert, tlsKey),
     drainTimeoutMs,
     threads,
+    health: health === "on",
+    reflection: reflection === "on",
     limits,
   };
 }

@@ -1,5 +1,5 @@
 /** A store, served at a port: what one thread does. */
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { requirePrincipal } from "../auth/bearer.ts";
@@ -15,6 +15,7 @@ import { createPlantService } from "../service.ts";
 import { renderPlantError } from "./error-body.ts";
 import { createHealthHandler } from "./health.ts";
 import { logFailures } from "./log-failures.ts";
+import { createOpenServices } from "./open-services.ts";
 import { openPort } from "./port.ts";
 import type { ServerSettings } from "./settings.ts";
 
@@ -35,14 +36,21 @@ export interface Serving {
 export async function serve(settings: ServerSettings, parts: ServedParts): Promise<Serving> {
   const { authenticator, store, others } = parts;
   const { log } = settings;
-  let draining = false;
+  const draining = new AbortController();
   const shutdown = new AbortController();
-  const gateway = createGateway(settings, parts, shutdown.signal);
-  const health = createHealthHandler(
-    () => !draining && store.ready() && others?.isReady() !== false,
-  );
+  const isReady = () => !draining.signal.aborted && store.ready() && others?.isReady() !== false;
+  const openServices = createOpenServices({
+    services: [PlantService],
+    health: settings.health,
+    reflection: settings.reflection,
+    isReady,
+    draining: draining.signal,
+    interceptors: [logFailures(log)],
+  });
+  const gateway = createGateway(settings, parts, { openServices, shutdown: shutdown.signal });
+  const health = settings.health ? createHealthHandler(isReady) : undefined;
   const serveRequest: NodeHandler = (request, response) =>
-    (health(request.url ?? "") ?? gateway)(request, response);
+    (health?.(request.url ?? "") ?? gateway)(request, response);
   const handler = Object.assign(serveRequest, { serveStream: gateway.serveStream });
   const port = await openPort({
     host: settings.host,
@@ -55,7 +63,7 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
   });
 
   async function close(): Promise<void> {
-    draining = true;
+    draining.abort();
     const cutOff = setTimeout(
       () => shutdown.abort(new ConnectError("the server is shutting down", Code.Unavailable)),
       settings.drainTimeoutMs,
@@ -70,24 +78,35 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
   return { port: port.address.port, close };
 }
 
+interface GatewayParts {
+  readonly openServices: (router: ConnectRouter) => void;
+  readonly shutdown: AbortSignal;
+}
+
 function createGateway(
   settings: ServerSettings,
   { authenticator, store }: ServedParts,
-  shutdownSignal: AbortSignal,
+  { openServices, shutdown }: GatewayParts,
 ): GatewayHandler {
-  const { limits, log } = settings;
+  const { limits, log, basePath } = settings;
+  const common = {
+    // gzip alone: Brotli unpacks a few bytes to gigabytes far more cheaply for its sender.
+    acceptCompression: [compressionGzip],
+    shutdownSignal: shutdown,
+    rest: { renderError: renderPlantError },
+    onError: (error: unknown) => log.error("a response could not be made", error),
+  };
   return gatewayNodeAdapter({
+    ...common,
     routes: (router) => {
       router.service(PlantService, createPlantService(store));
+      openServices(router);
     },
-    requestPathPrefix: settings.basePath,
+    requestPathPrefix: basePath,
     requestGate: authenticator.gate,
     interceptors: [logFailures(log), requirePrincipal, requireFields],
     readMaxBytes: limits.bodyBytesMax,
-    // gzip alone: Brotli unpacks a few bytes to gigabytes far more cheaply for its sender.
-    acceptCompression: [compressionGzip],
-    shutdownSignal,
-    rest: { renderError: renderPlantError },
-    onError: (error) => log.error("a response could not be made", error),
+    // Probes, and most tools of gRPC, cannot be told a base path.
+    ...(basePath !== "" && { fallback: gatewayNodeAdapter({ ...common, routes: openServices }) }),
   });
 }

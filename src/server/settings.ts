@@ -24,6 +24,10 @@ export interface ServerSettings {
    * the connections among all that listen.
    */
   readonly threads: number;
+  /** Whether `/healthz`, `/readyz` and `grpc.health.v1.Health` are served, to anyone. Default yes. */
+  readonly health: boolean;
+  /** Whether `grpc.reflection` tells anyone the protos of the services. Default yes. */
+  readonly reflection: boolean;
   readonly limits: Limits;
   readonly log: Log;
 }
@@ -49,6 +53,8 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     tls: undefined,
     drainTimeoutMs: 10_000,
     threads: 1,
+    health: true,
+    reflection: true,
     log: stderrLog,
     ...given,
     auth: resolveAuthOptions({ tokenFile: "./data/tokens", ...auth }),

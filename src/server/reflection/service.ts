@@ -1,0 +1,100 @@
+import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import type {
+  ServerReflection,
+  ServerReflectionRequest,
+  ServerReflectionResponseSchema,
+} from "../../../gen/grpc/reflection/v1/reflection_pb.ts";
+import { createFileIndex, type FileIndex, type IndexedFile } from "./file-index.ts";
+
+type Answer = NonNullable<
+  MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]
+>;
+
+/** Clients ask a few dozen questions; all that there is to know here needs fewer than this. */
+export const requestsMax = 1000;
+
+/**
+ * `grpc.reflection.v1.ServerReflection`, which tells clients the protos of the
+ * services: https://github.com/grpc/grpc/blob/master/doc/server-reflection.md
+ */
+export function createReflectionService(
+  services: readonly DescService[],
+): ServiceImpl<typeof ServerReflection> {
+  const index = createFileIndex(services);
+  const names = services.map(({ typeName }) => typeName).sort();
+  return {
+    async *serverReflectionInfo(requests) {
+      const sent = new Set<IndexedFile>();
+      let count = 0;
+      for await (const request of requests) {
+        if (++count > requestsMax) {
+          const message = `a stream may ask ${requestsMax} questions`;
+          throw new ConnectError(message, Code.ResourceExhausted);
+        }
+        yield {
+          validHost: request.host,
+          originalRequest: request,
+          messageResponse: answerTo(request.messageRequest, { index, names, sent }),
+        };
+      }
+    },
+  };
+}
+
+interface Known {
+  readonly index: FileIndex;
+  /** Of the services. */
+  readonly names: readonly string[];
+  /** What the client of this stream has by now. */
+  readonly sent: Set<IndexedFile>;
+}
+
+function answerTo(
+  { case: kind, value }: ServerReflectionRequest["messageRequest"],
+  { index, names, sent }: Known,
+): Answer {
+  switch (kind) {
+    case "fileByFilename":
+      return filesAnswer(index.byName.get(value), sent);
+    case "fileContainingSymbol":
+      return filesAnswer(index.bySymbol.get(value), sent);
+    case "fileContainingExtension": {
+      const { containingType, extensionNumber } = value;
+      return filesAnswer(index.byExtension.get(containingType)?.get(extensionNumber), sent);
+    }
+    case "allExtensionNumbersOfType": {
+      if (!index.messages.has(value)) return notFound;
+      const extensionNumber = [...(index.byExtension.get(value)?.keys() ?? [])];
+      return {
+        case: "allExtensionNumbersResponse",
+        value: { baseTypeName: value, extensionNumber },
+      };
+    }
+    case "listServices":
+      return {
+        case: "listServicesResponse",
+        value: { service: names.map((name) => ({ name })) },
+      };
+    case undefined:
+      return errorAnswer(Code.InvalidArgument, "the request asks nothing that is known here");
+  }
+}
+
+/** The file, and those that it imports which the client does not have yet. */
+function filesAnswer(file: IndexedFile | undefined, sent: Set<IndexedFile>): Answer {
+  if (file === undefined) return notFound;
+  const files = new Set([file]);
+  for (const { imports } of files) {
+    for (const one of imports) if (!sent.has(one)) files.add(one);
+  }
+  for (const one of files) sent.add(one);
+  const fileDescriptorProto = [...files].map(({ bytes }) => bytes);
+  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+}
+
+function errorAnswer(errorCode: Code, errorMessage: string): Answer {
+  return { case: "errorResponse", value: { errorCode, errorMessage } };
+}
+
+const notFound = errorAnswer(Code.NotFound, "nothing of that name is known here");
