@@ -10,7 +10,7 @@ export interface HealthServiceOptions {
   readonly isReady: () => boolean;
   /** Full names of the services that are as well as the server is; `""`, the server, is always known. */
   readonly services: readonly string[];
-  /** Aborts when the server begins to drain. */
+  /** Aborts when the server begins to drain, with what to tell a Watch that ends for it. */
   readonly draining: AbortSignal;
   /** Watches at the same time. Default {@link watchesMax}. */
   readonly watchesMax?: number;
@@ -60,9 +60,7 @@ export function createHealthService(options: HealthServiceOptions): ServiceImpl<
         const status = known.has(service) ? statusWhen(ready) : Status.SERVICE_UNKNOWN;
         if (status !== last) yield { status };
         last = status;
-        if (draining.aborted) {
-          throw new ConnectError("the server is shutting down", Code.Unavailable);
-        }
+        draining.throwIfAborted();
         await watch.untilNot(ready, signal);
       }
     },

@@ -13,6 +13,7 @@ export interface OpenServicesOptions {
   readonly health: boolean;
   readonly reflection: boolean;
   readonly isReady: () => boolean;
+  /** Aborts when the server begins to drain, with what to tell a call that ends for it. */
   readonly draining: AbortSignal;
   readonly interceptors: Interceptor[];
 }
@@ -36,7 +37,7 @@ export function createOpenServices(options: OpenServicesOptions): (router: Conne
     ServerReflection,
     ServerReflectionAlpha,
   ];
-  const reflection = options.reflection && createReflectionService(described);
+  const reflection = options.reflection && createReflectionService(described, draining);
   return (router) => {
     if (health) router.service(Health, health, open);
     if (!reflection) return;

@@ -63,11 +63,9 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
   });
 
   async function close(): Promise<void> {
-    draining.abort();
-    const cutOff = setTimeout(
-      () => shutdown.abort(new ConnectError("the server is shutting down", Code.Unavailable)),
-      settings.drainTimeoutMs,
-    );
+    const reason = new ConnectError("the server is shutting down", Code.Unavailable);
+    draining.abort(reason);
+    const cutOff = setTimeout(() => shutdown.abort(reason), settings.drainTimeoutMs);
     // A little longer, so that what was just aborted can still say so.
     await port.drain(settings.drainTimeoutMs + 500);
     clearTimeout(cutOff);

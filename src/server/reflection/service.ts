@@ -6,6 +6,7 @@ import type {
   ServerReflectionResponseSchema,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.ts";
 import { createFileIndex, type FileIndex, type IndexedFile } from "./file-index.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 type Answer = NonNullable<
   MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]
@@ -17,9 +18,13 @@ export const requestsMax = 1000;
 /**
  * `grpc.reflection.v1.ServerReflection`, which tells clients the protos of the
  * services: https://github.com/grpc/grpc/blob/master/doc/server-reflection.md
+ *
+ * @param draining Its abort ends every stream, with its reason: a client may
+ * keep one open for no end of questions.
  */
 export function createReflectionService(
   services: readonly DescService[],
+  draining: AbortSignal,
 ): ServiceImpl<typeof ServerReflection> {
   const index = createFileIndex(services);
   const names = services.map(({ typeName }) => typeName).sort();
@@ -27,7 +32,7 @@ export function createReflectionService(
     async *serverReflectionInfo(requests) {
       const sent = new Set<IndexedFile>();
       let count = 0;
-      for await (const request of requests) {
+      for await (const request of untilAborted(requests, draining)) {
         if (++count > requestsMax) {
           const message = `a stream may ask ${requestsMax} questions`;
           throw new ConnectError(message, Code.ResourceExhausted);
