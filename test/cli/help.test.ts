@@ -25,6 +25,10 @@ describe("--help", () => {
       ["--drain-timeout-ms", "PLANT_STORE_DRAIN_TIMEOUT_MS", "10000"],
     ],
     [
+      ["serve", "--help"],
+      ["--health <on|off>", "PLANT_STORE_HEALTH", "--reflection <on|off>"],
+    ],
+    [
       ["token", "--help"],
       ["create", "list", "revoke"],
     ],

@@ -77,6 +77,8 @@ describe("a wrong flag", () => {
     [["--idle-timeout-ms", "2147483648"], new RegExp(`--idle-timeout-ms: ${whole}`)],
     [["--connections-max", "0"], new RegExp(`--connections-max: ${whole}`)],
     [["--streams-max", "99999999999"], /--streams-max/],
+    [["--health", "no"], /--health.*on, off/],
+    [["--reflection", ""], /--reflection.*on, off/],
     [["--drain-timeout-ms", "2147483648"], new RegExp(`--drain-timeout-ms: ${whole}`)],
   ])("%j", async (args, message) => {
     const { code, stdout, stderr } = await runInProcess(serve(...args));
