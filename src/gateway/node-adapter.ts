@@ -7,7 +7,7 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { applyCors, type CorsOptions } from "./cors.ts";
+import { type CorsOptions, createCors } from "./cors.ts";
 import { clampDeadline } from "./deadline.ts";
 import { collectEndpoints } from "./endpoint.ts";
 import type { Exchange, Response } from "./exchange.ts";
@@ -50,7 +50,8 @@ export interface GatewayHandler extends NodeHandler {
 export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   const acceptCompression = options.acceptCompression ?? [compressionGzip, compressionBrotli];
   const endpoints = collectEndpoints({ ...options, acceptCompression }, options.routes);
-  const { fallback, cors, onError = logError, requestPathPrefix = "" } = options;
+  const { fallback, onError = logError, requestPathPrefix = "" } = options;
+  const applyCors = options.cors && createCors(options.cors);
   const settings = resolveRestOptions(options.rest ?? {});
   const findRoute = createRoutes(endpoints, requestPathPrefix, settings);
 
@@ -67,7 +68,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     if (exchange.origin === "") throw noUrl();
     clampDeadline(request.headers);
     const route = findRoute(exchange.method, parseRequestTarget(exchange.target));
-    if (cors !== undefined && applyCors(cors, node, route.allow)) return undefined;
+    if (applyCors?.(node, route.allow)) return undefined;
     switch (route.kind) {
       case "unary":
         return route.serve(exchange, options.contextValues?.(request));
@@ -91,9 +92,10 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   }
 
   function serveStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
-    // These two are about requests of node:http.
-    if (cors !== undefined || options.contextValues !== undefined) return false;
     const { ":method": method = "", ":path": path = "", expect } = headers;
+    // These two are about requests of node:http.
+    if (options.contextValues !== undefined) return false;
+    if (applyCors !== undefined && mayConcernCors(method, headers)) return false;
     const route = findRoute(method, parseRequestTarget(path));
     if (route.kind !== "unary" || expect !== undefined) return false;
     const scheme = stream.session?.encrypted === true ? "https" : "http";
@@ -136,6 +138,11 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   }
 
   return Object.assign(serveRequest, { serveStream });
+}
+
+/** Who is no browser names no origin; and no cache keeps what answers a POST, so that needs no Vary. */
+function mayConcernCors(method: string, { origin }: IncomingHttpHeaders): boolean {
+  return origin !== undefined || method !== "POST";
 }
 
 function noUrl(): RestFailure {
