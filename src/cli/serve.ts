@@ -22,6 +22,7 @@ interface ServeFlags extends Limits {
   readonly threads: number;
   readonly health: Switch;
   readonly reflection: Switch;
+  readonly corsOrigin: readonly string[];
 }
 
 type Switch = "on" | "off";
@@ -56,6 +57,9 @@ function serveOptions(): Option[] {
     count("drain-timeout-ms", "how long the last requests may take at the end, in ms", 10_000),
     onOff("health", "serve /healthz, /readyz and grpc.health.v1, without a token"),
     onOff("reflection", "serve grpc.reflection, without a token"),
+    option("cors-origin <list>", "origins whose pages may call, separated by commas; * for any")
+      .default([], "none")
+      .argParser(parseList),
   ];
 }
 
@@ -83,8 +87,18 @@ const limitDescriptions: Record<keyof Limits, string> = {
 };
 
 function optionsFrom(flags: ServeFlags): ServerOptions {
-  const { host, port, basePath, store, drainTimeoutMs, threads, health, reflection, ...rest } =
-    flags;
+  const {
+    host,
+    port,
+    basePath,
+    store,
+    drainTimeoutMs,
+    threads,
+    health,
+    reflection,
+    corsOrigin,
+    ...rest
+  } = flags;
   const { tokenFile, jwksUrl, jwtIssuer, jwtAudience, tlsCert, tlsKey, ...limits } = rest;
   return {
     host,
@@ -97,6 +111,7 @@ function optionsFrom(flags: ServeFlags): ServerOptions {
     threads,
     health: health === "on",
     reflection: reflection === "on",
+    corsOrigins: corsOrigin,
     limits,
   };
 }
@@ -118,6 +133,10 @@ function takeTokens(): readonly string[] {
 function parseCount(value: string): number {
   if (!/^\d{1,10}$/.test(value)) throw new InvalidArgumentError("It must be a whole number.");
   return Number(value);
+}
+
+function parseList(value: string): readonly string[] {
+  return value.split(",").map((item) => item.trim());
 }
 
 /** Resolves after a drain; a second signal ends the process at once. */

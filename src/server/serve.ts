@@ -12,6 +12,7 @@ import {
 } from "../gateway/index.ts";
 import type { PlantStore } from "../plant.ts";
 import { createPlantService } from "../service.ts";
+import { corsOptions } from "./cors.ts";
 import { renderPlantError } from "./error-body.ts";
 import { createHealthHandler } from "./health.ts";
 import { logFailures } from "./log-failures.ts";
@@ -87,7 +88,9 @@ function createGateway(
   { openServices, shutdown }: GatewayParts,
 ): GatewayHandler {
   const { limits, log, basePath } = settings;
+  const cors = corsOptions(settings.corsOrigins);
   const common = {
+    ...(cors && { cors }),
     // gzip alone: Brotli unpacks a few bytes to gigabytes far more cheaply for its sender.
     acceptCompression: [compressionGzip],
     shutdownSignal: shutdown,

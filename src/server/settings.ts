@@ -1,4 +1,5 @@
 import { type AuthOptions, type AuthSettings, resolveAuthOptions } from "../auth/settings.ts";
+import { assertCorsOrigins } from "./cors.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { type Log, stderrLog } from "./log.ts";
 import { SettingsError } from "./settings-error.ts";
@@ -28,6 +29,8 @@ export interface ServerSettings {
   readonly health: boolean;
   /** Whether `grpc.reflection` tells anyone the protos of the services. Default yes. */
   readonly reflection: boolean;
+  /** Origins whose browser pages may call, for example `https://app.example`; `*` alone for any. Default none. */
+  readonly corsOrigins: readonly string[];
   readonly limits: Limits;
   readonly log: Log;
 }
@@ -55,6 +58,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     threads: 1,
     health: true,
     reflection: true,
+    corsOrigins: [],
     log: stderrLog,
     ...given,
     auth: resolveAuthOptions({ tokenFile: "./data/tokens", ...auth }),
@@ -67,6 +71,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
   }
   assertInteger("bodyBytesMax", settings.limits.bodyBytesMax, 1, bodyBytesCeiling);
   assertThreads(settings);
+  assertCorsOrigins(settings.corsOrigins);
   if (settings.host === "") throw new SettingsError("host", "must not be empty");
   if (!/^(\/(?!\.{1,2}(\/|$))[\w.~-]+)*$/.test(settings.basePath)) {
     throw new SettingsError("basePath", "must look like /api, without a slash at its end");

@@ -26,7 +26,7 @@ describe("--help", () => {
     ],
     [
       ["serve", "--help"],
-      ["--health <on|off>", "PLANT_STORE_HEALTH", "--reflection <on|off>"],
+      ["--health <on|off>", "PLANT_STORE_HEALTH", "--reflection <on|off>", "--cors-origin <list>"],
     ],
     [
       ["token", "--help"],

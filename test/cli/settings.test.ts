@@ -77,6 +77,8 @@ describe("a wrong flag", () => {
     [["--idle-timeout-ms", "2147483648"], new RegExp(`--idle-timeout-ms: ${whole}`)],
     [["--connections-max", "0"], new RegExp(`--connections-max: ${whole}`)],
     [["--streams-max", "99999999999"], /--streams-max/],
+    [["--cors-origin", "https://app.example/"], /--cors-origin: must be origins like/],
+    [["--cors-origin", "https://app.example,*"], /--cors-origin: .*\* alone/],
     [["--health", "no"], /--health.*on, off/],
     [["--reflection", ""], /--reflection.*on, off/],
     [["--drain-timeout-ms", "2147483648"], new RegExp(`--drain-timeout-ms: ${whole}`)],

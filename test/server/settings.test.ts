@@ -36,6 +36,8 @@ describe("settings", () => {
     { basePath: "/api" },
     { basePath: "/a/b.c/~d-e_f" },
     { host: "::" },
+    { corsOrigins: ["*"] },
+    { corsOrigins: ["https://app.example", "http://[::1]:5173", "capacitor://localhost"] },
     { limits: { bodyBytesMax: 1 } },
   ])("take %j", (options) => {
     expect(resolveSettings(options)).toMatchObject(options);
@@ -54,6 +56,14 @@ describe("settings", () => {
     [{ threads: 0 }, /^threads: must be a whole number from 1 to 64: 0$/],
     [{ threads: 65 }, /^threads/],
     [{ threads: 1.5 }, /^threads/],
+    [{ corsOrigins: ["app.example"] }, /^corsOrigin: must be origins like/],
+    [{ corsOrigins: [""] }, /^corsOrigin/],
+    [{ corsOrigins: ["null"] }, /^corsOrigin/],
+    [{ corsOrigins: ["https://App.example"] }, /^corsOrigin/],
+    [{ corsOrigins: ["https://app.example:443"] }, /^corsOrigin/],
+    [{ corsOrigins: ["https://app.example/"] }, /^corsOrigin/],
+    [{ corsOrigins: ["https://*.example"] }, /^corsOrigin/],
+    [{ corsOrigins: ["*", "https://app.example"] }, /^corsOrigin/],
     [{ host: "" }, /^host: must not be empty/],
     [{ basePath: "api" }, /^basePath: /],
     [{ basePath: "/" }, /^basePath: /],

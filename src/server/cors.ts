@@ -1,0 +1,36 @@
+import type { CorsOptions } from "../gateway/index.ts";
+import { SettingsError } from "./settings-error.ts";
+
+/** What pages of these origins may do; undefined where none may. No page may send credentials of its own. */
+export function corsOptions(origins: readonly string[]): CorsOptions | undefined {
+  if (origins.length === 0) return undefined;
+  return {
+    origins,
+    // Pages that are traced send these: https://www.w3.org/TR/trace-context/
+    allowedHeaders: ["Traceparent", "Tracestate"],
+    exposedHeaders: ["RateLimit", "RateLimit-Policy"],
+  };
+}
+
+/**
+ * Origins are compared as text, so one that no browser writes so would never match.
+ *
+ * @throws {SettingsError}
+ */
+export function assertCorsOrigins(origins: readonly string[]): void {
+  for (const origin of origins) {
+    if (origin === "*" ? origins.length > 1 : !isOrigin(origin)) {
+      const problem = `must be origins like https://app.example, or * alone: ${origin}`;
+      throw new SettingsError("corsOrigin", problem);
+    }
+  }
+}
+
+/** As browsers write them: https://html.spec.whatwg.org/#ascii-serialisation-of-an-origin. */
+function isOrigin(text: string): boolean {
+  const parsed = URL.parse(text);
+  if (parsed === null || text.includes("*")) return false;
+  if (/^https?:$/.test(parsed.protocol)) return parsed.origin === text;
+  // Those of apps and extensions, whose origin URL does not know.
+  return /^[a-z][a-z\d+.-]*:\/\/[a-z\d._-]+(:\d+)?$/.test(text);
+}
