@@ -33,10 +33,16 @@ export class AuthSettingError extends Error {
   override readonly name = "AuthSettingError";
   /** The setting at fault, for who knows it by another name (a flag, a variable). */
   readonly setting: keyof AuthOptions;
+  /** What is wrong with it. */
+  readonly problem: string;
+  /** Another setting that the problem names. */
+  readonly other: keyof AuthOptions | undefined;
 
-  constructor(setting: keyof AuthOptions, problem: string) {
+  constructor(setting: keyof AuthOptions, problem: string, other?: keyof AuthOptions) {
     super(`${setting}: ${problem}`);
     this.setting = setting;
+    this.problem = problem;
+    this.other = other;
   }
 }
 
@@ -47,22 +53,9 @@ export function resolveAuthOptions(options: AuthOptions): AuthSettings {
   assertTokens(tokens);
   const jwt = resolveJwt(options);
   if (tokenFile === undefined && tokens.length === 0 && jwt === undefined) {
-    throw new AuthSettingError("tokenFile", "without it, tokens or a jwksUrl, nobody can get in");
+    throw new AuthSettingError("tokenFile", "without it, tokens or JWTs, nobody can get in");
   }
   return { tokenFile, tokens, jwt };
-}
-
-/**
- * Splits a comma separated list of tokens (no token can hold a comma). Spaces
- * around one are not part of it; an empty text is an empty list.
- *
- * @throws {AuthSettingError}
- */
-export function parseTokenList(text: string): readonly string[] {
-  if (text.trim() === "") return [];
-  const tokens = text.split(",").map((token) => token.trim());
-  assertTokens(tokens);
-  return tokens;
 }
 
 /** Shorter ones can be guessed: 16 random characters of base64 are 96 bits. */
@@ -91,13 +84,14 @@ function resolveJwt(options: AuthOptions): JwtSettings | undefined {
   const { jwksUrl, jwtIssuer: issuer, jwtAudience: audience } = options;
   if (jwksUrl === undefined) {
     for (const setting of ["jwtIssuer", "jwtAudience"] as const) {
-      if (options[setting] !== undefined) throw new AuthSettingError(setting, "needs jwksUrl, too");
+      if (options[setting] === undefined) continue;
+      throw new AuthSettingError(setting, "needs jwksUrl, too", "jwksUrl");
     }
     return undefined;
   }
   // Without both, a token that was made for anybody else would be good here.
-  if (!issuer) throw new AuthSettingError("jwtIssuer", "is required with jwksUrl");
-  if (!audience) throw new AuthSettingError("jwtAudience", "is required with jwksUrl");
+  if (!issuer) throw new AuthSettingError("jwtIssuer", "is required with jwksUrl", "jwksUrl");
+  if (!audience) throw new AuthSettingError("jwtAudience", "is required with jwksUrl", "jwksUrl");
   return { jwksUrl: parseJwksUrl(jwksUrl), issuer, audience };
 }
 

@@ -1,33 +1,33 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { describeStoreUrl, migrateStore, readSchemaState } from "../store/open.ts";
+import { addSettingFlags } from "./settings/flags.ts";
+import type { Flags } from "./settings/given.ts";
+import { readSettings } from "./settings/read.ts";
 
 /** `plant-store migrate`: the schema of the store's database. `serve` migrates by itself. */
 export function createMigrateCommand(): Command {
   const command = new Command("migrate").description(
     "Show the schema of the store's database, or bring it up to date.",
   );
-  const storeOption = () =>
-    new Option("--store <url>", "where plants are kept")
-      .env("PLANT_STORE_STORE")
-      .default("sqlite:./data/plants.db");
-  command
+  const status = command
     .command("status")
     .description("Tell how far the schema is, and change nothing.")
-    .addOption(storeOption())
-    .action(({ store }: StoreFlags) => writeState(store));
-  command
+    .action((flags: Flags) => writeState(readStore(flags)));
+  const up = command
     .command("up")
     .description("Bring the schema up to date. Safe while servers run, and more than once.")
-    .addOption(storeOption())
-    .action(async ({ store }: StoreFlags) => {
+    .action(async (flags: Flags) => {
+      const store = readStore(flags);
       await migrateStore(store);
       await writeState(store);
     });
+  addSettingFlags(status, "store");
+  addSettingFlags(up, "store");
   return command;
 }
 
-interface StoreFlags {
-  readonly store: string;
+function readStore(flags: Flags): string {
+  return readSettings(flags, "store").settings.store;
 }
 
 async function writeState(store: string): Promise<void> {

@@ -1,14 +1,14 @@
 import { Command, CommanderError } from "commander";
-import { AuthSettingError } from "../auth/settings.ts";
 import { TokenFileError } from "../auth/token-file-error.ts";
-import { SettingsError } from "../server/settings-error.ts";
 import { CopyError } from "../store/copy-error.ts";
 import { StoreOpenError } from "../store/open-error.ts";
 import { StoreReadError } from "../store/read-error.ts";
+import { createCompletionCommand } from "./completion.ts";
+import { createConfigCommand } from "./config.ts";
 import { createCopyCommand } from "./copy.ts";
-import { flagName } from "./flag-name.ts";
 import { createMigrateCommand } from "./migrate.ts";
 import { createServeCommand } from "./serve.ts";
+import { WrongSettings } from "./settings/wrong-settings.ts";
 import { createTokenCommand } from "./token.ts";
 import { version } from "./version.ts";
 
@@ -23,18 +23,17 @@ export async function runCommand(args: readonly string[]): Promise<ExitCode> {
     .addCommand(createServeCommand())
     .addCommand(createTokenCommand())
     .addCommand(createMigrateCommand())
-    .addCommand(createCopyCommand());
+    .addCommand(createCopyCommand())
+    .addCommand(createConfigCommand())
+    .addCommand(createCompletionCommand());
   for (const command of withSubcommands(program)) command.exitOverride();
-  // A variable that is set to nothing is not set: what compose files make of a missing value.
-  for (const [name, value] of Object.entries(process.env)) {
-    if (name.startsWith("PLANT_STORE_") && value === "") delete process.env[name];
-  }
   try {
     await program.parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    process.stderr.write(`plant-store: ${describe(error)}\n`);
+    const lines = error instanceof WrongSettings ? error.lines : [describe(error)];
+    for (const line of lines) process.stderr.write(`plant-store: ${line}\n`);
     return isWrongSetting(error) ? 2 : 1;
   }
 }
@@ -46,26 +45,17 @@ function withSubcommands(command: Command): Command[] {
 function isWrongSetting(error: unknown): boolean {
   if (error instanceof StoreOpenError) return error.code === "invalid_url";
   if (error instanceof TokenFileError) return error.code === "invalid_name";
-  return error instanceof SettingsError || error instanceof AuthSettingError;
+  return error instanceof WrongSettings;
 }
 
 /** One line for what an operator can mend; the whole stack for what only we can. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof SettingsError) {
-    return error.message.replace(error.setting, `--${flagName(error.setting)}`);
-  }
-  if (error instanceof AuthSettingError) return withFlags(error.message);
   if (error instanceof StoreOpenError || error instanceof TokenFileError) return error.message;
   if (error instanceof StoreReadError || error instanceof CopyError) return error.message;
   if ("syscall" in error && error.syscall === "listen") return describeListen(error);
   if ("syscall" in error && error.syscall === "getaddrinfo") return describeLookUp(error);
   return error.stack ?? error.message;
-}
-
-/** Options as the command line names them: `jwksUrl` is `--jwks-url`. */
-function withFlags(message: string): string {
-  return message.replaceAll(/\b[a-z]+(?:[A-Z][a-z]*)+\b/g, (name) => `--${flagName(name)}`);
 }
 
 function describeLookUp(error: Error & { hostname?: string }): string {

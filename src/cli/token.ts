@@ -1,40 +1,38 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
+import { schema } from "../server/schema.ts";
+import { addSettingFlags } from "./settings/flags.ts";
+import type { Flags } from "./settings/given.ts";
+import { readSettings } from "./settings/read.ts";
 
 /** `plant-store token`: the opaque tokens of a token file. */
 export function createTokenCommand(): Command {
   const command = new Command("token").description("Make, list and revoke bearer tokens.");
-  const fileOption = () =>
-    new Option("--token-file <path>", "where bearer tokens are kept")
-      .env("PLANT_STORE_TOKEN_FILE")
-      .default("./data/tokens");
-  command
+  const create = command
     .command("create <name>")
     .description("Make a token and print it: the only time that it is shown.")
-    .addOption(fileOption())
-    .action(async (name: string, { tokenFile }: TokenFlags) => {
-      process.stdout.write(`${await createToken(tokenFile, name)}\n`);
+    .action(async (name: string, flags: Flags) => {
+      process.stdout.write(`${await createToken(readTokenFile(flags), name)}\n`);
     });
-  command
+  const list = command
     .command("list")
     .description("List the tokens that are valid, with the time they were made.")
-    .addOption(fileOption())
-    .action(async ({ tokenFile }: TokenFlags) => {
-      for (const { name, createdAt } of await listTokens(tokenFile)) {
+    .action(async (flags: Flags) => {
+      for (const { name, createdAt } of await listTokens(readTokenFile(flags))) {
         process.stdout.write(`${createdAt}  ${name}\n`);
       }
     });
-  command
+  const revoke = command
     .command("revoke <name>")
     .description("Make a token invalid, within a second on running servers.")
-    .addOption(fileOption())
-    .action(async (name: string, { tokenFile }: TokenFlags) => {
-      await revokeToken(tokenFile, name);
+    .action(async (name: string, flags: Flags) => {
+      await revokeToken(readTokenFile(flags), name);
       process.stderr.write(`revoked ${name}\n`);
     });
+  for (const one of [create, list, revoke]) addSettingFlags(one, "token-file");
   return command;
 }
 
-interface TokenFlags {
-  readonly tokenFile: string;
+function readTokenFile(flags: Flags): string {
+  return readSettings(flags, "token-file").options.auth?.tokenFile ?? schema.auth.tokenFile.default;
 }

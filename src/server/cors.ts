@@ -1,5 +1,4 @@
 import type { CorsOptions } from "../gateway/index.ts";
-import { SettingsError } from "./settings-error.ts";
 
 /** What pages of these origins may do; undefined where none may. No page may send credentials of its own. */
 export function corsOptions(origins: readonly string[]): CorsOptions | undefined {
@@ -12,18 +11,11 @@ export function corsOptions(origins: readonly string[]): CorsOptions | undefined
   };
 }
 
-/**
- * Origins are compared as text, so one that no browser writes so would never match.
- *
- * @throws {SettingsError}
- */
-export function assertCorsOrigins(origins: readonly string[]): void {
-  for (const origin of origins) {
-    if (origin === "*" ? origins.length > 1 : !isOrigin(origin)) {
-      const problem = `must be origins like https://app.example, or * alone: ${origin}`;
-      throw new SettingsError("corsOrigin", problem);
-    }
-  }
+/** Origins are compared as text, so one that no browser writes so would never match. */
+export function findOriginProblem(origins: readonly string[]): string | undefined {
+  const wrong = origins.find((origin) => (origin === "*" ? origins.length > 1 : !isOrigin(origin)));
+  if (wrong === undefined) return undefined;
+  return `must be origins like https://app.example, or * alone: ${wrong}`;
 }
 
 /** As browsers write them: https://html.spec.whatwg.org/#ascii-serialisation-of-an-origin. */

@@ -1,24 +1,54 @@
-/** Everything that a stranger could make grow has a number here, with its reason. */
-export interface Limits {
-  /** The largest request body in bytes, compressed or not. Default 1 MiB: a plant is small. */
-  readonly bodyBytesMax: number;
-  /** The largest block of request headers in bytes. Default 16 KiB: room for any token. */
-  readonly headerBytesMax: number;
-  /** How long a client may take to send a request, in ms. Default 10 s. */
-  readonly requestTimeoutMs: number;
-  /** How long a connection may rest, in ms. Default 75 s: past a load balancer's usual 60 s. */
-  readonly idleTimeoutMs: number;
-  /** Open connections. Default 10,000: a few KiB each while they rest. */
-  readonly connectionsMax: number;
-  /** Requests under way on one HTTP/2 connection. Default 256. */
-  readonly streamsMax: number;
-}
+import type { IntegerSetting, ValuesOf } from "./setting.ts";
 
-export const defaultLimits: Limits = {
-  bodyBytesMax: 1024 * 1024,
-  headerBytesMax: 16 * 1024,
-  requestTimeoutMs: 10_000,
-  idleTimeoutMs: 75_000,
-  connectionsMax: 10_000,
-  streamsMax: 256,
-};
+/** A timer over this fires at once; no size or count of ours comes near it. */
+export const timerMaxMs = 2 ** 31 - 1;
+
+/** Half of what may wait for a commit: a larger plant could never be taken. */
+const bodyBytesCeiling = 32 * 1024 * 1024;
+
+const limit = { type: "integer", placeholder: "number", min: 1, max: timerMaxMs } as const;
+
+/** Everything that a stranger could make grow has a number here, with its reason. */
+export const limitSettings = {
+  /** A plant is small. */
+  bodyBytesMax: {
+    ...limit,
+    default: 1024 * 1024,
+    max: bodyBytesCeiling,
+    unit: "bytes",
+    summary: "Largest request body, compressed or not",
+  },
+  /** Room for any token. */
+  headerBytesMax: {
+    ...limit,
+    default: 16 * 1024,
+    unit: "bytes",
+    summary: "Largest request headers",
+  },
+  requestTimeoutMs: {
+    ...limit,
+    default: 10_000,
+    unit: "ms",
+    summary: "How long a client may take to send a request",
+  },
+  /** Past a load balancer's usual 60 s. */
+  idleTimeoutMs: {
+    ...limit,
+    default: 75_000,
+    unit: "ms",
+    summary: "How long a connection may rest",
+  },
+  /** A few KiB each while they rest. */
+  connectionsMax: { ...limit, default: 10_000, summary: "Open connections" },
+  streamsMax: {
+    ...limit,
+    default: 256,
+    summary: "Requests under way on one HTTP/2 connection",
+  },
+} as const satisfies Record<string, IntegerSetting>;
+
+export type Limits = ValuesOf<typeof limitSettings>;
+
+export const defaultLimits = Object.fromEntries(
+  Object.entries(limitSettings).map(([option, setting]) => [option, setting.default]),
+) as unknown as Limits;

@@ -1,105 +1,136 @@
-import { type AuthOptions, type AuthSettings, resolveAuthOptions } from "../auth/settings.ts";
-import { assertCorsOrigins } from "./cors.ts";
-import { defaultLimits, type Limits } from "./limits.ts";
+import {
+  type AuthOptions,
+  AuthSettingError,
+  type AuthSettings,
+  resolveAuthOptions,
+} from "../auth/settings.ts";
+import type { Limits } from "./limits.ts";
 import { type Log, stderrLog } from "./log.ts";
-import { SettingsError } from "./settings-error.ts";
+import { type SchemaEntry, type schema, schemaEntries } from "./schema.ts";
+import { findProblem, type Setting, type SettingValue, type ValueOf } from "./setting.ts";
+import { type SettingProblem, SettingsError } from "./settings-error.ts";
 import type { TlsFiles } from "./tls.ts";
 
-export interface ServerSettings {
-  /** The address to listen on. Default 127.0.0.1: reachable from this machine alone. */
-  readonly host: string;
-  /** The TCP port; 0 takes a free one. Default 8080. */
-  readonly port: number;
-  /** Stands before every path, for example `/api`. Default none. */
-  readonly basePath: string;
-  /** The store URL. Default `sqlite:./data/plants.db`. */
-  readonly store: string;
-  /** Who gets in. Default: the tokens in the file `./data/tokens`. */
+/** The settings of the schema that stand in no group. */
+type PlainSettings = {
+  readonly [Option in keyof typeof schema as (typeof schema)[Option] extends Setting
+    ? Option
+    : never]: (typeof schema)[Option] extends Setting ? ValueOf<(typeof schema)[Option]> : never;
+};
+
+/** What the schema describes, checked and whole. */
+export interface ServerSettings extends PlainSettings {
+  /** Who gets in. */
   readonly auth: AuthSettings;
   /** Serves TLS instead of clear text, when given. */
   readonly tls: TlsFiles | undefined;
-  /** How long requests under way may take to finish at the end, in ms. Default 10 s. */
-  readonly drainTimeoutMs: number;
-  /**
-   * Threads that serve the port. Default 1. More need Linux, whose kernel spreads
-   * the connections among all that listen.
-   */
-  readonly threads: number;
-  /** Whether `/healthz`, `/readyz` and `grpc.health.v1.Health` are served, to anyone. Default yes. */
-  readonly health: boolean;
-  /** Whether `grpc.reflection` tells anyone the protos of the services. Default yes. */
-  readonly reflection: boolean;
-  /** Origins whose browser pages may call, for example `https://app.example`; `*` alone for any. Default none. */
-  readonly corsOrigins: readonly string[];
   readonly limits: Limits;
   readonly log: Log;
 }
 
 /** What a caller gives: all of it is optional. */
-export type ServerOptions = Partial<Omit<ServerSettings, "auth" | "limits">> & {
+export type ServerOptions = Partial<PlainSettings> & {
   readonly auth?: AuthOptions;
+  /** Both files or none. */
+  readonly tls?: Partial<TlsFiles> | undefined;
   readonly limits?: Partial<Limits>;
+  readonly log?: Log;
 };
 
 /**
  * Checks the options and fills in the defaults.
  *
- * @throws {SettingsError} {@link AuthSettingError}
+ * @throws {SettingsError} with all that is wrong.
  */
 export function resolveSettings(options: ServerOptions): ServerSettings {
-  const { auth, limits, ...given } = options;
-  const settings: ServerSettings = {
-    host: "127.0.0.1",
-    port: 8080,
-    basePath: "",
-    store: "sqlite:./data/plants.db",
-    tls: undefined,
-    drainTimeoutMs: 10_000,
-    threads: 1,
-    health: true,
-    reflection: true,
-    corsOrigins: [],
-    log: stderrLog,
-    ...given,
-    auth: resolveAuthOptions({ tokenFile: "./data/tokens", ...auth }),
-    limits: { ...defaultLimits, ...limits },
-  };
-  assertInteger("port", settings.port, 0, 65_535);
-  assertInteger("drainTimeoutMs", settings.drainTimeoutMs, 0, timerMaxMs);
-  for (const [name, value] of Object.entries(settings.limits)) {
-    assertInteger(name, value, 1, timerMaxMs);
-  }
-  assertInteger("bodyBytesMax", settings.limits.bodyBytesMax, 1, bodyBytesCeiling);
-  assertThreads(settings);
-  assertCorsOrigins(settings.corsOrigins);
-  if (settings.host === "") throw new SettingsError("host", "must not be empty");
-  if (!/^(\/(?!\.{1,2}(\/|$))[\w.~-]+)*$/.test(settings.basePath)) {
-    throw new SettingsError("basePath", "must look like /api, without a slash at its end");
-  }
-  return settings;
+  const filled = fillDefaults(options);
+  const problems = schemaEntries.flatMap((entry) => findEntryProblem(entry, filled));
+  const wrong = new Set(problems.map(({ setting }) => setting));
+  const auth = resolveAuth(filled.auth);
+  const contradictions = [
+    ...findTlsProblems(filled),
+    ...findThreadsProblems(filled),
+    ...("problem" in auth ? [auth] : []),
+  ];
+  // What is wrong by itself is said once.
+  problems.push(
+    ...contradictions.filter(({ setting, other = "" }) => !wrong.has(setting) && !wrong.has(other)),
+  );
+  if ("problem" in auth || problems.length > 0) throw new SettingsError(problems);
+  const { certFile, keyFile } = filled.tls;
+  const tls = certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile };
+  return { ...filled, auth, tls };
 }
 
-/** More than the cores of most machines. Each has a heap, and its own part of every limit. */
-const threadsMax = 64;
+interface FilledOptions extends PlainSettings {
+  readonly auth: AuthOptions;
+  readonly tls: Partial<TlsFiles>;
+  readonly limits: Limits;
+  readonly log: Log;
+}
 
-function assertThreads({ threads, limits }: ServerSettings): void {
-  assertInteger("threads", threads, 1, threadsMax);
+/** An option that is there wins over its default, even as `undefined`. */
+function fillDefaults({ log = stderrLog, ...options }: ServerOptions): FilledOptions {
+  const filled: OptionTree = { log };
+  for (const { path, setting } of schemaEntries) {
+    setOption(filled, path, hasOption(options, path) ? getOption(options, path) : setting.default);
+  }
+  return filled as unknown as FilledOptions;
+}
+
+function findEntryProblem({ setting, id, path }: SchemaEntry, filled: object): SettingProblem[] {
+  const problem = findProblem(setting, getOption(filled, path) as SettingValue);
+  return problem === undefined ? [] : [{ setting: id, problem }];
+}
+
+function findTlsProblems({ tls: { certFile, keyFile } }: FilledOptions): SettingProblem[] {
+  const problem = "is missing: a certificate and its key go together";
+  if (certFile === undefined && keyFile !== undefined) return [{ setting: "tlsCert", problem }];
+  if (certFile !== undefined && keyFile === undefined) return [{ setting: "tlsKey", problem }];
+  return [];
+}
+
+function findThreadsProblems({ threads, limits }: FilledOptions): SettingProblem[] {
+  const setting = "threads";
   if (threads > 1 && process.platform !== "linux") {
-    throw new SettingsError("threads", "only Linux can share a port among threads; must be 1 here");
+    return [{ setting, problem: "only Linux can share a port among threads; must be 1 here" }];
   }
   if (threads > limits.connectionsMax) {
-    throw new SettingsError("threads", `must not be more than connectionsMax: ${threads}`);
+    const problem = `must not be more than connectionsMax: ${threads}`;
+    return [{ setting, problem, other: "connectionsMax" }];
+  }
+  return [];
+}
+
+function resolveAuth(options: AuthOptions): AuthSettings | SettingProblem {
+  try {
+    return resolveAuthOptions(options);
+  } catch (error) {
+    if (!(error instanceof AuthSettingError)) throw error;
+    const { setting, problem, other } = error;
+    return { setting, problem, ...(other !== undefined && { other }) };
   }
 }
 
-/** Half of what may wait for a commit: a larger plant could never be taken. */
-const bodyBytesCeiling = 32 * 1024 * 1024;
+type OptionTree = Record<string, unknown>;
 
-/** A timer over this fires at once; no size or count of ours comes near it. */
-const timerMaxMs = 2 ** 31 - 1;
+function hasOption(options: object, path: SchemaEntry["path"]): boolean {
+  const [key, option] = path;
+  const node = (options as OptionTree)[key];
+  return option === undefined ? Object.hasOwn(options, key) : Object.hasOwn(node ?? {}, option);
+}
 
-function assertInteger(name: string, value: number, min: number, max: number): void {
-  if (!Number.isInteger(value) || value < min || value > max) {
-    throw new SettingsError(name, `must be a whole number from ${min} to ${max}: ${value}`);
-  }
+function getOption(options: object, [key, option]: SchemaEntry["path"]): unknown {
+  const node = (options as OptionTree)[key];
+  return option === undefined ? node : (node as OptionTree | undefined)?.[option];
+}
+
+/** Sets what stands at the path of a schema entry; makes its group. */
+export function setOption(
+  options: OptionTree,
+  [key, option]: SchemaEntry["path"],
+  value: unknown,
+): void {
+  if (option === undefined) options[key] = value;
+  else options[key] = { ...(options[key] as OptionTree | undefined), [option]: value };
 }

@@ -22,7 +22,7 @@ export function readTlsMaterial({ certFile, keyFile }: TlsFiles): TlsMaterial {
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     const problem = `${certFile} cannot be used with the key ${keyFile}: ${reason}`;
-    throw new SettingsError("tlsCert", problem, { cause });
+    throw new SettingsError([{ setting: "tlsCert", problem }], { cause });
   }
 }
 

@@ -11,6 +11,7 @@ import {
 } from "./postgres/open.ts";
 import type { SchemaState } from "./schema-state.ts";
 import {
+  describeSqlite,
   identifySqlite,
   migrateSqlite,
   openSqlite,
@@ -44,7 +45,7 @@ const sqlite: EngineEntry = {
   openReader: openSqliteReader,
   readSchema: readSqliteSchema,
   migrate: migrateSqlite,
-  describe: (path) => `sqlite:${path}`,
+  describe: describeSqlite,
   identify: identifySqlite,
   // It has one writer, on a thread of its own.
   owner: "process",

@@ -1,10 +1,5 @@
-import { describe, expect, test } from "vitest";
-import {
-  type AuthOptions,
-  AuthSettingError,
-  parseTokenList,
-  resolveAuthOptions,
-} from "../../src/auth/settings.ts";
+import { expect, test } from "vitest";
+import { type AuthOptions, AuthSettingError, resolveAuthOptions } from "../../src/auth/settings.ts";
 
 const jwt = {
   jwksUrl: "https://issuer.example/keys",
@@ -98,24 +93,4 @@ test.each(urls)("the key set at %j is accepted: %s", (jwksUrl, accepted) => {
   const resolve = () => resolveAuthOptions({ ...jwt, jwksUrl });
   if (accepted) expect(resolve().jwt?.jwksUrl.href).toBe(new URL(jwksUrl).href);
   else expect(settingError(resolve)).toMatchObject({ setting: "jwksUrl" });
-});
-
-describe("a list of tokens", () => {
-  const lists: readonly [text: string, tokens: readonly string[]][] = [
-    ["", []],
-    ["  ", []],
-    ["sixteen-letters-", ["sixteen-letters-"]],
-    ["sixteen-letters-,another-token===", ["sixteen-letters-", "another-token==="]],
-    [" sixteen-letters- ,\n another-token===\n", ["sixteen-letters-", "another-token==="]],
-  ];
-  test.each(lists)("%j is %j", (text, tokens) => {
-    expect(parseTokenList(text)).toEqual(tokens);
-  });
-
-  test.each([",", "sixteen-letters-,", "secret", "sixteen-letters-,,sixteen-letters-"])(
-    "%j is refused",
-    (text) => {
-      expect(settingError(() => parseTokenList(text)).message).toMatch(/^tokens: token \d of \d /);
-    },
-  );
 });

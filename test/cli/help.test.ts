@@ -9,7 +9,7 @@ const packageJson = JSON.parse(
 
 describe("--help", () => {
   test.each([
-    [["--help"], ["serve", "token", "migrate", "copy", "--version"]],
+    [["--help"], ["serve", "token", "migrate", "copy", "config", "completion", "--version"]],
     [["-h"], ["serve", "token"]],
     [["help"], ["serve", "token"]],
     [
@@ -18,11 +18,11 @@ describe("--help", () => {
     ],
     [
       ["serve", "--help"],
-      ["--port", "PLANT_STORE_PORT", "--store", "--base-path", "--tls-cert"],
+      ["--port", "PLANT_STORE_PORT", "PLANT_STORE_CONFIG", "--store", "--base-path", "--tls-cert"],
     ],
     [
       ["serve", "-h"],
-      ["--drain-timeout-ms", "PLANT_STORE_DRAIN_TIMEOUT_MS", "10000"],
+      ["--drain-timeout-ms", "PLANT_STORE_DRAIN_TIMEOUT_MS", "10000", "PLANT_STORE_TOKENS"],
     ],
     [
       ["serve", "--help"],
@@ -68,8 +68,7 @@ describe("--help", () => {
     for (const option of options) {
       const [, name = ""] = /^ {2}--([a-z0-9-]+) </.exec(option) ?? [];
       expect(option).toContain(`PLANT_STORE_${name.replaceAll("-", "_").toUpperCase()}`);
-      const isOptional = /^(tls|jwks|jwt)-/.test(name);
-      if (!isOptional) expect(option).toContain("default: ");
+      if (name !== "config") expect(option).toContain("default: ");
     }
   });
 
@@ -95,6 +94,9 @@ describe("a command line that cannot be understood exits with 2 and one line", (
     [["token", "create", "a", "b"], /too many arguments/],
     [["token", "revoke"], /missing required argument 'name'/],
     [["token", "list", "x"], /too many arguments/],
+    [["config", "shwo"], /unknown command 'shwo'/],
+    [["config", "check", "--tokens", "x"], /unknown option '--tokens'/],
+    [["completion", "tcsh"], /Allowed choices are bash, zsh, fish/],
     [["migrate", "down"], /unknown command 'down'/],
     [["migrate", "up", "x"], /too many arguments/],
     [["token", "list", "--port", "1"], /unknown option '--port'/],
@@ -107,10 +109,13 @@ describe("a command line that cannot be understood exits with 2 and one line", (
     expect(stderr).toMatch(/^[^\n]+\n(\(Did you mean [^\n]+\)\n)?$/);
   });
 
-  test.each([[[]], [["token"]], [["migrate"]]])("%j says how it is used", async (args) => {
-    const { code, stdout, stderr } = await runInProcess(args);
-    expect(code).toBe(2);
-    expect(stdout).toBe("");
-    expect(stderr).toMatch(/^Usage: /);
-  });
+  test.each([[[]], [["token"]], [["migrate"]], [["config"]]])(
+    "%j says how it is used",
+    async (args) => {
+      const { code, stdout, stderr } = await runInProcess(args);
+      expect(code).toBe(2);
+      expect(stdout).toBe("");
+      expect(stderr).toMatch(/^Usage: /);
+    },
+  );
 });

@@ -79,8 +79,8 @@ describe("a wrong flag", () => {
     [["--streams-max", "99999999999"], /--streams-max/],
     [["--cors-origin", "https://app.example/"], /--cors-origin: must be origins like/],
     [["--cors-origin", "https://app.example,*"], /--cors-origin: .*\* alone/],
-    [["--health", "no"], /--health.*on, off/],
-    [["--reflection", ""], /--reflection.*on, off/],
+    [["--health", "no"], /--health: must be on or off/],
+    [["--reflection", ""], /--reflection: must be on or off/],
     [["--drain-timeout-ms", "2147483648"], new RegExp(`--drain-timeout-ms: ${whole}`)],
   ])("%j", async (args, message) => {
     const { code, stdout, stderr } = await runInProcess(serve(...args));
@@ -105,13 +105,23 @@ describe("a wrong flag", () => {
 
 describe("a wrong variable", () => {
   test.each([
-    ["PLANT_STORE_PORT", "http", /PLANT_STORE_PORT|--port/],
-    ["PLANT_STORE_BODY_BYTES_MAX", "-1", /PLANT_STORE_BODY_BYTES_MAX|--body-bytes-max/],
-    ["PLANT_STORE_BASE_PATH", "api/", /--base-path: must look like/],
-    ["PLANT_STORE_STORE", "plants.db", /store URL/],
+    ["PLANT_STORE_PORT", "http", /: PLANT_STORE_PORT: must be a whole number/],
+    ["PLANT_STORE_BODY_BYTES_MAX", "-1", /: PLANT_STORE_BODY_BYTES_MAX: must be/],
+    ["PLANT_STORE_BASE_PATH", "api/", /: PLANT_STORE_BASE_PATH: must look like/],
+    ["PLANT_STORE_STORE", "plants.db", /: PLANT_STORE_STORE: .*store URL/],
     ["PLANT_STORE_TLS_CERT", "/x", /--tls-key: is missing/],
-    ["PLANT_STORE_JWT_ISSUER", "i", /--jwt-issuer/],
-    ["PLANT_STORE_TOKENS", "short-secret", /token 1 of 1 has fewer than 16 characters/],
+    ["PLANT_STORE_JWT_ISSUER", "i", /: PLANT_STORE_JWT_ISSUER: needs --jwks-url/],
+    ["PLANT_STORE_CONFIG", "/none", /\/none cannot be read: ENOENT/],
+    ["PLANT_STORE_STROE", "x", /_STROE is not a setting; did you mean PLANT_STORE_STORE\?/],
+    ["PLANT_STORE_TLS_CRT", "x", /did you mean PLANT_STORE_TLS_CERT\?/],
+    ["PLANT_STORE_BODY_MAX_BYTES", "1", /did you mean PLANT_STORE_BODY_BYTES_MAX\?/],
+    ["PLANT_STORE_TOKEN", "x", /did you mean PLANT_STORE_TOKENS\?/],
+    ["PLANT_STORE_CONFG", "x", /did you mean PLANT_STORE_CONFIG\?/],
+    [
+      "PLANT_STORE_TOKENS",
+      "short-secret",
+      /: PLANT_STORE_TOKENS: token 1 of 1 has fewer than 16 characters/,
+    ],
     ["PLANT_STORE_TOKENS", "a-good-secret-token,,x", /token 2 of 3 is empty/],
     ["PLANT_STORE_TOKENS", "a secret with some spaces", /token 1 of 1 has a character/],
   ])("%s=%s", async (name, value, message) => {

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { AuthSettingError } from "../../src/auth/settings.ts";
 import { defaultLimits } from "../../src/server/limits.ts";
 import { resolveSettings, type ServerOptions } from "../../src/server/settings.ts";
 import { SettingsError } from "../../src/server/settings-error.ts";
@@ -98,6 +97,6 @@ describe("settings", () => {
   });
 
   test("refuse to let nobody in", () => {
-    expect(() => resolveSettings({ auth: { tokenFile: undefined } })).toThrow(AuthSettingError);
+    expect(() => resolveSettings({ auth: { tokenFile: undefined } })).toThrow(SettingsError);
   });
 });

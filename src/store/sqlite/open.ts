@@ -46,6 +46,12 @@ export async function openSqliteReader(location: string): Promise<PlantReader> {
   return SqliteReader.open(parsePath(location), busyTimeoutMs);
 }
 
+/** The URL as it was given: nothing in it is secret. */
+export function describeSqlite(location: string): string {
+  parsePath(location);
+  return `sqlite:${location}`;
+}
+
 /** The same for two paths to one file. */
 export function identifySqlite(location: string): string {
   const path = parsePath(location);

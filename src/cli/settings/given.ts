@@ -1,0 +1,106 @@
+import { type SchemaEntry, schemaEntries } from "../../server/schema.ts";
+import { parseSetting } from "../../server/setting.ts";
+import { resolveSettings, type ServerOptions, setOption } from "../../server/settings.ts";
+import { type SettingProblem, SettingsError } from "../../server/settings-error.ts";
+import { type ConfigFile, readConfigFile } from "./config-file.ts";
+import { takeEnvironment } from "./environment.ts";
+import { nameSetting, type Origin } from "./origin.ts";
+
+/** What an operator gave: flags over the environment over a file. */
+export interface GivenSettings {
+  /** Those that were given, by their names. */
+  readonly values: ReadonlyMap<string, GivenValue>;
+  /** The file that was read. */
+  readonly file: string | undefined;
+  /** What is wrong with the sources, whatever the values are. */
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+export interface GivenValue {
+  /** As it was written. */
+  readonly text: string;
+  readonly origin: Origin;
+}
+
+/** Flags as commander has them: by their names in camel case. */
+export type Flags = Readonly<Record<string, string>>;
+
+export function readGiven(flags: Flags): GivenSettings {
+  const environment = takeEnvironment(process.env);
+  const file = flags["config"] ?? environment.values.get("config");
+  const noFile: ConfigFile = { values: new Map(), problems: [] };
+  const fromFile = file === undefined ? noFile : readConfigFile(file);
+  const values = new Map<string, GivenValue>();
+  for (const { name, id } of schemaEntries) {
+    const flag = flags[id];
+    const variable = environment.values.get(name);
+    const inFile = fromFile.values.get(name);
+    if (flag !== undefined) {
+      values.set(name, { text: flag, origin: { kind: "flag" } });
+    } else if (variable !== undefined) {
+      values.set(name, { text: variable, origin: { kind: "environment" } });
+    } else if (inFile !== undefined) {
+      const origin: Origin = { kind: "file", file: file ?? "", line: inFile.line };
+      values.set(name, { text: inFile.text, origin });
+    }
+  }
+  const problems = [...environment.problems, ...fromFile.problems];
+  return { values, file, problems, warnings: environment.warnings };
+}
+
+export interface AssembledOptions {
+  readonly options: ServerOptions;
+  /** All that is wrong, one line each, in the operator's words. */
+  readonly problems: readonly string[];
+  /** The names of the settings at fault. */
+  readonly wrong: ReadonlySet<string>;
+}
+
+/** Parses and checks what was given. Values that cannot be parsed are left out of the options. */
+export function assembleOptions(given: GivenSettings): AssembledOptions {
+  const options: Record<string, unknown> = {};
+  const unreadable: SettingProblem[] = [];
+  for (const { setting, name, id, path } of schemaEntries) {
+    const text = given.values.get(name)?.text;
+    if (text === undefined) continue;
+    const parsed = parseSetting(setting, text);
+    if (parsed.kind === "value") setOption(options, path, parsed.value);
+    else unreadable.push({ setting: id, problem: parsed.problem });
+  }
+  const problems = [...unreadable, ...findProblems(options)];
+  return {
+    options,
+    problems: [...given.problems, ...problems.map((problem) => nameProblem(problem, given))],
+    wrong: new Set(problems.map(({ setting }) => findEntry(setting).name)),
+  };
+}
+
+function findProblems(options: ServerOptions): readonly SettingProblem[] {
+  try {
+    resolveSettings(options);
+    return [];
+  } catch (error) {
+    if (error instanceof SettingsError) return error.problems;
+    throw error;
+  }
+}
+
+/** A problem in one line, with the settings named as the operator wrote them. */
+export function nameProblem(
+  { setting, problem, other }: SettingProblem,
+  { values }: GivenSettings,
+): string {
+  const nameOf = (id: string) => {
+    const entry = findEntry(id);
+    return nameSetting(entry, values.get(entry.name)?.origin ?? { kind: "default" });
+  };
+  const text = other === undefined ? problem : problem.replace(other, () => nameOf(other));
+  return `${nameOf(setting)}: ${text}`;
+}
+
+function findEntry(id: string): SchemaEntry {
+  const entry = schemaEntries.find((candidate) => candidate.id === id);
+  if (entry === undefined) throw new Error(`no setting is called ${id}`);
+  return entry;
+}

@@ -1,0 +1,191 @@
+import type { AuthOptions } from "../auth/settings.ts";
+import { describeStoreUrl } from "../store/open.ts";
+import { StoreOpenError } from "../store/open-error.ts";
+import { findOriginProblem } from "./cors.ts";
+import { limitSettings, timerMaxMs } from "./limits.ts";
+import type { Setting } from "./setting.ts";
+import type { TlsFiles } from "./tls.ts";
+
+/** More than the cores of most machines. Each has a heap, and its own part of every limit. */
+const threadsMax = 64;
+
+/**
+ * All settings, in the order in which operators read of them. To add one is to
+ * add an entry: its flag, variable, key, help, checks, row in the README and
+ * completion are made from it. Groups are those of ServerOptions.
+ */
+export const schema = {
+  /** By default, reachable from this machine alone. */
+  host: {
+    type: "text",
+    default: "127.0.0.1",
+    placeholder: "address",
+    summary: "Address to listen on",
+    pattern: { form: /./s, rule: "must not be empty" },
+  },
+  port: {
+    type: "integer",
+    default: 8080,
+    min: 0,
+    max: 65_535,
+    placeholder: "number",
+    summary: "Port; 0 takes a free one and prints it",
+  },
+  store: {
+    type: "text",
+    default: "sqlite:./data/plants.db",
+    placeholder: "url",
+    summary: "Where plants are kept: `sqlite:PATH` or `postgres://…`",
+    secret: "password",
+    check: findStoreProblem,
+  },
+  basePath: {
+    type: "text",
+    default: "",
+    placeholder: "path",
+    summary: "Stands before every path, RPC too, for example `/api`",
+    pattern: {
+      form: /^(\/(?!\.{1,2}(\/|$))[\w.~-]+)*$/,
+      rule: "must look like /api, without a slash at its end",
+    },
+  },
+  auth: {
+    tokenFile: {
+      type: "text",
+      default: "./data/tokens",
+      placeholder: "path",
+      summary: "Where opaque tokens are kept",
+      isFile: true,
+    },
+    tokens: {
+      type: "list",
+      default: [],
+      placeholder: "tokens",
+      summary: "Opaque tokens of 16 characters or more, separated by commas",
+      from: "variable",
+      secret: "whole",
+    },
+    jwksUrl: {
+      type: "text",
+      default: undefined,
+      placeholder: "url",
+      summary: "Accept JWTs signed by a key of this set",
+      // One that has a password is refused, and shall not be shown for that.
+      secret: "password",
+    },
+    jwtIssuer: {
+      type: "text",
+      default: undefined,
+      placeholder: "iss",
+      summary: "The `iss` that a JWT must have",
+    },
+    jwtAudience: {
+      type: "text",
+      default: undefined,
+      placeholder: "aud",
+      summary: "The `aud` that a JWT must have",
+    },
+  },
+  tls: {
+    certFile: {
+      name: "tls-cert",
+      type: "text",
+      default: undefined,
+      placeholder: "file",
+      summary: "Certificate chain in PEM: the port speaks TLS, and reloads it when it changes",
+      isFile: true,
+    },
+    keyFile: {
+      name: "tls-key",
+      type: "text",
+      default: undefined,
+      placeholder: "file",
+      summary: "Its private key in PEM",
+      isFile: true,
+    },
+  },
+  limits: limitSettings,
+  threads: {
+    type: "integer",
+    default: 1,
+    min: 1,
+    max: threadsMax,
+    placeholder: "number",
+    summary: "Threads that share the port; more than one on Linux alone",
+  },
+  drainTimeoutMs: {
+    type: "integer",
+    default: 10_000,
+    min: 0,
+    max: timerMaxMs,
+    unit: "ms",
+    placeholder: "number",
+    summary: "How long the last requests may take after SIGTERM",
+  },
+  health: {
+    type: "switch",
+    default: true,
+    placeholder: "on|off",
+    summary: "`off`: no `/healthz`, `/readyz` and `grpc.health.v1`",
+  },
+  reflection: {
+    type: "switch",
+    default: true,
+    placeholder: "on|off",
+    summary: "`off`: no `grpc.reflection`",
+  },
+  corsOrigins: {
+    name: "cors-origin",
+    type: "list",
+    default: [],
+    placeholder: "list",
+    summary: "Origins whose pages may call: `https://a.example,…`, or `*`",
+    check: findOriginProblem,
+  },
+} as const satisfies SchemaTree & {
+  readonly auth: Readonly<Record<keyof AuthOptions, Setting>>;
+  readonly tls: Readonly<Record<keyof TlsFiles, Setting>>;
+};
+
+type SchemaTree = Readonly<Record<string, Setting | Readonly<Record<string, Setting>>>>;
+
+/** A setting with its names. */
+export interface SchemaEntry {
+  readonly setting: Setting;
+  /** As operators write it, in flags and files: `tls-cert`. */
+  readonly name: string;
+  /** As errors write it: `tlsCert`. */
+  readonly id: string;
+  /** Where it stands in ServerOptions: `["tls", "certFile"]`. */
+  readonly path: readonly [string] | readonly [group: string, option: string];
+}
+
+export const schemaEntries: readonly SchemaEntry[] = Object.entries<SchemaTree[string]>(
+  schema,
+).flatMap(([key, node]) =>
+  isSetting(node)
+    ? [createEntry([key], node)]
+    : Object.entries(node).map(([option, setting]) => createEntry([key, option], setting)),
+);
+
+function isSetting(node: SchemaTree[string]): node is Setting {
+  return typeof node["type"] === "string";
+}
+
+function createEntry(path: SchemaEntry["path"], setting: Setting): SchemaEntry {
+  const name =
+    setting.name ??
+    String(path.at(-1)).replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const id = name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+  return { setting, name, id, path };
+}
+
+function findStoreProblem(url: string): string | undefined {
+  try {
+    describeStoreUrl(url);
+    return undefined;
+  } catch (error) {
+    if (error instanceof StoreOpenError) return error.message;
+    throw error;
+  }
+}

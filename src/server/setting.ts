@@ -1,0 +1,126 @@
+/** What a setting is: everything that flags, help, checks, documentation and completion need. */
+export type Setting = TextSetting | IntegerSetting | SwitchSetting | ListSetting;
+
+interface Described {
+  /** For operators: one line, in Markdown that has nothing but `code`. */
+  readonly summary: string;
+  /** What stands for the value in the help. */
+  readonly placeholder: string;
+  /** The operator's name of it, where that is not the option's own in kebab-case. */
+  readonly name?: string;
+  /** `variable`: it has no flag, because every process of a machine can read command lines. */
+  readonly from?: "variable";
+  /** `whole`: its value is never shown. `password`: it is a URL that is shown without its password. */
+  readonly secret?: "whole" | "password";
+}
+
+export interface TextSetting extends Described {
+  readonly type: "text";
+  /** `undefined`: none, and the option may be left out. */
+  readonly default: string | undefined;
+  /** What the whole value must match, and that rule in words. */
+  readonly pattern?: { readonly form: RegExp; readonly rule: string };
+  /** What is wrong with a value, where no pattern can tell. */
+  readonly check?: (value: string) => string | undefined;
+  /** It is the path of a file, which a shell can complete. */
+  readonly isFile?: true;
+}
+
+export interface IntegerSetting extends Described {
+  readonly type: "integer";
+  /** `undefined`: none, and the option may be left out. */
+  readonly default: number | undefined;
+  readonly min: number;
+  readonly max: number;
+  readonly unit?: "bytes" | "ms";
+}
+
+/** Written `on` or `off`. */
+export interface SwitchSetting extends Described {
+  readonly type: "switch";
+  readonly default: boolean;
+}
+
+/** Several texts without commas, which are written with commas between them. */
+export interface ListSetting extends Described {
+  readonly type: "list";
+  readonly default: readonly string[];
+  /** What is wrong with the list. */
+  readonly check?: (values: readonly string[]) => string | undefined;
+}
+
+/** The type of a setting's value. */
+export type ValueOf<S extends Setting> =
+  | (S extends IntegerSetting
+      ? number
+      : S extends SwitchSetting
+        ? boolean
+        : S extends ListSetting
+          ? readonly string[]
+          : string)
+  | (S["default"] extends string | number | boolean | readonly string[] ? never : undefined);
+
+/** Values of a group of settings, by their options. */
+export type ValuesOf<Group extends Readonly<Record<string, Setting>>> = {
+  readonly [Option in keyof Group]: ValueOf<Group[Option]>;
+};
+
+export type SettingValue = ValueOf<Setting>;
+
+export type ParsedSetting =
+  | { readonly kind: "value"; readonly value: SettingValue }
+  | { readonly kind: "problem"; readonly problem: string };
+
+/** Reads what an operator wrote. A value is of the setting's type, and still to be checked. */
+export function parseSetting(setting: Setting, text: string): ParsedSetting {
+  switch (setting.type) {
+    case "text":
+      return { kind: "value", value: text };
+    case "integer":
+      if (!/^\d{1,10}$/.test(text)) return { kind: "problem", problem: notInRange(setting, text) };
+      return { kind: "value", value: Number(text) };
+    case "switch":
+      if (text !== "on" && text !== "off") return { kind: "problem", problem: neitherOnNorOff };
+      return { kind: "value", value: text === "on" };
+    case "list": {
+      const items = text.trim() === "" ? [] : text.split(",").map((item) => item.trim());
+      return { kind: "value", value: items };
+    }
+  }
+}
+
+/** A value as an operator would write it; nothing for none. */
+export function formatValue(value: SettingValue): string {
+  if (typeof value === "boolean") return value ? "on" : "off";
+  return value === undefined ? "" : value.toString();
+}
+
+/** @returns what is wrong with a value by itself, if something is. */
+export function findProblem(setting: Setting, value: SettingValue): string | undefined {
+  if (value === undefined && setting.default === undefined) return undefined;
+  switch (setting.type) {
+    case "text":
+      return value === undefined ? undefined : findTextProblem(setting, String(value));
+    case "integer":
+      return isInRange(setting, value) ? undefined : notInRange(setting, String(value));
+    case "switch":
+      return typeof value === "boolean" ? undefined : neitherOnNorOff;
+    case "list":
+      return Array.isArray(value) ? setting.check?.(value) : undefined;
+  }
+}
+
+const neitherOnNorOff = "must be on or off";
+
+function isInRange({ min, max }: IntegerSetting, value: SettingValue): boolean {
+  return Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
+}
+
+function findTextProblem({ pattern, check }: TextSetting, value: string): string | undefined {
+  if (pattern !== undefined && !pattern.form.test(value)) return pattern.rule;
+  return check?.(value);
+}
+
+function notInRange({ min, max }: IntegerSetting, text: string): string {
+  return `must be a whole number from ${min} to ${max}: ${text}`;
+}

@@ -1,0 +1,277 @@
+/** What `config show` and `config check` say of flags, variables and a file. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { schemaEntries } from "../../src/server/schema.ts";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { runInProcess } from "../support/run-in-process.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+let folder: string;
+let file: string;
+
+beforeAll(async () => {
+  const temporary = await createTemporaryFolder();
+  folder = temporary.path;
+  file = join(folder, "plant-store.yaml");
+  return () => temporary[Symbol.asyncDispose]();
+});
+
+interface Given {
+  readonly yaml?: string | Uint8Array;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly flags?: readonly string[];
+}
+
+async function config(command: "show" | "check", { yaml, env, flags = [] }: Given) {
+  if (yaml !== undefined) writeFileSync(file, yaml);
+  const config = yaml === undefined ? [] : ["--config", file];
+  return await runInProcess(["config", command, ...config, ...flags], env);
+}
+
+/** The value and the origin of a setting, as they are shown. */
+function shown(stdout: string, name: string): string {
+  const line = stdout.split("\n").find((candidate) => candidate.startsWith(`${name} `)) ?? "";
+  return line.slice(name.length).trim().replaceAll(/ {2,}/g, " | ").replaceAll(file, "FILE");
+}
+
+describe("config show", () => {
+  test("shows every setting", async () => {
+    const { code, stdout } = await config("show", {});
+    expect(code).toBe(0);
+    const names = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(" ")[0]);
+    expect(names).toEqual(schemaEntries.map(({ name }) => name));
+  });
+
+  const variable = { PLANT_STORE_PORT: "2" };
+  test.each<[Given, name: string, expected: string]>([
+    [{}, "port", "8080 | default"],
+    [{}, "tls-cert", "none | default"],
+    [{}, "tokens", "none | default"],
+    [{ yaml: "port: 1" }, "port", "1 | file FILE, line 1"],
+    [{ yaml: "# ours\n\nport: 1 # free\n" }, "port", "1 | file FILE, line 3"],
+    [{ yaml: "port: 1", env: variable }, "port", "2 | environment PLANT_STORE_PORT"],
+    [{ yaml: "port: 1", env: variable, flags: ["--port", "3"] }, "port", "3 | flag --port"],
+    [{ yaml: "port: 1", env: { PLANT_STORE_PORT: "" } }, "port", "1 | file FILE, line 1"],
+    [{ yaml: "port:\nhost: '::'" }, "port", "8080 | default"],
+    [{ yaml: "port:\nhost: '::'" }, "host", ":: | file FILE, line 2"],
+    [{ yaml: '{\n  "base-path": "/api",\n  "port": 1\n}\n' }, "port", "1 | file FILE, line 3"],
+    [
+      { yaml: "jwt-issuer: on\njwt-audience: 0x10\njwks-url: https://a/k" },
+      "jwt-issuer",
+      "on | file FILE, line 1",
+    ],
+    [
+      { yaml: "jwt-issuer: on\njwt-audience: 0x10\njwks-url: https://a/k" },
+      "jwt-audience",
+      "0x10 | file FILE, line 2",
+    ],
+    [{ yaml: "" }, "port", "8080 | default"],
+    [{ yaml: "# nothing\n" }, "port", "8080 | default"],
+    [{ flags: ["--token-file", "a\nb"] }, "token-file", '"a\\nb" | flag --token-file'],
+  ])("%j: %s is %s", async (given, name, expected) => {
+    const { code, stdout, stderr } = await config("show", given);
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    expect(shown(stdout, name)).toBe(expected);
+  });
+
+  test.each<[Given, name: string, expected: string]>([
+    [
+      { flags: ["--store", "postgres://u:secret@db/p?sslmode=require"] },
+      "store",
+      "postgres://u:(hidden)@db/p?sslmode=require | flag --store",
+    ],
+    [
+      { yaml: "store: postgres://u:s%40ecret@a:1,b:2/p" },
+      "store",
+      "postgres://u:(hidden)@a:1,b:2/p | file FILE, line 1",
+    ],
+    [
+      { flags: ["--store", "postgres://u@db:5432/p"] },
+      "store",
+      "postgres://u@db:5432/p | flag --store",
+    ],
+    [{ flags: ["--store", "postgres:/u:secret@db/p"] }, "store", "(hidden) | flag --store"],
+    [{ flags: ["--store", "postgres://u:sec/ret@db/p"] }, "store", "(hidden) | flag --store"],
+    [{ flags: ["--store", "postgre://u:secret@db/p"] }, "store", "(hidden) | flag --store"],
+    [
+      { flags: ["--jwks-url", "https://u:secret@a/k"] },
+      "jwks-url",
+      "https://u:(hidden)@a/k | flag --jwks-url",
+    ],
+    [
+      { env: { PLANT_STORE_TOKENS: "a-secret-of-sixteen" } },
+      "tokens",
+      "(hidden) | environment PLANT_STORE_TOKENS",
+    ],
+    [
+      { yaml: "tokens:\n  - a-secret-of-sixteen\n  - the-other-secret-" },
+      "tokens",
+      "(hidden) | file FILE, line 1",
+    ],
+    [{ yaml: "tokens: [secret]" }, "tokens", "(hidden) | file FILE, line 1"],
+  ])("keeps the secret of %j", async (given, name, expected) => {
+    const { stdout, stderr } = await config("show", given);
+    expect(shown(stdout, name)).toBe(expected);
+    expect(stdout + stderr).not.toMatch(/s.{0,3}ecret|sec.?ret/);
+  });
+
+  test("shows what is wrong, and says so", async () => {
+    const { code, stdout, stderr } = await config("show", { yaml: "port: http\n" });
+    expect(code).toBe(2);
+    expect(shown(stdout, "port")).toBe("http | file FILE, line 1");
+    expect(stderr).toContain(`port (${file}, line 1): must be a whole number`);
+  });
+});
+
+const tokens = "one-good-token-of-ours,the-other-good-token";
+
+describe("config check", () => {
+  test.each<Given>([
+    {},
+    { env: { PLANT_STORE_TOKENS: tokens } },
+    { yaml: `tokens: ${tokens}` },
+    { yaml: "tokens:\n- one-good-token-of-ours\n- the-other-good-token" },
+    { yaml: "port: nonsense", flags: ["--port", "1"] },
+    // What Kubernetes sets beside services called plant-store and plant-store-db.
+    {
+      env: {
+        PLANT_STORE_SERVICE_HOST: "10.0.0.1",
+        PLANT_STORE_SERVICE_PORT: "80",
+        PLANT_STORE_SERVICE_PORT_HTTP: "80",
+        PLANT_STORE_PORT_80_TCP: "tcp://10.0.0.1:80",
+        PLANT_STORE_PORT_80_TCP_PROTO: "tcp",
+        PLANT_STORE_PORT_80_TCP_PORT: "80",
+        PLANT_STORE_PORT_80_TCP_ADDR: "10.0.0.1",
+        PLANT_STORE_DB_PORT: "tcp://10.0.0.2:5432",
+      },
+    },
+  ])("finds nothing wrong with %j", async (given) => {
+    expect(await config("check", given)).toEqual({
+      code: 0,
+      stdout: "the settings are right\n",
+      stderr: "",
+    });
+  });
+
+  test.each<[Given, problems: readonly string[]]>([
+    [{ yaml: "port: http" }, ["port (FILE, line 1): must be a whole number from 0 to 65535: http"]],
+    [{ yaml: "host: a\nprot: 1" }, ["prot (FILE, line 2): is not a setting; did you mean port?"]],
+    [
+      { yaml: "base_path: /a" },
+      ["base_path (FILE, line 1): is not a setting; did you mean base-path?"],
+    ],
+    [
+      { yaml: "basePath: /a" },
+      ["basePath (FILE, line 1): is not a setting; did you mean base-path?"],
+    ],
+    [{ yaml: "config: x" }, ["config (FILE, line 1): is not a setting"]],
+    [{ yaml: "tls:\n  cert: x" }, ["tls (FILE, line 1): is not a setting"]],
+    [{ yaml: "port: {a: 1}" }, ["port (FILE, line 1): must be one value, or a list of values"]],
+    [{ yaml: "tokens: [[a]]" }, ["tokens (FILE, line 1): must be one value, or a list of values"]],
+    [{ yaml: "port: *other" }, ["port (FILE, line 1): must be one value, or a list of values"]],
+    [{ yaml: "port: 1\nhost: a\nport: 2" }, ["FILE, line 3: is not YAML: duplicate key"]],
+    [{ yaml: "port: 1\n---\nport: 2" }, ["FILE, line 2: is not YAML: multiple docs"]],
+    [{ yaml: "port: '1" }, ["FILE, line 1: is not YAML: missing char"]],
+    [{ yaml: "- port" }, ["FILE, line 1: write NAME: VALUE"]],
+    [{ yaml: "port 1" }, ["FILE, line 1: write NAME: VALUE"]],
+    [
+      { yaml: new Uint8Array([0x70, 0xff]) },
+      ["FILE cannot be read: The encoded data was not valid for encoding utf-8"],
+    ],
+    [
+      { yaml: `#${"x".repeat(1024 * 1024)}` },
+      ["FILE cannot be read: it has more than 1048576 bytes"],
+    ],
+    [{ yaml: "tls-cert: a" }, ["--tls-key: is missing: a certificate and its key go together"]],
+    [
+      { yaml: "tls-cert: /none", env: { PLANT_STORE_TLS_KEY: "/none" } },
+      [
+        "tls-cert (FILE, line 1): /none cannot be used with the key /none: ENOENT: no such file or directory, open '/none'",
+      ],
+    ],
+    [
+      { yaml: "connections-max: 1", env: { PLANT_STORE_THREADS: "2" } },
+      ["PLANT_STORE_THREADS: must not be more than connections-max (FILE, line 1): 2"],
+    ],
+    [{ yaml: "jwks-url: https://a/k" }, ["--jwt-issuer: is required with jwks-url (FILE, line 1)"]],
+    [
+      { env: { PLANT_STORE_TOKENS: "short" } },
+      ["PLANT_STORE_TOKENS: token 1 of 1 has fewer than 16 characters"],
+    ],
+    [
+      {
+        yaml: "prot: 1\nhost: ''",
+        env: { PLANT_STORE_THREADS: "two" },
+        flags: ["--port", "x", "--tls-key", "k"],
+      },
+      [
+        "prot (FILE, line 1): is not a setting; did you mean port?",
+        "--port: must be a whole number from 0 to 65535: x",
+        "PLANT_STORE_THREADS: must be a whole number from 1 to 64: two",
+        "--tls-cert: is missing: a certificate and its key go together",
+      ],
+    ],
+    // What is wrong by itself contradicts nothing.
+    [
+      { flags: ["--connections-max", "0", "--threads", "2"] },
+      ["--connections-max: must be a whole number from 1 to 2147483647: 0"],
+    ],
+    [
+      { flags: ["--threads", "x", "--connections-max", "1"] },
+      ["--threads: must be a whole number from 1 to 64: x"],
+    ],
+  ])("of %j tells all that is wrong", async (given, problems) => {
+    const { code, stdout, stderr } = await config("check", given);
+    expect(stderr.replaceAll(file, "FILE")).toBe(
+      problems.map((line) => `plant-store: ${line}\n`).join(""),
+    );
+    expect(stdout).toBe("");
+    expect(code).toBe(2);
+  });
+
+  test("warns of a variable that may be somebody else's", async () => {
+    const env = { PLANT_STORE_BACKUP_BUCKET: "b", PLANT_STORE_IMAGE: "" };
+    const { code, stderr } = await config("check", { env });
+    expect(code).toBe(0);
+    expect(stderr).toBe(
+      "plant-store: PLANT_STORE_BACKUP_BUCKET is not a setting, and is ignored\n",
+    );
+  });
+
+  test.skipIf(!hasOpenssl)("takes a certificate and its key", async () => {
+    const { certFile, keyFile } = createCertificate(folder, "mine");
+    const yaml = `tls-cert: ${certFile}\ntls-key: ${keyFile}\n`;
+    expect(await config("check", { yaml })).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("makes nothing, and reads no store", async () => {
+    const store = `sqlite:${join(folder, "none/plants.db")}`;
+    expect(await config("check", { flags: ["--store", store] })).toMatchObject({ code: 0 });
+  });
+});
+
+describe("a file of settings", () => {
+  test("is read by commands that use one setting of it, whatever the others are", async () => {
+    const tokenFile = join(folder, "its-tokens");
+    writeFileSync(file, `token-file: ${tokenFile}\nport: nonsense\n`);
+    const args = ["--config", file];
+    expect(await runInProcess(["token", "create", "me", ...args])).toMatchObject({ code: 0 });
+    const { stdout } = await runInProcess(["token", "list", "--token-file", tokenFile]);
+    expect(stdout).toMatch(/ me\n$/);
+  });
+
+  test("is refused by all commands with a key that is no setting", async () => {
+    writeFileSync(file, "tokne-file: x\n");
+    const env = { PLANT_STORE_CONFIG: file };
+    for (const args of [["token", "list"], ["migrate", "status"], ["serve"]]) {
+      const { code, stderr } = await runInProcess(args, env);
+      expect(stderr).toMatch(/did you mean token-file\?\n$/);
+      expect(code).toBe(2);
+    }
+  });
+});
