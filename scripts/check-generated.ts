@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 const fresh = mkdtempSync(join(tmpdir(), "plant-store-gen-"));
 try {
-  execFileSync("buf", ["generate", "--output", fresh], { stdio: "inherit" });
+  execFileSync(process.execPath, ["scripts/generate.ts", fresh], { stdio: "inherit" });
   execFileSync("git", ["diff", "--no-index", "--exit-code", "gen", join(fresh, "gen")], {
     stdio: "inherit",
   });
