@@ -1,0 +1,126 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { splitFrames } from "./frames.ts";
+
+/**
+ * What becomes of an answer: it goes on; it is held until the client gives up;
+ * or the connection is cut in its place. In each case the server has given it.
+ */
+export type Fate = "pass" | "hold" | "cut";
+
+/** A way to a server on which answers are lost; requests are not. */
+export interface LossyProxy extends AsyncDisposable {
+  readonly url: string;
+  /** The fates that no answer has met yet. */
+  readonly fatesLeft: readonly Fate[];
+}
+
+/** @param fates Of the first answers, in their order, over all connections. Later ones pass. */
+export async function openLossyProxy(
+  targetPort: number,
+  fates: readonly Fate[],
+): Promise<LossyProxy> {
+  const fatesLeft = [...fates];
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const target = connect(targetPort, "127.0.0.1");
+    for (const socket of [client, target]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        sockets.delete(socket);
+        client.destroy();
+        target.destroy();
+      });
+    }
+    client.once("data", (first: Buffer) => {
+      const relay = first.toString("latin1").startsWith("PRI ") ? relayHttp2 : relayHttp1;
+      relay({ client, target, first, nextFate: () => fatesLeft.shift() ?? "pass" });
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    fatesLeft,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+interface Relay {
+  readonly client: Socket;
+  readonly target: Socket;
+  /** What the client has sent already. */
+  readonly first: Buffer;
+  nextFate(): Fate;
+}
+
+/** Over HTTP/1.1, to give up is to close the connection: a held answer has nowhere to go. */
+function relayHttp1({ client, target, first, nextFate }: Relay): void {
+  let isRequest = true;
+  let fate: Fate = "pass";
+  target.write(first);
+  client.on("data", (piece: Buffer) => {
+    isRequest = true;
+    target.write(piece);
+  });
+  target.on("data", (piece: Buffer) => {
+    if (isRequest) fate = nextFate();
+    isRequest = false;
+    if (fate === "cut") client.destroy();
+    if (fate === "pass") client.write(piece);
+  });
+}
+
+/** Octets of "PRI * HTTP/2.0 ... SM", RFC 9113 section 3.4. */
+const prefaceBytes = 24;
+const headers = 1;
+const resetStream = 3;
+
+/**
+ * Over HTTP/2, to give up is RST_STREAM, and the connection goes on: what was held
+ * follows then, in its order, as header compression has a state.
+ */
+function relayHttp2({ client, target, first, nextFate }: Relay): void {
+  const answered = new Set<number>();
+  const cancelled = new Set<number>();
+  const held: Buffer[] = [];
+  let heldStream: number | undefined;
+
+  function release(stream: number): void {
+    cancelled.add(stream);
+    if (heldStream !== stream) return;
+    heldStream = undefined;
+    for (const frame of held.splice(0)) client.write(frame);
+  }
+
+  const fromClient = splitFrames(({ type, stream }) => {
+    if (type === resetStream) release(stream);
+  });
+  const fromTarget = splitFrames(({ type, stream, bytes }) => {
+    // The second HEADERS of a stream are its trailers.
+    if (type === headers && !answered.has(stream) && !cancelled.has(stream)) {
+      answered.add(stream);
+      const fate = nextFate();
+      if (fate === "cut") client.destroy();
+      if (fate === "hold") heldStream = stream;
+    }
+    if (heldStream === undefined) client.write(bytes);
+    else held.push(bytes);
+  });
+
+  let skip = prefaceBytes;
+  const onClientData = (piece: Buffer) => {
+    target.write(piece);
+    fromClient(piece.subarray(skip));
+    skip = Math.max(0, skip - piece.length);
+  };
+  onClientData(first);
+  client.on("data", onClientData);
+  target.on("data", fromTarget);
+}
