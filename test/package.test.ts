@@ -39,6 +39,27 @@ test("runs no install script, and brings neither Node nor PostgreSQL", async () 
   ).toEqual([]);
 });
 
+test("brings the license, the changes, the proto, and the proto compiled", async () => {
+  const home = join(folder, "node_modules/plant-store");
+  const proto = "proto/plantstore/v1/plant_service.proto";
+  for (const file of ["LICENSE", "CHANGELOG.md", proto]) {
+    expect(await readFile(join(home, file), "utf8")).toBe(await readFile(file, "utf8"));
+  }
+  await writeFile(
+    join(folder, "describe.js"),
+    `import { readFileSync } from "node:fs";
+     import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
+     import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+     const url = new URL(import.meta.resolve("plant-store/plantstore.binpb"));
+     const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(url)));
+     for (const name of ["plantstore.v1.PlantService", "google.rpc.BadRequest"]) {
+       console.log(registry.get(name)?.toString());
+     }`,
+  );
+  const { stdout } = await run(process.execPath, ["describe.js"], { cwd: folder });
+  expect(stdout).toBe("service plantstore.v1.PlantService\nmessage google.rpc.BadRequest\n");
+}, 30_000);
+
 test("serves, and its client creates a plant", async () => {
   const server = spawn(join(folder, "node_modules/.bin/plant-store"), ["serve", "--port", "0"], {
     cwd: folder,
