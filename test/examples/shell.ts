@@ -26,11 +26,19 @@ export async function runLine(line: string, options: ShellOptions): Promise<Shel
     detached: true,
   });
   const exited = once(child, "exit");
+  // The whole group: a line starts programs that start programs.
+  const end = () => {
+    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+  };
+  const interrupt = () => {
+    end();
+    process.exit(130);
+  };
+  process.once("SIGINT", interrupt);
   let isLate = false;
   const timer = setTimeout(() => {
     isLate = true;
-    // The whole group: a line starts programs that start programs.
-    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    end();
   }, timeoutMs);
   try {
     const [stdout, stderr, [code, signal]] = await Promise.all([
@@ -42,6 +50,7 @@ export async function runLine(line: string, options: ShellOptions): Promise<Shel
     return { stdout, stderr, problem: code === 0 ? undefined : problem };
   } finally {
     clearTimeout(timer);
+    process.off("SIGINT", interrupt);
   }
 }
 

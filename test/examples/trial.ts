@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { stripVTControlCharacters } from "node:util";
+import { isDeepStrictEqual, stripVTControlCharacters } from "node:util";
 import { spawnServer } from "../support/child-server.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
@@ -63,7 +63,9 @@ async function runExample(cwd: string, line: string, prints: string): Promise<Ve
       ? undefined
       : `it printed ${JSON.stringify(stdout)}`,
     proxy.fatesLeft.length === 0 ? undefined : `never came to: ${proxy.fatesLeft.join(", ")}`,
-    same(stored, [storedForm(basil)]) ? undefined : `${stored.length} plants, or another one`,
+    isDeepStrictEqual(stored, [storedForm(basil)])
+      ? undefined
+      : `${stored.length} plants, or another one`,
   ].filter((text) => text !== undefined);
   if (wrong.length === 0) return { kind: "passed" };
   return { kind: "failed", reason: `${wrong.join("; ")}\n${stderr}` };
@@ -89,9 +91,3 @@ const networkIsMissing = new RegExp(
   ].join("|"),
   "i",
 );
-
-function same(left: unknown, right: unknown): boolean {
-  const write = (value: unknown) =>
-    JSON.stringify(value, (_key, part) => (typeof part === "bigint" ? `${part}` : part));
-  return write(left) === write(right);
-}
