@@ -16,7 +16,7 @@ import {
 } from "./gen/plantstore/v1/plant_service_pb.ts";
 
 export interface Store {
-  /** Where the store is, seen from the page: its own origin, where a proxy stands before both. */
+  /** Where the store is, seen from the page: its own origin, if a proxy stands before both. */
   readonly baseUrl: string;
   readonly token: string;
 }
