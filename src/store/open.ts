@@ -1,8 +1,10 @@
 import type { PlantStore } from "../plant.ts";
+import type { Finding } from "./finding.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { StoreOptions } from "./options.ts";
 import type { PlantReader } from "./plant-reader.ts";
 import {
+  checkPostgres,
   describePostgres,
   migratePostgres,
   openPostgres,
@@ -10,7 +12,10 @@ import {
   readPostgresSchema,
 } from "./postgres/open.ts";
 import type { SchemaState } from "./schema-state.ts";
+import type { BackupOptions } from "./sqlite/backup.ts";
 import {
+  backupSqlite,
+  checkSqlite,
   describeSqlite,
   identifySqlite,
   migrateSqlite,
@@ -32,6 +37,8 @@ interface EngineEntry {
   readonly openReader: (location: string) => Promise<PlantReader>;
   readonly readSchema: (location: string) => Promise<SchemaState>;
   readonly migrate: (location: string) => Promise<void>;
+  readonly backUp: (location: string, options: BackupOptions) => Promise<number>;
+  readonly check: (location: string) => AsyncIterable<Finding>;
   /** The URL of a store that was opened, for people: without secrets. */
   readonly describe: (location: string) => string;
   /** The same for two locations that are known to be one store. */
@@ -46,6 +53,8 @@ const sqlite: EngineEntry = {
   readSchema: readSqliteSchema,
   migrate: migrateSqlite,
   describe: describeSqlite,
+  backUp: backupSqlite,
+  check: checkSqlite,
   identify: identifySqlite,
   // It has one writer, on a thread of its own.
   owner: "process",
@@ -57,6 +66,13 @@ const postgres: EngineEntry = {
   openReader: openPostgresReader,
   readSchema: readPostgresSchema,
   migrate: migratePostgres,
+  async backUp() {
+    throw new StoreOpenError(
+      "invalid_url",
+      "a PostgreSQL database is backed up by its own means: pg_dump, or a base backup and its log",
+    );
+  },
+  check: checkPostgres,
   describe: describePostgres,
   identify: describePostgres,
   // Its connections are read and written by the thread that has them.
@@ -126,6 +142,28 @@ export async function readSchemaState(url: string): Promise<SchemaState> {
 export async function migrateStore(url: string): Promise<void> {
   const { engine, location } = findEngine(url);
   await engine.migrate(location);
+}
+
+/**
+ * Copies a store into one file, as it is now.
+ *
+ * @returns How many plants are in it.
+ * @throws {StoreOpenError} `invalid_url` for a store that has means of its own.
+ * @throws {BackupError}
+ */
+export async function backUpStore(url: string, options: BackupOptions): Promise<number> {
+  const { engine, location } = findEngine(url);
+  return await engine.backUp(location, options);
+}
+
+/**
+ * Looks at a store and changes nothing: each finding comes once it is known.
+ *
+ * @throws {StoreOpenError} `invalid_url`; everything else is a finding.
+ */
+export function checkStore(url: string): AsyncIterable<Finding> {
+  const { engine, location } = findEngine(url);
+  return engine.check(location);
 }
 
 /** @throws {StoreOpenError} For a URL that no store could have been opened at. */

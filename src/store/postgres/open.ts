@@ -1,11 +1,13 @@
 import type { PlantStore } from "../../plant.ts";
 import { BatchedStore } from "../batched-store.ts";
+import type { Finding } from "../finding.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { resolveLimits, type StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import type { SchemaState } from "../schema-state.ts";
 import { describeAddress, type PostgresAddress, parseAddress } from "./address.ts";
 import { backoffMs } from "./backoff.ts";
+import { checkAddress } from "./check.ts";
 import { connectToAny } from "./connect.ts";
 import { PostgresEngine } from "./engine.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "./limits.ts";
@@ -83,6 +85,12 @@ export async function openPostgresReader(location: string): Promise<PlantReader>
       return await PostgresReader.begin(session, limits);
     });
   });
+}
+
+/** @throws {StoreOpenError} `invalid_url` */
+export function checkPostgres(location: string): AsyncIterable<Finding> {
+  const address = parseAddress(location);
+  return checkAddress(address, defaultPostgresLimits);
 }
 
 /** The URL without its password. */

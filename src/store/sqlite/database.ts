@@ -73,8 +73,14 @@ const settings = {
   journal_size_limit: 64 * 1024 * 1024,
 } as const;
 
-function configure(db: Database.Database): void {
+/** @returns Those that SQLite does not follow here. */
+export function configure(db: Database.Database): readonly string[] {
   for (const [name, value] of Object.entries(settings)) db.pragma(`${name} = ${value}`);
+  const isRefused = ([name, value]: [string, number]) =>
+    db.pragma(name, { simple: true }) !== value;
+  return Object.entries(settings)
+    .filter(isRefused)
+    .map(([name, value]) => `${name}=${value}`);
 }
 
 function enterWal(db: Database.Database): void {

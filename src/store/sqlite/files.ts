@@ -91,7 +91,8 @@ export function syncDirectories(path: string): void {
   } while (directory !== dirname(directory));
 }
 
-function syncDirectory(directory: string): void {
+/** @throws {StoreOpenError} `inaccessible` */
+export function syncDirectory(directory: string): void {
   try {
     const descriptor = openSync(directory, "r");
     try {

@@ -1,10 +1,13 @@
 import { resolve } from "node:path";
 import type { PlantStore } from "../../plant.ts";
 import { BatchedStore } from "../batched-store.ts";
+import type { Finding } from "../finding.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { resolveLimits, type StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import type { SchemaState } from "../schema-state.ts";
+import { type BackupOptions, backupDatabase } from "./backup.ts";
+import { checkDatabase } from "./check.ts";
 import { readSchemaVersion } from "./database.ts";
 import { fileId } from "./files.ts";
 import { SqliteReader } from "./reader.ts";
@@ -50,6 +53,19 @@ export async function openSqliteReader(location: string): Promise<PlantReader> {
 export function describeSqlite(location: string): string {
   parsePath(location);
   return `sqlite:${location}`;
+}
+
+/**
+ * @returns How many plants are in the backup.
+ * @throws {StoreOpenError} {@link BackupError}
+ */
+export async function backupSqlite(location: string, options: BackupOptions): Promise<number> {
+  return await backupDatabase(parsePath(location), busyTimeoutMs, options);
+}
+
+/** @throws {StoreOpenError} `invalid_url` */
+export function checkSqlite(location: string): AsyncIterable<Finding> {
+  return checkDatabase(parsePath(location), busyTimeoutMs);
 }
 
 /** The same for two paths to one file. */

@@ -1,0 +1,175 @@
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import Database from "better-sqlite3";
+import { BackupError } from "../backup-error.ts";
+import { StoreOpenError } from "../open-error.ts";
+import { openError } from "./database.ts";
+import { assertDriver } from "./driver.ts";
+import { failureCode } from "./failure.ts";
+import { fileId, syncDirectory } from "./files.ts";
+import { applicationId } from "./schema.ts";
+
+export interface BackupOptions {
+  /** Absolute. */
+  readonly file: string;
+  /** Whether a file that is there is replaced. */
+  readonly force: boolean;
+  /** Ends it between two steps of the copy. */
+  readonly signal: AbortSignal;
+  /** Told after each step, in pages of the database. */
+  readonly onProgress: (done: number, total: number) => void;
+}
+
+/** Some 8 MiB: tens of milliseconds in which no signal is heard. */
+const pagesEach = 2000;
+
+/**
+ * Copies a database as it is now, while servers go on with it, and verifies the
+ * copy. Pages are copied as they are, in one read transaction from the first to
+ * the last: a writer is never waited for, nor made to wait, but its log grows
+ * until the end, as no checkpoint may overwrite what is still to be read. So
+ * the quickest way is the best: VACUUM INTO holds its snapshot longer, for it
+ * builds the database anew. (Without the transaction, SQLite would begin anew
+ * after each commit of a server.)
+ *
+ * The copy is one file, without a log, that may be read from where nobody can write.
+ *
+ * @param path Absolute.
+ * @returns How many plants are in it.
+ * @throws {StoreOpenError} {@link BackupError}
+ */
+export async function backupDatabase(
+  path: string,
+  busyTimeoutMs: number,
+  options: BackupOptions,
+): Promise<number> {
+  assertDriver();
+  if (!existsSync(path)) {
+    throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
+  }
+  assertTarget(path, options);
+  const { file } = options;
+  const temporary = join(dirname(file), `.${basename(file)}.${process.pid}.part`);
+  try {
+    // SQLite opens a file that is there, so that its mode is ours from the first byte.
+    closeSync(openSync(temporary, "wx", 0o600));
+    const count = await copy(path, temporary, busyTimeoutMs, options);
+    verify(temporary, count);
+    chmodSync(temporary, statSync(path).mode & 0o777);
+    publish(temporary, options);
+    return count;
+  } catch (error) {
+    if (error instanceof BackupError || error instanceof StoreOpenError) throw error;
+    const reason = error instanceof Error && "code" in error ? error.code : error;
+    throw new BackupError(`cannot write the backup to ${file} (${reason})`, { cause: error });
+  } finally {
+    for (const suffix of ["", "-journal", "-wal", "-shm"]) {
+      rmSync(`${temporary}${suffix}`, { force: true });
+    }
+  }
+}
+
+/** @throws {BackupError} */
+function assertTarget(path: string, { file, force }: BackupOptions): void {
+  for (const own of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) {
+    if (own === file || (existsSync(file) && fileId(own) === fileId(file))) {
+      throw new BackupError(`${file} belongs to the store itself; name another file`);
+    }
+  }
+  const old = statSync(file, { throwIfNoEntry: false });
+  if (old === undefined) return;
+  if (!old.isFile()) throw new BackupError(`${file} is not a file; name one`);
+  if (!force) throw alreadyThere(file);
+}
+
+function alreadyThere(file: string): BackupError {
+  return new BackupError(`${file} is there already; name another file, or replace it with --force`);
+}
+
+async function copy(
+  path: string,
+  temporary: string,
+  busyTimeoutMs: number,
+  { signal, onProgress }: BackupOptions,
+): Promise<number> {
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(path, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs });
+    if (db.pragma("application_id", { simple: true }) !== applicationId) {
+      throw new StoreOpenError("foreign", `${path} is not the database of a plant store`);
+    }
+    db.exec("BEGIN");
+    const count = Number(db.prepare("SELECT count(*) FROM plants").pluck().get());
+    await db.backup(temporary, {
+      progress({ totalPages, remainingPages }) {
+        if (signal.aborted) throw new BackupError("interrupted");
+        onProgress(totalPages - remainingPages, totalPages);
+        return pagesEach;
+      },
+    });
+    return count;
+  } catch (error) {
+    if (error instanceof BackupError) throw error;
+    throw openError(path, error);
+  } finally {
+    db?.close();
+  }
+}
+
+/** @throws {BackupError} */
+function verify(temporary: string, count: number): void {
+  const db = new Database(temporary, { fileMustExist: true });
+  try {
+    db.pragma("journal_mode = DELETE");
+    const [first] = db.pragma("integrity_check(1)") as [{ integrity_check: string }];
+    const found = Number(db.prepare("SELECT count(*) FROM plants").pluck().get());
+    if (first.integrity_check === "ok" && found === count) return;
+    throw new BackupError(
+      `the store is damaged, and so is its copy, which was not kept: ${first.integrity_check}; run plant-store check`,
+    );
+  } catch (error) {
+    if (error instanceof BackupError) throw error;
+    throw new BackupError(
+      `the copy could not be verified, and was not kept (${failureCode(error)})`,
+      { cause: error },
+    );
+  } finally {
+    db.close();
+  }
+}
+
+/** Puts the copy in its place, on stable storage. */
+function publish(temporary: string, { file, force }: BackupOptions): void {
+  const descriptor = openSync(temporary, "r+");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  if (force) renameSync(temporary, file);
+  else linkNew(temporary, file);
+  if (process.platform !== "win32") syncDirectory(dirname(file));
+}
+
+/** Unlike a rename, a link never replaces what somebody has put there meanwhile. */
+function linkNew(temporary: string, file: string): void {
+  try {
+    linkSync(temporary, file);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "EEXIST") throw alreadyThere(file);
+    // Some file systems have no links.
+    if (existsSync(file)) throw alreadyThere(file);
+    renameSync(temporary, file);
+  }
+}

@@ -1,0 +1,161 @@
+import { accessSync, constants, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import Database from "better-sqlite3";
+import type { Finding } from "../finding.ts";
+import { StoreOpenError } from "../open-error.ts";
+import { configure, openError } from "./database.ts";
+import { assertDriver } from "./driver.ts";
+import { applicationId, assertKnown, migrations } from "./schema.ts";
+
+/** Below this a commit may soon fail; below the other it is time to do something. */
+const freeBytesMin = { fail: 64 * 1024 * 1024, warn: 1024 * 1024 * 1024 } as const;
+/** Four times what a log is cut back to: somebody has read the store for long. */
+const logBytesMax = 256 * 1024 * 1024;
+
+/**
+ * Looks at a database, and at where it stands. Servers may go on with it.
+ *
+ * @param path Absolute.
+ */
+export async function* checkDatabase(
+  path: string,
+  busyTimeoutMs: number,
+): AsyncGenerator<Finding, void> {
+  const driver = attempt("SQLite", () => {
+    assertDriver();
+    return sqliteVersion();
+  });
+  yield driver;
+  if (driver.level === "fail") return;
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) {
+    const advice = "check the store URL; plant-store serve makes a new store";
+    yield { level: "fail", subject: "store", text: `there is no store at ${path}; ${advice}` };
+    return;
+  }
+  yield* checkRights(path);
+  yield* checkDisk(path);
+  yield checkLog(path);
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(path, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs });
+    yield* checkOpen(db);
+  } catch (error) {
+    yield { level: "fail", subject: "store", text: openError(path, error).message };
+  } finally {
+    db?.close();
+  }
+}
+
+function* checkOpen(db: Database.Database): Generator<Finding, void> {
+  if (db.pragma("application_id", { simple: true }) !== applicationId) {
+    throw new StoreOpenError("foreign", `${db.name} is not the database of a plant store`);
+  }
+  const version = Number(db.pragma("user_version", { simple: true }));
+  assertKnown(db.name, version);
+  const isDue = version < migrations.length;
+  const due = isDue ? "; the next start migrates it, or plant-store migrate up" : "";
+  const text = `version ${version} of ${migrations.length}${due}`;
+  yield { level: isDue ? "warn" : "ok", subject: "schema", text };
+  yield* checkSettings(db);
+  // Reads all that there is: the last.
+  yield checkIntegrity(db);
+}
+
+/** Each connection has its own: what is checked is that SQLite follows those of a server here. */
+function* checkSettings(db: Database.Database): Generator<Finding, void> {
+  const refused = configure(db);
+  const [first] = refused;
+  if (first === undefined) {
+    const text = "synchronous=FULL and fullfsync are in force on a server's connections";
+    yield { level: "ok", subject: "settings", text };
+  } else {
+    const text = `SQLite does not follow ${first} here; use another build of better-sqlite3`;
+    yield { level: "fail", subject: "settings", text };
+  }
+  const mode = db.pragma("journal_mode", { simple: true });
+  const note = mode === "wal" ? "" : "; the next start turns it to wal";
+  yield { level: "ok", subject: "settings", text: `journal_mode=${mode}${note}` };
+}
+
+function checkIntegrity(db: Database.Database): Finding {
+  const rows = db.pragma("integrity_check(3)") as { readonly integrity_check: string }[];
+  const faults = rows.map((row) => row.integrity_check).filter((row) => row !== "ok");
+  if (faults.length > 0) {
+    const advice = "end the server and restore the store from a backup";
+    return { level: "fail", subject: "integrity", text: `${faults.join("; ")}: ${advice}` };
+  }
+  const count = db.prepare("SELECT count(*) FROM plants").pluck().get();
+  return { level: "ok", subject: "integrity", text: `whole, with ${count} plants` };
+}
+
+function* checkRights(path: string): Generator<Finding, void> {
+  yield attempt("rights", () => {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    accessSync(dirname(path), constants.W_OK);
+    return "this user may write the store and its folder";
+  });
+  // Windows has no such modes.
+  if (process.platform === "win32") return;
+  const mode = statSync(path).mode;
+  if ((mode & 0o022) !== 0) {
+    const text = `others can write ${path}; run: chmod 600 ${path}`;
+    yield { level: "fail", subject: "rights", text };
+  } else if ((mode & 0o044) !== 0) {
+    const text = `others can read ${path}; if they must not, run: chmod 600 ${path}`;
+    yield { level: "warn", subject: "rights", text };
+  }
+  const folder = statSync(dirname(path)).mode;
+  // With the sticky bit, nobody replaces what is another's.
+  if ((folder & 0o022) !== 0 && (folder & 0o1000) === 0) {
+    const text = `others can replace files in ${dirname(path)}; run: chmod 700 ${dirname(path)}`;
+    yield { level: "fail", subject: "rights", text };
+  }
+}
+
+/** Magic numbers of Linux's statfs(2). */
+const fileSystems: ReadonlyMap<number, string> = new Map([
+  [0x01_02_19_94, "is in memory (tmpfs): plants are gone with the machine; use a disk"],
+  [0x69_69, "is on NFS, where locks and syncs are not to be relied on; use a local disk"],
+  [0xff_53_4d_42, "is on a network drive (CIFS); use a local disk"],
+  [0xfe_53_4d_42, "is on a network drive (SMB); use a local disk"],
+]);
+
+function* checkDisk(path: string): Generator<Finding, void> {
+  const { type, bavail, bsize } = statfsSync(dirname(path));
+  const fileSystem = process.platform === "linux" ? fileSystems.get(type) : undefined;
+  if (fileSystem !== undefined) yield { level: "warn", subject: "disk", text: `it ${fileSystem}` };
+  const free = bavail * bsize;
+  const text = `${Math.floor(free / 1024 / 1024)} MiB free`;
+  if (free >= freeBytesMin.warn) yield { level: "ok", subject: "disk", text };
+  else {
+    const level = free < freeBytesMin.fail ? "fail" : "warn";
+    yield { level, subject: "disk", text: `${text}; make room, or move the store` };
+  }
+}
+
+function checkLog(path: string): Finding {
+  const bytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  const text = `its log has ${Math.ceil(bytes / 1024 / 1024)} MiB`;
+  if (bytes <= logBytesMax) return { level: "ok", subject: "log", text };
+  const advice = "end whatever reads the store for long, such as a copy or an export";
+  return { level: "warn", subject: "log", text: `${text}; ${advice}` };
+}
+
+function attempt(subject: string, look: () => string): Finding {
+  try {
+    return { level: "ok", subject, text: look() };
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    return { level: "fail", subject, text };
+  }
+}
+
+function sqliteVersion(): string {
+  const db = new Database(":memory:");
+  try {
+    return String(db.prepare("SELECT sqlite_version()").pluck().get());
+  } finally {
+    db.close();
+  }
+}
