@@ -15,7 +15,8 @@ const rooms: Record<string, readonly string[]> = {
   client: ["gen", "auth"],
   index: ["gen", "client"],
   server: ["gen", "plant", "service", "store", "gateway", "auth"],
-  cli: ["gen", "server", "client", "store", "auth"],
+  transfer: ["gen", "gen/google", "plant", "gateway", "auth"],
+  cli: ["gen", "server", "client", "store", "auth", "transfer"],
 };
 
 const importsByFile = new Map(

@@ -1,19 +1,25 @@
 import { Command, CommanderError } from "commander";
 import { TokenFileError } from "../auth/token-file-error.ts";
+import { BackupError } from "../store/backup-error.ts";
 import { CopyError } from "../store/copy-error.ts";
 import { StoreOpenError } from "../store/open-error.ts";
 import { StoreReadError } from "../store/read-error.ts";
+import { createBackupCommand } from "./backup.ts";
+import { createCheckCommand } from "./check.ts";
+import { CommandFailure } from "./command-failure.ts";
 import { createCompletionCommand } from "./completion.ts";
 import { createConfigCommand } from "./config.ts";
 import { createCopyCommand } from "./copy.ts";
+import { createExportCommand } from "./export.ts";
+import { createImportCommand } from "./import.ts";
 import { createMigrateCommand } from "./migrate.ts";
 import { createServeCommand } from "./serve.ts";
 import { WrongSettings } from "./settings/wrong-settings.ts";
 import { createTokenCommand } from "./token.ts";
 import { version } from "./version.ts";
 
-/** Exit codes: 0 done, 1 failed, 2 a setting or the command line is wrong. */
-export type ExitCode = 0 | 1 | 2;
+/** Exit codes: 0 done, 1 failed, 2 a setting or the command line is wrong, 3 done but for a part. */
+export type ExitCode = 0 | 1 | 2 | 3;
 
 /** Runs one command line, without the program's name. Never throws. */
 export async function runCommand(args: readonly string[]): Promise<ExitCode> {
@@ -24,6 +30,10 @@ export async function runCommand(args: readonly string[]): Promise<ExitCode> {
     .addCommand(createTokenCommand())
     .addCommand(createMigrateCommand())
     .addCommand(createCopyCommand())
+    .addCommand(createImportCommand())
+    .addCommand(createExportCommand())
+    .addCommand(createBackupCommand())
+    .addCommand(createCheckCommand())
     .addCommand(createConfigCommand())
     .addCommand(createCompletionCommand());
   for (const command of withSubcommands(program)) command.exitOverride();
@@ -34,6 +44,7 @@ export async function runCommand(args: readonly string[]): Promise<ExitCode> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     const lines = error instanceof WrongSettings ? error.lines : [describe(error)];
     for (const line of lines) process.stderr.write(`plant-store: ${line}\n`);
+    if (error instanceof CommandFailure) return error.exitCode;
     return isWrongSetting(error) ? 2 : 1;
   }
 }
@@ -53,6 +64,7 @@ function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof StoreOpenError || error instanceof TokenFileError) return error.message;
   if (error instanceof StoreReadError || error instanceof CopyError) return error.message;
+  if (error instanceof CommandFailure || error instanceof BackupError) return error.message;
   if ("syscall" in error && error.syscall === "listen") return describeListen(error);
   if ("syscall" in error && error.syscall === "getaddrinfo") return describeLookUp(error);
   return error.stack ?? error.message;

@@ -8,12 +8,15 @@ const barWidth = 24;
 /** A bar moves smoothly; a log gets a line every few seconds. */
 const intervalsMs = { bar: 100, lines: 5000 } as const;
 
+/** Where a work ends: after so many, or when its share, from 0 to 1, is whole; or nobody knows. */
+export type End = number | { readonly share: number } | "unknown";
+
 /** Shows how far a long work is: as a bar on a terminal, as a line now and then elsewhere. */
 export class Progress {
   readonly #stream: ProgressStream;
   readonly #now: () => number;
   #phase = "";
-  #begin = { at: 0, done: 0 };
+  #begin = { at: 0, done: 0, share: 0 };
   #shownAt = 0;
 
   constructor(stream: ProgressStream, now: () => number = () => performance.now()) {
@@ -21,23 +24,31 @@ export class Progress {
     this.#now = now;
   }
 
-  update(phase: string, done: number, total: number): void {
+  update(phase: string, done: number, end: End): void {
     const now = this.#now();
+    const share = shareOf(done, end);
     if (phase !== this.#phase) {
       this.end();
       this.#phase = phase;
       // The rate is of what follows: a first page may come after a long wait.
-      this.#begin = { at: now, done };
+      this.#begin = { at: now, done, share: share ?? 0 };
       this.#shownAt = now;
     }
     const isBar = this.#stream.isTTY === true;
     const isDue = now - this.#shownAt >= intervalsMs[isBar ? "bar" : "lines"];
-    if (!isDue && !(isBar && done === total)) return;
+    if (!isDue && !(isBar && share === 1)) return;
     this.#shownAt = now;
-    const seconds = (now - this.#begin.at) / 1000;
-    const rate = seconds > 0 ? (done - this.#begin.done) / seconds : 0;
-    const text = describe(phase, done, total, rate);
-    this.#stream.write(isBar ? `\r\x1b[K${bar(done, total)} ${text}` : `${text}\n`);
+    const text = describe(phase, done, end, this.#pace(now, done, share));
+    this.#stream.write(isBar ? `\r\x1b[K${bar(share)}${text}` : `${text}\n`);
+  }
+
+  #pace(now: number, done: number, share: number | undefined): Pace {
+    const { at, ...begin } = this.#begin;
+    const seconds = (now - at) / 1000;
+    const rate = seconds > 0 ? (done - begin.done) / seconds : 0;
+    const isMoving = share !== undefined && share > begin.share;
+    const secondsLeft = isMoving ? (seconds * (1 - share)) / (share - begin.share) : undefined;
+    return { rate, secondsLeft };
   }
 
   /** Leaves the line of a bar: before anything else is written. */
@@ -47,16 +58,34 @@ export class Progress {
   }
 }
 
-function bar(done: number, total: number): string {
-  const filled = Math.round((barWidth * Math.min(done, total)) / Math.max(total, 1));
-  return `[${"#".repeat(filled)}${"-".repeat(barWidth - filled)}]`;
+interface Pace {
+  /** A second. */
+  readonly rate: number;
+  readonly secondsLeft: number | undefined;
 }
 
-function describe(phase: string, done: number, total: number, rate: number): string {
-  const percent = Math.floor((100 * Math.min(done, total)) / Math.max(total, 1));
-  const far = `${phase} ${percent}%, ${thousands(done)} of ${thousands(total)}`;
-  if (rate <= 0) return far;
-  return `${far}, ${thousands(Math.round(rate))}/s, ${duration((total - done) / rate)} left`;
+/** Undefined where nobody knows; all of nothing is nothing. */
+function shareOf(done: number, end: End): number | undefined {
+  if (end === "unknown") return undefined;
+  const share = typeof end === "number" ? done / Math.max(end, 1) : end.share;
+  return Math.min(share, 1);
+}
+
+function bar(share: number | undefined): string {
+  if (share === undefined) return "";
+  const filled = Math.round(barWidth * share);
+  return `[${"#".repeat(filled)}${"-".repeat(barWidth - filled)}] `;
+}
+
+function describe(phase: string, done: number, end: End, { rate, secondsLeft }: Pace): string {
+  const share = shareOf(done, end);
+  const parts = [
+    share === undefined ? phase : `${phase} ${Math.floor(100 * share)}%`,
+    typeof end === "number" ? `${thousands(done)} of ${thousands(end)}` : thousands(done),
+  ];
+  if (rate > 0) parts.push(`${thousands(Math.round(rate))}/s`);
+  if (rate > 0 && secondsLeft !== undefined) parts.push(`${duration(secondsLeft)} left`);
+  return parts.join(", ");
 }
 
 function thousands(number: number): string {
@@ -64,7 +93,8 @@ function thousands(number: number): string {
 }
 
 function duration(seconds: number): string {
-  const whole = Math.ceil(Math.max(seconds, 0));
+  // A share has no exact fraction: a hair more than 13 is 13.
+  const whole = Math.ceil(Math.max(seconds - 1e-6, 0));
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;

@@ -2,7 +2,13 @@ import { readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
 
 const file = findPackageJSON("..", import.meta.url);
+const packageJson = file === undefined ? {} : JSON.parse(readFileSync(file, "utf8"));
 
 /** The version of this package. */
-export const version: string =
-  file === undefined ? "unknown" : JSON.parse(readFileSync(file, "utf8")).version;
+export const version: string = packageJson.version ?? "unknown";
+
+/** The least Node that it runs on, part by part. */
+export const nodeMin: readonly number[] = String(packageJson.engines?.node ?? "")
+  .replace(/^>=/, "")
+  .split(".")
+  .map(Number);

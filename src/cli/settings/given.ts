@@ -23,17 +23,17 @@ export interface GivenValue {
   readonly origin: Origin;
 }
 
-/** Flags as commander has them: by their names in camel case. */
-export type Flags = Readonly<Record<string, string>>;
+/** Flags as commander has them: by their names in camel case, those of the command among them. */
+export type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
 export function readGiven(flags: Flags): GivenSettings {
   const environment = takeEnvironment(process.env);
-  const file = flags["config"] ?? environment.values.get("config");
+  const file = textOf(flags["config"]) ?? environment.values.get("config");
   const noFile: ConfigFile = { values: new Map(), problems: [] };
   const fromFile = file === undefined ? noFile : readConfigFile(file);
   const values = new Map<string, GivenValue>();
   for (const { name, id } of schemaEntries) {
-    const flag = flags[id];
+    const flag = textOf(flags[id]);
     const variable = environment.values.get(name);
     const inFile = fromFile.values.get(name);
     if (flag !== undefined) {
@@ -47,6 +47,10 @@ export function readGiven(flags: Flags): GivenSettings {
   }
   const problems = [...environment.problems, ...fromFile.problems];
   return { values, file, problems, warnings: environment.warnings };
+}
+
+function textOf(flag: Flags[string]): string | undefined {
+  return typeof flag === "string" ? flag : undefined;
 }
 
 export interface AssembledOptions {

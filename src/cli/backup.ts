@@ -1,0 +1,45 @@
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { backUpStore, describeStoreUrl } from "../store/open.ts";
+import { Progress } from "./progress.ts";
+import { addSettingFlags } from "./settings/flags.ts";
+import type { Flags } from "./settings/given.ts";
+import { readSettings } from "./settings/read.ts";
+import { listenForStop } from "./stop-signal.ts";
+
+/** `plant-store backup`: an SQLite store as one file, while a server serves it. */
+export function createBackupCommand(): Command {
+  const command = new Command("backup")
+    .description("Copy an SQLite store, as it is now, into one file, and verify that.")
+    .argument("<file>", "where to; a store URL can name it later")
+    .option("--force", "replace a file that is there", false)
+    .addHelpText("after", notes)
+    .action(backUp);
+  return addSettingFlags(command, "store");
+}
+
+const notes = `
+Servers may go on with the store; their log grows until the copy is done. The file is there once it
+is whole, checked and on the disk, for those who may read the store. To restore it, end the server,
+remove the store's -wal and -shm files, and put the file in its place.
+Exit codes: 0 made and verified, 1 failed, 2 wrong usage, or a store with means of its own.`;
+
+async function backUp(file: string, flags: Flags): Promise<void> {
+  const { store } = readSettings(flags, "store").settings;
+  using stop = listenForStop();
+  const progress = new Progress(process.stderr);
+  try {
+    const plants = await backUpStore(store, {
+      file: resolve(file),
+      force: flags["force"] === true,
+      signal: stop.signal,
+      onProgress: (done, total) => progress.update("copying pages", done, total),
+    });
+    progress.end();
+    process.stdout.write(
+      `backed up ${describeStoreUrl(store)} to ${file}: ${plants} plants, integrity checked\n`,
+    );
+  } finally {
+    progress.end();
+  }
+}

@@ -1,0 +1,77 @@
+import { statSync } from "node:fs";
+import { Command } from "commander";
+import { listTokens } from "../auth/token-file.ts";
+import { TokenFileError } from "../auth/token-file-error.ts";
+import type { Finding } from "../store/finding.ts";
+import { checkStore, describeStoreUrl } from "../store/open.ts";
+import { isBelow } from "../store/sqlite/driver.ts";
+import { CommandFailure } from "./command-failure.ts";
+import { addSettingFlags } from "./settings/flags.ts";
+import type { Flags } from "./settings/given.ts";
+import { readSettings } from "./settings/read.ts";
+import { nodeMin, version } from "./version.ts";
+
+/** `plant-store check`: what an operator wants to know before something goes wrong. */
+export function createCheckCommand(): Command {
+  const command = new Command("check")
+    .description("Look at the store, its disk and the token file, and change nothing.")
+    .addHelpText("after", notes)
+    .action(check);
+  return addSettingFlags(command, "store", "token-file");
+}
+
+const notes = `
+A line for each thing: ok, warn or fail, and what to do. Servers may go on with the store. Of
+PostgreSQL, what a start checks is checked; its disk is not to be seen from here.
+Exit codes: 0 nothing fails, 1 something does, 2 wrong usage.`;
+
+async function check(flags: Flags): Promise<void> {
+  const { store, auth } = readSettings(flags, "store", "token-file").settings;
+  process.stdout.write(`plant-store ${version}, ${describeStoreUrl(store)}\n`);
+  let fails = 0;
+  for await (const finding of findings(store, auth.tokenFile)) {
+    const { level, subject, text } = finding;
+    const line = text.replaceAll(/\p{Cc}/gu, "\ufffd");
+    process.stdout.write(`${level.padEnd(4)}  ${subject.padEnd(10)}  ${line}\n`);
+    if (level === "fail") fails++;
+  }
+  if (fails > 0) throw new CommandFailure(1, `${fails} of the checks failed`);
+}
+
+async function* findings(
+  store: string,
+  tokenFile: string | undefined,
+): AsyncGenerator<Finding, void> {
+  yield checkNode(process.versions.node);
+  if (tokenFile !== undefined) yield* checkTokenFile(tokenFile);
+  yield* checkStore(store);
+}
+
+function checkNode(found: string): Finding {
+  if (!isBelow(found, nodeMin)) return { level: "ok", subject: "Node", text: found };
+  const text = `${found} is below ${nodeMin.join(".")}; run a later one`;
+  return { level: "fail", subject: "Node", text };
+}
+
+async function* checkTokenFile(file: string): AsyncGenerator<Finding, void> {
+  const subject = "tokens";
+  try {
+    const { length } = await listTokens(file);
+    const stats = statSync(file, { throwIfNoEntry: false });
+    if (stats === undefined) {
+      const text = `there is no ${file}; plant-store token create makes it, if tokens come from there`;
+      yield { level: "warn", subject, text };
+      return;
+    }
+    const none = "; plant-store token create makes one";
+    const text = `${length} in ${file}${length === 0 ? none : ""}`;
+    yield { level: length === 0 ? "warn" : "ok", subject, text };
+    if (process.platform !== "win32" && (stats.mode & 0o044) !== 0) {
+      const advice = `others can read the digests; run: chmod 600 ${file}`;
+      yield { level: "warn", subject, text: advice };
+    }
+  } catch (error) {
+    if (!(error instanceof TokenFileError)) throw error;
+    yield { level: "fail", subject, text: error.message };
+  }
+}

@@ -1,0 +1,43 @@
+import { open } from "node:fs/promises";
+import { isBearerToken } from "../auth/authorization.ts";
+import { CommandFailure, cannot } from "./command-failure.ts";
+
+/** Longer than any token: a file that is something else need not be read whole. */
+const bytesMax = 16 * 1024;
+
+/**
+ * The bearer token of a client, from a file or from PLANT_STORE_TOKEN: never
+ * from the command line, which every user of the machine can see.
+ *
+ * @throws {CommandFailure} Which quotes nothing of it.
+ */
+export async function readClientToken(file: string | undefined): Promise<string> {
+  if (file !== undefined) return assertToken(await readStart(file), file);
+  const token = process.env["PLANT_STORE_TOKEN"];
+  if (token !== undefined) return assertToken(token.trim(), "PLANT_STORE_TOKEN");
+  throw new CommandFailure(
+    2,
+    "a token is needed: put it into a file and name that with --token-file, or into PLANT_STORE_TOKEN",
+  );
+}
+
+async function readStart(file: string): Promise<string> {
+  try {
+    await using handle = await open(file, "r");
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytesMax), 0, bytesMax);
+    return buffer.toString("utf8", 0, bytesRead).trim();
+  } catch (error) {
+    throw cannot("read the token from", file, error);
+  }
+}
+
+function assertToken(token: string, place: string): string {
+  if (isBearerToken(token)) return token;
+  const hint = /^(create|revoke) \S+ /m.test(token)
+    ? "it is the file of a server, which keeps no tokens but their digests"
+    : "it must hold a token and nothing besides";
+  throw new CommandFailure(
+    2,
+    `${place} holds no token: ${hint}; plant-store token create makes one`,
+  );
+}

@@ -1,0 +1,26 @@
+/** A command ends with this exit code; the message is one line for whoever runs it. */
+export class CommandFailure extends Error {
+  override readonly name = "CommandFailure";
+  readonly exitCode: 1 | 2 | 3;
+
+  constructor(exitCode: 1 | 2 | 3, message: string) {
+    super(message.replaceAll(/\p{Cc}/gu, "\ufffd"));
+    this.exitCode = exitCode;
+  }
+}
+
+/** Why the operating system did not do it, for a path that somebody gave. */
+export function cannot(verb: string, path: string, error: unknown): CommandFailure {
+  const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  return new CommandFailure(1, `cannot ${verb} ${path}: ${reasons[reason] ?? reason}`);
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EEXIST: "it exists already",
+  EISDIR: "it is a folder",
+  ENOENT: "there is no such file or folder",
+  ENOSPC: "no space left on the disk",
+  ENOTDIR: "a part of the path is a file",
+  EROFS: "the file system is read-only",
+};

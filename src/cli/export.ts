@@ -1,0 +1,102 @@
+import { once } from "node:events";
+import { Command, Option } from "commander";
+import { openPlantReader } from "../store/open.ts";
+import { readPages } from "../store/plant-reader.ts";
+import { type FormatName, formatNames, formatOfFile, formats } from "../transfer/format.ts";
+import { writePlants } from "../transfer/plant-export.ts";
+import { CommandFailure, cannot } from "./command-failure.ts";
+import { type OutputFile, openOutputFile } from "./output-file.ts";
+import { Progress } from "./progress.ts";
+import { addSettingFlags } from "./settings/flags.ts";
+import type { Flags } from "./settings/given.ts";
+import { readSettings } from "./settings/read.ts";
+import { listenForStop } from "./stop-signal.ts";
+
+type ExportFlags = Flags & {
+  readonly format?: FormatName;
+  readonly output: string;
+};
+
+/** `plant-store export`: all plants of a store, as a file that `import` reads. */
+export function createExportCommand(): Command {
+  const command = new Command("export")
+    .description("Write all plants of a store, as they are now, to a file or standard output.")
+    .addOption(
+      new Option("--format <name>", "by default as the file is called, else ndjson").choices(
+        formatNames,
+      ),
+    )
+    .addOption(
+      new Option("-o, --output <file>", "replaced as a whole, once it is whole").default("-"),
+    )
+    .addHelpText("after", notes)
+    .action(exportPlants);
+  return addSettingFlags(command, "store");
+}
+
+const notes = `
+What is written is one snapshot, in the order of the ids; servers may go on with the store. Ids are
+exact: a reader of JSON that makes doubles of numbers rounds those beyond 2^53.
+Exit codes: 0 written, or whoever read it has gone away; 1 failed, 2 wrong usage.`;
+
+async function exportPlants(flags: ExportFlags): Promise<void> {
+  const { store } = readSettings(flags, "store").settings;
+  const { format, output } = flags;
+  const name = format ?? formatOfFile(output) ?? "ndjson";
+  using stop = listenForStop();
+  const reader = await openPlantReader(store);
+  const progress = new Progress(process.stderr);
+  try {
+    await using file = output === "-" ? standardOutput() : await openOutput(output);
+    let done = 0;
+    for await (const { bytes, plants } of writePlants(readPages(reader), formats[name])) {
+      if (stop.signal.aborted) throw new CommandFailure(1, "interrupted");
+      await file.write(bytes);
+      done += plants;
+      progress.update("exporting", done, reader.count);
+    }
+    await file.commit();
+  } catch (error) {
+    if (isGone(error)) return;
+    throw error instanceof Error && "syscall" in error ? cannot("write", output, error) : error;
+  } finally {
+    progress.end();
+    await reader.close();
+  }
+}
+
+async function openOutput(path: string): Promise<OutputFile> {
+  try {
+    return await openOutputFile(path);
+  } catch (error) {
+    throw cannot("write", path, error);
+  }
+}
+
+function standardOutput(): OutputFile {
+  const stream = process.stdout;
+  let failure: Error | undefined;
+  const onError = (error: Error) => {
+    failure = error;
+  };
+  stream.on("error", onError);
+  return {
+    async write(bytes) {
+      // An error follows the write that had it, whether there was room or not.
+      if (!stream.write(bytes) && failure === undefined) await once(stream, "drain");
+      if (failure !== undefined) throw failure;
+    },
+    async commit() {
+      await new Promise((resolve) => stream.write("", resolve));
+      if (failure !== undefined) throw failure;
+    },
+    async [Symbol.asyncDispose]() {
+      stream.off("error", onError);
+    },
+  };
+}
+
+/** Whoever read a pipe has had enough. */
+function isGone(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EPIPE";
+}

@@ -1,0 +1,188 @@
+import { createReadStream, fstatSync, openSync, statSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { addAbortSignal, type Readable } from "node:stream";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { type FormatName, formatNames, formatOfFile, formats } from "../transfer/format.ts";
+import { createPlantCreator } from "../transfer/grpc-client.ts";
+import { type ImportEnd, type ImportState, PlantImport } from "../transfer/plant-import.ts";
+import { defaultRowLimits, FormatError } from "../transfer/row.ts";
+import { readClientToken } from "./client-token.ts";
+import { CommandFailure, cannot } from "./command-failure.ts";
+import { Progress } from "./progress.ts";
+import { Rejects } from "./rejects.ts";
+import { listenForStop } from "./stop-signal.ts";
+
+interface ImportFlags {
+  readonly url: string;
+  readonly tokenFile?: string;
+  readonly ca?: string;
+  readonly format?: FormatName;
+  readonly concurrency: number;
+  readonly retryFor: number;
+  readonly lineBytesMax: number;
+  readonly rejects?: string;
+}
+
+/** `plant-store import`: the plants of a file, to a server. */
+export function createImportCommand(): Command {
+  return new Command("import")
+    .description("Create the plants of a file on a server that runs, over gRPC.")
+    .argument("<file>", "NDJSON or CSV; - is standard input")
+    .addOption(new Option("--url <url>", "the server").default("http://127.0.0.1:8080"))
+    .addOption(
+      new Option("--token-file <file>", "a file that holds the token, else PLANT_STORE_TOKEN does"),
+    )
+    .addOption(new Option("--ca <file>", "certificates in PEM to trust, for https"))
+    .addOption(
+      new Option("--format <name>", "by default as the file is called").choices(formatNames),
+    )
+    .addOption(count("concurrency", "number", "calls in flight", 1, 1024).default(128))
+    .addOption(
+      count("retry-for", "seconds", "how long one row is tried again", 0, 86_400).default(60),
+    )
+    .addOption(
+      count("line-bytes-max", "number", "longest row, in bytes", 64, 2 ** 28).default(
+        defaultRowLimits.lineBytesMax,
+      ),
+    )
+    .addOption(
+      new Option("--rejects <file>", "where refused rows go; by default FILE.rejects.ndjson"),
+    )
+    .addHelpText("after", notes)
+    .action(importFile);
+}
+
+const notes = `
+NDJSON is {"id": 1, "name": "Basil", "tag": "herb"}, one a line. CSV is RFC 4180 with a header,
+id,name,tag: an empty field is no tag, a quoted empty field ("") is the empty one.
+To run it again is safe, whatever became of the first run: rows that are there succeed again.
+Rows that are refused are written to a file, each with its line and the reason; from standard
+input, to standard error.
+Exit codes: 0 all rows are there, 3 all but the refused, 1 failed or interrupted, 2 wrong usage.`;
+
+function count(flag: string, unit: string, description: string, min: number, max: number): Option {
+  return new Option(`--${flag} <${unit}>`, description).argParser((text: string) => {
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  });
+}
+
+async function importFile(file: string, flags: ImportFlags): Promise<void> {
+  const format = formats[flags.format ?? formatOfFile(file) ?? refuseFormat(file)];
+  const url = parseUrl(flags.url);
+  const token = await readClientToken(flags.tokenFile);
+  const ca = flags.ca === undefined ? undefined : await readCa(flags.ca);
+  const source = openSource(file);
+  using stop = listenForStop();
+  addAbortSignal(stop.signal, source.stream);
+  const progress = new Progress(process.stderr);
+  await using rejects = await Rejects.open(file, flags.rejects, () => progress.end());
+  const creator = createPlantCreator({ url, token, ca });
+  const plantImport = new PlantImport(creator, {
+    concurrency: flags.concurrency,
+    retryForMs: flags.retryFor * 1000,
+    signal: stop.signal,
+    onRefused: (refusal) => rejects.write(refusal),
+  });
+  const timer = setInterval(() => show(progress, plantImport.state, source.bytes), 100);
+  try {
+    const rows = format.read(source.stream, { lineBytesMax: flags.lineBytesMax });
+    const end = await plantImport.run(rows);
+    progress.end();
+    report(end, plantImport.state, rejects.place, { file, url });
+  } catch (error) {
+    throw asFailure(error, plantImport.state, file);
+  } finally {
+    clearInterval(timer);
+    progress.end();
+    creator.close();
+    source.stream.destroy();
+  }
+}
+
+function refuseFormat(file: string): never {
+  const what = file === "-" ? "standard input" : `${file} does not say`;
+  throw new CommandFailure(
+    2,
+    `the format is needed (${what}): --format ${formatNames.join(" or ")}`,
+  );
+}
+
+function parseUrl(text: string): string {
+  const url = URL.parse(text);
+  const isBare = url !== null && url.search === "" && url.hash === "" && url.username === "";
+  if (isBare && /^https?:$/.test(url.protocol)) return text;
+  throw new CommandFailure(
+    2,
+    "--url must be http://HOST:PORT or https://HOST:PORT, with a path at most",
+  );
+}
+
+async function readCa(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw cannot("read", file, error);
+  }
+}
+
+interface Source {
+  readonly stream: Readable;
+  /** Undefined for what has no end that is known. */
+  readonly bytes: number | undefined;
+}
+
+function openSource(file: string): Source {
+  try {
+    const stats = file === "-" ? fstatSync(0) : statSync(file);
+    if (stats.isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
+    const bytes = stats.isFile() ? stats.size : undefined;
+    if (file === "-") return { stream: process.stdin, bytes };
+    return { stream: createReadStream("", { fd: openSync(file, "r") }), bytes };
+  } catch (error) {
+    throw cannot("read", file, error);
+  }
+}
+
+function show(progress: Progress, state: ImportState, bytes: number | undefined): void {
+  const phase =
+    state.waitingFor === undefined ? "importing" : `waiting for the server (${state.waitingFor})`;
+  const end = bytes === undefined ? "unknown" : { share: state.bytes / Math.max(bytes, 1) };
+  progress.update(phase, state.stored + state.refused, end);
+}
+
+function report(
+  end: ImportEnd,
+  state: ImportState,
+  rejects: string,
+  { file, url }: { readonly file: string; readonly url: string },
+): void {
+  const { stored, refused } = state;
+  switch (end.kind) {
+    case "complete":
+      if (refused > 0) {
+        throw new CommandFailure(
+          3,
+          `${refused} of ${stored + refused} rows were refused, see ${rejects}; the other ${stored} are there`,
+        );
+      }
+      process.stdout.write(`imported ${file} to ${url}: ${stored} rows, all of them are there\n`);
+      return;
+    case "interrupted":
+      throw new CommandFailure(1, `interrupted; ${howFar(state)}`);
+    case "failed":
+      throw new CommandFailure(1, `${end.reason}; ${howFar(state)}`);
+  }
+}
+
+function howFar({ stored, refused, firstOpenLine }: ImportState): string {
+  return `${stored} rows are there, ${refused} were refused, and all before line ${firstOpenLine} are done; the same command again goes through the file anew, which is safe`;
+}
+
+function asFailure(error: unknown, state: ImportState, file: string): unknown {
+  if (error instanceof FormatError) {
+    return new CommandFailure(1, `${file}: ${error.message}; ${howFar(state)}`);
+  }
+  return error instanceof Error && "syscall" in error ? cannot("read", file, error) : error;
+}

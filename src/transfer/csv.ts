@@ -1,0 +1,168 @@
+import { Readable } from "node:stream";
+import { CsvError, type InfoField, type InfoRecord, type Parser, parse } from "csv-parse";
+import type { ExactJson } from "../gateway/json-text.ts";
+import type { NewPlant } from "../plant.ts";
+import { withoutMark } from "./byte-order-mark.ts";
+import { FormatError, type Row, RowError, type RowLimits, toRow } from "./row.ts";
+
+/** In the order in which they are written; read in any. */
+const columns = ["id", "name", "tag"] as const;
+type Column = (typeof columns)[number];
+
+/**
+ * Reads plants from CSV (RFC 4180): a header with the columns, then a record a
+ * plant. A field that is empty is absent; one that is empty between quotes is
+ * the empty text. Lines end in CRLF or LF.
+ *
+ * @throws {FormatError} For a header of other columns, and for a record that is
+ * longer than allowed: where the next one begins cannot be told.
+ */
+export async function* readCsv(
+  chunks: AsyncIterable<Uint8Array>,
+  { lineBytesMax }: RowLimits,
+): AsyncGenerator<Row, void> {
+  const lines = new LineCount();
+  let header: readonly Column[] | undefined;
+  let lineRefused = 0;
+  const parser: Parser = parse({
+    // Bytes as they are: a decoder would replace those that are not UTF-8.
+    encoding: "latin1",
+    record_delimiter: ["\r\n", "\n"],
+    relax_column_count: true,
+    skip_empty_lines: true,
+    max_record_size: lineBytesMax,
+    cast(bytes, context) {
+      if (context.index === fieldsMax) {
+        throw new FormatError(`line ${lines.of(context)} has more than ${fieldsMax} fields`);
+      }
+      lines.add(bytes, context);
+      return context.quoting ? `${quote}${bytes}` : bytes;
+    },
+    on_record(fields: string[], context: InfoRecord) {
+      if (header === undefined) {
+        header = parseHeader(fields);
+        return null;
+      }
+      const place = { line: lines.of(context), bytes: context.bytes };
+      const names = header;
+      return toRow(place, () => toJson(names, fields)) as unknown as string[];
+    },
+    skip_records_with_error: true,
+    on_skip(error) {
+      if (!(error instanceof CsvError)) throw error;
+      const line = lines.of(error as unknown as InfoRecord);
+      // To pass over such a one, the parser would drop all that it has read.
+      if (error.code === "CSV_MAX_RECORD_SIZE") {
+        throw new FormatError(
+          `the row of line ${line} is longer than ${lineBytesMax} bytes; perhaps a quote is missing`,
+        );
+      }
+      if (line === lineRefused) return;
+      lineRefused = line;
+      const reason = quoteErrors[error.code] ?? "the row is not CSV";
+      parser.push({ kind: "malformed", line, bytes: parser.info.bytes, reason } satisfies Row);
+    },
+  });
+  const source = Readable.from(withoutMark(chunks));
+  source.on("error", (error) => parser.destroy(error));
+  source.pipe(parser);
+  try {
+    yield* parser as AsyncIterable<Row>;
+  } finally {
+    source.destroy();
+  }
+  if (header === undefined) throw new FormatError(headerNeeded);
+}
+
+export const csvHeader = `${columns.join(",")}\r\n`;
+
+/** A plant as its record. */
+export function writeCsvRecord({ id, name, tag }: NewPlant): string {
+  return `${id},${field(name)},${tag === undefined ? "" : field(tag)}\r\n`;
+}
+
+function field(text: string): string {
+  return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Marks a field that was quoted: no other begins with one. */
+const quote = '"';
+
+/** Of plants there are three; a file that is something else may have no line break at all. */
+const fieldsMax = 1000;
+
+const quoteErrors: Readonly<Record<string, string>> = {
+  CSV_INVALID_CLOSING_QUOTE:
+    "a quote in a quoted field must be doubled; rows behind it may count as parts of this one",
+  INVALID_OPENING_QUOTE: "a field with a quote in it must be quoted, and the quote doubled",
+  CSV_QUOTE_NOT_CLOSED:
+    "a quoted field has no closing quote; all rows behind it count as parts of this one",
+};
+
+const headerNeeded = `the first line of CSV must name the columns ${columns.join(",")}; tag may be left out`;
+
+/** @throws {FormatError} */
+function parseHeader(fields: readonly string[]): readonly Column[] {
+  const names = fields.map((name) => (name.startsWith(quote) ? name.slice(1) : name));
+  const isColumn = (name: string): name is Column => columns.some((column) => column === name);
+  const isWhole = names.includes("id") && names.includes("name");
+  if (!names.every(isColumn) || !isWhole || new Set(names).size !== names.length) {
+    throw new FormatError(headerNeeded);
+  }
+  return names;
+}
+
+/** @throws {RowError} */
+function toJson(header: readonly Column[], fields: readonly string[]): ExactJson {
+  if (fields.length !== header.length) {
+    throw new RowError(
+      `the row has ${fields.length} fields in place of ${header.length}; a comma in a field needs quotes`,
+    );
+  }
+  const texts = header.flatMap((name, index) => {
+    const text = decode(name, fields[index] ?? "");
+    return text === undefined ? [] : [[name, text] as const];
+  });
+  return Object.fromEntries(texts);
+}
+
+function decode(name: Column, marked: string): string | undefined {
+  if (marked === "") return undefined;
+  const isQuoted = marked.startsWith(quote);
+  if (!isQuoted && marked.includes("\r")) {
+    throw new RowError(`${name} has a line break without quotes around it`);
+  }
+  const bytes = Buffer.from(isQuoted ? marked.slice(1) : marked, "latin1");
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new RowError(`${name} is not valid UTF-8`);
+  }
+}
+
+// ignoreBOM keeps a U+FEFF with which a field begins.
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The parser counts a CRLF between quotes twice. */
+class LineCount {
+  /** Records of which a field was read. */
+  #begun = 0;
+  #breaks = 0;
+  #breaksBefore = 0;
+
+  add(bytes: string, { index }: InfoField): void {
+    if (index === 0) {
+      this.#begun++;
+      this.#breaksBefore = this.#breaks;
+    }
+    for (let at = bytes.indexOf("\n"); at !== -1; at = bytes.indexOf("\n", at + 1)) this.#breaks++;
+  }
+
+  /** The first line of the record that is being read, from 1. */
+  of({ index, empty_lines }: Pick<InfoRecord, "index" | "empty_lines">): number {
+    const isBegun = index > 0;
+    return (
+      empty_lines + (isBegun ? this.#begun + this.#breaksBefore : this.#begun + 1 + this.#breaks)
+    );
+  }
+}

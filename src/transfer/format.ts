@@ -1,0 +1,33 @@
+import { extname } from "node:path";
+import type { NewPlant } from "../plant.ts";
+import { csvHeader, readCsv, writeCsvRecord } from "./csv.ts";
+import { readNdjson, writeNdjsonLine } from "./ndjson.ts";
+import type { Row, RowLimits } from "./row.ts";
+
+export const formatNames = ["ndjson", "csv"] as const;
+export type FormatName = (typeof formatNames)[number];
+
+/** How plants stand in a file: what is written is read as the same plants. */
+export interface Format {
+  /** @throws {FormatError} */
+  readonly read: (chunks: AsyncIterable<Uint8Array>, limits: RowLimits) => AsyncGenerator<Row>;
+  /** Stands before the first plant. */
+  readonly header: string;
+  readonly write: (plant: NewPlant) => string;
+}
+
+export const formats: Readonly<Record<FormatName, Format>> = {
+  ndjson: { read: readNdjson, header: "", write: writeNdjsonLine },
+  csv: { read: readCsv, header: csvHeader, write: writeCsvRecord },
+};
+
+const extensions: ReadonlyMap<string, FormatName> = new Map([
+  [".ndjson", "ndjson"],
+  [".jsonl", "ndjson"],
+  [".csv", "csv"],
+]);
+
+/** The format that a file's name tells, if it tells one. */
+export function formatOfFile(file: string): FormatName | undefined {
+  return extensions.get(extname(file).toLowerCase());
+}

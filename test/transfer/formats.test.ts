@@ -1,0 +1,248 @@
+/** Files of plants: what is written is read as the same plants, and what is none is told apart. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { int64Max, int64Min, type NewPlant } from "../../src/plant.ts";
+import { formatNames, formatOfFile, formats } from "../../src/transfer/format.ts";
+import { writePlants } from "../../src/transfer/plant-export.ts";
+import { FormatError, type Row } from "../../src/transfer/row.ts";
+import { exactPlants } from "../store/reader-places.ts";
+
+type Name = (typeof formatNames)[number];
+
+async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of source) all.push(one);
+  return all;
+}
+
+async function read(name: Name, bytes: Uint8Array, pieceMax = 1 << 16, lineBytesMax = 1 << 20) {
+  async function* pieces() {
+    for (let at = 0; at < bytes.length; at += pieceMax) yield bytes.subarray(at, at + pieceMax);
+  }
+  return await collect(formats[name].read(pieces(), { lineBytesMax }));
+}
+
+async function write(name: Name, plants: readonly NewPlant[]): Promise<Buffer> {
+  async function* pages() {
+    for (let at = 0; at < plants.length; at += 3) yield plants.slice(at, at + 3);
+  }
+  const pieces = await collect(writePlants(pages(), formats[name]));
+  return Buffer.concat(pieces.map(({ bytes }) => bytes));
+}
+
+const plantsOf = (rows: readonly Row[]) =>
+  rows.map((row) => (row.kind === "plant" ? row.plant : row.reason));
+
+/** Made of what formats have a meaning for, and of anything else. */
+const text = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.string({ unit: fc.constantFrom(...'",\r\n\\ ;=\t', "\ufeff", "\u2028", "é", "🌱", "a") }),
+);
+
+const anyPlant: fc.Arbitrary<NewPlant> = fc.record(
+  {
+    id: fc.bigInt({ min: int64Min, max: int64Max }),
+    name: text,
+    tag: fc.option(text, { nil: undefined }),
+  },
+  { noNullPrototype: true },
+);
+
+describe.each(formatNames)("%s", (name) => {
+  test("gives back any plants exactly, however the file comes in pieces", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anyPlant, { maxLength: 12 }),
+        fc.integer({ min: 1, max: 40 }),
+        fc.boolean(),
+        async (plants, pieceMax, hasMark) => {
+          const file = await write(name, plants);
+          const bytes = hasMark ? Buffer.concat([Buffer.from("\ufeff"), file]) : file;
+          expect(plantsOf(await read(name, bytes, pieceMax))).toStrictEqual(plants);
+        },
+      ),
+    );
+  });
+
+  test("gives back what doubles, careless readers and careless writers change", async () => {
+    expect(plantsOf(await read(name, await write(name, exactPlants)))).toStrictEqual(exactPlants);
+  });
+
+  test("tells where each row stands", async () => {
+    const plants = ["a", "b\nc\r\nd", "e"].map((text, index) => ({
+      ...{ id: BigInt(index), name: text, tag: undefined },
+    }));
+    const file = await write(name, plants);
+    const rows = await read(name, file, 7);
+    expect(rows.map(({ line }) => line)).toEqual(name === "csv" ? [2, 3, 6] : [1, 2, 3]);
+    expect(rows.at(-1)?.bytes).toBe(file.length);
+  });
+});
+
+interface BadRow {
+  readonly title: string;
+  readonly file: string | Buffer;
+  /** The plants by their ids, and lines with reasons. */
+  readonly rows: readonly (bigint | readonly [line: number, reason: RegExp])[];
+}
+
+const json = (line: string) => `{"id":1,"name":"a"}\n${line}\n{"id":"3","name":"c"}`;
+const badJson = (title: string, line: string, reason: RegExp): BadRow => ({
+  title,
+  file: json(line),
+  rows: [1n, [2, reason], 3n],
+});
+
+const badRows: Readonly<Record<Name, readonly BadRow[]>> = {
+  ndjson: [
+    badJson("no JSON", '{"id":2,', /^the row is not valid JSON/),
+    badJson("no object", "[]", /^the row /),
+    badJson("an id that is no integer", '{"id":2.5,"name":""}', /^id must be a 64-bit integer/),
+    badJson("an id past int64", '{"id":9223372036854775808,"name":""}', /^id must be .*, from -9/),
+    badJson("an id that is missing", '{"name":"b"}', /^id is required$/),
+    badJson("a name that is null", '{"id":2,"name":null}', /^name is required$/),
+    badJson("a field of another kind", '{"id":2,"name":"b","tga":"c"}', /tga/),
+    badJson("a field twice", '{"id":2,"name":"b","name":"c"}', /name" twice/),
+    badJson("a lone surrogate", '{"id":2,"name":"\\ud800"}', /^name must not .* surrogate$/),
+    {
+      title: "bytes that are no UTF-8",
+      file: Buffer.from(json('{"id":2,"name":"\xff"}'), "latin1"),
+      rows: [1n, [2, /^the row is not valid UTF-8$/], 3n],
+    },
+    {
+      title: "a row that is too long",
+      file: json(`{"id":2,"name":"${"x".repeat(300)}"}`),
+      rows: [1n, [2, /^the row is longer than 200 bytes$/], 3n],
+    },
+    {
+      title: "empty lines, CRLF and nothing else",
+      file: '\r\n\n{"id":1,"name":""}\r\n \n',
+      rows: [1n],
+    },
+    { title: "nothing", file: "", rows: [] },
+  ],
+  csv: [
+    {
+      title: "columns in another order, without tag",
+      file: "name,id\na,1\n",
+      rows: [1n],
+    },
+    {
+      title: "quoted columns, CRLF, LF, empty lines",
+      file: '"id",name,"tag"\r\n\r\n1,a,\n\n2,b,c',
+      rows: [1n, 2n],
+    },
+    {
+      title: "too few fields, and too many",
+      file: "id,name,tag\n1,a\n2,b,c,d\n3,c,",
+      rows: [[2, /^the row has 2 fields in place of 3/], [3, /^the row has 4 fields/], 3n],
+    },
+    {
+      title: "ids that are none",
+      file: "id,name,tag\n1.5,a,\n ,b,\n9223372036854775808,c,\n,d,\n0x5,e,\n6,f,",
+      rows: [
+        [2, /^id must be/],
+        [3, /^id must be/],
+        [4, /^id must be/],
+        [5, /^id is required$/],
+        [6, /^id must be/],
+        6n,
+      ],
+    },
+    {
+      title: "a name that is missing, and one that is empty",
+      file: 'id,name,tag\n1,,a\n2,"",b\n',
+      rows: [[2, /^name is required$/], 2n],
+    },
+    {
+      title: "quotes where they must not be",
+      file: 'id,name,tag\n1,a"b,c\n2,"x\r\ny",\n3,d"e"f,g\n4,h,"i\n',
+      rows: [
+        [2, /^a field with a quote in it/],
+        2n,
+        [5, /^a field with a quote in it/],
+        [6, /no closing quote/],
+      ],
+    },
+    {
+      title: "a quote that is not doubled, in the first field and the last",
+      file: 'id,name,tag\n"1"x,a,"b"\n2,b,"c"d"\n3,c,\n',
+      rows: [[2, /must be doubled/], [3, /must be doubled/], 3n],
+    },
+    {
+      title: "bytes that are no UTF-8",
+      file: Buffer.from("id,name,tag\n1,a\xff,\n2,b,\xe9\n3,c,", "latin1"),
+      rows: [[2, /^name is not valid UTF-8$/], [3, /^tag is not valid UTF-8$/], 3n],
+    },
+    {
+      title: "a carriage return without quotes",
+      file: "id,name,tag\n1,a\rb,\n2,c,d\r\r\n3,e,",
+      rows: [[2, /^name has a line break without quotes/], [3, /^tag has a line break/], 3n],
+    },
+  ],
+};
+
+describe.each(formatNames)("rows of %s that are no plants", (name) => {
+  test.each(badRows[name])("$title", async ({ file, rows }) => {
+    for (const pieceMax of [1, 5, 1 << 16]) {
+      const found = await read(name, Buffer.from(file), pieceMax, 200);
+      const told = found.map((row) =>
+        row.kind === "plant" ? row.plant.id : [row.line, row.reason],
+      );
+      expect(told).toEqual(
+        rows.map((row) =>
+          typeof row === "bigint" ? row : [row[0], expect.stringMatching(row[1])],
+        ),
+      );
+    }
+  });
+});
+
+describe("CSV that cannot be told apart into rows", () => {
+  test.each([
+    ["nothing", "", /^the first line of CSV must name the columns id,name,tag/],
+    ["no header", "1,a,b\n", /^the first line of CSV/],
+    ["a column of another name", "id,name,tags\n", /^the first line of CSV/],
+    ["a column twice", "id,name,name\n", /^the first line of CSV/],
+    ["no id", "name,tag\n", /^the first line of CSV/],
+    [
+      "a quote that never ends",
+      `id,name,tag\n1,a,\n2,"${"x\n".repeat(200)}`,
+      /^the row of line 3 is longer than 200 bytes/,
+    ],
+    ["no line breaks", `id,name,tag\n${",".repeat(2000)}`, /^line 2 has more than 1000 fields$/],
+  ])("%s", async (_, file, message) => {
+    const reading = read("csv", Buffer.from(file), 64, 200);
+    await expect(reading).rejects.toThrow(FormatError);
+    await expect(reading).rejects.toThrow(message);
+  });
+
+  test("a failure of the source is not the end of the file", async () => {
+    async function* broken() {
+      yield Buffer.from("id,name,tag\n1,a,\n");
+      throw new Error("the disk");
+    }
+    const rows = formats.csv.read(broken(), { lineBytesMax: 200 });
+    await expect(collect(rows)).rejects.toThrow("the disk");
+  });
+});
+
+test("a row that is too long is not held in memory", async () => {
+  const piece = Buffer.alloc(1 << 20, "x");
+  async function* endless() {
+    for (let index = 0; index < 500; index++) yield piece;
+  }
+  const before = process.memoryUsage().arrayBuffers;
+  const rows = await collect(formats.ndjson.read(endless(), { lineBytesMax: 1 << 16 }));
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(250 * (1 << 20));
+  expect(rows).toMatchObject([{ kind: "malformed", line: 1, bytes: 500 * (1 << 20) }]);
+});
+
+test.each([
+  ["a.csv", "csv"],
+  ["A.CSV", "csv"],
+  ["dir.csv/a.ndjson", "ndjson"],
+  ["a.jsonl", "ndjson"],
+  ["a.json", undefined],
+  ["csv", undefined],
+])("%s is %s", (file, format) => expect(formatOfFile(file)).toBe(format));

@@ -1,0 +1,209 @@
+/** What an import does about each way in which a call can fail. */
+import { create as createMessage } from "@bufbuild/protobuf";
+import { DurationSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { PlantImport, type Refusal } from "../../src/transfer/plant-import.ts";
+import type { Row } from "../../src/transfer/row.ts";
+import { plantOf } from "../store/plant-of.ts";
+import { within } from "../support/within.ts";
+
+const rowOf = (line: number): Row => ({
+  kind: "plant",
+  line,
+  bytes: 10 * line,
+  plant: plantOf(BigInt(line)),
+});
+
+const rowsOf = (count: number) => Array.from({ length: count }, (_, index) => rowOf(index + 1));
+
+async function* each(rows: readonly Row[]) {
+  yield* rows;
+}
+
+interface Setup {
+  readonly rows: AsyncIterable<Row>;
+  /** Called with each plant's id, and how often it was tried before. */
+  readonly answer: (id: bigint, triesBefore: number) => unknown;
+  readonly concurrency?: number;
+  readonly retryForMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+async function run({ rows, answer, concurrency = 4, retryForMs = 60_000, signal }: Setup) {
+  const refusals: Refusal[] = [];
+  const tries = new Map<bigint, number>();
+  const plantImport = new PlantImport(
+    {
+      async create({ id }) {
+        const before = tries.get(id) ?? 0;
+        tries.set(id, before + 1);
+        const error = await answer(id, before);
+        if (error !== undefined) throw error;
+      },
+      close: () => {},
+    },
+    {
+      concurrency,
+      retryForMs,
+      signal: signal ?? new AbortController().signal,
+      onRefused: async (refusal) => void refusals.push(refusal),
+    },
+  );
+  const end = await within("the end of the import", plantImport.run(rows));
+  return { end, refusals, tries, state: plantImport.state };
+}
+
+/** As a server answers: with headers. */
+function answered(code: Code, retry?: { delayMs: number } | { header: string }): ConnectError {
+  const metadata = {
+    "content-type": "application/grpc",
+    ...(retry && "header" in retry && { "retry-after": retry.header }),
+  };
+  const retryDelay = createMessage(DurationSchema, {
+    nanos: (retry && "delayMs" in retry ? retry.delayMs : 0) * 1_000_000,
+  });
+  const details =
+    retry && "delayMs" in retry ? [{ desc: RetryInfoSchema, value: { retryDelay } }] : [];
+  return new ConnectError("told so", code, metadata, details);
+}
+
+/** As our side of a connection fails. */
+function lost(code: string): ConnectError {
+  const cause = Object.assign(new Error("lost"), { code });
+  return ConnectError.from(cause, Code.Unavailable);
+}
+
+describe("a row that fails once", () => {
+  test.each([
+    ["UNAVAILABLE", answered(Code.Unavailable)],
+    ["DEADLINE_EXCEEDED", answered(Code.DeadlineExceeded)],
+    ["ABORTED", answered(Code.Aborted)],
+    ["INTERNAL", answered(Code.Internal)],
+    ["RESOURCE_EXHAUSTED with a time to wait", answered(Code.ResourceExhausted, { delayMs: 5 })],
+    ["a connection that is refused", lost("ECONNREFUSED")],
+    ["a connection that is lost", lost("ECONNRESET")],
+    ["a stream that is reset", new ConnectError("reset", Code.ResourceExhausted)],
+    ["no answer in time", new ConnectError("the operation timed out", Code.DeadlineExceeded)],
+  ])("is tried again after %s", async (_, error) => {
+    const answer = (id: bigint, before: number) => (id === 2n && before === 0 ? error : undefined);
+    const { end, tries, state } = await run({ rows: each(rowsOf(3)), answer });
+    expect(end).toEqual({ kind: "complete" });
+    expect([...tries.values()]).toEqual([1, 2, 1]);
+    expect(state).toMatchObject({ stored: 3, refused: 0, bytes: 30, firstOpenLine: 4 });
+  });
+
+  test.each([
+    ["INVALID_ARGUMENT", answered(Code.InvalidArgument)],
+    ["ALREADY_EXISTS", answered(Code.AlreadyExists)],
+    ["RESOURCE_EXHAUSTED without a time to wait", answered(Code.ResourceExhausted)],
+  ])("is refused after %s, and the others go on", async (_, error) => {
+    const answer = (id: bigint) => (id === 2n ? error : undefined);
+    const { end, tries, refusals, state } = await run({ rows: each(rowsOf(3)), answer });
+    expect(end).toEqual({ kind: "complete" });
+    expect(tries.get(2n)).toBe(1);
+    expect(refusals).toEqual([{ line: 2, reason: "told so" }]);
+    expect(state).toMatchObject({ stored: 2, refused: 1 });
+  });
+
+  test.each([
+    ["UNAUTHENTICATED", answered(Code.Unauthenticated), /^the server refuses the token/],
+    ["PERMISSION_DENIED", answered(Code.PermissionDenied), /^the server refuses the token/],
+    ["UNIMPLEMENTED", answered(Code.Unimplemented), /^there is no plant store at the URL/],
+    ["a certificate that is not trusted", lost("DEPTH_ZERO_SELF_SIGNED_CERT"), /--ca/],
+  ])("stops the import at once after %s", async (_, error, reason) => {
+    const answer = (id: bigint) => (id >= 3n ? error : undefined);
+    const { end, tries, state } = await run({ rows: each(rowsOf(1000)), answer });
+    expect(end).toEqual({ kind: "failed", reason: expect.stringMatching(reason) });
+    expect(tries.size).toBeLessThan(20);
+    expect(state).toMatchObject({ stored: 2, firstOpenLine: 3 });
+  });
+});
+
+test.each([{ delayMs: 120 }, { header: "1" }])(
+  "the time that a server wants to be left alone is kept: %j",
+  async (retry) => {
+    const at: number[] = [];
+    const answer = (_: bigint, before: number) => {
+      at.push(performance.now());
+      return before === 0 ? answered(Code.Unavailable, retry) : undefined;
+    };
+    await run({ rows: each(rowsOf(1)), answer });
+    const [first = 0, second = 0] = at;
+    // A timer may be a millisecond early, as clocks are rounded.
+    expect(second - first).toBeGreaterThanOrEqual("header" in retry ? 998 : 118);
+  },
+);
+
+test("a row that is refused for too long ends the import, and all before it are done", async () => {
+  const answer = (id: bigint) => (id === 7n ? lost("ECONNREFUSED") : undefined);
+  const { end, state } = await run({ rows: each(rowsOf(9)), answer, retryForMs: 0 });
+  expect(end).toEqual({
+    kind: "failed",
+    reason: "the server did not take the row of line 7: ECONNREFUSED",
+  });
+  expect(state.firstOpenLine).toBe(7);
+});
+
+test("no more calls are in flight than allowed, and rows are read no faster", async () => {
+  let inFlight = 0;
+  let most = 0;
+  let read = 0;
+  let ahead = 0;
+  let done = 0;
+  async function* counted() {
+    for (const row of rowsOf(50)) {
+      ahead = Math.max(ahead, ++read - done);
+      yield row;
+    }
+  }
+  const answer = async () => {
+    most = Math.max(most, ++inFlight);
+    await new Promise(setImmediate);
+    inFlight--;
+    done++;
+  };
+  await run({ rows: counted(), answer, concurrency: 3 });
+  expect({ most, done }).toEqual({ most: 3, done: 50 });
+  expect(ahead).toBeLessThanOrEqual(6);
+});
+
+test("one that is stopped lets calls end, begins no other, and tells how far it is", async () => {
+  const stop = new AbortController();
+  const answer = async (id: bigint) => {
+    if (id === 10n) stop.abort();
+    await new Promise(setImmediate);
+  };
+  const { end, tries, state } = await run({ rows: each(rowsOf(50)), answer, signal: stop.signal });
+  expect(end).toEqual({ kind: "interrupted" });
+  expect(tries.size).toBeLessThan(20);
+  expect(state).toMatchObject({ stored: tries.size, firstOpenLine: tries.size + 1 });
+});
+
+test("one that is stopped while it waits for a server ends at once", async () => {
+  const stop = new AbortController();
+  const answer = () => {
+    setImmediate(() => stop.abort());
+    return answered(Code.Unavailable, { header: "30" });
+  };
+  const { end, state } = await run({ rows: each(rowsOf(5)), answer, signal: stop.signal });
+  expect(end).toEqual({ kind: "interrupted" });
+  expect(state).toMatchObject({ stored: 0, firstOpenLine: 1 });
+});
+
+test.each(["the rows", "who is told of refusals"])("a failure of %s is thrown", async (whose) => {
+  async function* failing(): AsyncGenerator<Row> {
+    yield rowOf(1);
+    if (whose === "the rows") throw new Error("broken");
+    yield { kind: "malformed", line: 2, bytes: 20, reason: "" };
+  }
+  const plantImport = new PlantImport(
+    { create: async () => {}, close: () => {} },
+    {
+      ...{ concurrency: 1, retryForMs: 0, signal: new AbortController().signal },
+      onRefused: () => Promise.reject(new Error("broken")),
+    },
+  );
+  await expect(plantImport.run(failing())).rejects.toThrow("broken");
+});
