@@ -17,7 +17,7 @@ export async function readClientToken(file: string | undefined): Promise<string>
   if (token !== undefined) return assertToken(token.trim(), "PLANT_STORE_TOKEN");
   throw new CommandFailure(
     2,
-    "a token is needed: put it into a file and name that with --token-file, or into PLANT_STORE_TOKEN",
+    "a token is needed: put it into a file and name that with --bearer-token-file, or into PLANT_STORE_TOKEN",
   );
 }
 

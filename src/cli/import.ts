@@ -14,7 +14,7 @@ import { listenForStop } from "./stop-signal.ts";
 
 interface ImportFlags {
   readonly url: string;
-  readonly tokenFile?: string;
+  readonly bearerTokenFile?: string;
   readonly ca?: string;
   readonly format?: FormatName;
   readonly concurrency: number;
@@ -30,7 +30,7 @@ export function createImportCommand(): Command {
     .argument("<file>", "NDJSON or CSV; - is standard input")
     .addOption(new Option("--url <url>", "the server").default("http://127.0.0.1:8080"))
     .addOption(
-      new Option("--token-file <file>", "a file that holds the token, else PLANT_STORE_TOKEN does"),
+      new Option("--bearer-token-file <file>", "holds the token; else PLANT_STORE_TOKEN does"),
     )
     .addOption(new Option("--ca <file>", "certificates in PEM to trust, for https"))
     .addOption(
@@ -71,7 +71,7 @@ function count(flag: string, unit: string, description: string, min: number, max
 async function importFile(file: string, flags: ImportFlags): Promise<void> {
   const format = formats[flags.format ?? formatOfFile(file) ?? refuseFormat(file)];
   const url = parseUrl(flags.url);
-  const token = await readClientToken(flags.tokenFile);
+  const token = await readClientToken(flags.bearerTokenFile);
   const ca = flags.ca === undefined ? undefined : await readCa(flags.ca);
   const source = openSource(file);
   using stop = listenForStop();

@@ -10,6 +10,7 @@ const packageJson = JSON.parse(
 describe("--help", () => {
   test.each([
     [["--help"], ["serve", "token", "migrate", "copy", "config", "completion", "--version"]],
+    [["--help"], ["import", "export", "backup", "check"]],
     [["-h"], ["serve", "token"]],
     [["help"], ["serve", "token"]],
     [
@@ -48,6 +49,29 @@ describe("--help", () => {
     [
       ["copy", "--help"],
       ["--from <url>", "--to <url>", "later are not copied", "PGPASSWORD", "0 copied and verified"],
+    ],
+    [
+      ["import", "--help"],
+      [
+        "<file>",
+        "--url <url>",
+        "--token-file",
+        "PLANT_STORE_TOKEN",
+        "--rejects",
+        "3 all but the refused",
+      ],
+    ],
+    [
+      ["export", "--help"],
+      ["--store", "--format", "-o, --output", "one snapshot"],
+    ],
+    [
+      ["backup", "--help"],
+      ["<file>", "--store", "--force", "PLANT_STORE_STORE"],
+    ],
+    [
+      ["check", "--help"],
+      ["--store", "--token-file", "PLANT_STORE_TOKEN_FILE", "1 something does"],
     ],
     [
       ["token", "revoke", "--help"],

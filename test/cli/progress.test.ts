@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { Progress } from "../../src/cli/progress.ts";
+import { type End, Progress } from "../../src/cli/progress.ts";
 
 /** What is written when updates come at these seconds. */
 function written(
   isTTY: boolean,
-  updates: readonly (readonly [seconds: number, phase: string, done: number, total: number])[],
+  updates: readonly (readonly [seconds: number, phase: string, done: number, end: End])[],
 ): string {
   let now = 0;
   let text = "";
@@ -46,6 +46,24 @@ describe("elsewhere than on a terminal", () => {
         [65, "copying", 5100, 7_300_100],
       ]),
     ).toBe("copying 0%, 5,100 of 7,300,100, 1,000/s, 2 h 1 min left\n");
+  });
+
+  test("where nobody knows how many there will be, a share of the file tells how long", () => {
+    expect(
+      written(false, [
+        [0, "importing", 0, { share: 0 }],
+        [10, "importing", 30_000, { share: 0.25 }],
+      ]),
+    ).toBe("importing 25%, 30,000, 3,000/s, 30 s left\n");
+  });
+
+  test("what has no end that is known has a rate alone", () => {
+    expect(
+      written(false, [
+        [0, "importing", 0, "unknown"],
+        [10, "importing", 30_000, "unknown"],
+      ]),
+    ).toBe("importing, 30,000, 3,000/s\n");
   });
 
   test("nothing of nothing is no reason to divide by it", () => {

@@ -23,15 +23,18 @@ export interface ChildOptions {
   readonly cwd: string;
   /** On top of the environment of the tests, cleaned of settings. */
   readonly env?: Readonly<Record<string, string>>;
+  /** What it reads, or `open`: the test writes to it. Default: nothing. */
+  readonly stdin?: string;
 }
 
 /** Starts `plant-store` with these arguments; killed at the end of an `await using`. */
-export function spawnChild(args: readonly string[], { cwd, env }: ChildOptions): Child {
+export function spawnChild(args: readonly string[], { cwd, env, stdin }: ChildOptions): Child {
   const child = spawn(process.execPath, [main, ...args], {
     cwd,
     env: { ...environmentWithoutSettings(), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
   });
+  if (stdin !== "open") child.stdin.end(stdin);
   const exit = Promise.withResolvers<ChildExit>();
   child.once("error", exit.reject);
   child.once("close", (code, signal) => exit.resolve({ code, signal }));

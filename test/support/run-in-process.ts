@@ -20,8 +20,10 @@ export async function runInProcess(
   const before = { ...process.env };
   const originals = { stdout: process.stdout.write, stderr: process.stderr.write };
   for (const name of ["stdout", "stderr"] as const) {
-    process[name].write = (chunk: string | Uint8Array) => {
+    process[name].write = (chunk: string | Uint8Array, ...rest: readonly unknown[]) => {
       written[name] += chunk.toString();
+      const callback = rest.at(-1);
+      if (typeof callback === "function") callback();
       return true;
     };
   }

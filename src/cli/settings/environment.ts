@@ -39,7 +39,10 @@ export function takeEnvironment(variables: NodeJS.ProcessEnv): Environment {
 }
 
 const names = [...schemaEntries.map(({ name }) => name), "config"];
-const knownVariables = new Set(names.map(variableOf));
+
+/** Of those who call a server, and may run one in the same shell. */
+const clientVariables = ["PLANT_STORE_URL", "PLANT_STORE_TOKEN"];
+const knownVariables = new Set([...names.map(variableOf), ...clientVariables]);
 
 /** What Kubernetes and container links set beside a service whose name begins with plant-store. */
 function isServiceLink(variable: string, value: string): boolean {

@@ -5,6 +5,7 @@ import type { Finding } from "../finding.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { configure, openError } from "./database.ts";
 import { assertDriver } from "./driver.ts";
+import { failureCode } from "./failure.ts";
 import { applicationId, assertKnown, migrations } from "./schema.ts";
 
 /** Below this a commit may soon fail; below the other it is time to do something. */
@@ -79,14 +80,23 @@ function* checkSettings(db: Database.Database): Generator<Finding, void> {
 }
 
 function checkIntegrity(db: Database.Database): Finding {
-  const rows = db.pragma("integrity_check(3)") as { readonly integrity_check: string }[];
-  const faults = rows.map((row) => row.integrity_check).filter((row) => row !== "ok");
+  const faults = faultsOf(db);
   if (faults.length > 0) {
     const advice = "end the server and restore the store from a backup";
     return { level: "fail", subject: "integrity", text: `${faults.join("; ")}: ${advice}` };
   }
   const count = db.prepare("SELECT count(*) FROM plants").pluck().get();
   return { level: "ok", subject: "integrity", text: `whole, with ${count} plants` };
+}
+
+/** Some faults end the search for others. */
+function faultsOf(db: Database.Database): readonly string[] {
+  try {
+    const rows = db.pragma("integrity_check(3)") as { readonly integrity_check: string }[];
+    return rows.map((row) => row.integrity_check).filter((row) => row !== "ok");
+  } catch (error) {
+    return [`it could not be read whole (${failureCode(error)})`];
+  }
 }
 
 function* checkRights(path: string): Generator<Finding, void> {

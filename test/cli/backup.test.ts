@@ -1,0 +1,134 @@
+/** `plant-store backup`: of a store that a server writes to meanwhile. */
+import { chmod, link, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { expect, onTestFinished, test } from "vitest";
+import { openStore } from "../../src/store/open.ts";
+import { backupDatabase } from "../../src/store/sqlite/backup.ts";
+import { plantOf } from "../store/plant-of.ts";
+import { exactPlants, seed } from "../store/reader-places.ts";
+import { temporaryFolder } from "../store/temporary.ts";
+import { runInProcess } from "../support/run-in-process.ts";
+import { readStoredPlants } from "../support/stored-plants.ts";
+
+async function prepare(plants = exactPlants) {
+  const folder = await temporaryFolder();
+  const database = join(folder, "plants.db");
+  const store = `sqlite:${database}`;
+  await seed(store, plants);
+  const file = join(folder, "backup.db");
+  const run = (...flags: readonly string[]) =>
+    runInProcess(["backup", file, "--store", store, ...flags]);
+  const listed = async () => (await readdir(folder)).filter((name) => name.includes("backup"));
+  return { folder, database, store, file, run, listed };
+}
+
+test("a backup holds every plant exactly, as one file with the rights of the store", async () => {
+  const { database, store, file, run, listed } = await prepare();
+  await chmod(database, 0o640);
+  expect(await run()).toEqual({
+    code: 0,
+    stdout: `backed up ${store} to ${file}: 11 plants, integrity checked\n`,
+    stderr: "",
+  });
+  expect(await listed()).toEqual(["backup.db"]);
+  expect((await stat(file)).mode & 0o777).toBe(0o640);
+  expect(readStoredPlants(file)).toEqual(readStoredPlants(database));
+  // A store like any other: a server may start on it.
+  await (await openStore(`sqlite:${file}`)).close();
+});
+
+test("a server that writes meanwhile is not waited for, and does not disturb", async () => {
+  // Some 5,000 pages: several steps of the copy.
+  const plants = Array.from({ length: 2000 }, (_, index) => ({
+    ...plantOf(BigInt(index)),
+    name: "x".repeat(9000),
+  }));
+  const { database, store, file } = await prepare(plants);
+  const serving = await openStore(store);
+  onTestFinished(() => serving.close());
+  // In the log, and not yet in the database.
+  await serving.create(plantOf(-1n));
+  const other = new Database(database);
+  let steps = 0;
+  const count = await backupDatabase(database, 5000, {
+    ...{ file, force: false, signal: new AbortController().signal },
+    onProgress() {
+      // Each commit of another would make SQLite begin anew.
+      other.exec(`INSERT INTO plants VALUES (${10_000 + steps++}, 'late', NULL)`);
+    },
+  });
+  other.close();
+  expect(steps).toBeGreaterThan(2);
+  expect(count).toBe(2001);
+  expect(readStoredPlants(file).map(({ id }) => id)).toEqual([-1n, ...plants.map(({ id }) => id)]);
+  expect(readStoredPlants(database)).toHaveLength(2001 + steps);
+});
+
+test("a file that is there is replaced with --force alone", async () => {
+  const { file, run, listed } = await prepare();
+  await writeFile(file, "precious");
+  const refused = await run();
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("--force") });
+  expect(await readFile(file, "utf8")).toBe("precious");
+  expect(await run("--force")).toMatchObject({ code: 0 });
+  expect(readStoredPlants(file)).toHaveLength(11);
+  expect(await listed()).toEqual(["backup.db"]);
+});
+
+test.each(["plants.db", "plants.db-wal", "link.db"])(
+  "%s is the store's own, and no place for its backup",
+  async (name) => {
+    const { folder, database, store } = await prepare();
+    await link(database, join(folder, "link.db"));
+    const args = ["backup", join(folder, name), "--store", store, "--force"];
+    const { code, stderr } = await runInProcess(args);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("belongs to") });
+    expect(readStoredPlants(database)).toHaveLength(11);
+  },
+);
+
+test("a store that is damaged has no backup", async () => {
+  const plants = Array.from({ length: 3000 }, (_, index) => plantOf(BigInt(index)));
+  const { database, run, listed } = await prepare(plants);
+  const bytes = await readFile(database);
+  // A leaf of the table, in the middle of the file.
+  bytes.fill(0xaa, 4096 * 12, 4096 * 12 + 64);
+  await writeFile(database, bytes);
+  const { code, stdout, stderr } = await run();
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toMatch(/damaged/);
+  expect(await listed()).toEqual([]);
+});
+
+test("one that is stopped leaves nothing", async () => {
+  const { database, file, listed } = await prepare();
+  const signal = AbortSignal.abort();
+  const options = { file, force: false, signal, onProgress: () => {} };
+  await expect(backupDatabase(database, 5000, options)).rejects.toThrow("interrupted");
+  expect(await listed()).toEqual([]);
+});
+
+test("the database of another program is not a store", async () => {
+  const { folder, file, listed } = await prepare();
+  const other = join(folder, "other.db");
+  new Database(other).exec("CREATE TABLE plants (id INTEGER PRIMARY KEY)").close();
+  const args = ["backup", file, "--store", `sqlite:${other}`];
+  expect(await runInProcess(args)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("is not the database of a plant store"),
+  });
+  expect(await listed()).toEqual([]);
+});
+
+test.each([
+  ["postgres://u:secret@h/d", 2, /pg_dump/],
+  ["mysql://u:secret@h/d", 2, /no store is called "mysql"/],
+  ["sqlite:./none.db", 1, /there is no store at/],
+])("of %s exits with %i", async (store, code, message) => {
+  const args = ["backup", join(await temporaryFolder(), "b.db"), "--store", store];
+  const result = await runInProcess(args);
+  expect(result).toMatchObject({ code, stdout: "" });
+  expect(result.stderr).toMatch(message);
+  expect(result.stderr).not.toContain("secret");
+});

@@ -1,0 +1,211 @@
+/** `plant-store check`: what it finds, and that it changes nothing. */
+import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createToken } from "../../src/auth/token-file.ts";
+import { openStore } from "../../src/store/open.ts";
+import { plantOf } from "../store/plant-of.ts";
+import { useServer, withoutSync } from "../store/postgres/fresh.ts";
+import { placeKinds, seed } from "../store/reader-places.ts";
+import { temporaryFolder } from "../store/temporary.ts";
+import { hasPostgres, password } from "../support/postgres-server.ts";
+import { runInProcess } from "../support/run-in-process.ts";
+
+const plants = Array.from({ length: 3000 }, (_, index) => plantOf(BigInt(index)));
+const server = useServer({ settings: withoutSync });
+
+async function prepare() {
+  const folder = join(await temporaryFolder(), "data");
+  await mkdir(folder, { mode: 0o700 });
+  const database = join(folder, "plants.db");
+  const tokenFile = join(folder, "tokens");
+  await seed(`sqlite:${database}`, plants);
+  await createToken(tokenFile, "me");
+  const run = () =>
+    runInProcess(["check", "--store", `sqlite:${database}`, "--token-file", tokenFile]);
+  return { folder, database, tokenFile, run };
+}
+
+const failed = (text: string) =>
+  text.split("\n").filter((line) => !/^(ok|plant-store) /.test(line) && line !== "");
+
+test("a store that a server has open is sound, and stays as it is", async () => {
+  const { folder, database, run } = await prepare();
+  const serving = await openStore(`sqlite:${database}`);
+  onTestFinished(() => serving.close());
+  await serving.create(plantOf(-1n));
+  const files = await readdir(folder);
+  const bytes = await readFile(database);
+  const { code, stdout, stderr } = await run();
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(failed(stdout)).toEqual([]);
+  for (const line of [
+    /^ok {4}Node {8}\d+\./m,
+    /^ok .* SQLite .*3\./m,
+    /1 in .*tokens$/m,
+    /synchronous=FULL/,
+    /version 1 of 1$/m,
+    /MiB free$/m,
+    /whole, with 3001 plants$/m,
+  ]) {
+    expect(stdout).toMatch(line);
+  }
+  expect(await readdir(folder)).toEqual(files);
+  expect((await readFile(database)).equals(bytes)).toBe(true);
+  await serving.create(plantOf(-2n));
+});
+
+interface Fault {
+  readonly what: string;
+  readonly make: (at: Awaited<ReturnType<typeof prepare>>) => Promise<unknown>;
+  readonly found: RegExp;
+  readonly code: 0 | 1;
+}
+
+const sql =
+  (text: string): Fault["make"] =>
+  async ({ database }) => {
+    new Database(database).exec(text).close();
+  };
+
+const faults: readonly Fault[] = [
+  {
+    what: "a store that others can write",
+    make: ({ database }) => chmod(database, 0o666),
+    found: /^fail {2}rights .*chmod 600/,
+    code: 1,
+  },
+  {
+    what: "a store that others can read",
+    make: ({ database }) => chmod(database, 0o644),
+    found: /^warn {2}rights .*chmod 600/,
+    code: 0,
+  },
+  {
+    what: "a folder that others can write",
+    make: ({ folder }) => chmod(folder, 0o777),
+    found: /^fail {2}rights .*chmod 700/,
+    code: 1,
+  },
+  {
+    what: "a schema of a newer release",
+    make: sql("PRAGMA user_version = 9"),
+    found: /^fail {2}store .*run the newer release/,
+    code: 1,
+  },
+  {
+    what: "a schema that is due",
+    make: sql("PRAGMA user_version = 0"),
+    found: /^warn {2}schema .*version 0 of 1.*migrate/,
+    code: 0,
+  },
+  {
+    what: "the database of another program",
+    make: sql("PRAGMA application_id = 1"),
+    found: /^fail {2}store .*not the database of a plant store/,
+    code: 1,
+  },
+  {
+    what: "a page that is damaged",
+    async make({ database }) {
+      const bytes = await readFile(database);
+      bytes.fill(0xaa, 4096 * 12, 4096 * 12 + 64);
+      await writeFile(database, bytes);
+    },
+    found: /^fail {2}integrity .*restore the store from a backup/,
+    code: 1,
+  },
+  {
+    what: "a file that is no database",
+    make: ({ database }) => writeFile(database, "no database".repeat(500)),
+    found: /^fail {2}store .*not an SQLite database/,
+    code: 1,
+  },
+  {
+    what: "a token file that others can write",
+    make: ({ tokenFile }) => chmod(tokenFile, 0o666),
+    found: /^fail {2}tokens .*chmod 600/,
+    code: 1,
+  },
+  {
+    what: "a token file that others can read",
+    make: ({ tokenFile }) => chmod(tokenFile, 0o644),
+    found: /^warn {2}tokens .*chmod 600/,
+    code: 0,
+  },
+  {
+    what: "a token file that is broken",
+    make: ({ tokenFile }) => writeFile(tokenFile, "nonsense\n"),
+    found: /^fail {2}tokens .*line 1 cannot be understood/,
+    code: 1,
+  },
+  {
+    what: "a token file without tokens",
+    make: ({ tokenFile }) => writeFile(tokenFile, ""),
+    found: /^warn {2}tokens .*token create/,
+    code: 0,
+  },
+];
+
+describe.skipIf(process.platform === "win32")("finds", () => {
+  test.each(faults)("$what, and says what to do", async ({ make, found, code }) => {
+    const at = await prepare();
+    await make(at);
+    const { stdout, ...result } = await at.run();
+    expect(result).toEqual({
+      code,
+      stderr: code === 0 ? "" : "plant-store: 1 of the checks failed\n",
+    });
+    expect(failed(stdout)).toEqual([expect.stringMatching(found)]);
+  });
+});
+
+test("a store that is not there is not made", async () => {
+  const folder = await temporaryFolder();
+  const args = ["check", "--store", `sqlite:${folder}/a/none.db`, "--token-file", `${folder}/t`];
+  const { code, stdout } = await runInProcess(args);
+  expect(code).toBe(1);
+  expect(failed(stdout)).toEqual([
+    expect.stringMatching(/^warn {2}tokens .*there is no/),
+    expect.stringMatching(/^fail {2}store .*there is no store at .*none\.db/),
+  ]);
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("a wrong store URL is wrong usage", async () => {
+  const result = await runInProcess(["check", "--store", "mysql://u:secret@h/d"]);
+  expect(result).toMatchObject({ code: 2, stdout: "" });
+  expect(result.stderr).not.toContain("secret");
+});
+
+describe.skipIf(!hasPostgres)("of PostgreSQL", () => {
+  const run = (url: string) => runInProcess(["check", "--store", url, "--token-file", "/none"]);
+
+  test("a store is told from a database where none is yet, which stays empty", async () => {
+    const place = await placeKinds(server)[1]?.fresh();
+    if (place === undefined) throw new Error("no PostgreSQL");
+    const before = await run(place.url);
+    expect(before).toMatchObject({ code: 0, stderr: "" });
+    expect(before.stdout).toMatch(/^warn {2}schema .*version 0 of 1; the next start migrates it/m);
+    await seed(place.url, plants.slice(0, 3));
+    const after = await run(place.url);
+    expect(after).toMatchObject({ code: 0, stderr: "" });
+    expect(after.stdout).toMatch(/^ok {4}schema .*version 1 of 1$/m);
+    expect(after.stdout).toMatch(/^warn {2}settings .*fsync is off, as allow_unsafe accepts/m);
+    expect(after.stdout).not.toContain(password);
+    await place.execute("ALTER TABLE plants SET UNLOGGED");
+    const unlogged = await run(place.url);
+    expect(unlogged.code).toBe(1);
+    expect(unlogged.stdout).toMatch(/^fail {2}table .*SET LOGGED$/m);
+    const strict = await run(place.url.replace(/allow_unsafe=[^&]*/, ""));
+    expect(strict.stdout).toMatch(/^fail {2}connection .*fsync=off/m);
+  }, 60_000);
+
+  test("a server that is not there fails", async () => {
+    const { code, stdout } = await run("postgres://u:secret@127.0.0.1:1/d");
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^fail {2}connection .*cannot connect to 127\.0\.0\.1:1/m);
+    expect(stdout).not.toContain("secret");
+  });
+});

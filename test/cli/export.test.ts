@@ -1,0 +1,100 @@
+/** `plant-store export`: a store as a file, whole or not at all. */
+import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { expect, test } from "vitest";
+import { plantOf } from "../store/plant-of.ts";
+import { useServer, withoutSync } from "../store/postgres/fresh.ts";
+import { exactPlants, placeKinds, seed } from "../store/reader-places.ts";
+import { temporaryFolder } from "../store/temporary.ts";
+import { spawnChild } from "../support/child.ts";
+import { runInProcess } from "../support/run-in-process.ts";
+import { within } from "../support/within.ts";
+
+const kinds = placeKinds(useServer({ settings: withoutSync }));
+
+/** More than two pages. */
+const many = Array.from({ length: 5000 }, (_, index) => plantOf(2n ** 53n + BigInt(index)));
+
+async function storeOf(plants: typeof many) {
+  const folder = await temporaryFolder();
+  const database = join(folder, "plants.db");
+  const store = `sqlite:${database}`;
+  await seed(store, plants);
+  return { folder, database, store };
+}
+
+for (const { name, isMissing, fresh } of kinds) {
+  test.skipIf(isMissing)(`writes the plants of ${name} exactly`, async () => {
+    const { url } = await fresh();
+    await seed(url, exactPlants);
+    const { code, stdout, stderr } = await runInProcess(["export", "--store", url]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const lines = stdout.trimEnd().split("\n");
+    expect(lines).toHaveLength(exactPlants.length);
+    expect(lines[0]).toBe('{"id":-9223372036854775808,"name":"","tag":""}');
+    expect(lines.at(-3)).toContain('{"id":9007199254740993,"name":');
+  });
+}
+
+test("replaces a file once it is whole, for its owner alone, and leaves nothing else", async () => {
+  const { folder, store } = await storeOf(many);
+  const file = join(folder, "out.csv");
+  await writeFile(file, "old");
+  await chmod(file, 0o644);
+  const result = await runInProcess(["export", "--store", store, "-o", file]);
+  expect(result).toEqual({ code: 0, stdout: "", stderr: "" });
+  const lines = (await readFile(file, "utf8")).split("\r\n");
+  expect(lines.slice(0, 2)).toEqual([
+    "id,name,tag",
+    "9007199254740992,plant 9007199254740992,tag 9007199254740992",
+  ]);
+  expect(lines).toHaveLength(5002);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect((await readdir(folder)).filter((name) => name.includes("out"))).toEqual(["out.csv"]);
+});
+
+test("leaves an old file as it was when a plant cannot be read", async () => {
+  const { folder, database, store } = await storeOf(many);
+  const db = new Database(database);
+  db.exec("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE id = (SELECT max(id) FROM plants)");
+  db.close();
+  const file = join(folder, "out.csv");
+  await writeFile(file, "old");
+  const { code, stderr } = await runInProcess(["export", "--store", store, "-o", file]);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("is not UTF-8") });
+  expect(await readFile(file, "utf8")).toBe("old");
+  expect((await readdir(folder)).filter((name) => name.includes("out"))).toEqual(["out.csv"]);
+});
+
+test.skipIf(process.platform === "win32")("writes to what is not a file as it is", async () => {
+  const { store } = await storeOf([plantOf(1n)]);
+  expect(await runInProcess(["export", "--store", store, "-o", "/dev/null"])).toMatchObject({
+    code: 0,
+  });
+  expect((await stat("/dev/null")).isCharacterDevice()).toBe(true);
+});
+
+test("ends in silence when whoever reads it has enough", async () => {
+  const { folder, store } = await storeOf(many);
+  await using child = spawnChild(["export", "--store", store], { cwd: folder });
+  child.process.stdout?.destroy();
+  expect(await within("its end", child.exited, 15_000)).toEqual({ code: 0, signal: null });
+  expect(child.stderr.text).toBe("");
+});
+
+test.each([
+  ["sqlite:@/none.db", "x.csv", /no store at/],
+  [
+    "sqlite:@/plants.db",
+    "none/x.csv",
+    /cannot write .*none\/x\.csv: there is no such file or folder/,
+  ],
+])("of %s to %s fails with 1, and makes nothing", async (url, output, message) => {
+  const { folder } = await storeOf([]);
+  const args = ["export", "--store", url.replace("@", folder), "-o", join(folder, output)];
+  const { code, stdout, stderr } = await runInProcess(args);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toMatch(message);
+  expect((await readdir(folder)).filter((name) => name.includes("x"))).toEqual([]);
+});

@@ -1,0 +1,264 @@
+/** `plant-store import` against a server that runs, and `export` of what it has made. */
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { NewPlant } from "../../src/plant.ts";
+import { formatNames, formats } from "../../src/transfer/format.ts";
+import { plantOf } from "../store/plant-of.ts";
+import { exactPlants } from "../store/reader-places.ts";
+import { temporaryFolder } from "../store/temporary.ts";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { spawnChild } from "../support/child.ts";
+import { spawnServer } from "../support/child-server.ts";
+import { runInProcess } from "../support/run-in-process.ts";
+import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
+import { knownToken, openTestServer } from "../support/test-server.ts";
+import { within } from "../support/within.ts";
+
+const env = { PLANT_STORE_TOKEN: knownToken };
+
+const ndjsonOf = (plants: readonly NewPlant[]) => plants.map(formats.ndjson.write).join("");
+
+/** Past 2^53, where a double would make one of two. */
+const many = Array.from({ length: 5000 }, (_, index) => plantOf(2n ** 53n + BigInt(index)));
+
+const storedForms = (plants: readonly NewPlant[]) =>
+  plants.map(({ id, name, tag }) => storedForm({ id, name, ...(tag !== undefined && { tag }) }));
+
+/** Nothing but the store tells how far an import is. */
+const polling = { timeout: 15_000, interval: 10 };
+
+/** A server, a folder, and a file in it. */
+async function prepare(name: string, content: string) {
+  const server = await openTestServer();
+  const folder = await temporaryFolder();
+  const file = join(folder, name);
+  await writeFile(file, content);
+  const run = (...flags: readonly string[]) =>
+    runInProcess(["import", file, "--url", server.url, ...flags], env);
+  return {
+    ...{ server, folder, file, run },
+    stored: () => readStoredPlants(server.database),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+test.each(formatNames)(
+  "%s of plants comes to a server, and back as the same bytes",
+  async (name) => {
+    const { header, write } = formats[name];
+    const content = header + exactPlants.map(write).join("");
+    await using at = await prepare(`plants.${name}`, content);
+    expect(await at.run()).toEqual({
+      code: 0,
+      stdout: `imported ${at.file} to ${at.server.url}: 11 rows, all of them are there\n`,
+      stderr: "",
+    });
+    const store = `sqlite:${at.server.database}`;
+    const toOutput = await runInProcess(["export", "--store", store, "--format", name]);
+    expect(toOutput).toEqual({ code: 0, stdout: content, stderr: "" });
+    const copy = join(at.folder, `copy.${name}`);
+    expect(await runInProcess(["export", "--store", store, "-o", copy])).toMatchObject({ code: 0 });
+    expect(await readFile(copy, "utf8")).toBe(content);
+    expect(await at.run()).toMatchObject({ code: 0 });
+    expect(await readdir(at.folder)).toEqual([`copy.${name}`, `plants.${name}`]);
+  },
+);
+
+test("an import that was killed ends with exactly its plants when it is run again", async () => {
+  await using at = await prepare("plants.ndjson", ndjsonOf(many));
+  const args = ["import", at.file, "--url", at.server.url];
+  await using child = spawnChild(args, { cwd: at.folder, env });
+  await expect.poll(() => at.stored().length, polling).toBeGreaterThan(500);
+  child.process.kill("SIGKILL");
+  expect(await within("its end", child.exited)).toEqual({ code: null, signal: "SIGKILL" });
+  expect(at.stored().length).toBeLessThan(many.length);
+  expect(await at.run()).toMatchObject({ code: 0 });
+  expect(at.stored()).toEqual(storedForms(many));
+}, 90_000);
+
+test("rows that are refused go to a file with their lines, and the others are stored", async () => {
+  await using at = await prepare(
+    "plants.csv",
+    'id,name,tag\n1,a,\n2,b\n3,"c\nd",\n1,other,\n4,"a\0b",\n5,e,""\n',
+  );
+  const { code, stdout, stderr } = await at.run();
+  expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
+  const rejects = `${at.file}.rejects.ndjson`;
+  expect(stderr).toBe(
+    `plant-store: 3 of 6 rows were refused, see ${rejects}; the other 3 are there\n`,
+  );
+  const lines = (await readFile(rejects, "utf8")).trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line)).sort((a, b) => a.line - b.line)).toEqual([
+    { line: 3, reason: expect.stringContaining("2 fields in place of 3") },
+    { line: 6, reason: "another plant has the id 1" },
+    { line: 7, reason: "name must not contain U+0000" },
+  ]);
+  expect((await stat(rejects)).mode & 0o777).toBe(0o600);
+  expect(at.stored().map(({ id }) => id)).toEqual([1n, 3n, 5n]);
+  // Mended, and run again: what is left of the first run is gone.
+  await writeFile(at.file, "id,name\n1,a\n");
+  expect(await at.run()).toMatchObject({ code: 0 });
+  expect(await readdir(at.folder)).toEqual(["plants.csv"]);
+});
+
+test("a file that is no CSV ends the import, and says how far it came", async () => {
+  await using at = await prepare("plants.csv", "1,a,\n");
+  const { code, stderr } = await at.run();
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^plant-store: \S+plants\.csv: the first line of CSV must name[^\n]+\n$/);
+  expect(stderr).toContain("0 rows are there");
+});
+
+test("standard input is read, and its refused rows go to standard error", async () => {
+  await using at = await prepare("unused", "");
+  const args = ["import", "-", "--format", "ndjson", "--url", at.server.url];
+  await using child = spawnChild(args, {
+    cwd: at.folder,
+    env,
+    stdin: `{"id":1}\n${ndjsonOf([plantOf(2n)])}`,
+  });
+  expect(await within("its end", child.exited)).toMatchObject({ code: 3 });
+  expect(child.stderr.text).toBe(
+    '{"line":1,"reason":"name is required"}\n' +
+      "plant-store: 1 of 2 rows were refused, see above; the other 1 are there\n",
+  );
+  expect(at.stored()).toEqual(storedForms([plantOf(2n)]));
+});
+
+test("a signal ends it in order, and it says how far it came", async () => {
+  await using at = await prepare("unused", "");
+  const args = ["import", "-", "--format", "ndjson", "--url", at.server.url];
+  // Its input stays open: it waits for more.
+  await using child = spawnChild(args, { cwd: at.folder, env, stdin: "open" });
+  child.process.stdin?.write(ndjsonOf([plantOf(1n), plantOf(2n)]));
+  await expect.poll(() => at.stored().length, polling).toBe(2);
+  child.process.kill("SIGINT");
+  expect(await within("its end", child.exited)).toEqual({ code: 1, signal: null });
+  expect(child.stderr.text).toMatch(
+    /^plant-store: interrupted; 2 rows are there, 0 were refused, and all before line 3 are done[^\n]+\n$/,
+  );
+});
+
+test("it waits for a server that is away, and goes on when it is back", async () => {
+  const folder = await temporaryFolder();
+  const file = join(folder, "plants.ndjson");
+  await writeFile(file, ndjsonOf(many));
+  const server = await spawnServer({ cwd: folder });
+  const args = ["import", file, "--url", server.url];
+  await using child = spawnChild(args, { cwd: folder, env });
+  const database = join(folder, "data/plants.db");
+  await expect.poll(() => readStoredPlants(database).length, polling).toBeGreaterThan(300);
+  await server[Symbol.asyncDispose]();
+  const before = readStoredPlants(database).length;
+  expect(before).toBeLessThan(many.length);
+  await using again = await spawnServer({ cwd: folder, args: ["--port", `${server.port}`] });
+  expect(again.port).toBe(server.port);
+  expect(await within("its end", child.exited, 60_000)).toEqual({ code: 0, signal: null });
+  expect(readStoredPlants(database)).toEqual(storedForms(many));
+}, 120_000);
+
+describe("a token", () => {
+  test("may come from a file", async () => {
+    await using at = await prepare("plants.ndjson", ndjsonOf([plantOf(1n)]));
+    const tokenFile = join(at.folder, "token");
+    await writeFile(tokenFile, `${knownToken}\n`);
+    const args = ["import", at.file, "--url", at.server.url, "--bearer-token-file", tokenFile];
+    expect(await runInProcess(args)).toMatchObject({ code: 0 });
+  });
+
+  test("that a server does not know ends the import at once", async () => {
+    await using at = await prepare("plants.ndjson", ndjsonOf(many));
+    const wrong = { PLANT_STORE_TOKEN: "not-the-token" };
+    const args = ["import", at.file, "--url", at.server.url];
+    const { code, stderr } = await runInProcess(args, wrong);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^plant-store: the server refuses the token: [^\n]+ 0 rows are there/);
+    expect(stderr).not.toContain("not-the-token");
+    expect(at.stored()).toEqual([]);
+  });
+
+  test.each([
+    ["none", undefined, {}, /a token is needed/],
+    ["one of spaces", undefined, { PLANT_STORE_TOKEN: "a b" }, /PLANT_STORE_TOKEN holds no token/],
+    ["a file of a server", "create me aa 2026-01-01T00:00:00.000Z\n", {}, /the file of a server/],
+    ["a file of something else", "secret stuff\n", {}, /must hold a token and nothing besides/],
+  ])("of %s is wrong usage, and is not shown", async (_, content, variables, message) => {
+    const folder = await temporaryFolder();
+    const tokenFile = join(folder, "token");
+    if (content !== undefined) await writeFile(tokenFile, content);
+    const flags = content === undefined ? [] : ["--bearer-token-file", tokenFile];
+    const { code, stderr } = await runInProcess(["import", "a.csv", ...flags], variables);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/secret|a b/);
+  });
+});
+
+test.skipIf(!hasOpenssl)(
+  "TLS is spoken with a server whose CA is trusted, and with no other",
+  async () => {
+    const folder = await temporaryFolder();
+    const tls = createCertificate(folder, "server");
+    await using server = await openTestServer({ tls });
+    const file = join(folder, "plants.ndjson");
+    await writeFile(file, ndjsonOf([plantOf(1n)]));
+    const args = ["import", file, "--url", server.url];
+    const refused = await runInProcess(args, env);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(/no TLS that is trusted .*DEPTH_ZERO_SELF_SIGNED_CERT.*--ca/);
+    expect(await runInProcess([...args, "--ca", tls.certFile], env)).toMatchObject({ code: 0 });
+    expect(readStoredPlants(server.database)).toHaveLength(1);
+  },
+);
+
+test("a server with a base path is reached by it alone", async () => {
+  await using server = await openTestServer({ basePath: "/api" });
+  const file = join(await temporaryFolder(), "plants.ndjson");
+  await writeFile(file, ndjsonOf([plantOf(1n)]));
+  const run = (url: string) => runInProcess(["import", file, "--url", url], env);
+  const bare = await run(new URL(server.url).origin);
+  expect(bare).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("a path that is missing"),
+  });
+  expect(await run(server.url)).toMatchObject({ code: 0 });
+});
+
+describe("what cannot be read or written", () => {
+  test.each([
+    [["none.csv"], 1, /cannot read .*none\.csv: there is no such file/],
+    [["."], 2, /the format is needed/],
+    [[".", "--format", "csv"], 1, /cannot read \.: it is a folder/],
+    [["plants.txt"], 2, /the format is needed .*--format ndjson or csv/],
+    [["-"], 2, /the format is needed \(standard input\)/],
+    [["a.csv", "--url", "localhost:8080"], 2, /--url must be http/],
+    [["a.csv", "--url", "http://u:secret@h/"], 2, /--url must be http/],
+    [["a.csv", "--ca", "none.pem"], 1, /cannot read none\.pem/],
+    [["a.csv", "--concurrency", "0"], 2, /a whole number from 1 to 1024/],
+    [["a.csv", "--format", "xml"], 2, /Allowed choices are ndjson, csv/],
+    [[], 2, /missing required argument 'file'/],
+  ])("%j exits with %i", async (args, code, message) => {
+    const result = await runInProcess(["import", ...args], env);
+    expect(result).toMatchObject({ code, stdout: "" });
+    expect(result.stderr).toMatch(message);
+    expect(result.stderr).not.toContain("secret");
+  });
+
+  test("the file that is imported is no place for what is refused", async () => {
+    await using at = await prepare("plants.csv", "id,name\n");
+    const { code, stderr } = await at.run("--rejects", at.file);
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--rejects"),
+    });
+    expect(await readFile(at.file, "utf8")).toBe("id,name\n");
+  });
+
+  test("refusals that cannot be written end the import", async () => {
+    await using at = await prepare("plants.csv", "id,name\nx,a\n");
+    const { code, stderr } = await at.run("--rejects", join(at.folder, "none/x"));
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/cannot write refused rows to .*: there is no such file or folder/);
+  });
+});
