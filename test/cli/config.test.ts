@@ -150,6 +150,8 @@ describe("config check", () => {
         PLANT_STORE_DB_PORT: "tcp://10.0.0.2:5432",
       },
     },
+    // What callers in the same shell have.
+    { env: { PLANT_STORE_URL: "http://127.0.0.1:8080", PLANT_STORE_TOKEN: "t" } },
   ])("finds nothing wrong with %j", async (given) => {
     expect(await config("check", given)).toEqual({
       code: 0,
