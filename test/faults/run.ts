@@ -1,0 +1,115 @@
+/**
+ * `npm run test:faults`: does to the service what goes wrong in production, while
+ * clients use it, and checks that it keeps its promise. Apart from `npm test`,
+ * because it takes as long as it is given.
+ */
+import { readFileSync } from "node:fs";
+import type { Campaign, CampaignResult } from "./campaign.ts";
+import { campaigns } from "./campaigns.ts";
+import { type Flags, parseFlags } from "./flags.ts";
+
+const usage = `npm run test:faults -- [--minutes N] [--only NAME]... [--seed S]
+
+  --minutes N  how long to run, about, divided among the campaigns; default: 3
+  --only NAME  ${campaigns.map(({ name }) => name).join(", ")}; may be repeated; default: all
+  --seed S     a whole number; the same seed makes the same plan; default: a random one
+`;
+
+/** A campaign keeps its time by itself; one that takes this much longer is stuck. */
+const overrun = { factor: 2, minutes: 3 };
+
+/** How many broken promises are shown; the rest only counted. */
+const shownMax = 20;
+
+/** After a signal, a campaign that does not end its processes in order loses its chance to. */
+const endGraceMs = 30_000;
+
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => {
+    stop.abort();
+    setTimeout(() => end(1), endGraceMs).unref();
+  });
+}
+
+const flags = parse(process.argv.slice(2));
+if (flags !== undefined) await run(flags);
+
+function parse(args: readonly string[]): Flags | undefined {
+  try {
+    return parseFlags(
+      args,
+      campaigns.map(({ name }) => name),
+    );
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n\n${usage}`);
+    process.exitCode = 2;
+    return undefined;
+  }
+}
+
+async function run({ minutes, seed, only }: Flags): Promise<void> {
+  const chosen = campaigns.filter(({ name }) => only.includes(name));
+  print(`faults: seed ${seed}, ${minutes} minutes for ${chosen.length} campaigns`);
+  const count = { passed: 0, failed: 0, skipped: 0 };
+  for (const campaign of chosen) {
+    const outcome = await runOne(campaign, { seed, minutes: minutes / chosen.length });
+    count[outcome]++;
+  }
+  const { passed, failed, skipped } = count;
+  print(`\nfaults: ${passed} passed, ${failed} failed, ${skipped} skipped`);
+  end(failed > 0 || stop.signal.aborted ? 1 : 0);
+}
+
+/** With the processes of a campaign that was stuck: they would outlive this one. */
+function end(code: number): never {
+  for (const pid of childPids()) process.kill(pid, "SIGKILL");
+  process.exit(code);
+}
+
+function childPids(): number[] {
+  if (process.platform !== "linux") return [];
+  const list = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8");
+  return list.split(" ").filter(Boolean).map(Number);
+}
+
+async function runOne(
+  { name, run }: Campaign,
+  plan: { seed: number; minutes: number },
+): Promise<"passed" | "failed" | "skipped"> {
+  const begin = performance.now();
+  const log = (line: string) => print(`${name}: ${line}`);
+  const limitMs = (plan.minutes * overrun.factor + overrun.minutes) * 60_000;
+  const result = await orStuck(run({ ...plan, log, signal: stop.signal }), limitMs).catch(
+    (error: unknown): CampaignResult => ({
+      tried: {},
+      found: [`the campaign broke: ${text(error)}`],
+    }),
+  );
+  const tried = Object.entries(result.tried).map(([what, times]) => `${what} ${times}`);
+  const seconds = Math.round((performance.now() - begin) / 1000);
+  log(`tried in ${seconds} s: ${tried.join(", ") || "nothing"}`);
+  if (result.skipped !== undefined) log(`not tried: ${result.skipped}`);
+  log(`found: ${result.found.length || "nothing"}`);
+  for (const line of result.found.slice(0, shownMax)) log(`  ${line}`);
+  if (result.found.length > 0) return "failed";
+  return tried.length === 0 ? "skipped" : "passed";
+}
+
+async function orStuck<T>(work: Promise<T>, limitMs: number): Promise<T> {
+  const stuck = Promise.withResolvers<never>();
+  const timer = setTimeout(() => stuck.reject(new Error("it came to no end")), limitMs);
+  try {
+    return await Promise.race([work, stuck.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function text(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
