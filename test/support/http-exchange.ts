@@ -93,7 +93,9 @@ async function collect(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function headersFrom(fields: Record<string, string | string[] | number | undefined>): Headers {
+export function headersFrom(
+  fields: Record<string, string | string[] | number | undefined>,
+): Headers {
   const headers = new Headers();
   for (const [name, values] of Object.entries(fields)) {
     for (const value of [values ?? []].flat()) headers.append(name, String(value));

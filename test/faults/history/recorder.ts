@@ -1,0 +1,56 @@
+import type { StoredPlant } from "../../support/stored-plants.ts";
+import { checkHistory, type Violation } from "./check.ts";
+import type { RequestOutcome, RequestRecord, StoreRead } from "./history.ts";
+
+/** Writes a history while it happens. */
+export class Recorder {
+  readonly #requests: RequestRecord[] = [];
+  readonly #reads: StoreRead[] = [];
+  readonly #counts: Record<string, number> = {};
+
+  /** Makes a request; what it throws is a defect of the campaign. */
+  async request(
+    { client, plant, deadlineMs }: Pick<RequestRecord, "client" | "plant" | "deadlineMs">,
+    ask: () => Promise<RequestOutcome>,
+  ): Promise<RequestOutcome> {
+    const startMs = performance.now();
+    const outcome = await ask();
+    const endMs = performance.now();
+    this.#requests.push({ client, plant, deadlineMs, startMs, endMs, outcome });
+    const name = outcome.kind === "unknown" ? outcome.why : outcome.kind;
+    this.#counts[name] = (this.#counts[name] ?? 0) + 1;
+    return outcome;
+  }
+
+  async read(read: () => Promise<readonly StoredPlant[]>): Promise<void> {
+    const startMs = performance.now();
+    const rows = await read();
+    this.#reads.push({ startMs, endMs: performance.now(), rows });
+  }
+
+  /** How many requests ended how. */
+  get counts(): Readonly<Record<string, number>> {
+    return this.#counts;
+  }
+
+  get stored(): number {
+    return this.#counts["stored"] ?? 0;
+  }
+
+  check(): Violation[] {
+    return checkHistory({ requests: this.#requests, reads: this.#reads });
+  }
+}
+
+/** A line for each violation. */
+export function linesOf(violations: readonly Violation[], where: string): string[] {
+  return violations.map(({ kind, text }) => `${where}: ${kind}: ${text}`);
+}
+
+/** Adds the counts of a part to those of the whole. */
+export function addCounts(
+  whole: Record<string, number>,
+  part: Readonly<Record<string, number>>,
+): void {
+  for (const [name, count] of Object.entries(part)) whole[name] = (whole[name] ?? 0) + count;
+}
