@@ -1,4 +1,6 @@
 import type { Campaign } from "./campaign.ts";
+import { kill } from "./kill.ts";
+import { race } from "./race.ts";
 
 /** In the order of a run, which divides its time among them. */
-export const campaigns: readonly Campaign[] = [];
+export const campaigns: readonly Campaign[] = [kill, race];

@@ -1,0 +1,52 @@
+import Database from "better-sqlite3";
+import pg from "pg";
+
+/** What the engine itself finds wrong with its files; nothing, if all is well. */
+export async function checkIntegrity(storeUrl: string): Promise<readonly string[]> {
+  const [, path] = /^sqlite:(.*)$/.exec(storeUrl) ?? [];
+  return path === undefined ? await checkPostgres(storeUrl) : checkSqlite(path);
+}
+
+function checkSqlite(path: string): readonly string[] {
+  const db = new Database(path, { readonly: true });
+  try {
+    const lines = db.prepare<[], string>("PRAGMA integrity_check").pluck().all();
+    return lines.length === 1 && lines[0] === "ok" ? [] : lines;
+  } finally {
+    db.close();
+  }
+}
+
+async function checkPostgres(url: string): Promise<readonly string[]> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    const { rowCount } = await client.query(
+      "SELECT FROM pg_available_extensions WHERE name = 'amcheck'",
+    );
+    // Not every installation brings it; the rows by way of the index are then compared alone.
+    if (rowCount === 1) {
+      await client.query("CREATE EXTENSION IF NOT EXISTS amcheck");
+      await client.query("SELECT bt_index_check('plants_pkey', true)");
+    }
+    const [byTable, byIndex] = [await count(client, "index"), await count(client, "seq")];
+    return byTable === byIndex ? [] : [`${byTable} rows in the table, ${byIndex} in its index`];
+  } catch (error) {
+    return [String(error)];
+  } finally {
+    await client.end();
+  }
+}
+
+/** Of all rows, while one way to read them is switched off. */
+async function count(client: pg.Client, without: "index" | "seq"): Promise<string> {
+  const off = without === "seq" ? ["seqscan"] : ["indexscan", "indexonlyscan", "bitmapscan"];
+  await client.query("BEGIN");
+  for (const way of off) await client.query(`SET LOCAL enable_${way} = off`);
+  const { rows } = await client.query<{ count: string }>(
+    "SELECT count(*) AS count FROM plants WHERE id >= -9223372036854775808",
+  );
+  await client.query("COMMIT");
+  return rows[0]?.count ?? "no";
+}

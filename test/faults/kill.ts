@@ -1,0 +1,163 @@
+/**
+ * The server, killed at any moment under load over all protocols, and started
+ * again on the same store: nothing that it had acknowledged is lost or changed.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { spawnChild } from "../support/child.ts";
+import { type ChildServer, spawnServer } from "../support/child-server.ts";
+import { type StoreKind, type StorePlace, storeKinds } from "../support/store-place.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { knownToken } from "../support/test-server.ts";
+import { within } from "../support/within.ts";
+import type { Campaign, CampaignOptions, CampaignResult } from "./campaign.ts";
+import { addCounts, linesOf, Recorder } from "./history/recorder.ts";
+import { checkIntegrity } from "./integrity.ts";
+import { openCallers } from "./load/caller.ts";
+import { LoadClient } from "./load/client.ts";
+import { createRandom, type Random } from "./random.ts";
+
+/** For each engine; a run that has time for more ends there. */
+const killsMax = 500;
+
+/** A store of its own for so many kills: it is read whole after each of them. */
+const killsPerStore = 25;
+
+const clientCount = 12;
+
+/** Long: here it is the kill that ends requests. */
+const deadlinesMs = [8000, 10_000] as const;
+
+export const kill: Campaign = {
+  name: "kill",
+  async run(options) {
+    const tried: Record<string, number> = {};
+    const found: string[] = [];
+    const kinds = storeKinds.filter(({ isMissing }) => !isMissing);
+    const partMs = (options.minutes * 60_000) / kinds.length;
+    for (const kind of kinds) {
+      const end = performance.now() + partMs;
+      const isOver = () => options.signal.aborted || performance.now() > end;
+      const result = await killOn(kind, options, isOver);
+      addCounts(tried, result.tried);
+      found.push(...result.found);
+    }
+    const isMissing = kinds.length < storeKinds.length;
+    return { tried, found, ...(isMissing && { skipped: "PostgreSQL: there is none here" }) };
+  },
+};
+
+async function killOn(
+  kind: StoreKind,
+  { seed, log }: CampaignOptions,
+  isOver: () => boolean,
+): Promise<CampaignResult> {
+  const count = { kills: 0, "kills at the start": 0, requests: 0, stored: 0 };
+  const found: string[] = [];
+  const isDone = () => isOver() || count.kills + count["kills at the start"] >= killsMax;
+  for (let number = 0; number === 0 || (found.length === 0 && !isDone()); number++) {
+    await using place = await kind.open();
+    await using folder = await createTemporaryFolder();
+    const random = createRandom(seed, `${kind.store} ${number}`);
+    const recorder = new Recorder();
+    const clients = Array.from(
+      { length: clientCount },
+      (_, index) => new LoadClient(index, { seed: seed + number, recorder, deadlinesMs }),
+    );
+    const service = { place, cwd: folder.path, random, recorder, clients };
+    try {
+      for (let round = 0; round === 0 || (round < killsPerStore && !isDone()); round++) {
+        // The first start makes the store; the others may be cut short, too.
+        const isAtStart = round > 0 && random.chance(0.15);
+        if (isAtStart) await killAtStart(service);
+        else await killUnderLoad(service);
+        count[isAtStart ? "kills at the start" : "kills"]++;
+      }
+      await settle(service);
+    } catch (error) {
+      found.push(`${kind.store}: ${error instanceof Error ? error.message : error}`);
+    }
+    await recorder.read(place.read);
+    found.push(...linesOf(recorder.check(), kind.store));
+    const damage = await checkIntegrity(place.url);
+    found.push(...damage.map((line) => `${kind.store}: damaged: ${line}`));
+    for (const times of Object.values(recorder.counts)) count.requests += times;
+    count.stored += recorder.stored;
+    log(`${kind.store}: ${count.kills + count["kills at the start"]} kills`);
+  }
+  const named = Object.entries(count).map(([what, times]) => [`${kind.store} ${what}`, times]);
+  return { tried: Object.fromEntries(named), found };
+}
+
+interface Service {
+  readonly place: StorePlace;
+  readonly cwd: string;
+  readonly random: Random;
+  readonly recorder: Recorder;
+  readonly clients: readonly LoadClient[];
+}
+
+function argsOf({ place, random }: Service): string[] {
+  // Seldom, because two threads take far longer to start.
+  const threads = process.platform === "linux" && random.chance(0.15) ? 2 : 1;
+  return ["--store", place.url, "--threads", `${threads}`];
+}
+
+/** Before anybody could use it: while it opens the store, and repairs what the last kill left. */
+async function killAtStart(service: Service): Promise<void> {
+  const env = { PLANT_STORE_TOKENS: knownToken };
+  const args = ["serve", "--port", "0", ...argsOf(service)];
+  await using child = spawnChild(args, { cwd: service.cwd, env });
+  await delay(service.random.int(100, 900));
+  child.process.kill("SIGKILL");
+  await within("the end of the server", child.exited);
+}
+
+async function killUnderLoad(service: Service): Promise<void> {
+  const { place, random, recorder, clients } = service;
+  await using server = await start(service);
+  await recorder.read(place.read);
+  const callers = openCallers(server.url);
+  const killAt = random.int(1, 100);
+  // An answer that came too early is found if the kill comes at once behind it.
+  const pauseMs = random.chance(0.5) ? 0 : random.int(1, 40);
+  let isKilled = false;
+  let stored = 0;
+
+  function kill(): void {
+    isKilled = true;
+    server.process.kill("SIGKILL");
+  }
+
+  async function use(client: LoadClient): Promise<void> {
+    while (!isKilled) {
+      if (!(await client.step(callers)) || ++stored !== killAt) continue;
+      if (pauseMs === 0) kill();
+      else setTimeout(kill, pauseMs);
+    }
+  }
+
+  try {
+    await Promise.all(clients.map(use));
+    await within("the end of the server", server.exited);
+  } finally {
+    for (const caller of callers) caller[Symbol.dispose]();
+  }
+}
+
+/** Clients ask until they know: what was under way at a kill is asked for again. */
+async function settle(service: Service): Promise<void> {
+  await using server = await start(service);
+  const callers = openCallers(server.url);
+  try {
+    for (const client of service.clients) {
+      for (let tries = 0; client.isPending && tries < 10; tries++) await client.step(callers);
+      if (client.isPending) throw new Error("no answer from a server that nobody has disturbed");
+    }
+  } finally {
+    for (const caller of callers) caller[Symbol.dispose]();
+  }
+}
+
+async function start(service: Service): Promise<ChildServer> {
+  return await spawnServer({ cwd: service.cwd, args: argsOf(service) });
+}

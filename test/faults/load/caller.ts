@@ -1,0 +1,156 @@
+import http from "node:http";
+import http2 from "node:http2";
+import { Code } from "@connectrpc/connect";
+import { type HttpResponse, headersFrom } from "../../support/http-exchange.ts";
+import type { Outcome } from "../../support/protocol/protocol.ts";
+import { type RawProtocol, rawProtocols } from "../../support/protocol/raw.ts";
+import { knownToken } from "../../support/test-server.ts";
+import { deadlineSlackMs } from "../history/check.ts";
+import type { RequestOutcome, TestPlant } from "../history/history.ts";
+
+/** One protocol to one server, on connections that are kept: as clients that care have it. */
+export interface Caller extends Disposable {
+  readonly protocol: string;
+  /**
+   * @param deadlineMs Told to the server; the caller itself waits longer, so that
+   * it is the server that has to keep it.
+   * @param leave Ends the request as a client that goes away does.
+   */
+  create(plant: TestPlant, deadlineMs: number, leave?: AbortSignal): Promise<RequestOutcome>;
+}
+
+/** A caller for each protocol. */
+export function openCallers(url: string): readonly Caller[] {
+  return rawProtocols.map((protocol) => openCaller(protocol, url));
+}
+
+type Send = (body: Uint8Array, headers: Fields, end: AbortSignal) => Promise<HttpResponse>;
+type Fields = Readonly<Record<string, string>>;
+
+function openCaller(protocol: RawProtocol, url: string): Caller {
+  const [send, close] =
+    protocol.version === "1.1" ? overHttp1(url, protocol.path) : overHttp2(url, protocol.path);
+
+  async function create(plant: TestPlant, deadlineMs: number, leave?: AbortSignal) {
+    const patience = AbortSignal.timeout(deadlineMs + 2 * deadlineSlackMs);
+    const end = leave === undefined ? patience : AbortSignal.any([patience, leave]);
+    const body = protocol.frame(protocol.encode(plant));
+    let response: HttpResponse;
+    try {
+      response = await send(body, headersOf(protocol, deadlineMs), end);
+    } catch {
+      return unknown(patience.aborted ? "unanswered" : "cut");
+    }
+    try {
+      return outcomeOf(protocol.read(response));
+    } catch (error) {
+      const text = response.body.toString("latin1", 0, 200);
+      return { kind: "failed", reason: `${protocol.name}: ${error}: ${text}` } as const;
+    }
+  }
+
+  return { protocol: protocol.name, create, [Symbol.dispose]: close };
+}
+
+function headersOf({ contentType }: RawProtocol, deadlineMs: number): Fields {
+  const isGrpc = contentType.startsWith("application/grpc");
+  return {
+    authorization: `Bearer ${knownToken}`,
+    "content-type": contentType,
+    ...(isGrpc ? { "grpc-timeout": `${deadlineMs}m` } : { "connect-timeout-ms": `${deadlineMs}` }),
+    ...(contentType === "application/grpc" && { te: "trailers" }),
+  };
+}
+
+function outcomeOf(outcome: Outcome): RequestOutcome {
+  if ("ok" in outcome) return { kind: "stored", answer: outcome.ok };
+  switch (outcome.code) {
+    case Code.AlreadyExists:
+      return { kind: "taken" };
+    case Code.InvalidArgument:
+      return { kind: "invalid" };
+    case Code.DeadlineExceeded:
+      return unknown("deadline");
+    case Code.Unavailable:
+      return unknown("unavailable");
+    case Code.Canceled:
+      return unknown("cut");
+    default:
+      return { kind: "failed", reason: `${Code[outcome.code]}: ${outcome.message}` };
+  }
+}
+
+function unknown(why: "deadline" | "unavailable" | "cut" | "unanswered") {
+  return { kind: "unknown", why } as const;
+}
+
+function overHttp1(url: string, path: string): [Send, () => void] {
+  const agent = new http.Agent({ keepAlive: true });
+  const send: Send = (body, headers, signal) => {
+    const answer = Promise.withResolvers<HttpResponse>();
+    const options = { method: "POST", agent, headers, signal };
+    const request = http.request(`${url}${path}`, options, (response) => {
+      response.once("error", answer.reject);
+      collect(response, (bytes) => {
+        answer.resolve({
+          status: response.statusCode ?? 0,
+          headers: headersFrom(response.headersDistinct),
+          trailers: headersFrom(response.trailersDistinct),
+          body: bytes,
+        });
+      });
+    });
+    request.once("error", answer.reject);
+    request.end(body);
+    return answer.promise;
+  };
+  return [send, () => agent.destroy()];
+}
+
+function overHttp2(url: string, path: string): [Send, () => void] {
+  let session: http2.ClientHttp2Session | undefined;
+
+  function open(): http2.ClientHttp2Session {
+    if (session !== undefined && !session.destroyed && !session.closed) return session;
+    session = http2.connect(url);
+    // Its streams tell, each by itself.
+    session.on("error", () => {});
+    return session;
+  }
+
+  const send: Send = (body, headers, signal) => {
+    const answer = Promise.withResolvers<HttpResponse>();
+    const stream = open().request({ ":method": "POST", ":path": path, ...headers }, { signal });
+    let head: http2.IncomingHttpHeaders = {};
+    let trailers = new Headers();
+    let bytes: Buffer | undefined;
+    stream.once("response", (fields) => {
+      head = fields;
+    });
+    stream.once("trailers", (fields) => {
+      trailers = headersFrom(fields);
+    });
+    collect(stream, (all) => {
+      bytes = all;
+    });
+    stream.once("error", answer.reject);
+    stream.once("close", () => {
+      const { ":status": status, ...fields } = head as typeof head & { ":status"?: number };
+      const isWhole = stream.rstCode === http2.constants.NGHTTP2_NO_ERROR && !stream.aborted;
+      if (!isWhole || bytes === undefined || status === undefined) {
+        answer.reject(new Error("the stream was cut"));
+      } else {
+        answer.resolve({ status, headers: headersFrom(fields), trailers, body: bytes });
+      }
+    });
+    stream.end(body);
+    return answer.promise;
+  };
+  return [send, () => session?.destroy()];
+}
+
+function collect(stream: NodeJS.ReadableStream, onEnd: (bytes: Buffer) => void): void {
+  const chunks: Buffer[] = [];
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  stream.once("end", () => onEnd(Buffer.concat(chunks)));
+}

@@ -1,0 +1,137 @@
+/**
+ * Many clients at once for the same id, with equal and different plants, retries,
+ * short deadlines and disconnects, over all protocols and through all replicas.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { type ChildServer, spawnServer } from "../support/child-server.ts";
+import { postgresKind, type StoreKind, sqliteKind } from "../support/store-place.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import type { Campaign, CampaignResult } from "./campaign.ts";
+import type { TestPlant } from "./history/history.ts";
+import { addCounts, linesOf, Recorder } from "./history/recorder.ts";
+import { type Caller, openCallers } from "./load/caller.ts";
+import { rivalPlants } from "./load/plants.ts";
+import { createRandom, type Random } from "./random.ts";
+
+interface Arena {
+  readonly kind: StoreKind;
+  /** Processes on the one store. */
+  readonly replicas: number;
+  readonly threads: number;
+}
+
+const arenas: readonly Arena[] = [
+  { kind: sqliteKind, replicas: 1, threads: 1 },
+  { kind: postgresKind, replicas: 2, threads: 1 },
+  { kind: sqliteKind, replicas: 1, threads: 2 },
+  { kind: postgresKind, replicas: 2, threads: 2 },
+];
+
+/** Races at once; each has an id of its own. */
+const lanes = 4;
+
+const deadlineMs = 10_000;
+const triesMax = 6;
+
+export const race: Campaign = {
+  name: "race",
+  async run({ seed, minutes, signal, log }) {
+    const tried: Record<string, number> = {};
+    const found: string[] = [];
+    const isHere = ({ kind, threads }: Arena) =>
+      !kind.isMissing && (threads === 1 || process.platform === "linux");
+    const chosen = arenas.filter(isHere);
+    const partMs = (minutes * 60_000) / chosen.length;
+    for (const arena of chosen) {
+      const end = performance.now() + partMs;
+      const isOver = () => signal.aborted || performance.now() > end;
+      const result = await raceIn(arena, seed, isOver);
+      addCounts(tried, result.tried);
+      found.push(...result.found);
+      log(`${nameOf(arena)}: ${result.tried["races"]} races`);
+    }
+    const missing = arenas.filter((arena) => !isHere(arena)).map(nameOf);
+    return { tried, found, ...(missing.length > 0 && { skipped: missing.join("; ") }) };
+  },
+};
+
+function nameOf({ kind, replicas, threads }: Arena): string {
+  return `${kind.store}, replicas: ${replicas}, threads: ${threads}`;
+}
+
+async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promise<CampaignResult> {
+  await using stack = new AsyncDisposableStack();
+  const place = stack.use(await arena.kind.open());
+  const folder = stack.use(await createTemporaryFolder());
+  const args = ["--store", place.url, "--threads", `${arena.threads}`];
+  const servers: ChildServer[] = [];
+  for (let number = 0; number < arena.replicas; number++) {
+    servers.push(stack.use(await spawnServer({ cwd: folder.path, args })));
+  }
+  const callers = servers.flatMap(({ url }) => openCallers(url));
+  for (const caller of callers) stack.use(caller);
+
+  const recorder = new Recorder();
+  let races = 0;
+  await Promise.all(
+    Array.from({ length: lanes }, async (_, lane) => {
+      const random = createRandom(seed, `${nameOf(arena)} ${lane}`);
+      for (let number = 0; number === 0 || !isOver(); number++) {
+        const id = BigInt(lane - lanes / 2) * 2n ** 60n + BigInt(number);
+        await raceFor(id, { random, callers, recorder });
+        races++;
+      }
+    }),
+  );
+  await recorder.read(place.read);
+  const found = linesOf(recorder.check(), nameOf(arena));
+  const failures = servers.flatMap(({ stderr }) => stderr.text.split("\n").filter(isFailure));
+  found.push(...failures.map((line) => `${nameOf(arena)}: the server logged ${line}`));
+  return { tried: { races, ...recorder.counts }, found };
+}
+
+/** Where nothing is disturbed but clients, no server has anything to complain of. */
+function isFailure(line: string): boolean {
+  return /error/i.test(line);
+}
+
+interface Field {
+  readonly random: Random;
+  readonly callers: readonly Caller[];
+  readonly recorder: Recorder;
+}
+
+/** How a client goes about its one plant; decided before the start. */
+interface Racer {
+  readonly plant: TestPlant;
+  readonly startMs: number;
+  /** Of each try; the last has time. */
+  readonly tries: readonly {
+    readonly caller: Caller;
+    readonly deadlineMs: number;
+    readonly leaveMs: number | undefined;
+  }[];
+}
+
+async function raceFor(id: bigint, { random, callers, recorder }: Field): Promise<void> {
+  const rivals = rivalPlants(id, random).slice(0, random.int(1, 3));
+  const racers = Array.from({ length: random.int(3, 8) }, (): Racer => {
+    const tries = Array.from({ length: random.int(1, triesMax) }, () => ({
+      caller: random.pick(callers),
+      deadlineMs: random.chance(0.3) ? random.int(1, 30) : deadlineMs,
+      leaveMs: random.chance(0.2) ? random.int(0, 15) : undefined,
+    }));
+    return { plant: random.pick(rivals), startMs: random.int(0, 4), tries };
+  });
+  await Promise.all(racers.map((racer, index) => run(racer, `racer ${index}`, recorder)));
+}
+
+async function run({ plant, startMs, tries }: Racer, client: string, recorder: Recorder) {
+  await delay(startMs);
+  for (const { caller, deadlineMs, leaveMs } of tries) {
+    const leave = leaveMs === undefined ? undefined : AbortSignal.timeout(leaveMs);
+    await recorder.request({ client: `${client} over ${caller.protocol}`, plant, deadlineMs }, () =>
+      caller.create(plant, deadlineMs, leave),
+    );
+  }
+}
