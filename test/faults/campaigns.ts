@@ -1,6 +1,7 @@
 import type { Campaign } from "./campaign.ts";
 import { kill } from "./kill.ts";
+import { postgres } from "./postgres/postgres.ts";
 import { race } from "./race.ts";
 
 /** In the order of a run, which divides its time among them. */
-export const campaigns: readonly Campaign[] = [kill, race];
+export const campaigns: readonly Campaign[] = [kill, postgres, race];

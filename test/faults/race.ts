@@ -92,7 +92,7 @@ async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promis
 
 /** Where nothing is disturbed but clients, no server has anything to complain of. */
 function isFailure(line: string): boolean {
-  return /error/i.test(line);
+  return /^\S+ error /.test(line);
 }
 
 interface Field {

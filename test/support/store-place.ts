@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { hasPostgres, startPostgres } from "./postgres-server.ts";
+import { hasPostgres, type PostgresServer, startPostgres } from "./postgres-server.ts";
 import { readStoredPlants, type StoredPlant } from "./stored-plants.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 
@@ -40,13 +40,21 @@ export const postgresKind: StoreKind = {
     const database = await server.createDatabase();
     return {
       url: server.url(database),
-      read: async () => (await server.query(everyPlant, database)).map(toStoredPlant),
+      read: () => readPostgresPlants(server, database),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
 };
 
 export const storeKinds: readonly StoreKind[] = [sqliteKind, postgresKind];
+
+/** What is in a database, byte for byte, in the order of the ids. */
+export async function readPostgresPlants(
+  server: PostgresServer,
+  database: string,
+): Promise<readonly StoredPlant[]> {
+  return (await server.query(everyPlant, database)).map(toStoredPlant);
+}
 
 const everyPlant = `
   SELECT id, upper(encode(convert_to(name, 'UTF8'), 'hex')) AS name,

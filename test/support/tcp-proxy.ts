@@ -3,10 +3,17 @@ import { connect, createServer, type Socket } from "node:net";
 
 /**
  * What happens to a piece that a client sends: it goes on; the connection is cut
- * before it does; it is carried out and the connection cut in place of the whole
- * answer, or of the last bytes of it; or nothing comes back, for ever.
+ * before it does, or right behind it; it is carried out and the connection cut in
+ * place of the whole answer, or of the last bytes of it; or nothing comes back,
+ * for ever.
  */
-export type Interference = "pass" | "cut" | "lose-answer" | "truncate-answer" | "swallow";
+export type Interference =
+  | "pass"
+  | "cut"
+  | "cut-behind"
+  | "lose-answer"
+  | "truncate-answer"
+  | "swallow";
 
 /** A way to a PostgreSQL on which things go wrong, as a test says. */
 export interface TcpProxy extends AsyncDisposable {
@@ -57,6 +64,7 @@ export async function openTcpProxy(targetPort: number, mark: string): Promise<Tc
         seen.push(now);
       }
       if (now === "cut") cut();
+      else if (now === "cut-behind") target.write(piece, cut);
       else if (now !== "swallow") target.write(piece);
     });
     target.on("data", (piece: Buffer) => {

@@ -1,0 +1,73 @@
+import { EventEmitter, once } from "node:events";
+import type { Recorder } from "../history/recorder.ts";
+import type { Caller } from "./caller.ts";
+import { LoadClient } from "./client.ts";
+
+export interface LoadOptions {
+  readonly seed: number;
+  readonly clientCount: number;
+  readonly recorder: Recorder;
+  /** Shortest and longest deadline of a request. */
+  readonly deadlinesMs: readonly [number, number];
+  readonly callers: readonly Caller[];
+}
+
+/** A service that nobody disturbs has to be back within that time. */
+const recoveryMs = 60_000;
+
+/** Clients that go on, each with one request at a time, until they are stopped. */
+export class Load implements AsyncDisposable {
+  readonly #clients: readonly LoadClient[];
+  readonly #callers: readonly Caller[];
+  readonly #recorder: Recorder;
+  readonly #progress = new EventEmitter().setMaxListeners(0);
+  readonly #running: Promise<unknown>;
+  #isStopped = false;
+
+  constructor({ seed, clientCount, recorder, deadlinesMs, callers }: LoadOptions) {
+    this.#callers = callers;
+    this.#recorder = recorder;
+    this.#clients = Array.from(
+      { length: clientCount },
+      (_, index) => new LoadClient(index, { seed, recorder, deadlinesMs }),
+    );
+    this.#running = Promise.all(this.#clients.map((client) => this.#use(client)));
+    this.#running.catch(() => {});
+  }
+
+  /**
+   * Waits for so many more successes.
+   *
+   * @throws Where the service does not come back.
+   */
+  async untilStored(count: number): Promise<void> {
+    const wanted = this.#recorder.stored + count;
+    const signal = AbortSignal.timeout(recoveryMs);
+    try {
+      while (this.#recorder.stored < wanted) await once(this.#progress, "stored", { signal });
+    } catch (cause) {
+      throw new Error(`no plant was stored within ${recoveryMs} ms after a fault`, { cause });
+    }
+  }
+
+  /** Ends the load, and asks again for all of which nobody knows what became of it. */
+  async settle(): Promise<void> {
+    await this[Symbol.asyncDispose]();
+    await this.#running;
+    for (const client of this.#clients) {
+      for (let tries = 0; client.isPending && tries < 20; tries++) await client.step(this.#callers);
+      if (client.isPending) throw new Error("no answer from a service that nobody disturbs");
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isStopped = true;
+    await Promise.allSettled([this.#running]);
+  }
+
+  async #use(client: LoadClient): Promise<void> {
+    while (!this.#isStopped) {
+      if (await client.step(this.#callers)) this.#progress.emit("stored");
+    }
+  }
+}

@@ -1,0 +1,71 @@
+/** A primary and its synchronous standby, which takes over when the primary is killed. */
+import { setTimeout as delay } from "node:timers/promises";
+import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { readPostgresPlants } from "../../support/store-place.ts";
+import { checkIntegrity } from "../integrity.ts";
+import { createRandom } from "../random.ts";
+import { type PartOptions, type PostgresPart, scaled } from "./part.ts";
+import { openReplicas } from "./replicas.ts";
+
+const fullPromotions = 5;
+
+/**
+ * Without its standby the primary confirms nothing. Longer than a statement may
+ * take, so that servers break off their first tries, find the plants there by
+ * the second, and still must not call them stored.
+ */
+const separationMs = 6500;
+
+/** The name that a follower has: whoever is the primary waits for it. */
+const settings = { synchronous_standby_names: "standby" } as const;
+
+export const failOvers: PostgresPart = {
+  share: 0.35,
+  canRunOn: ({ hasBaseBackup }) => hasBaseBackup,
+  skipped: "promotions: no PostgreSQL here has pg_basebackup",
+  async run({ seed, installation, log, scale, isOver }: PartOptions) {
+    const random = createRandom(seed, "fail-overs");
+    await using one = await startPostgres({ installation, settings });
+    await using two = await startPostgres({ installation, settings });
+    await two.follow(one);
+    const database = await one.createDatabase();
+    const hosts = [one, two].map(({ port }) => `127.0.0.1:${port}`).join(",");
+    const url = one.url(database).replace(/127[^/]*/, hosts);
+    await using replicas = await openReplicas("fail-overs", [url, url], seed);
+
+    let [primary, standby] = [one, two];
+    let promotions = 0;
+    let separations = 0;
+    const found: string[] = [];
+    try {
+      while (promotions < scaled(fullPromotions, scale) && (promotions === 0 || !isOver())) {
+        await replicas.load.untilStored(random.int(10, 100));
+        const isSeparated = promotions % 2 === 0;
+        if (isSeparated) await separate(standby);
+        await primary.stop("kill");
+        if (isSeparated) await standby.start();
+        await standby.query("SELECT pg_promote()");
+        await primary.follow(standby);
+        [primary, standby] = [standby, primary];
+        promotions++;
+        if (isSeparated) separations++;
+        await replicas.load.untilStored(1);
+        await replicas.recorder.read(() => readPostgresPlants(primary, database));
+        log(`${promotions} promotions`);
+      }
+    } catch (error) {
+      found.push(`fail-overs: ${error instanceof Error ? error.message : error}`);
+    }
+    found.push(...(await replicas.finish(() => readPostgresPlants(primary, database))));
+    const damage = await checkIntegrity(primary.url(database));
+    found.push(...damage.map((line) => `fail-overs: damaged: ${line}`));
+    const faults = { promotions, "of these with the standby away before": separations };
+    return { tried: { ...faults, ...replicas.recorder.counts }, found };
+  },
+};
+
+/** The standby is away while clients go on asking. */
+async function separate(standby: PostgresServer): Promise<void> {
+  await standby.stop("fast");
+  await delay(separationMs);
+}

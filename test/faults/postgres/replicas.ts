@@ -1,0 +1,55 @@
+import { type ChildServer, spawnServer } from "../../support/child-server.ts";
+import type { StoredPlant } from "../../support/stored-plants.ts";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
+import { linesOf, Recorder } from "../history/recorder.ts";
+import { openCallers } from "../load/caller.ts";
+import { Load } from "../load/load.ts";
+
+/** Servers on one database, and clients that use all of them. */
+export interface Replicas extends AsyncDisposable {
+  readonly recorder: Recorder;
+  readonly load: Load;
+  /** Ends the load in order, and checks what happened. @returns a line for each broken promise. */
+  finish(read: () => Promise<readonly StoredPlant[]>): Promise<string[]>;
+}
+
+const clientCount = 10;
+
+/** From less than a statement may take to less than the servers go on trying. */
+const deadlinesMs = [3000, 9000] as const;
+
+/** @param urls The store URL of each replica. */
+export async function openReplicas(
+  where: string,
+  urls: readonly string[],
+  seed: number,
+): Promise<Replicas> {
+  const stack = new AsyncDisposableStack();
+  try {
+    const folder = stack.use(await createTemporaryFolder());
+    const servers: ChildServer[] = [];
+    for (const url of urls) {
+      servers.push(stack.use(await spawnServer({ cwd: folder.path, args: ["--store", url] })));
+    }
+    const callers = servers.flatMap(({ url }) => openCallers(url));
+    for (const caller of callers) stack.use(caller);
+    const recorder = new Recorder();
+    const load = stack.use(new Load({ seed, clientCount, recorder, deadlinesMs, callers }));
+    return {
+      recorder,
+      load,
+      async finish(read) {
+        const found: string[] = [];
+        await load.settle().catch((error: Error) => found.push(`${where}: ${error.message}`));
+        await recorder.read(read);
+        const ended = servers.filter(({ process }) => process.exitCode !== null);
+        found.push(...ended.map(({ stderr }) => `${where}: a replica ended: ${stderr.text}`));
+        return [...found, ...linesOf(recorder.check(), where)];
+      },
+      [Symbol.asyncDispose]: () => stack.disposeAsync(),
+    };
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
+}
