@@ -1,0 +1,127 @@
+import type { Mutant } from "./mutant.ts";
+
+const checker = {
+  file: "test/faults/history/check.ts",
+  campaign: "test/faults/history/check.test.ts",
+} as const;
+
+export const mutants: readonly Mutant[] = [
+  {
+    ...checker,
+    name: "the checker overlooks what is lost",
+    find: "if (expected === undefined) continue;",
+    replace: "continue;",
+  },
+  {
+    ...checker,
+    name: "the checker overlooks what has changed",
+    find: "if (expected !== undefined && !isSameRow(row, expected)) {",
+    replace: "if (expected === undefined && row === undefined) {",
+  },
+  {
+    ...checker,
+    name: "the checker lets ALREADY_EXISTS to the owner pass",
+    find: "if (owner !== undefined && isSameRow(owner, storedForm(request.plant))) {",
+    replace: "if (owner === undefined && request === undefined) {",
+  },
+  {
+    ...checker,
+    name: "the checker does not know deadlines",
+    find: "tookMs > deadlineMs + deadlineSlackMs",
+    replace: "tookMs === Number.POSITIVE_INFINITY",
+  },
+  {
+    name: "SQLite: acknowledges, and commits a little later",
+    file: "src/store/sqlite/writer.ts",
+    find: "return this.#writeAll.immediate(batch);",
+    replace: `
+      const commit = () => {
+        if (this.#db.inTransaction) this.#db.exec("COMMIT");
+      };
+      commit();
+      this.#db.exec("BEGIN IMMEDIATE");
+      const taken = this.#writeRows(batch);
+      setTimeout(commit, 50);
+      return taken;`,
+    campaign: "kill",
+  },
+  {
+    name: "PostgreSQL: acknowledges, and writes a little later",
+    file: "src/store/postgres/engine.ts",
+    find: "return await this.#attempt(batch);",
+    replace: `
+        setTimeout(() => this.#attempt(batch).catch(() => {}), 50);
+        return batch.map(() => "created" as const);`,
+    campaign: "kill",
+  },
+  {
+    name: "PostgreSQL: takes a lost connection for a success",
+    file: "src/store/postgres/engine.ts",
+    find: `if (remedyFor(error) === "none" || isLate || abandoned.aborted) throw error;`,
+    replace: `if (remedyFor(error) === "elsewhere") return batch.map(() => "created" as const);`,
+    campaign: "postgres",
+  },
+  {
+    name: "PostgreSQL: answers ALREADY_EXISTS to the owner's retry",
+    file: "src/store/postgres/writer.ts",
+    find: ": equal.has(plant);",
+    replace: ": false;",
+    campaign: "postgres",
+  },
+  {
+    name: "PostgreSQL: takes a wait for the standby that was broken off for its word",
+    file: "src/store/postgres/session.ts",
+    find: "if (this.#isUnconfirmed) throw",
+    replace: "if (this.#isUnconfirmed && result === undefined) throw",
+    campaign: "postgres",
+  },
+  {
+    name: "PostgreSQL: does not wait for the standby about what it finds",
+    file: "src/store/postgres/writer.ts",
+    find: "DO UPDATE SET name = kept.name WHERE false",
+    replace: "DO NOTHING",
+    campaign: "postgres",
+  },
+  {
+    name: "SQLite: the second plant overwrites the first",
+    file: "src/store/sqlite/writer.ts",
+    find: "ON CONFLICT (id) DO NOTHING",
+    replace: "ON CONFLICT (id) DO UPDATE SET name = excluded.name, tag = excluded.tag",
+    campaign: "race",
+  },
+  {
+    name: "SQLite: compares the names alone",
+    file: "src/store/sqlite/writer.ts",
+    find: "AND name = ? AND tag IS ?",
+    replace: "AND name = ? AND (tag IS ? OR true)",
+    campaign: "race",
+  },
+  {
+    name: "PostgreSQL: the second plant overwrites the first",
+    file: "src/store/postgres/writer.ts",
+    find: "DO UPDATE SET name = kept.name WHERE false",
+    replace: "DO UPDATE SET name = excluded.name, tag = excluded.tag",
+    campaign: "race",
+  },
+  {
+    name: "PostgreSQL: compares the names alone",
+    file: "src/store/postgres/writer.ts",
+    find: "AND convert_to(kept.tag, 'UTF8') IS NOT DISTINCT FROM convert_to(wanted.tag, 'UTF8')",
+    replace: "",
+    campaign: "race",
+  },
+  {
+    name: "PostgreSQL: compares the names alone within a batch",
+    file: "src/store/postgres/writer.ts",
+    find: "plant.name === other?.name && plant.tag === other.tag",
+    replace: "plant.name === other?.name",
+    campaign: "race",
+  },
+  {
+    name: "threads: a refusal crosses as a success",
+    file: "src/store/remote/host.ts",
+    find: "if (!caller.signal.aborted) reply(() => failed.push({ number, reason: describe(error) }));",
+    replace: "if (!caller.signal.aborted && describe(error)) reply(() => created.push(number));",
+    campaign: "race",
+  },
+];

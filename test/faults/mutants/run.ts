@@ -1,0 +1,116 @@
+/**
+ * `npm run test:mutants`: breaks the code in one place at a time, in a copy, and
+ * expects the check that is there for it to fail. A check that cannot fail is
+ * worth nothing.
+ *
+ *     npm run test:mutants -- [--verbose] [PART OF A NAME]...
+ */
+import { spawn } from "node:child_process";
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import type { Mutant } from "./mutant.ts";
+import { mutants } from "./mutants.ts";
+
+type Verdict = "caught" | "survived" | "did not run" | "does not match";
+
+const root = resolve(import.meta.dirname, "../../..");
+const copied = ["src", "test", "gen", "proto", "package.json", "tsconfig.json", "vitest.config.ts"];
+
+/** Of a campaign: enough to catch each of these, on a slow machine as well. */
+const minutes = 1;
+const limitMs = 10 * 60_000;
+
+const { values: flags, positionals: wanted } = parseArgs({
+  options: { verbose: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+const chosen = mutants.filter(
+  ({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)),
+);
+await main();
+
+async function main(): Promise<void> {
+  const verdicts: Verdict[] = [];
+  // What fails by itself would catch every mutant.
+  for (const campaign of new Set(chosen.map((mutant) => mutant.campaign))) {
+    const outcome = await inCopy((folder) => check(campaign, folder));
+    print(`${campaign}, unbroken: ${outcome}`);
+    if (outcome !== "passed") process.exitCode = 1;
+  }
+  for (const mutant of chosen) {
+    const verdict = await tryMutant(mutant);
+    verdicts.push(verdict);
+    print(`${verdict.padEnd(14)}  ${mutant.campaign.padEnd(33)}  ${mutant.name}`);
+  }
+  const caught = verdicts.filter((verdict) => verdict === "caught").length;
+  print(`\nmutants: ${caught} caught, ${verdicts.length - caught} not`);
+  if (caught < verdicts.length || caught === 0) process.exitCode = 1;
+}
+
+async function tryMutant({ file, find, replace, campaign }: Mutant): Promise<Verdict> {
+  return await inCopy(async (folder) => {
+    const path = join(folder, file);
+    const parts = (await readFile(path, "utf8")).split(find);
+    if (parts.length !== 2) return "does not match";
+    await writeFile(path, parts.join(replace));
+    const outcome = await check(campaign, folder);
+    return ({ passed: "survived", failed: "caught", broke: "did not run" } as const)[outcome];
+  });
+}
+
+async function inCopy<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), "plant-store-mutant-"));
+  try {
+    for (const name of copied) {
+      await cp(join(root, name), join(folder, name), { recursive: true });
+    }
+    await symlink(join(root, "node_modules"), join(folder, "node_modules"));
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Broken code that does not even run is caught by anything: that is `broke`. */
+async function check(campaign: string, folder: string): Promise<"passed" | "failed" | "broke"> {
+  if (campaign.endsWith(".test.ts")) {
+    const vitest = join(folder, "node_modules/vitest/vitest.mjs");
+    const text = await run([vitest, "run", campaign], folder);
+    const [, passed, failed] = /^(\d+) passed, (\d+) failed/m.exec(text) ?? [];
+    if (passed === undefined || passed === "0") return "broke";
+    return failed === "0" ? "passed" : "failed";
+  }
+  const args = ["test/faults/run.ts", "--only", campaign, "--minutes", `${minutes}`];
+  const text = await run([...args, "--seed", "1"], folder);
+  const [, passed, failed] = /^faults: (\d+) passed, (\d+) failed/m.exec(text) ?? [];
+  if (text.includes("the campaign broke")) return "broke";
+  if (passed === "1") return "passed";
+  return failed === "1" ? "failed" : "broke";
+}
+
+/** @returns What it wrote, when it has ended. */
+async function run(args: readonly string[], cwd: string): Promise<string> {
+  const child = spawn(process.execPath, args, {
+    cwd,
+    env: { ...process.env, NO_COLOR: "1" },
+    stdio: ["ignore", "pipe", "ignore"],
+    timeout: limitMs,
+  });
+  let text = "";
+  child.stdout.setEncoding("utf8");
+  child.stdout.on("data", (chunk: string) => {
+    text += chunk;
+  });
+  const ended = Promise.withResolvers<void>();
+  child.once("error", ended.reject);
+  child.once("close", () => ended.resolve());
+  await ended.promise;
+  if (flags.verbose) print(text);
+  return text;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
