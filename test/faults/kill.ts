@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { spawnChild } from "../support/child.ts";
-import { type ChildServer, spawnServer } from "../support/child-server.ts";
+import type { ChildServer } from "../support/child-server.ts";
 import { type StoreKind, type StorePlace, storeKinds } from "../support/store-place.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
@@ -15,9 +15,13 @@ import { checkIntegrity } from "./integrity.ts";
 import { openCallers } from "./load/caller.ts";
 import { LoadClient } from "./load/client.ts";
 import { createRandom, type Random } from "./random.ts";
+import { patienceMs, startServer } from "./start-server.ts";
 
 /** For each engine; a run that has time for more ends there. */
 const killsMax = 500;
+
+/** However little time there is. */
+const killsMin = 2;
 
 /** A store of its own for so many kills: it is read whole after each of them. */
 const killsPerStore = 25;
@@ -65,7 +69,7 @@ async function killOn(
     );
     const service = { place, cwd: folder.path, random, recorder, clients };
     try {
-      for (let round = 0; round === 0 || (round < killsPerStore && !isDone()); round++) {
+      for (let round = 0; round < killsMin || (round < killsPerStore && !isDone()); round++) {
         // The first start makes the store; the others may be cut short, too.
         const isAtStart = round > 0 && random.chance(0.15);
         if (isAtStart) await killAtStart(service);
@@ -109,7 +113,7 @@ async function killAtStart(service: Service): Promise<void> {
   await using child = spawnChild(args, { cwd: service.cwd, env });
   await delay(service.random.int(100, 900));
   child.process.kill("SIGKILL");
-  await within("the end of the server", child.exited);
+  await within("the end of the server", child.exited, patienceMs);
 }
 
 async function killUnderLoad(service: Service): Promise<void> {
@@ -138,7 +142,7 @@ async function killUnderLoad(service: Service): Promise<void> {
 
   try {
     await Promise.all(clients.map(use));
-    await within("the end of the server", server.exited);
+    await within("the end of the server", server.exited, patienceMs);
   } finally {
     for (const caller of callers) caller[Symbol.dispose]();
   }
@@ -159,5 +163,5 @@ async function settle(service: Service): Promise<void> {
 }
 
 async function start(service: Service): Promise<ChildServer> {
-  return await spawnServer({ cwd: service.cwd, args: argsOf(service) });
+  return await startServer(service.cwd, argsOf(service));
 }

@@ -3,7 +3,7 @@
  * short deadlines and disconnects, over all protocols and through all replicas.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { type ChildServer, spawnServer } from "../support/child-server.ts";
+import type { ChildServer } from "../support/child-server.ts";
 import { postgresKind, type StoreKind, sqliteKind } from "../support/store-place.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import type { Campaign, CampaignResult } from "./campaign.ts";
@@ -12,6 +12,7 @@ import { addCounts, linesOf, Recorder } from "./history/recorder.ts";
 import { type Caller, openCallers } from "./load/caller.ts";
 import { rivalPlants } from "./load/plants.ts";
 import { createRandom, type Random } from "./random.ts";
+import { startServer } from "./start-server.ts";
 
 interface Arena {
   readonly kind: StoreKind;
@@ -29,6 +30,9 @@ const arenas: readonly Arena[] = [
 
 /** Races at once; each has an id of its own. */
 const lanes = 4;
+
+/** In each lane, however little time there is: fewer would not show much. */
+const racesMin = 5;
 
 const deadlineMs = 10_000;
 const triesMax = 6;
@@ -66,7 +70,7 @@ async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promis
   const args = ["--store", place.url, "--threads", `${arena.threads}`];
   const servers: ChildServer[] = [];
   for (let number = 0; number < arena.replicas; number++) {
-    servers.push(stack.use(await spawnServer({ cwd: folder.path, args })));
+    servers.push(stack.use(await startServer(folder.path, args)));
   }
   const callers = servers.flatMap(({ url }) => openCallers(url));
   for (const caller of callers) stack.use(caller);
@@ -76,7 +80,7 @@ async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promis
   await Promise.all(
     Array.from({ length: lanes }, async (_, lane) => {
       const random = createRandom(seed, `${nameOf(arena)} ${lane}`);
-      for (let number = 0; number === 0 || !isOver(); number++) {
+      for (let number = 0; number < racesMin || !isOver(); number++) {
         const id = BigInt(lane - lanes / 2) * 2n ** 60n + BigInt(number);
         await raceFor(id, { random, callers, recorder });
         races++;

@@ -8,6 +8,8 @@ export interface ChildServer extends Child {
 
 export interface ChildServerOptions extends ChildOptions {
   readonly args?: readonly string[];
+  /** How long it may take to be ready. */
+  readonly startTimeoutMs?: number;
 }
 
 /**
@@ -19,7 +21,8 @@ export async function spawnServer(options: ChildServerOptions): Promise<ChildSer
   const args = ["serve", "--port", "0", ...(options.args ?? [])];
   const child = spawnChild(args, { ...options, env });
   try {
-    const ready = child.stdout.until(/listens on (\S+)(?:.|\n)*token create NAME.*\n/);
+    const welcome = /listens on (\S+)(?:.|\n)*token create NAME.*\n/;
+    const ready = child.stdout.until(welcome, options.startTimeoutMs);
     ready.catch(() => {});
     const ended = child.exited.then(() => Promise.reject(new Error("it ended")));
     const [, url = ""] = await Promise.race([ready, ended]);

@@ -45,7 +45,7 @@ export function spawnChild(args: readonly string[], { cwd, env, stdin }: ChildOp
     exited: exit.promise,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
-      await within("the end of the child", exit.promise);
+      await within("the end of the child", exit.promise, 30_000);
     },
   };
 }

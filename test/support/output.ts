@@ -4,12 +4,12 @@ import { within } from "./within.ts";
 /** What a process has written. */
 export interface Output {
   readonly text: string;
-  /** The match of the pattern in all that was written, once there is one. */
-  until(pattern: RegExp): Promise<RegExpExecArray>;
+  /** The match of the pattern in all that was written, once there is one, within the time. */
+  until(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray>;
 }
 
 /** A process may take its time to start on a machine that is busy. */
-const timeoutMs = 15_000;
+const startTimeoutMs = 15_000;
 
 export function collectOutput(stream: Readable): Output {
   let text = "";
@@ -20,7 +20,7 @@ export function collectOutput(stream: Readable): Output {
     for (const listener of listeners) listener();
   });
 
-  async function until(pattern: RegExp): Promise<RegExpExecArray> {
+  async function until(pattern: RegExp, timeoutMs = startTimeoutMs): Promise<RegExpExecArray> {
     const found = Promise.withResolvers<RegExpExecArray>();
     const look = () => {
       const match = pattern.exec(text);

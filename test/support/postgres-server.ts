@@ -47,6 +47,9 @@ export interface PostgresServerOptions {
   readonly files?: Readonly<Record<string, string>>;
 }
 
+/** A start after a crash recovers first, and on a busy machine all takes longer. */
+const patienceMs = 60_000;
+
 /** Of every role; hard to overlook where it should not be. */
 export const password = "a/secret:that@nobody?sees#";
 
@@ -109,7 +112,7 @@ async function begin(
     });
     const output = collectOutput(child.stderr);
     const exited = once(child, "close");
-    const ready = output.until(/ready to accept (read-only )?connections/);
+    const ready = output.until(/ready to accept (read-only )?connections/, patienceMs);
     ready.catch(() => {});
     const ended = exited.then(() => {
       throw new Error(`postgres ended: ${output.text}`);
@@ -125,7 +128,7 @@ async function begin(
     running = undefined;
     child.kill(({ fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const)[how]);
     // Every process of the server holds the pipe, so that this waits for all of them.
-    await within("the end of postgres", exited, 15_000);
+    await within("the end of postgres", exited, patienceMs);
   }
 
   async function follow(primary: PostgresServer): Promise<void> {

@@ -29,6 +29,10 @@ const { values: flags, positionals: wanted } = parseArgs({
 const chosen = mutants.filter(
   ({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)),
 );
+
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+
 await main();
 
 async function main(): Promise<void> {
@@ -106,7 +110,11 @@ async function run(args: readonly string[], cwd: string): Promise<string> {
   const ended = Promise.withResolvers<void>();
   child.once("error", ended.reject);
   child.once("close", () => ended.resolve());
+  const end = () => child.kill("SIGTERM");
+  stop.signal.addEventListener("abort", end);
   await ended.promise;
+  stop.signal.removeEventListener("abort", end);
+  stop.signal.throwIfAborted();
   if (flags.verbose) print(text);
   return text;
 }

@@ -1,9 +1,10 @@
-import { type ChildServer, spawnServer } from "../../support/child-server.ts";
+import type { ChildServer } from "../../support/child-server.ts";
 import type { StoredPlant } from "../../support/stored-plants.ts";
 import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { linesOf, Recorder } from "../history/recorder.ts";
 import { openCallers } from "../load/caller.ts";
 import { Load } from "../load/load.ts";
+import { startServer } from "../start-server.ts";
 
 /** Servers on one database, and clients that use all of them. */
 export interface Replicas extends AsyncDisposable {
@@ -29,7 +30,7 @@ export async function openReplicas(
     const folder = stack.use(await createTemporaryFolder());
     const servers: ChildServer[] = [];
     for (const url of urls) {
-      servers.push(stack.use(await spawnServer({ cwd: folder.path, args: ["--store", url] })));
+      servers.push(stack.use(await startServer(folder.path, ["--store", url])));
     }
     const callers = servers.flatMap(({ url }) => openCallers(url));
     for (const caller of callers) stack.use(caller);
