@@ -78,11 +78,11 @@ async function restart(server: PostgresServer, random: Random): Promise<boolean>
 /** @returns False if there was none at the moment. */
 async function terminate(server: PostgresServer): Promise<boolean> {
   const rows = await server.query(`
-    SELECT pg_terminate_backend(pid) FROM (
+    SELECT pg_terminate_backend(pid) AS done FROM (
       SELECT pid FROM pg_stat_activity WHERE application_name = 'plant-store'
       ORDER BY random() LIMIT 1
     ) AS one`);
-  return rows.length > 0;
+  return rows[0]?.["done"] === true;
 }
 
 /** The next statement of a replica. */
