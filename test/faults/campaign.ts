@@ -18,7 +18,7 @@ export interface CampaignOptions {
 export interface CampaignResult {
   /** How often each fault was done, and what there was of load. */
   readonly tried: Readonly<Record<string, number>>;
-  /** A line for each broken promise. */
+  /** A line for each broken promise; the first part that has any may be the last. */
   readonly found: readonly string[];
   /** What could not be tried on this machine, and why. */
   readonly skipped?: string;

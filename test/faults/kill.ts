@@ -44,6 +44,7 @@ export const kill: Campaign = {
       const result = await killOn(kind, options, isOver);
       addCounts(tried, result.tried);
       found.push(...result.found);
+      if (found.length > 0) break;
     }
     const isMissing = kinds.length < storeKinds.length;
     return { tried, found, ...(isMissing && { skipped: "PostgreSQL: there is none here" }) };

@@ -53,6 +53,7 @@ export const race: Campaign = {
       addCounts(tried, result.tried);
       found.push(...result.found);
       log(`${nameOf(arena)}: ${result.tried["races"]} races`);
+      if (found.length > 0) break;
     }
     const missing = arenas.filter((arena) => !isHere(arena)).map(nameOf);
     return { tried, found, ...(missing.length > 0 && { skipped: missing.join("; ") }) };

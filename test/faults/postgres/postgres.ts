@@ -41,6 +41,7 @@ export const postgres: Campaign = {
       });
       addCounts(tried, result.tried);
       found.push(...result.found);
+      if (found.length > 0) break;
     }
     return { tried, found, ...(skipped.length > 0 && { skipped: skipped.join("; ") }) };
   },
