@@ -125,24 +125,34 @@ async function killUnderLoad(service: Service): Promise<void> {
   const killAt = random.int(1, 100);
   // An answer that came too early is found if the kill comes at once behind it.
   const pauseMs = random.chance(0.5) ? 0 : random.int(1, 40);
-  let isKilled = false;
+  let end: "killed" | "gone" | "stuck" | undefined;
   let stored = 0;
+  let storedAt = performance.now();
+  void server.exited.then(() => {
+    end ??= "gone";
+  });
 
   function kill(): void {
-    isKilled = true;
+    end ??= "killed";
     server.process.kill("SIGKILL");
   }
 
   async function use(client: LoadClient): Promise<void> {
-    while (!isKilled) {
-      if (!(await client.step(callers)) || ++stored !== killAt) continue;
-      if (pauseMs === 0) kill();
-      else setTimeout(kill, pauseMs);
+    while (end === undefined) {
+      if (await client.step(callers)) {
+        storedAt = performance.now();
+        if (++stored !== killAt) continue;
+        if (pauseMs === 0) kill();
+        else setTimeout(kill, pauseMs);
+      } else if (performance.now() - storedAt > patienceMs) {
+        end ??= "stuck";
+      }
     }
   }
 
   try {
     await Promise.all(clients.map(use));
+    if (end !== "killed") throw new Error(`the server is ${end}: ${server.stderr.text}`);
     await within("the end of the server", server.exited, patienceMs);
   } finally {
     for (const caller of callers) caller[Symbol.dispose]();

@@ -31,17 +31,14 @@ export const mutants: readonly Mutant[] = [
     replace: "tookMs === Number.POSITIVE_INFINITY",
   },
   {
-    name: "SQLite: acknowledges, and commits a little later",
+    name: "SQLite: acknowledges, and writes a little later",
     file: "src/store/sqlite/writer.ts",
     find: "return this.#writeAll.immediate(batch);",
     replace: `
-      const commit = () => {
-        if (this.#db.inTransaction) this.#db.exec("COMMIT");
-      };
-      commit();
       this.#db.exec("BEGIN IMMEDIATE");
       const taken = this.#writeRows(batch);
-      setTimeout(commit, 50);
+      this.#db.exec("ROLLBACK");
+      setTimeout(() => this.#writeAll.immediate(batch), 50);
       return taken;`,
     campaign: "kill",
   },

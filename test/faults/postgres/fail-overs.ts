@@ -10,11 +10,11 @@ import { openReplicas } from "./replicas.ts";
 const fullPromotions = 5;
 
 /**
- * Without its standby the primary confirms nothing. Longer than a statement may
- * take, so that servers break off their first tries, find the plants there by
- * the second, and still must not call them stored.
+ * Without its standby the primary confirms nothing. Longer in all than servers
+ * give a try, so that they break off the first, find the plants there by the
+ * second, and still must not call them stored.
  */
-const separationMs = 6500;
+const separation = { cancels: 4, pauseMs: 1600 } as const;
 
 /** The name that a follower has: whoever is the primary waits for it. */
 const settings = { synchronous_standby_names: "standby" } as const;
@@ -36,12 +36,13 @@ export const failOvers: PostgresPart = {
     let [primary, standby] = [one, two];
     let promotions = 0;
     let separations = 0;
+    let cancelled = 0;
     const found: string[] = [];
     try {
       while (promotions < scaled(fullPromotions, scale) && (promotions === 0 || !isOver())) {
         await replicas.load.untilStored(random.int(10, 100));
         const isSeparated = promotions % 2 === 0;
-        if (isSeparated) await separate(standby);
+        if (isSeparated) cancelled += await separate(primary, standby);
         await primary.stop("kill");
         if (isSeparated) await standby.start();
         await standby.query("SELECT pg_promote()");
@@ -59,13 +60,31 @@ export const failOvers: PostgresPart = {
     found.push(...(await replicas.finish(() => readPostgresPlants(primary, database))));
     const damage = await checkIntegrity(primary.url(database));
     found.push(...damage.map((line) => `fail-overs: damaged: ${line}`));
-    const faults = { promotions, "of these with the standby away before": separations };
+    const faults = {
+      promotions,
+      "of these with the standby away before": separations,
+      "waits for it cancelled": cancelled,
+    };
     return { tried: { ...faults, ...replicas.recorder.counts }, found };
   },
 };
 
-/** The standby is away while clients go on asking. */
-async function separate(standby: PostgresServer): Promise<void> {
+/**
+ * The standby is away while clients go on asking, and an operator ends the
+ * waits for it: the primary then has the plant, and the standby does not.
+ *
+ * @returns How many were ended.
+ */
+async function separate(primary: PostgresServer, standby: PostgresServer): Promise<number> {
   await standby.stop("fast");
-  await delay(separationMs);
+  let cancelled = 0;
+  for (let number = 0; number < separation.cancels; number++) {
+    await delay(separation.pauseMs);
+    cancelled += (await primary.query(cancelWaits)).length;
+  }
+  return cancelled;
 }
+
+const cancelWaits = `
+  SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+  WHERE application_name = 'plant-store' AND wait_event = 'SyncRep'`;
