@@ -1,0 +1,75 @@
+import { join } from "node:path";
+import type { Random } from "../random.ts";
+import { acknowledgedName, type Call } from "./call-log.ts";
+import { crash, type OutageName, outages } from "./crash-state.ts";
+import type { Disk, Tree } from "./disk.ts";
+import { isAside, type Recording } from "./recording.ts";
+import { verifyCrash } from "./verify.ts";
+
+/** One loss of power. */
+export interface Outage {
+  /** How many calls have been made before. */
+  readonly moment: number;
+  readonly kind: OutageName;
+}
+
+export interface CrashOptions {
+  readonly random: Random;
+  readonly outages: readonly Outage[];
+  /** Acknowledged before the recording began. */
+  readonly acknowledged: ReadonlySet<number>;
+  /** Plants from this number on were never tried. */
+  readonly triedBelow: number;
+  /** For the stores that are put together, one at a time. */
+  readonly folder: string;
+  readonly shouldStop: () => boolean;
+}
+
+export interface Crash extends Outage {
+  /** What is wrong with the store after it; undefined if nothing is. */
+  readonly wrong: string | undefined;
+  /** What was on the disk after it, before the store was opened. */
+  readonly left: Tree;
+  /** Plants that had to be there. */
+  readonly acknowledged: ReadonlySet<number>;
+}
+
+/** How many are verified through the whole of the store; the others more quickly. */
+const throughStoreShare = 0.05;
+
+/** Loses the power at moments of a recording, and verifies what each loss leaves. */
+export async function* tryCrashes(
+  recording: Recording,
+  calls: readonly Call[],
+  options: CrashOptions,
+): AsyncGenerator<Crash, void> {
+  const { random, triedBelow, folder, shouldStop } = options;
+  const disk = recording.disk();
+  const acknowledged = new Set(options.acknowledged);
+  let made = 0;
+  for (const { moment, kind } of options.outages.toSorted((a, b) => a.moment - b.moment)) {
+    if (shouldStop()) return;
+    for (const call of calls.slice(made, moment)) advance(recording, disk, acknowledged, call);
+    made = Math.max(made, moment);
+    const left = crash(disk.root, outages[kind](random.next, disk.lastFile));
+    const expected = { sizes: recording.sizes, acknowledged, triedBelow };
+    const through = random.chance(throughStoreShare) ? "store" : "database";
+    const wrong = await verifyCrash(left, join(folder, "crashed"), expected, through);
+    yield { moment, kind, wrong, left, acknowledged: new Set(acknowledged) };
+  }
+}
+
+function advance(recording: Recording, disk: Disk, acknowledged: Set<number>, call: Call): void {
+  if (call.path === join(recording.root, acknowledgedName)) {
+    for (const line of call.data.toString().split("\n")) {
+      if (line !== "") acknowledged.add(Number(line));
+    }
+  }
+  if (!isAside(call.path)) disk.apply(call);
+}
+
+export function describeCrash({ moment, kind, wrong }: Crash, calls: readonly Call[]): string {
+  const call = calls[moment - 1];
+  const where = call === undefined ? "before the first call" : `after ${call.kind} ${call.path}`;
+  return `${wrong}, when the power failed after call ${moment} (${where}) and left ${kind}`;
+}

@@ -1,0 +1,86 @@
+/**
+ * Creates plants in a store, as told by the JSON text in its one argument, and
+ * appends the number of each to a file once its create was acknowledged.
+ */
+import { closeSync, existsSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { PlantStore } from "../../../src/plant.ts";
+import { openStore } from "../../../src/store/open.ts";
+import { acknowledgedName } from "./call-log.ts";
+import { type PlantSizes, plantOfNumber } from "./plants.ts";
+
+export interface CreatingOptions {
+  /** The folder of the recording. */
+  readonly root: string;
+  readonly url: string;
+  readonly sizes: PlantSizes;
+  /** For each opening of the store, the numbers of its plants: from the first up to the second. */
+  readonly openings: readonly (readonly [number, number])[];
+  /** How many creates are under way at once. */
+  readonly concurrency: number;
+  /** The shim's switch: when a create has failed, it is turned off, and the same creates repeated. */
+  readonly switchPath?: string;
+}
+
+/** What became of the process, as it saw it: the last line on its standard output. */
+export interface CreatingReport {
+  /** Why the store did not open; nothing else was tried then. */
+  readonly refused?: string;
+  /** Creates that failed. */
+  readonly failed: number;
+  /** Creates that succeeded after the store had said that it has failed for good. */
+  readonly afterFailure: number;
+  /** What the store said when it failed for good. */
+  readonly failure?: string;
+  /** Whether the store was ready at the end, before it was closed. */
+  readonly ready: boolean;
+}
+
+const options = JSON.parse(process.argv[2] ?? "") as CreatingOptions;
+const acknowledged = openSync(join(options.root, acknowledgedName), "a");
+const report = { failed: 0, afterFailure: 0, ready: true } as {
+  -readonly [name in keyof CreatingReport]: CreatingReport[name];
+};
+
+for (const [from, to] of options.openings) {
+  let store: PlantStore;
+  try {
+    const onFailure = (error: Error) => {
+      report.failure = "code" in error ? String(error.code) : error.message;
+    };
+    store = await openStore(options.url, { onFailure });
+  } catch (error) {
+    report.refused = error instanceof Error ? error.message : String(error);
+    break;
+  }
+  await createAll(store, from, to);
+  if (report.failed > 0 && options.switchPath !== undefined && existsSync(options.switchPath)) {
+    rmSync(options.switchPath);
+    await createAll(store, from, to);
+  }
+  report.ready &&= store.ready();
+  await store.close();
+  if (report.failure !== undefined) break;
+}
+closeSync(acknowledged);
+process.stdout.write(`${JSON.stringify(report)}\n`);
+
+async function createAll(store: PlantStore, from: number, to: number): Promise<void> {
+  let next = from;
+  async function createNext(): Promise<void> {
+    while (next < to) await create(store, next++);
+  }
+  await Promise.all(Array.from({ length: options.concurrency }, createNext));
+}
+
+async function create(store: PlantStore, number: number): Promise<void> {
+  const hadFailed = report.failure !== undefined;
+  try {
+    await store.create(plantOfNumber(number, options.sizes));
+  } catch {
+    report.failed++;
+    return;
+  }
+  writeSync(acknowledged, `${number}\n`);
+  if (hadFailed) report.afterFailure++;
+}

@@ -1,0 +1,223 @@
+/**
+ * What a disk may hold after a loss of power, by the rules of POSIX and of Linux's
+ * page cache, taken at their worst: what was not synced since it was changed may
+ * be there or not, page by page, and a page may be torn between two sectors; a
+ * name may be there or not until its folder was synced; so may a new size.
+ * A sync that failed leaves what it should have written in this doubt for good,
+ * whatever a later sync reports, until it is written anew.
+ */
+import type { Call } from "./call-log.ts";
+
+export const pageBytes = 4096;
+
+/** A folder with nothing in doubt: files and folders by name. */
+export type Tree = ReadonlyMap<string, Buffer | Tree>;
+
+/** O_CREAT and O_TRUNC of Linux. */
+const flags = { create: 0o100, truncate: 0o1000 } as const;
+
+/** What may be found of something: first what is safe, last what the running system sees. */
+export class Versions<T> {
+  all: readonly T[];
+  /** Whether the next sync writes it. */
+  #isDirty = false;
+
+  constructor(safe: T) {
+    this.all = [safe];
+  }
+
+  get last(): T {
+    return this.all.at(-1) as T;
+  }
+
+  push(version: T): void {
+    this.all = [...this.all, version];
+    this.#isDirty = true;
+  }
+
+  sync(isDone: boolean): void {
+    if (!this.#isDirty) return;
+    this.#isDirty = false;
+    if (isDone) this.all = [this.last];
+  }
+}
+
+export class DiskFile {
+  readonly pages = new Map<number, Versions<Buffer>>();
+  readonly size: Versions<number>;
+  /** Of the last call that wrote to it. */
+  lastPages: readonly number[] = [];
+  /** Those that a sync may have to write. */
+  readonly #touched = new Set<Versions<unknown>>();
+
+  constructor(content: Buffer = Buffer.alloc(0)) {
+    this.size = new Versions(content.byteLength);
+    for (let page = 0; page * pageBytes < content.byteLength; page++) {
+      const bytes = Buffer.alloc(pageBytes);
+      content.copy(bytes, 0, page * pageBytes);
+      this.pages.set(page, new Versions(bytes));
+    }
+  }
+
+  /** As the running system sees it. */
+  content(): Buffer {
+    const content = Buffer.alloc(this.size.last);
+    for (const [page, { last }] of this.pages) {
+      if (page * pageBytes < content.byteLength) last.copy(content, page * pageBytes);
+    }
+    return content;
+  }
+
+  write(offset: number, data: Buffer): void {
+    const end = offset + data.byteLength;
+    this.lastPages = [];
+    for (let page = Math.floor(offset / pageBytes); page * pageBytes < end; page++) {
+      this.#change(page, (bytes) => {
+        const from = Math.max(page * pageBytes, offset);
+        data.copy(bytes, from - page * pageBytes, from - offset);
+      });
+    }
+    if (end > this.size.last) this.#resize(end);
+  }
+
+  truncate(size: number): void {
+    this.lastPages = [];
+    const pages = [...this.pages.keys()].filter((page) => (page + 1) * pageBytes > size);
+    for (const page of pages) {
+      this.#change(page, (bytes) => bytes.fill(0, Math.max(size - page * pageBytes, 0)));
+    }
+    this.#resize(size);
+  }
+
+  sync(isDone: boolean): void {
+    for (const versions of this.#touched) versions.sync(isDone);
+    this.#touched.clear();
+  }
+
+  #change(page: number, edit: (bytes: Buffer) => void): void {
+    const versions = this.pages.get(page) ?? new Versions(Buffer.alloc(pageBytes));
+    this.pages.set(page, versions);
+    const bytes = Buffer.from(versions.last);
+    edit(bytes);
+    versions.push(bytes);
+    this.#touched.add(versions);
+    this.lastPages = [...this.lastPages, page];
+  }
+
+  #resize(size: number): void {
+    this.size.push(size);
+    this.#touched.add(this.size);
+  }
+}
+
+export type DiskEntry = DiskFile | DiskFolder | undefined;
+
+export class DiskFolder {
+  readonly entries = new Map<string, Versions<DiskEntry>>();
+
+  constructor(tree: Tree = new Map()) {
+    for (const [name, entry] of tree) {
+      const held = Buffer.isBuffer(entry) ? new DiskFile(entry) : new DiskFolder(entry);
+      this.entries.set(name, new Versions<DiskEntry>(held));
+    }
+  }
+
+  get(name: string): DiskEntry {
+    return this.entries.get(name)?.last;
+  }
+
+  set(name: string, entry: DiskEntry): void {
+    const versions = this.entries.get(name);
+    if (versions !== undefined) versions.push(entry);
+    else {
+      const created = new Versions<DiskEntry>(undefined);
+      created.push(entry);
+      this.entries.set(name, created);
+    }
+  }
+
+  sync(): void {
+    for (const versions of this.entries.values()) versions.sync(true);
+  }
+}
+
+/** The folder of a recording, brought from call to call. */
+export class Disk {
+  readonly root: DiskFolder;
+  /** The file that was written to last. */
+  lastFile: DiskFile | undefined;
+  readonly #rootPath: string;
+
+  /** @param before What the folder held, safely, before the first call. */
+  constructor(rootPath: string, before: Tree) {
+    this.#rootPath = rootPath;
+    this.root = new DiskFolder(before);
+  }
+
+  apply(call: Call): void {
+    const { kind, path, result, number, data } = call;
+    if (kind === "start" || kind === "close" || kind === "map") return;
+    if (kind === "sync") {
+      const entry = this.#find(path);
+      if (entry instanceof DiskFile) entry.sync(result === 0);
+      else if (result === 0) entry?.sync();
+      return;
+    }
+    if (result < 0) return;
+    switch (kind) {
+      case "open":
+        if (number & flags.create && this.#find(path) === undefined) {
+          this.#create(path, new DiskFile());
+        }
+        if (number & flags.truncate) this.#file(path).truncate(0);
+        break;
+      case "write":
+        this.#file(path).write(number, data);
+        this.lastFile = this.#file(path);
+        break;
+      case "truncate":
+        this.#file(path).truncate(number);
+        break;
+      case "unlink":
+        this.#create(path, undefined);
+        break;
+      case "mkdir":
+        this.#create(path, new DiskFolder());
+        break;
+      case "rename":
+        throw new Error(`${path} was renamed, which the simulated disk does not know`);
+    }
+  }
+
+  #find(path: string): DiskEntry {
+    let entry: DiskEntry = this.root;
+    for (const name of this.#names(path)) {
+      if (!(entry instanceof DiskFolder)) return undefined;
+      entry = entry.get(name);
+    }
+    return entry;
+  }
+
+  #file(path: string): DiskFile {
+    const file = this.#find(path);
+    if (file instanceof DiskFile) return file;
+    throw new Error(`${path} was written to, and is no file of the simulated disk`);
+  }
+
+  #create(path: string, entry: DiskEntry): void {
+    const names = this.#names(path);
+    const name = names.pop();
+    const folder = this.#find([this.#rootPath, ...names].join("/"));
+    if (!(folder instanceof DiskFolder) || name === undefined) {
+      throw new Error(`${path} has no folder on the simulated disk`);
+    }
+    folder.set(name, entry);
+  }
+
+  #names(path: string): string[] {
+    return path
+      .slice(this.#rootPath.length)
+      .split("/")
+      .filter((name) => name !== "");
+  }
+}

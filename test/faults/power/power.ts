@@ -1,0 +1,82 @@
+/**
+ * Loss of power. A store that is killed proves nothing about its syncs: the
+ * system still has what it wrote. Here each write, sync and new name of a store
+ * that creates plants is recorded together with the acknowledgements, and the
+ * states are put together that a disk may be in if the power fails between any
+ * two of them (disk.ts). From each, the store must come up with every plant that
+ * was acknowledged before, byte for byte, and work.
+ */
+import { join } from "node:path";
+import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
+import type { Call } from "../disk/call-log.ts";
+import { type OutageName, outageNames } from "../disk/crash-state.ts";
+import { type Crash, describeCrash, type Outage, tryCrashes } from "../disk/crashes.ts";
+import { Recording } from "../disk/recording.ts";
+import { compileShim } from "../disk/shim.ts";
+import { createWorkplace } from "../disk/workplace.ts";
+import { createRandom, type Random } from "../random.ts";
+import { type Session, sessions } from "./sessions.ts";
+
+export const power: Campaign = { name: "power", run };
+
+/** More of the same tell nothing new. */
+const foundMax = 20;
+
+async function run(options: CampaignOptions): Promise<CampaignResult> {
+  await using workplace = await createWorkplace();
+  const shim = await compileShim(workplace.path);
+  if ("skipped" in shim) return { tried: {}, found: [], skipped: shim.skipped };
+  const { seed, minutes, log, signal } = options;
+  const random = createRandom(seed, "power");
+  const endsAt = performance.now() + minutes * 60_000;
+  const tried: Record<string, number> = {};
+  const found: string[] = [];
+  const shouldStop = () =>
+    signal.aborted || performance.now() >= endsAt || found.length >= foundMax;
+  let earlier: Crash | undefined;
+  for (let round = 0; !shouldStop(); round++) {
+    const session = sessions[round % sessions.length] as Session;
+    const folder = join(workplace.path, String(round));
+    const from = session.startsFrom === "crash" ? earlier : undefined;
+    earlier = undefined;
+    const before = from?.left;
+    const { sizes, triedBelow } = session;
+    const recording = await Recording.begin(folder, { shimPath: shim.path, sizes, before });
+    await session.record(recording, random);
+    await recording.assertComplete();
+    const calls = await recording.calls();
+    const crashes = tryCrashes(recording, calls, {
+      random,
+      outages: planOutages(calls, session.crashes, random),
+      acknowledged: from?.acknowledged ?? new Set(),
+      triedBelow,
+      folder,
+      shouldStop,
+    });
+    for await (const crash of crashes) {
+      count(tried, `in ${session.name}`);
+      count(tried, crash.kind);
+      if (crash.wrong === undefined) earlier = random.chance(0.3) ? crash : (earlier ?? crash);
+      else found.push(`${session.name}, round ${round}: ${describeCrash(crash, calls)}`);
+    }
+    log(`round ${round}: ${session.name}, ${calls.length} calls`);
+    await recording.remove();
+  }
+  return { tried, found };
+}
+
+/**
+ * Every kind as often. Half of the moments are next to a call that is not a write,
+ * of which there are few, and between which all that matters is settled.
+ */
+function planOutages(calls: readonly Call[], crashes: number, random: Random): readonly Outage[] {
+  const turns = calls.flatMap(({ kind }, index) => (kind === "write" ? [] : [index, index + 1]));
+  return Array.from({ length: crashes }, (_, index) => ({
+    moment: random.chance(0.5) ? random.pick(turns) : random.int(0, calls.length),
+    kind: outageNames[index % outageNames.length] as OutageName,
+  }));
+}
+
+function count(tried: Record<string, number>, what: string): void {
+  tried[what] = (tried[what] ?? 0) + 1;
+}

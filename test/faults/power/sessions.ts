@@ -1,0 +1,80 @@
+import type { PlantSizes } from "../disk/plants.ts";
+import type { Recording } from "../disk/recording.ts";
+import type { Random } from "../random.ts";
+
+/** What is recorded before the power is lost. */
+export interface Session {
+  readonly name: string;
+  readonly sizes: PlantSizes;
+  /** Whether it goes on with what an earlier loss has left, or on a new disk. */
+  readonly startsFrom: "nothing" | "crash";
+  /** Plants from this number on are not tried. */
+  readonly triedBelow: number;
+  /** How many crashes are worth their time. */
+  readonly crashes: number;
+  record(recording: Recording, random: Random): Promise<void>;
+}
+
+export const sessions: readonly Session[] = [
+  {
+    name: "a new store, closed and opened again",
+    sizes: "mixed",
+    startsFrom: "nothing",
+    triedBelow: 60,
+    crashes: 33,
+    async record(recording, random) {
+      const concurrency = random.int(1, 8);
+      await recording.run({
+        openings: [
+          [0, 40],
+          [40, 60],
+        ],
+        concurrency,
+      });
+    },
+  },
+  {
+    // Its log is at once recovered, copied, and begun anew over the old one.
+    name: "a start after a loss of power",
+    sizes: "mixed",
+    startsFrom: "crash",
+    triedBelow: 120,
+    crashes: 33,
+    async record(recording, random) {
+      await recording.run({ openings: [[0, 120]], concurrency: random.int(1, 8) });
+    },
+  },
+  {
+    // What the killed process wrote and did not sync is there, and is asked for again.
+    name: "a start after a kill",
+    sizes: "mixed",
+    startsFrom: "nothing",
+    triedBelow: 120,
+    crashes: 33,
+    async record(recording, random) {
+      const concurrency = random.int(1, 8);
+      // Half of them when a batch is in the log, and not yet synced.
+      const killAt = random.chance(0.5)
+        ? { sync: random.int(8, 8 + 100 / concurrency) }
+        : { call: random.int(1, 300) };
+      await recording.run({ openings: [[0, 100]], concurrency, killAt });
+      await recording.run({ openings: [[0, 120]], concurrency });
+    },
+  },
+  {
+    name: "a checkpoint under load",
+    sizes: "large",
+    startsFrom: "nothing",
+    triedBelow: 170,
+    crashes: 11,
+    async record(recording) {
+      await recording.run({
+        openings: [
+          [0, 160],
+          [160, 170],
+        ],
+        concurrency: 4,
+      });
+    },
+  },
+];
