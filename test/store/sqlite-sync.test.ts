@@ -1,13 +1,21 @@
-import { fsyncSync, openSync } from "node:fs";
+import { copyFileSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { toColumns } from "../../src/store/plant-columns.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { Writer } from "../../src/store/sqlite/writer.ts";
+import { plantOf } from "./plant-of.ts";
 import { temporaryFolder } from "./temporary.ts";
 
 // SQLite's own syncs are out of sight here; ours are not.
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
-  return { ...fs, openSync: vi.fn(fs.openSync), fsyncSync: vi.fn(fs.fsyncSync) };
+  return {
+    ...fs,
+    openSync: vi.fn(fs.openSync),
+    fsyncSync: vi.fn(fs.fsyncSync),
+    writeSync: vi.fn(fs.writeSync) as unknown as typeof fs.writeSync,
+  };
 });
 
 /** Paths, in the order in which they were synced. */
@@ -37,6 +45,36 @@ test.skipIf(process.platform === "win32")(
     expect(syncedPaths().slice(0, 3)).toEqual([dirname(path), join(folder, "some"), folder]);
   },
 );
+
+test("a log that a crash has left is written anew before it is trusted", async () => {
+  const folder = await temporaryFolder();
+  const running = openDatabase(join(folder, "plants.db"), 100);
+  const rows = Array.from({ length: 400 }, (_, id) => plantOf(BigInt(id)));
+  new Writer(running).write(toColumns(rows.map((row) => ({ ...row, name: "x".repeat(5000) }))));
+  const path = join(folder, "crashed.db");
+  for (const file of ["", "-wal"]) copyFileSync(`${running.name}${file}`, `${path}${file}`);
+  running.close();
+  const log = readFileSync(`${path}-wal`);
+  // More than one write's worth.
+  expect(log.byteLength).toBeGreaterThan(1024 * 1024);
+
+  vi.mocked(fsyncSync).mockClear();
+  const written: Buffer[] = [];
+  vi.mocked(writeSync).mockImplementation((_, bytes, offset, length) => {
+    // A write may be short.
+    const part = Math.min(Number(length), 700_000);
+    written.push(
+      Buffer.from((bytes as unknown as Buffer).subarray(Number(offset), Number(offset) + part)),
+    );
+    return part;
+  });
+  onTestFinished(() => void vi.mocked(writeSync).mockReset());
+  const db = openDatabase(path, 100);
+  expect(syncedPaths()[0]).toBe(`${path}-wal`);
+  expect(Buffer.concat(written).equals(log)).toBe(true);
+  expect(db.prepare("SELECT count(*) FROM plants").pluck().get()).toBe(400);
+  db.close();
+});
 
 test("a folder that cannot be synced stops the start", async () => {
   const path = join(await temporaryFolder(), "plants.db");

@@ -3,7 +3,7 @@ import Database from "better-sqlite3";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 import { assertDriver } from "./driver.ts";
 import { failureCode } from "./failure.ts";
-import { assertOurs, createFile, syncDirectories } from "./files.ts";
+import { assertOurs, createFile, rewriteFile, syncDirectories } from "./files.ts";
 import { assertKnown, migrate } from "./schema.ts";
 
 /**
@@ -27,7 +27,7 @@ export function openDatabase(path: string, busyTimeoutMs: number): Database.Data
     migrate(db);
     enterWal(db);
     assertDurable(db);
-    settle(db, busyTimeoutMs);
+    settle(db, path, busyTimeoutMs);
     assertReadable(db);
     syncDirectories(path);
     return db;
@@ -109,9 +109,15 @@ export function assertDurable(db: Pick<Database.Database, "name" | "pragma">): v
  * that, plants are visible that a killed process had written and not yet
  * synced; to confirm one of them again would be too early.
  *
- * @throws {StoreOpenError} `in_use`
+ * The log is written anew first: if it is not on the disk as we see it, because
+ * the syncs of the process before failed, a loss of power would bring an older
+ * one back, to be laid over the newer database.
+ *
+ * @throws {StoreOpenError} `in_use`, `inaccessible`
  */
-function settle(db: Database.Database, busyTimeoutMs: number): void {
+function settle(db: Database.Database, path: string, busyTimeoutMs: number): void {
+  // Immediate: nobody else appends to the log, or begins it anew, meanwhile.
+  db.transaction(() => rewriteFile(`${path}-wal`)).immediate();
   const deadline = Date.now() + busyTimeoutMs;
   while (checkpoint(db, "FULL").busy !== 0) {
     if (Date.now() >= deadline) {

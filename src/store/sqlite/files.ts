@@ -1,4 +1,13 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { StoreOpenError } from "../open-error.ts";
 import { applicationId } from "./schema.ts";
@@ -105,6 +114,40 @@ export function syncDirectory(directory: string): void {
     // no sync for directories at all.
     if (errorCode(error) === "EACCES" || errorCode(error) === "EINVAL") return;
     throw inaccessible(directory, error);
+  }
+}
+
+const copyBytes = 1024 * 1024;
+
+/**
+ * Writes a file over itself and syncs it. After a sync that failed, the system
+ * may show what it could not write as if it were on the disk, to every process
+ * and through any number of later syncs, until it is written again.
+ *
+ * To be called while nobody else can write the file; where there is none, or an
+ * empty one, nothing is done.
+ *
+ * @throws {StoreOpenError} `inaccessible`
+ */
+export function rewriteFile(path: string): void {
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+  try {
+    const descriptor = openSync(path, "r+");
+    try {
+      const bytes = Buffer.alloc(copyBytes);
+      let position = 0;
+      for (;;) {
+        const length = readSync(descriptor, bytes, 0, copyBytes, position);
+        if (length === 0) break;
+        // It may write less: the next turn reads the rest again.
+        position += writeSync(descriptor, bytes, 0, length, position);
+      }
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    throw inaccessible(path, error);
   }
 }
 

@@ -13,7 +13,7 @@ export class SqliteFailure extends Error {
   readonly code: string;
 
   constructor(code: string, message: string) {
-    super(message);
+    super(`${message} (${code})`);
     this.code = code;
   }
 }

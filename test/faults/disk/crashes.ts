@@ -3,7 +3,7 @@ import type { Random } from "../random.ts";
 import { acknowledgedName, type Call } from "./call-log.ts";
 import { crash, type OutageName, outages } from "./crash-state.ts";
 import type { Disk, Tree } from "./disk.ts";
-import { isAside, type Recording } from "./recording.ts";
+import { acknowledgedBy, isAside, type Recording } from "./recording.ts";
 import { verifyCrash } from "./verify.ts";
 
 /** One loss of power. */
@@ -60,11 +60,8 @@ export async function* tryCrashes(
 }
 
 function advance(recording: Recording, disk: Disk, acknowledged: Set<number>, call: Call): void {
-  if (call.path === join(recording.root, acknowledgedName)) {
-    for (const line of call.data.toString().split("\n")) {
-      if (line !== "") acknowledged.add(Number(line));
-    }
-  }
+  const path = join(recording.root, acknowledgedName);
+  for (const number of acknowledgedBy(call, path)) acknowledged.add(number);
   if (!isAside(call.path)) disk.apply(call);
 }
 

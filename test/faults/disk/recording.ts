@@ -12,19 +12,23 @@ import { materialise } from "./tree.ts";
 
 const child = fileURLToPath(new URL("./creating-child.ts", import.meta.url));
 
+/** A place in what a process asks of the disk; 1 is the first. */
+export type CallNumber = { readonly call: number } | { readonly sync: number };
+
 /** How calls fail: see shim.c. */
 export interface Fault {
-  /** The number of the first call that fails; 1 is the first. */
-  readonly call: number;
+  /** The first that fails. */
+  readonly at: CallNumber;
   readonly errno: number;
   readonly scope: "once" | "same" | "space";
   readonly short: boolean;
 }
 
 export interface ProcessOptions extends Omit<CreatingOptions, "root" | "url" | "sizes"> {
+  /** Not both. */
   readonly fault?: Fault;
-  /** The number of the call, or of the sync, before which the process is killed. */
-  readonly killAt?: { readonly call: number } | { readonly sync: number };
+  /** The process is killed before it. */
+  readonly killAt?: CallNumber;
 }
 
 /** Processes that create plants in one store, one after the other, and all their calls. */
@@ -78,7 +82,9 @@ export class Recording {
         stdio: ["ignore", "pipe", "pipe"],
         timeout: 60_000,
         env: {
-          ...shimEnvironment(this.#shimPath, root, this.#logPath, fault, creating.switchPath),
+          PATH: process.env["PATH"],
+          ...shimEnvironment(this.#shimPath, root, this.#logPath),
+          ...(fault !== undefined && faultEnvironment(fault, creating.switchPath)),
           ...(killAt !== undefined && killEnvironment(killAt)),
         },
       },
@@ -102,6 +108,12 @@ export class Recording {
     return parseCallLog(await readFile(this.#logPath));
   }
 
+  /** The numbers of the plants that were acknowledged up to now. */
+  async acknowledged(): Promise<ReadonlySet<number>> {
+    const path = join(this.root, acknowledgedName);
+    return new Set((await this.calls()).flatMap((call) => acknowledgedBy(call, path)));
+  }
+
   /** The disk as it was before the first call. */
   disk(): Disk {
     return new Disk(this.root, this.#before);
@@ -122,35 +134,48 @@ export class Recording {
 /** Of the store below the root: folders have to be made for it. */
 export const databaseName = "some/data/plants.db";
 
+/** The numbers of the plants that a call has noted. */
+export function acknowledgedBy(call: Call, path: string): readonly number[] {
+  if (call.kind !== "write" || call.path !== path) return [];
+  return call.data.toString().split("\n").slice(0, -1).map(Number);
+}
+
 /** What is not on the simulated disk: the acknowledgements, and the wal-index, which is memory. */
 export function isAside(path: string): boolean {
   return path.endsWith(`/${acknowledgedName}`) || path.endsWith("-shm");
 }
 
-function killEnvironment(killAt: NonNullable<ProcessOptions["killAt"]>): NodeJS.ProcessEnv {
-  if ("call" in killAt) return { DISK_KILL: String(killAt.call) };
-  return { DISK_KILL_SYNC: String(killAt.sync) };
-}
-
+/** What the shim is told of all that it records. */
 export function shimEnvironment(
   shimPath: string,
   root: string,
   log: string,
-  fault?: Fault,
+): Record<string, string> {
+  return { LD_PRELOAD: shimPath, DISK_ROOT: root, DISK_LOG: log, DISK_SYNC_US: "1000" };
+}
+
+export function faultEnvironment(
+  { at, errno, scope, short }: Fault,
   switchPath?: string,
-): NodeJS.ProcessEnv {
+): Record<string, string> {
   const scopes = { once: 0, same: 1, space: 2 } as const;
   return {
-    PATH: process.env["PATH"],
-    LD_PRELOAD: shimPath,
-    DISK_ROOT: root,
-    DISK_LOG: log,
-    DISK_SYNC_US: "1000",
-    ...(fault !== undefined && {
-      DISK_FAULT: `${fault.call} ${fault.errno} ${scopes[fault.scope]} ${fault.short ? 1 : 0}`,
-    }),
+    ...countEnvironment(at),
+    DISK_FAULT: `${numberOf(at)} ${errno} ${scopes[scope]} ${short ? 1 : 0}`,
     ...(switchPath !== undefined && { DISK_SWITCH: switchPath }),
   };
+}
+
+function killEnvironment(at: CallNumber): Record<string, string> {
+  return { ...countEnvironment(at), DISK_KILL: String(numberOf(at)) };
+}
+
+function countEnvironment(at: CallNumber): Record<string, string> {
+  return "sync" in at ? { DISK_COUNT: "syncs" } : {};
+}
+
+function numberOf(at: CallNumber): number {
+  return "sync" in at ? at.sync : at.call;
 }
 
 async function assertEqual(entry: DiskFolder | DiskFile, path: string): Promise<void> {

@@ -9,11 +9,11 @@
  *   DISK_LOG       the file to append records to (see log.ts for their form)
  *   DISK_SYNC_US   how much longer a sync takes, in microseconds
  *   DISK_KILL      the number of the call before which the process is killed
- *   DISK_KILL_SYNC the number of the sync before which it is
  *   DISK_FAULT     "CALL ERRNO SCOPE SHORT": from that call on (1 is the first),
  *                  with SCOPE 0 that call alone, 1 the same kind of call on the
  *                  same file, 2 every call that takes up space; SHORT 1 lets a
  *                  write do its first half before
+ *   DISK_COUNT     "syncs": the numbers are those of syncs, not of calls
  *   DISK_SWITCH    a file: while it is missing, nothing fails
  * The file DISK_ROOT/acknowledged is recorded, but never counted and never fails.
  */
@@ -53,8 +53,8 @@ static const char *root;
 static size_t root_bytes;
 static const char *switch_path;
 static int log_descriptor = -1;
-static long sync_us, kill_at, kill_at_sync, fault_at, calls, syncs;
-static int fault_errno, fault_scope, fault_is_short;
+static long sync_us, kill_at, fault_at, calls;
+static int counts_syncs, fault_errno, fault_scope, fault_is_short;
 static enum call fault_call;
 static char fault_path[PATH_MAX];
 static struct {
@@ -89,7 +89,7 @@ __attribute__((constructor)) static void start(void) {
   switch_path = getenv("DISK_SWITCH");
   sync_us = getenv("DISK_SYNC_US") ? atol(getenv("DISK_SYNC_US")) : 0;
   kill_at = getenv("DISK_KILL") ? atol(getenv("DISK_KILL")) : 0;
-  kill_at_sync = getenv("DISK_KILL_SYNC") ? atol(getenv("DISK_KILL_SYNC")) : 0;
+  counts_syncs = getenv("DISK_COUNT") != NULL;
   if (fault)
     sscanf(fault, "%ld %d %d %d", &fault_at, &fault_errno, &fault_scope, &fault_is_short);
   log_descriptor =
@@ -136,16 +136,17 @@ static int takes_space(enum call call, int64_t number) {
 /* The errno to fail with, or 0; the lock is held. */
 static int next_fault(enum call call, const char *path, int64_t number) {
   if (strcmp(path + root_bytes, "/acknowledged") == 0 || call == CLOSE) return 0;
-  calls++;
-  if (call == SYNC) syncs++;
-  if (calls == kill_at || (call == SYNC && syncs == kill_at_sync)) kill(getpid(), SIGKILL);
-  if (fault_at == 0 || calls < fault_at) return 0;
-  if (calls == fault_at) {
+  int is_counted = call == SYNC || !counts_syncs;
+  if (is_counted) calls++;
+  if (is_counted && calls == kill_at) kill(getpid(), SIGKILL);
+  int is_first = is_counted && calls == fault_at;
+  if (is_first) {
     fault_call = call;
     strncpy(fault_path, path, sizeof fault_path - 1);
   }
+  if (fault_at == 0 || calls < fault_at) return 0;
   if (switch_path && syscall(SYS_faccessat, AT_FDCWD, switch_path, F_OK) != 0) return 0;
-  if (calls == fault_at) return fault_errno;
+  if (is_first) return fault_errno;
   if (fault_scope == 1 && call == fault_call && strcmp(path, fault_path) == 0) return fault_errno;
   if (fault_scope == 2 && takes_space(call, number)) return fault_errno;
   return 0;

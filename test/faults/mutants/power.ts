@@ -38,8 +38,15 @@ export const powerMutants = [
   {
     name: "what a killed process left unsynced is confirmed as it is",
     file: "src/store/sqlite/database.ts",
-    find: "    settle(db, busyTimeoutMs);\n",
+    find: "    settle(db, path, busyTimeoutMs);\n",
     replace: "",
+    campaign: "power",
+  },
+  {
+    name: "a log that may be in memory alone is taken for safe",
+    file: "src/store/sqlite/database.ts",
+    find: "db.transaction(() => rewriteFile(",
+    replace: "db.transaction(() => existsSync(",
     campaign: "power",
   },
   {

@@ -1,3 +1,4 @@
+import { constants } from "node:os";
 import type { PlantSizes } from "../disk/plants.ts";
 import type { Recording } from "../disk/recording.ts";
 import type { Random } from "../random.ts";
@@ -58,6 +59,24 @@ export const sessions: readonly Session[] = [
         ? { sync: random.int(8, 8 + 100 / concurrency) }
         : { call: random.int(1, 300) };
       await recording.run({ openings: [[0, 100]], concurrency, killAt });
+      await recording.run({ openings: [[0, 120]], concurrency });
+    },
+  },
+  {
+    // The system still shows the process that comes next what is not on the disk.
+    name: "a start after syncs have failed",
+    sizes: "mixed",
+    startsFrom: "nothing",
+    triedBelow: 120,
+    crashes: 33,
+    async record(recording, random) {
+      const concurrency = random.int(1, 8);
+      const at = { sync: random.int(8, 8 + 100 / concurrency) };
+      const fault = { at, errno: constants.errno.EIO, scope: "same", short: false } as const;
+      await recording.run({ openings: [[0, 100]], concurrency, fault });
+      // First what was tried before: all of it is there already, to look at.
+      const tried = (await recording.acknowledged()).size + concurrency;
+      await recording.run({ openings: [[0, tried]], concurrency });
       await recording.run({ openings: [[0, 120]], concurrency });
     },
   },

@@ -1,0 +1,41 @@
+import { constants } from "node:os";
+import { acknowledgedName, type Call } from "../disk/call-log.ts";
+import type { CreatingReport } from "../disk/creating-child.ts";
+import type { FaultKind } from "./fault-kinds.ts";
+
+/** What is wrong with how a store has taken a fault, as far as it tells itself; undefined if nothing is. */
+export function judge(
+  report: CreatingReport,
+  calls: readonly Call[],
+  fault: FaultKind,
+): string | undefined {
+  if (report.afterFailure > 0) return "it acknowledged after it had said that it failed for good";
+  if (report.readyAfterFailure) return "it has failed for good, and is ready";
+  // A commit may have been on its way to its caller, and no other.
+  if (acknowledgedAfterFailedSync(calls) > 1) return "it acknowledged after a sync had failed";
+  if (report.refused !== undefined) return undefined;
+  if (fault.errno === constants.errno.EIO && report.failed > 0 && report.failure === undefined) {
+    return "it went on after an error of the disk";
+  }
+  if (fault.errno === constants.errno.ENOSPC && report.failure !== undefined) {
+    return `it failed for good when the disk was full (${report.failure})`;
+  }
+  if (fault.passes && report.failedAgain > 0) return "it did not recover when there was room again";
+  if (fault.name === "a short write" && report.failed > 0) {
+    return "a create failed although the rest of it could be written";
+  }
+  return undefined;
+}
+
+/** Until the store was opened again. */
+function acknowledgedAfterFailedSync(calls: readonly Call[]): number {
+  let hasFailed = false;
+  let acknowledged = 0;
+  for (const { kind, path, result } of calls) {
+    const isData = path.endsWith(".db") || path.endsWith("-wal");
+    if (kind === "sync" && isData && result < 0) hasFailed = true;
+    if (kind === "open" && path.endsWith(".db")) hasFailed = false;
+    if (kind === "write" && path.endsWith(`/${acknowledgedName}`) && hasFailed) acknowledged++;
+  }
+  return acknowledged;
+}

@@ -1,0 +1,110 @@
+/** The whole service, on a disk that fails and on one that is full for a while. */
+import { rm, writeFile } from "node:fs/promises";
+import { constants } from "node:os";
+import { join } from "node:path";
+import { spawnServer } from "../../support/child-server.ts";
+import { knownToken } from "../../support/test-server.ts";
+import { within } from "../../support/within.ts";
+import type { CampaignResult } from "../campaign.ts";
+import { isNumbered } from "../disk/call-log.ts";
+import {
+  databaseName,
+  type Fault,
+  faultEnvironment,
+  Recording,
+  shimEnvironment,
+} from "../disk/recording.ts";
+import type { Place } from "./io.ts";
+
+export async function tryService(place: Place): Promise<CampaignResult> {
+  const found = [await tryFailedSync(place), await tryFullDisk(place)].flat();
+  return { tried: { "a service whose disk fails": 1, "a service whose disk is full": 1 }, found };
+}
+
+/** It ends, with an exit code and a line that says why, so that it is started again. */
+async function tryFailedSync(place: Place): Promise<readonly string[]> {
+  const call = await firstSyncOfLog(place);
+  const { EIO: errno } = constants.errno;
+  await using service = await startService(place, {
+    at: { call },
+    errno,
+    scope: "same",
+    short: false,
+  });
+  const found: string[] = [];
+  if ((await service.create(1)) !== 200) found.push("the service does not create");
+  await service.turnFaultOn();
+  if ((await service.create(2)) !== 503)
+    found.push("a create was answered although its sync failed");
+  const { code } = await within("the end of a service whose disk fails", service.exited, 30_000);
+  if (code !== 1) found.push(`a service whose disk fails ended with exit code ${code}`);
+  const line = / error the service has failed: draining: .*SQLITE_IOERR_FSYNC/;
+  if (!line.test(service.stderr.text)) found.push(`it did not say why: ${service.stderr.text}`);
+  return found;
+}
+
+/** It refuses creates while there is no room, and takes them again when there is. */
+async function tryFullDisk(place: Place): Promise<readonly string[]> {
+  const { ENOSPC: errno } = constants.errno;
+  await using service = await startService(place, {
+    at: { call: 1 },
+    errno,
+    scope: "space",
+    short: false,
+  });
+  const found: string[] = [];
+  await service.turnFaultOn();
+  for (const id of [1, 2]) {
+    const status = await service.create(id);
+    if (status !== 503) found.push(`a create on a full disk was answered with ${status}`);
+  }
+  await service.turnFaultOff();
+  for (const id of [1, 2, 3]) {
+    const status = await service.create(id);
+    if (status !== 200) found.push(`a create after a full disk was answered with ${status}`);
+  }
+  return found;
+}
+
+async function startService({ folder, shimPath }: Place, fault: Fault) {
+  const root = join(folder, "service");
+  const recording = await Recording.begin(root, { shimPath, sizes: "small" });
+  const switchPath = join(root, "switch");
+  const server = await spawnServer({
+    cwd: root,
+    args: ["--store", recording.url],
+    env: {
+      ...shimEnvironment(shimPath, recording.root, join(root, "log")),
+      ...faultEnvironment(fault, switchPath),
+    },
+  });
+  return {
+    ...server,
+    turnFaultOn: () => writeFile(switchPath, ""),
+    turnFaultOff: () => rm(switchPath),
+    async create(id: number): Promise<number> {
+      const response = await fetch(`${server.url}/plants`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
+        body: JSON.stringify({ id, name: `plant ${id}` }),
+      });
+      await response.body?.cancel();
+      return response.status;
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await recording.remove();
+    },
+  };
+}
+
+/** The number of the call, on a new store. */
+async function firstSyncOfLog({ folder, shimPath }: Place): Promise<number> {
+  const recording = await Recording.begin(join(folder, "first"), { shimPath, sizes: "small" });
+  await recording.run({ openings: [[0, 1]], concurrency: 1 });
+  const calls = (await recording.calls()).filter((call) => isNumbered(call, recording.root));
+  await recording.remove();
+  return (
+    1 + calls.findIndex(({ kind, path }) => kind === "sync" && path.endsWith(`${databaseName}-wal`))
+  );
+}
