@@ -1,4 +1,4 @@
-import { copyFileSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { copyFileSync, fsyncSync, openSync, readFileSync, symlinkSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { toColumns } from "../../src/store/plant-columns.ts";
@@ -46,7 +46,10 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
-test("a log that a crash has left is written anew before it is trusted", async () => {
+test.each([
+  ["at its path", (path: string) => path],
+  ["behind a link", linkTo],
+])("a log that a crash has left is written anew before it is trusted: %s", async (_, locate) => {
   const folder = await temporaryFolder();
   const running = openDatabase(join(folder, "plants.db"), 100);
   const rows = Array.from({ length: 400 }, (_, id) => plantOf(BigInt(id)));
@@ -69,12 +72,18 @@ test("a log that a crash has left is written anew before it is trusted", async (
     return part;
   });
   onTestFinished(() => void vi.mocked(writeSync).mockReset());
-  const db = openDatabase(path, 100);
+  const db = openDatabase(locate(path), 100);
   expect(syncedPaths()[0]).toBe(`${path}-wal`);
   expect(Buffer.concat(written).equals(log)).toBe(true);
   expect(db.prepare("SELECT count(*) FROM plants").pluck().get()).toBe(400);
   db.close();
 });
+
+function linkTo(path: string): string {
+  const link = `${path}.link`;
+  symlinkSync(path, link);
+  return link;
+}
 
 test("a folder that cannot be synced stops the start", async () => {
   const path = join(await temporaryFolder(), "plants.db");

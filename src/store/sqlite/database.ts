@@ -3,7 +3,7 @@ import Database from "better-sqlite3";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 import { assertDriver } from "./driver.ts";
 import { failureCode } from "./failure.ts";
-import { assertOurs, createFile, rewriteFile, syncDirectories } from "./files.ts";
+import { assertOurs, createFile, logPath, rewriteFile, syncDirectories } from "./files.ts";
 import { assertKnown, migrate } from "./schema.ts";
 
 /**
@@ -117,7 +117,7 @@ export function assertDurable(db: Pick<Database.Database, "name" | "pragma">): v
  */
 function settle(db: Database.Database, path: string, busyTimeoutMs: number): void {
   // Immediate: nobody else appends to the log, or begins it anew, meanwhile.
-  db.transaction(() => rewriteFile(`${path}-wal`)).immediate();
+  db.transaction(() => rewriteFile(logPath(path))).immediate();
   const deadline = Date.now() + busyTimeoutMs;
   while (checkpoint(db, "FULL").busy !== 0) {
     if (Date.now() >= deadline) {

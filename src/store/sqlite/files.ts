@@ -5,6 +5,7 @@ import {
   mkdirSync,
   openSync,
   readSync,
+  realpathSync,
   statSync,
   writeSync,
 } from "node:fs";
@@ -93,11 +94,18 @@ function readHeader(path: string): Buffer {
 export function syncDirectories(path: string): void {
   // Windows cannot open a directory; NTFS journals its entries.
   if (process.platform === "win32") return;
-  let directory = path;
-  do {
-    directory = dirname(directory);
-    syncDirectory(directory);
-  } while (directory !== dirname(directory));
+  for (const file of new Set([path, realpathSync(path)])) {
+    let directory = file;
+    do {
+      directory = dirname(directory);
+      syncDirectory(directory);
+    } while (directory !== dirname(directory));
+  }
+}
+
+/** The log of a database that exists: beside the file itself, not beside a link to it. */
+export function logPath(path: string): string {
+  return `${realpathSync(path)}-wal`;
 }
 
 /** @throws {StoreOpenError} `inaccessible` */
@@ -159,7 +167,7 @@ export function rewriteFile(path: string): void {
  * @returns A check that throws when they are not.
  */
 export function watchFiles(path: string): () => void {
-  const watched = [path, `${path}-wal`].map((file) => ({ file, before: fileId(file) }));
+  const watched = [path, logPath(path)].map((file) => ({ file, before: fileId(file) }));
   return () => {
     for (const { file, before } of watched) {
       if (fileId(file) !== before) {
