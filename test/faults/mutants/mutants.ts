@@ -1,4 +1,6 @@
+import { ioMutants } from "./io.ts";
 import type { Mutant } from "./mutant.ts";
+import { powerMutants } from "./power.ts";
 
 const checker = {
   file: "test/faults/history/check.ts",
@@ -121,4 +123,6 @@ export const mutants: readonly Mutant[] = [
     replace: "if (!caller.signal.aborted && describe(error)) reply(() => created.push(number));",
     campaign: "race",
   },
+  ...ioMutants,
+  ...powerMutants,
 ];

@@ -1,5 +1,7 @@
+import type { Mutant } from "./mutant.ts";
+
 /** Breaks in what keeps an SQLite store safe from a loss of power. */
-export const powerMutants = [
+export const powerMutants: readonly Mutant[] = [
   {
     name: "SQLite syncs at checkpoints alone",
     file: "src/store/sqlite/database.ts",
@@ -63,4 +65,4 @@ export const powerMutants = [
     replace: "while (migrateOnce(db));",
     campaign: "power",
   },
-] as const;
+];

@@ -1,0 +1,26 @@
+import type { Mutant } from "./mutant.ts";
+
+/** Breaks in how an SQLite store takes errors of the disk. */
+export const ioMutants: readonly Mutant[] = [
+  {
+    name: "goes on after a failed sync",
+    file: "src/store/sqlite/failure.ts",
+    find: '  "SQLITE_FULL",\n',
+    replace: '  "SQLITE_FULL",\n  "SQLITE_IOERR_FSYNC",\n',
+    campaign: "io",
+  },
+  {
+    name: "a full disk is final",
+    file: "src/store/sqlite/failure.ts",
+    find: '  "SQLITE_FULL",\n',
+    replace: "",
+    campaign: "io",
+  },
+  {
+    name: "a commit that failed is acknowledged",
+    file: "src/store/sqlite/worker.ts",
+    find: "      reply({ kind, ...describe(error) });\n      return;",
+    replace: '      reply({ kind: "committed", taken: [] });\n      return;',
+    campaign: "io",
+  },
+];
