@@ -120,15 +120,23 @@ interface Racer {
 
 async function raceFor(id: bigint, { random, callers, recorder }: Field): Promise<void> {
   const rivals = rivalPlants(id, random).slice(0, random.int(1, 3));
+  // All at once on one connection: so they come to share a commit.
+  const shared = random.chance(0.5) ? random.pick(callers.filter(isMultiplexed)) : undefined;
+  const first = shared && { caller: shared, deadlineMs, leaveMs: undefined };
   const racers = Array.from({ length: random.int(3, 8) }, (): Racer => {
     const tries = Array.from({ length: random.int(1, triesMax) }, () => ({
       caller: random.pick(callers),
       deadlineMs: random.chance(0.3) ? random.int(1, 30) : deadlineMs,
       leaveMs: random.chance(0.2) ? random.int(0, 15) : undefined,
     }));
-    return { plant: random.pick(rivals), startMs: random.int(0, 4), tries };
+    const startMs = shared === undefined ? random.int(0, 4) : 0;
+    return { plant: random.pick(rivals), startMs, tries: first ? [first, ...tries] : tries };
   });
   await Promise.all(racers.map((racer, index) => run(racer, `racer ${index}`, recorder)));
+}
+
+function isMultiplexed({ protocol }: Caller): boolean {
+  return protocol.endsWith("HTTP/2");
 }
 
 async function run({ plant, startMs, tries }: Racer, client: string, recorder: Recorder) {
