@@ -10,7 +10,7 @@ import { failOvers } from "./fail-overs.ts";
 import type { PostgresPart } from "./part.ts";
 
 /** What the full numbers of faults are for; a shorter run does fewer in proportion. */
-const fullMinutes = 20;
+const fullMinutes = 10;
 
 const parts: readonly PostgresPart[] = [crashes, failOvers];
 
