@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { Command } from "commander";
 import { listTokens } from "../auth/token-file.ts";
 import { TokenFileError } from "../auth/token-file-error.ts";
+import { nodeMin, version } from "../server/version.ts";
 import type { Finding } from "../store/finding.ts";
 import { checkStore, describeStoreUrl } from "../store/open.ts";
 import { isBelow } from "../store/sqlite/driver.ts";
@@ -9,7 +10,6 @@ import { CommandFailure } from "./command-failure.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
 import { readSettings } from "./settings/read.ts";
-import { nodeMin, version } from "./version.ts";
 
 /** `plant-store check`: what an operator wants to know before something goes wrong. */
 export function createCheckCommand(): Command {

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { TokenFileError } from "../auth/token-file-error.ts";
+import { version } from "../server/version.ts";
 import { BackupError } from "../store/backup-error.ts";
 import { CopyError } from "../store/copy-error.ts";
 import { StoreOpenError } from "../store/open-error.ts";
@@ -16,7 +17,6 @@ import { createMigrateCommand } from "./migrate.ts";
 import { createServeCommand } from "./serve.ts";
 import { WrongSettings } from "./settings/wrong-settings.ts";
 import { createTokenCommand } from "./token.ts";
-import { version } from "./version.ts";
 
 /** Exit codes: 0 done, 1 failed, 2 a setting or the command line is wrong, 3 done but for a part. */
 export type ExitCode = 0 | 1 | 2 | 3;

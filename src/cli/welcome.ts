@@ -1,7 +1,7 @@
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { RunningServer } from "../server/start.ts";
+import { version } from "../server/version.ts";
 import { describeStoreUrl } from "../store/open.ts";
-import { version } from "./version.ts";
 
 /** What a start prints: what listens where, and lines to paste. */
 export function welcome({ url, settings, firstToken }: RunningServer): string {
