@@ -6,4 +6,16 @@ import { join } from "node:path";
 rmSync("dist", { recursive: true, force: true });
 execFileSync("tsc", ["--project", "tsconfig.build.json"], { stdio: "inherit" });
 // tsc leaves out what is not TypeScript.
-for (const file of globSync("src/**/*.sql")) cpSync(file, join("dist", file));
+for (const file of globSync("src/**/*.{sql,html,css,js,svg}")) cpSync(file, join("dist", file));
+cpSync("gen/openapi.json", "dist/gen/openapi.json");
+// Of a package of 12 MB: what the reference of the API loads, and its licences.
+const swaggerUi = [
+  "swagger-ui-bundle.js",
+  "swagger-ui-bundle.js.LICENSE.txt",
+  "swagger-ui.css",
+  "LICENSE",
+  "NOTICE",
+];
+for (const file of swaggerUi) {
+  cpSync(join("node_modules/swagger-ui-dist", file), join("dist/src/server/page/swagger-ui", file));
+}

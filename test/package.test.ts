@@ -92,7 +92,8 @@ test.skipIf(process.platform === "win32")(
     await using container = await simulateContainer(folder);
     const { server, output } = container;
     await output.until(/listens on/);
-    for (const path of ["/healthz", "/readyz"]) {
+    const page = ["/", "/page/page.js", "/docs", "/page/swagger-ui.js", "/openapi.json"];
+    for (const path of ["/healthz", "/readyz", ...page]) {
       expect((await fetch(`http://127.0.0.1:${container.port}${path}`)).status).toBe(200);
     }
     await container.checkHealth();

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { type NodeHandler, parseRequestTarget } from "../gateway/index.ts";
+import type { NodeHandler } from "../gateway/index.ts";
 import { errorBody } from "./error-body.ts";
 
 /**
@@ -7,16 +7,24 @@ import { errorBody } from "./error-body.ts";
  * while it drains, or once its store has failed. No token needed: neither is an
  * operation of the plant store.
  *
- * @returns the handler for a request target of ours, or undefined.
+ * Both stand at the root, where probes look, and below the base path, which may
+ * be all that a proxy lets through.
+ *
+ * @returns the handlers by their whole paths.
  */
-export function createHealthHandler(
+export function createHealthHandlers(
+  basePath: string,
   isReady: () => boolean,
-): (url: string) => NodeHandler | undefined {
-  const handlers = new Map<string, NodeHandler>([
-    ["/healthz", (request, response) => answer(request.method, response, true)],
-    ["/readyz", (request, response) => answer(request.method, response, isReady())],
-  ]);
-  return (url) => handlers.get(parseRequestTarget(url).path);
+): ReadonlyMap<string, NodeHandler> {
+  const serveHealth: NodeHandler = (request, response) => answer(request.method, response, true);
+  const serveReadiness: NodeHandler = (request, response) =>
+    answer(request.method, response, isReady());
+  return new Map(
+    ["", basePath].flatMap((prefix) => [
+      [`${prefix}/healthz`, serveHealth],
+      [`${prefix}/readyz`, serveReadiness],
+    ]),
+  );
 }
 
 function answer(

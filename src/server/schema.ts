@@ -134,6 +134,12 @@ export const schema = {
     placeholder: "on|off",
     summary: "`off`: no `grpc.reflection`",
   },
+  page: {
+    type: "switch",
+    default: true,
+    placeholder: "on|off",
+    summary: "`off`: no page at `/`, no reference of the API at `/docs`",
+  },
   corsOrigins: {
     name: "cors-origin",
     type: "list",

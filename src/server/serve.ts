@@ -8,17 +8,20 @@ import {
   type GatewayHandler,
   gatewayNodeAdapter,
   type NodeHandler,
+  parseRequestTarget,
   requireFields,
 } from "../gateway/index.ts";
 import type { PlantStore } from "../plant.ts";
 import { createPlantService } from "../service.ts";
 import { corsOptions } from "./cors.ts";
 import { renderPlantError } from "./error-body.ts";
-import { createHealthHandler } from "./health.ts";
+import { createHealthHandlers } from "./health.ts";
 import { logFailures } from "./log-failures.ts";
 import { createOpenServices } from "./open-services.ts";
+import { createPageHandlers } from "./page/handlers.ts";
 import { openPort } from "./port.ts";
 import type { ServerSettings } from "./settings.ts";
+import { version } from "./version.ts";
 
 export interface ServedParts {
   readonly authenticator: Authenticator;
@@ -49,9 +52,13 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
     interceptors: [logFailures(log)],
   });
   const gateway = createGateway(settings, parts, { openServices, shutdown: shutdown.signal });
-  const health = settings.health ? createHealthHandler(isReady) : undefined;
+  // What is beside the services, by its exact path: one look for all of it.
+  const beside = new Map([
+    ...(settings.page ? createPage(settings) : []),
+    ...(settings.health ? createHealthHandlers(settings.basePath, isReady) : []),
+  ]);
   const serveRequest: NodeHandler = (request, response) =>
-    (health?.(request.url ?? "") ?? gateway)(request, response);
+    (beside.get(parseRequestTarget(request.url ?? "").path) ?? gateway)(request, response);
   const handler = Object.assign(serveRequest, { serveStream: gateway.serveStream });
   const port = await openPort({
     host: settings.host,
@@ -80,6 +87,11 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
 interface GatewayParts {
   readonly openServices: (router: ConnectRouter) => void;
   readonly shutdown: AbortSignal;
+}
+
+function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, NodeHandler> {
+  const onError = (error: unknown) => log.error("the page could not be read", error);
+  return createPageHandlers({ basePath, version, onError });
 }
 
 function createGateway(

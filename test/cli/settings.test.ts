@@ -49,6 +49,7 @@ describe("a wrong flag", () => {
     [["--base-path", "/a b"], /--base-path: must look like/],
     [["--base-path", "/a//b"], /--base-path: must look like/],
     [["--base-path", "https://a/api"], /--base-path: must look like/],
+    [["--page", "no"], /--page.* on, off/],
     [["--store", "plants.db"], /store URL has no scheme/],
     [["--store", ""], /store URL has no scheme/],
     [["--store", "mysql://u:secret@db/plants"], /no store is called "mysql"/],

@@ -9,6 +9,7 @@ describe("settings", () => {
       host: "127.0.0.1",
       port: 8080,
       basePath: "",
+      page: true,
       store: "sqlite:./data/plants.db",
       tls: undefined,
       drainTimeoutMs: 10_000,

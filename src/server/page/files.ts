@@ -1,0 +1,83 @@
+/** What the page consists of: a fixed list, so that no path of a request ever meets the disk. */
+import { extname } from "node:path";
+
+export interface PageFile {
+  readonly url: URL;
+  readonly type: string;
+  /** What the browser may do with it. */
+  readonly policy: string;
+  /** Made of its content on the way out. */
+  readonly render?: (text: string, facts: PageFacts) => string;
+}
+
+export interface PageFacts {
+  readonly basePath: string;
+  readonly version: string;
+}
+
+/** The files by their paths, below the base path. */
+export const pageFiles: ReadonlyMap<string, PageFile> = new Map([
+  ["/", html("index.html", { "trusted-types": "'none'", "require-trusted-types-for": "'script'" })],
+  // The icons of Swagger UI are data in its style sheet. It needs nothing inline.
+  ["/docs", html("docs.html", { "img-src": "'self' data:" })],
+  ["/openapi.json", { ...file(openApi(), "application/json"), render: withServer }],
+  ["/page/base.css", file(own("base.css"), "text/css")],
+  ["/page/page.css", file(own("page.css"), "text/css")],
+  ["/page/docs.css", file(own("docs.css"), "text/css")],
+  ["/page/page.js", file(own("page.js"), "text/javascript")],
+  ["/page/create.js", file(own("create.js"), "text/javascript")],
+  ["/page/request.js", file(own("request.js"), "text/javascript")],
+  ["/page/readiness.js", file(own("readiness.js"), "text/javascript")],
+  ["/page/docs.js", file(own("docs.js"), "text/javascript")],
+  ["/page/icon.svg", file(own("icon.svg"), "image/svg+xml")],
+  ["/page/swagger-ui.css", file(swaggerUi("swagger-ui.css"), "text/css")],
+  ["/page/swagger-ui.js", file(swaggerUi("swagger-ui-bundle.js"), "text/javascript")],
+]);
+
+function html(name: string, more: Readonly<Record<string, string>>): PageFile {
+  const render: PageFile["render"] = (text, { version }) => text.replaceAll("{{version}}", version);
+  return { ...file(own(name), "text/html", more), render };
+}
+
+function file(url: URL, type: string, more: Readonly<Record<string, string>> = {}): PageFile {
+  return { url, type: `${type}; charset=utf-8`, policy: contentSecurityPolicy(more) };
+}
+
+/** https://www.w3.org/TR/CSP3: everything comes from here, nothing is inline, no form sends itself. */
+function contentSecurityPolicy(more: Readonly<Record<string, string>>): string {
+  const directives = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self'",
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+    ...more,
+  };
+  return Object.entries(directives)
+    .map((entry) => entry.join(" "))
+    .join("; ");
+}
+
+function own(name: string): URL {
+  return new URL(name, import.meta.url);
+}
+
+function openApi(): URL {
+  return new URL("../../../gen/openapi.json", import.meta.url);
+}
+
+/** A part of the build; in a checkout it is where npm has put it. */
+function swaggerUi(name: string): URL {
+  const isBuilt = extname(import.meta.url) === ".js";
+  const folder = isBuilt ? "./swagger-ui/" : "../../../node_modules/swagger-ui-dist/";
+  return new URL(folder + name, import.meta.url);
+}
+
+/** The document stands below the base path, as the operation does. */
+function withServer(text: string, { basePath }: PageFacts): string {
+  const document: object = JSON.parse(text);
+  return JSON.stringify({ ...document, servers: [{ url: basePath || "/" }] }, null, 2);
+}

@@ -1,0 +1,114 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { Code } from "@connectrpc/connect";
+import type { NodeHandler } from "../../gateway/index.ts";
+import { errorBody } from "../error-body.ts";
+import { type PageFacts, type PageFile, pageFiles } from "./files.ts";
+
+type NodeResponse = Parameters<NodeHandler>[1];
+
+export interface PageOptions extends PageFacts {
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * The page at `/`, the reference of the API at `/docs`, and what they load. No
+ * token needed: none of it is an operation of the plant store.
+ *
+ * @returns the handlers by their whole paths.
+ */
+export function createPageHandlers(options: PageOptions): ReadonlyMap<string, NodeHandler> {
+  const { basePath } = options;
+  const handlers = new Map<string, NodeHandler>();
+  for (const [path, file] of pageFiles) handlers.set(basePath + path, serveFile(file, options));
+  // Relative links of the page need the slash.
+  if (basePath !== "") handlers.set(basePath, redirectTo(`${basePath}/`));
+  return handlers;
+}
+
+function redirectTo(location: string): NodeHandler {
+  return forGet((_request, response) => {
+    response.writeHead(308, { location, "content-length": "0" });
+    response.end();
+  });
+}
+
+interface Content {
+  readonly body: Buffer;
+  readonly etag: string;
+}
+
+function serveFile(file: PageFile, { onError, ...facts }: PageOptions): NodeHandler {
+  // Read when it is first asked for, and once: no start waits for a page.
+  let content: Promise<Content> | undefined;
+  return forGet((request, response) => {
+    content ??= loadContent(file, facts);
+    content.then(
+      (loaded) => answer(loaded, file, request.headers["if-none-match"], response),
+      (error: unknown) => {
+        content = undefined;
+        onError(error);
+        refuse(response, 500, Code.Internal, "the page could not be read");
+      },
+    );
+  });
+}
+
+async function loadContent({ url, render }: PageFile, facts: PageFacts): Promise<Content> {
+  const source = await readFile(url);
+  const body = render === undefined ? source : Buffer.from(render(source.toString(), facts));
+  const digest = createHash("sha256").update(body).digest("base64url");
+  return { body, etag: `"${digest.slice(0, 22)}"` };
+}
+
+function answer(
+  { body, etag }: Content,
+  { type, policy }: PageFile,
+  ifNoneMatch: string | undefined,
+  response: NodeResponse,
+): void {
+  const header = {
+    etag,
+    // Kept, and asked about each time: another version may serve tomorrow.
+    "cache-control": "no-cache",
+    "content-security-policy": policy,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+  };
+  if (isKnown(etag, ifNoneMatch)) {
+    response.writeHead(304, header);
+    response.end();
+  } else {
+    response.writeHead(200, { ...header, "content-type": type, "content-length": body.length });
+    // Node leaves the body of an answer to HEAD out by itself.
+    response.end(body);
+  }
+}
+
+/** RFC 9110 section 13.1.2, compared weakly. */
+function isKnown(etag: string, ifNoneMatch = ""): boolean {
+  const known = ifNoneMatch.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  return known.includes(etag) || known.includes("*");
+}
+
+function forGet(handler: NodeHandler): NodeHandler {
+  return (request, response) => {
+    if (request.method === "GET" || request.method === "HEAD") handler(request, response);
+    else {
+      const message = "the method must be GET or HEAD";
+      refuse(response, 405, Code.Unimplemented, message, { allow: "GET, HEAD" });
+    }
+  };
+}
+
+function refuse(
+  response: NodeResponse,
+  status: number,
+  code: Code,
+  message: string,
+  header: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, { "content-type": "application/json", ...header });
+  response.end(JSON.stringify(errorBody(code, message)));
+}

@@ -1,0 +1,162 @@
+/** The page as HTTP sees it: headers, validators, methods, paths. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { pageFiles } from "../../src/server/page/files.ts";
+import { spawnServer } from "../support/child-server.ts";
+import { exchange, type HttpRequest, type HttpVersion } from "../support/http-exchange.ts";
+import { expectRestError } from "../support/rest-error.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+
+const paths = [...pageFiles.keys()];
+
+describe.each<{ basePath: string; version: HttpVersion }>([
+  { basePath: "", version: "1.1" },
+  { basePath: "", version: "2" },
+  { basePath: "/api", version: "1.1" },
+  { basePath: "/api", version: "2" },
+])("below $basePath/ over HTTP/$version", ({ basePath, version }) => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await openTestServer({ basePath });
+    return () => server.close();
+  });
+
+  function send(path: string, request: Partial<HttpRequest> = {}) {
+    const { origin } = new URL(server.url);
+    return exchange({ origin, version, method: "GET", path: basePath + path, ...request });
+  }
+
+  test.each(paths)(
+    "%s is there without a token, and again only when it has changed",
+    async (path) => {
+      const got = await send(path);
+      expect(got.status).toBe(200);
+      expect(got.body.length).toBeGreaterThan(0);
+      expect(got.headers.get("content-length")).toBe(String(got.body.length));
+      expect(got.headers.get("x-content-type-options")).toBe("nosniff");
+      expect(got.headers.get("cache-control")).toBe("no-cache");
+
+      const head = await send(path, { method: "HEAD" });
+      expect(head.status).toBe(200);
+      expect(head.body).toHaveLength(0);
+      for (const name of ["content-length", "content-type", "etag", "content-security-policy"]) {
+        expect(head.headers.get(name)).toBe(got.headers.get(name));
+      }
+
+      const etag = got.headers.get("etag") ?? "";
+      expect(etag).toMatch(/^"[\w-]{22}"$/);
+      for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+        const again = await send(path, { headers: { "if-none-match": known } });
+        expect(again.status).toBe(304);
+        expect(again.body).toHaveLength(0);
+        expect(again.headers.get("etag")).toBe(etag);
+      }
+      const changed = await send(path, { headers: { "if-none-match": '"other"' } });
+      expect(changed.status).toBe(200);
+    },
+  );
+
+  test.each(["POST", "PUT", "DELETE", "OPTIONS"])(
+    "%s is refused, and says what may be",
+    async (method) => {
+      for (const path of ["/", "/docs", "/openapi.json", "/page/page.js"]) {
+        const got = await send(path, { method });
+        expect(got.status).toBe(405);
+        expect(got.headers.get("allow")).toBe("GET, HEAD");
+        expectRestError(got, { error: 12 });
+      }
+    },
+  );
+
+  test.each([
+    "/page",
+    "/page/",
+    "/docs/",
+    "/page/handlers.ts",
+    "/page/../docs",
+    "/page/%2e%2e/docs",
+  ])("nothing is served at %s", async (path) => {
+    expect((await send(path)).status).toBe(404);
+  });
+
+  test("a query changes nothing", async () => {
+    expect((await send("/?token=x")).status).toBe(200);
+    expect((await send("/docs?x")).status).toBe(200);
+  });
+
+  test("readiness is below the base path as well", async () => {
+    expect((await send("/readyz")).body.toString()).toBe('{"status":"ok"}');
+  });
+
+  test("the API is where it was", async () => {
+    const created = await send("/plants", {
+      method: "POST",
+      headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
+      body: '{"id":1,"name":"Basil"}',
+    });
+    expect(created.status).toBe(200);
+    const got = await send("/plants");
+    expect(got.status).toBe(405);
+    expect(got.headers.get("allow")).toBe("POST");
+  });
+
+  test("openapi.json names the place of the operation", async () => {
+    const document = JSON.parse((await send("/openapi.json")).body.toString());
+    expect(document.servers).toEqual([{ url: basePath || "/" }]);
+    expect(Object.keys(document.paths)).toEqual(["/plants"]);
+  });
+});
+
+describe("what a browser may do", () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await openTestServer();
+    return () => server.close();
+  });
+
+  test.each([
+    ["/", "text/html; charset=utf-8"],
+    ["/docs", "text/html; charset=utf-8"],
+    ["/openapi.json", "application/json; charset=utf-8"],
+    ["/page/page.js", "text/javascript; charset=utf-8"],
+    ["/page/base.css", "text/css; charset=utf-8"],
+    ["/page/icon.svg", "image/svg+xml; charset=utf-8"],
+  ])("%s is %s, and nothing in it is inline", async (path, type) => {
+    const got = await exchange({ origin: server.url, version: "1.1", method: "GET", path });
+    expect(got.headers.get("content-type")).toBe(type);
+    const policy = got.headers.get("content-security-policy")?.split("; ");
+    for (const directive of [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ]) {
+      expect(policy).toContain(directive);
+    }
+    expect(policy?.join()).not.toContain("unsafe");
+  });
+});
+
+test("the base path alone leads to the page", async () => {
+  await using server = await openTestServer({ basePath: "/api" });
+  const { origin } = new URL(server.url);
+  const got = await exchange({ origin, version: "1.1", method: "GET", path: "/api" });
+  expect(got.status).toBe(308);
+  expect(got.headers.get("location")).toBe("/api/");
+  expect((await exchange({ origin, version: "1.1", method: "GET", path: "/" })).status).toBe(404);
+});
+
+test("nothing of it is there when the page is off", async () => {
+  await using folder = await createTemporaryFolder();
+  await using server = await spawnServer({ cwd: folder.path, args: ["--page", "off"] });
+  for (const path of paths) {
+    const got = await exchange({ origin: server.url, version: "1.1", method: "GET", path });
+    expect(got.status).toBe(404);
+    expectRestError(got, { error: 5 });
+  }
+});
