@@ -48,11 +48,34 @@ async function copyRequest() {
 }
 
 async function create({ token, ...plant }) {
+  const request = createRequest(token, plant);
+  if (request === undefined) {
+    showFailure("Not sent", "The token has a character that no header can carry.");
+    return;
+  }
   submit.setAttribute("aria-disabled", "true");
   submit.textContent = "Creating…";
   try {
     const startedAt = performance.now();
-    const response = await fetch(url, {
+    const response = await fetch(request);
+    const body = await response.text();
+    showAnswer(response, { body, plant, tookMs: performance.now() - startedAt });
+  } catch (error) {
+    const isLate = error instanceof DOMException && error.name === "TimeoutError";
+    showFailure(
+      isLate ? "No answer in time" : "No answer",
+      "The plant may be stored or not. The same request again is safe, and tells.",
+    );
+  } finally {
+    submit.removeAttribute("aria-disabled");
+    submit.textContent = "Create the plant";
+  }
+}
+
+/** @returns undefined for a token that cannot be sent. */
+function createRequest(token, plant) {
+  try {
+    return new Request(url, {
       method: "POST",
       headers: createHeaders(token),
       body: createBody(plant),
@@ -60,13 +83,8 @@ async function create({ token, ...plant }) {
       redirect: "error",
       signal: AbortSignal.timeout(answerTimeoutMs),
     });
-    const body = await response.text();
-    showAnswer(response, { body, plant, tookMs: performance.now() - startedAt });
-  } catch (error) {
-    showFailure(error);
-  } finally {
-    submit.removeAttribute("aria-disabled");
-    submit.textContent = "Create the plant";
+  } catch {
+    return undefined;
   }
 }
 
@@ -86,16 +104,11 @@ function showAnswer({ ok, status, statusText }, { body, plant, tookMs }) {
   );
 }
 
-function showFailure(error) {
-  const isLate = error instanceof DOMException && error.name === "TimeoutError";
+function showFailure(what, why) {
   const statusLine = element("p", "status");
-  statusLine.append(element("strong", "", isLate ? "No answer in time" : "No answer"));
+  statusLine.append(element("strong", "", what));
   answer.dataset.state = "failed";
-  answer.replaceChildren(
-    statusLine,
-    element("p", "says", "The plant may be stored or not. The same request again is safe."),
-    element("p", "hint", String(error.message ?? error)),
-  );
+  answer.replaceChildren(statusLine, element("p", "says", why));
 }
 
 /** https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto */
