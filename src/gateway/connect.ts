@@ -155,12 +155,14 @@ function createCall({ spec, options, codecs }: UnaryEndpoint) {
       return read(parse, readMaxBytes);
     };
     let status = 200;
+    let code: Code | undefined;
     let body: Body;
     try {
       body = await callUnary(spec, options, context, readMessage, codec.serialize);
     } catch (reason) {
       const error = connectErrorFrom(reason);
-      status = codeToHttpStatus(error.code);
+      code = error.code;
+      status = codeToHttpStatus(code);
       context.responseHeader.set("content-type", contentTypeUnaryJson);
       // What another service answered has headers of its own, which are not ours to pass on.
       if (!error.isWireError) mergeNonProtocolHeaders(context.responseHeader, error.metadata);
@@ -171,6 +173,6 @@ function createCall({ spec, options, codecs }: UnaryEndpoint) {
       context.responseHeader.set("content-encoding", compress.name);
     }
     const header = { ...headerWithTrailer(context), "content-length": byteLengthOf(body) };
-    exchange.respond({ status, header, body });
+    exchange.respond({ status, header, body, code });
   };
 }

@@ -34,9 +34,7 @@ export function createCors(options: CorsOptions): ApplyCors {
 
   return ([request, response], allow) => {
     const { origin } = request.headers;
-    const isPreflight =
-      request.method === "OPTIONS" &&
-      request.headers["access-control-request-method"] !== undefined;
+    const isPreflight = isPreflightRequest(request);
     response.setHeader("vary", "origin");
     if (origin !== undefined && (isForAll || origins.has(origin))) {
       response.setHeader("access-control-allow-origin", isForAll ? "*" : origin);
@@ -58,4 +56,9 @@ export function createCors(options: CorsOptions): ApplyCors {
 
 function listOf(...lists: readonly (readonly string[] | undefined)[]): string {
   return lists.flatMap((list) => list ?? []).join(", ");
+}
+
+/** Whether a request is a preflight: it asks whether another one may follow. */
+export function isPreflightRequest({ method, headers }: Parameters<NodeHandler>[0]): boolean {
+  return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
 }

@@ -14,6 +14,7 @@ import {
 } from "@connectrpc/connect/protocol";
 import { exactJsonDecoder } from "./json.ts";
 import type { JsonOptions } from "./json-scalar.ts";
+import { watchOutcome } from "./stream-outcome.ts";
 
 /** The router's options, with those of the service or method on top. */
 export type EndpointOptions = Omit<UniversalHandlerOptions, "acceptCompression"> & {
@@ -32,10 +33,13 @@ export interface Endpoint {
  * Runs the application's route definitions, and returns what they register.
  * Options merge as in connect-es: those of a service replace the router's, one
  * by one. JSON is read exactly, on every protocol.
+ *
+ * @param isObserved Whether somebody wants to know how streams end.
  */
 export function collectEndpoints(
   routerOptions: ConnectRouterOptions,
   routes: (router: ConnectRouter) => void,
+  isObserved = false,
 ): Endpoint[] {
   const base = { ...routerOptions, ...validateUniversalHandlerOptions(routerOptions) };
   const stock = createConnectRouter(base);
@@ -44,6 +48,7 @@ export function collectEndpoints(
   function register(spec: MethodImplSpec, own: ConnectRouterOptions | undefined): void {
     const { grpc, grpcWeb, connect, ...merged } = { ...base, ...own };
     const options = { ...merged, ...validateUniversalHandlerOptions(merged) };
+    if (isObserved && spec.kind !== "unary") options.requestGate = watchOutcome(merged.requestGate);
     const readOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
     const textDecoder = exactJsonDecoder(spec.method.input, readOptions);
     const jsonOptions = { ...options.jsonOptions, textDecoder };

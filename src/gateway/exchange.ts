@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
+import type { Code } from "@connectrpc/connect";
 import type { Body } from "./body.ts";
 import type { NodeHeaders } from "./lazy-headers.ts";
 
@@ -27,6 +28,12 @@ export interface Exchange {
 
   /** Whether the head of an answer is on its way. */
   readonly isAnswered: boolean;
+
+  /**
+   * What the client has got: the code of an error, undefined for success.
+   * `Canceled` until there is an answer.
+   */
+  readonly code: Code | undefined;
 
   /** Whether nobody is left to hear the answer. */
   readonly isClosed: boolean;
@@ -59,6 +66,8 @@ export interface Response {
   readonly body: Body;
   /** HTTP trailers, for what has a place for them. */
   readonly trailer?: NodeHeaders;
+  /** What the answer says has failed; absent for success. */
+  readonly code?: Code | undefined;
 }
 
 /** The value of a header, given its lower-case name; null if it is not there. */

@@ -1,5 +1,5 @@
 /** What gRPC and gRPC-Web have in common: one message in an envelope in, one out, and a status. */
-import type { ContextValues } from "@connectrpc/connect";
+import type { Code, ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import {
   grpcStatusOk,
@@ -30,6 +30,8 @@ export interface GrpcOutcome {
   readonly context: CallContext;
   /** The message in its envelope; undefined if the call failed. */
   readonly message: Uint8Array | undefined;
+  /** What has failed; undefined if nothing has. */
+  readonly code: Code | undefined;
   /** The compression that the client has asked for. */
   readonly compression: Compression | null;
 }
@@ -74,10 +76,11 @@ export function createGrpcCall(
       const data = await callUnary(spec, options, context, read, codec.serialize);
       const written = writeEnvelope(data, response, compressMinBytes);
       const message = written instanceof Promise ? await written : written;
-      return { context, message, compression: response };
-    } catch (error) {
-      setTrailerStatus(context.responseTrailer, connectErrorFrom(error));
-      return { context, message: undefined, compression: response };
+      return { context, message, code: undefined, compression: response };
+    } catch (reason) {
+      const error = connectErrorFrom(reason);
+      setTrailerStatus(context.responseTrailer, error);
+      return { context, message: undefined, code: error.code, compression: response };
     }
   };
 }

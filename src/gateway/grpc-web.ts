@@ -43,7 +43,7 @@ function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: strin
     const own = outcome.context.responseHeader.toNode();
     // Node takes a field `Trailer` with chunks alone, and makes those where it has no length.
     const header = "trailer" in own ? own : { ...own, "content-length": body.length };
-    exchange.respond({ status: 200, header, body });
+    exchange.respond({ status: 200, header, body, code: outcome.code });
   };
 }
 

@@ -29,12 +29,13 @@ function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: strin
   const variant = { protocolName: "grpc", contentType, codec, endFlag: 0 };
   const call = createGrpcCall(endpoint, variant);
   return async (exchange, contextValues) => {
-    const { context, message } = await call(exchange, contextValues);
+    const { context, message, code } = await call(exchange, contextValues);
     exchange.respond({
       status: 200,
       header: withoutLength(context.responseHeader.toNode()),
       body: message ?? nothing,
       trailer: withoutLength(context.responseTrailer.toNode()),
+      code,
     });
   };
 }

@@ -4,6 +4,13 @@ export { requireFields } from "./field-behavior.ts";
 export { compressionGzip } from "./gzip.ts";
 export { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "./node-adapter.ts";
 export type { NodeHandler } from "./node-handler.ts";
+export type {
+  CallEnding,
+  CallObservation,
+  CallObserver,
+  ObservedRequest,
+  ProtocolName,
+} from "./observer.ts";
 export { createOpenApiDocument, type OpenApiOptions } from "./openapi/document.ts";
 export { parseRequestTarget } from "./request-target.ts";
 export type { RenderedError, RestError } from "./rest/error.ts";

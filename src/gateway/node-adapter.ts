@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { Code } from "@connectrpc/connect";
+import { Code, createContextValues } from "@connectrpc/connect";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import {
   type ConnectNodeAdapterOptions,
@@ -7,12 +7,13 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { type CorsOptions, createCors } from "./cors.ts";
+import { type CorsOptions, createCors, isPreflightRequest } from "./cors.ts";
 import { clampDeadline } from "./deadline.ts";
 import { collectEndpoints } from "./endpoint.ts";
 import type { Exchange, Response } from "./exchange.ts";
 import { compressionGzip } from "./gzip.ts";
 import type { NodeHandler } from "./node-handler.ts";
+import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
 import { RequestExchange } from "./request-exchange.ts";
 import { originOf, parseOrigin, parseRequestTarget } from "./request-target.ts";
 import { RestFailure, renderStatus } from "./rest/error.ts";
@@ -20,12 +21,15 @@ import { type RestOptions, resolveRestOptions } from "./rest/options.ts";
 import { errorResponse } from "./rest/response.ts";
 import { createRoutes, type Route } from "./routing.ts";
 import { StreamExchange } from "./stream-exchange.ts";
+import { StreamOutcome, streamOutcomeKey } from "./stream-outcome.ts";
 
 /** The options of `connectNodeAdapter`, with the same meaning, and those of REST. */
 export interface GatewayOptions extends ConnectNodeAdapterOptions {
   readonly rest?: RestOptions;
   /** Lets pages of other origins call, on every protocol. Default: none may. */
   readonly cors?: CorsOptions;
+  /** Told of every request and of its end: for metrics, logs, traces. Default: nobody is. */
+  readonly observer?: CallObserver;
   /** Told of what went wrong behind a response. Default: `console.error`. */
   readonly onError?: (error: unknown) => void;
 }
@@ -49,46 +53,67 @@ export interface GatewayHandler extends NodeHandler {
  */
 export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   const acceptCompression = options.acceptCompression ?? [compressionGzip, compressionBrotli];
-  const endpoints = collectEndpoints({ ...options, acceptCompression }, options.routes);
-  const { fallback, onError = logError, requestPathPrefix = "" } = options;
+  const { fallback, observer, onError = logError, requestPathPrefix = "" } = options;
+  const isObserved = observer !== undefined;
+  const endpoints = collectEndpoints({ ...options, acceptCompression }, options.routes, isObserved);
   const applyCors = options.cors && createCors(options.cors);
   const settings = resolveRestOptions(options.rest ?? {});
   const findRoute = createRoutes(endpoints, requestPathPrefix, settings);
 
   function serveRequest(...node: Parameters<NodeHandler>): void {
-    const exchange = new RequestExchange(node, originOf(node[0]) ?? "");
-    settle(exchange, () => serve(exchange, node));
+    const [request] = node;
+    const exchange = new RequestExchange(node, originOf(request) ?? "");
+    const route = findRoute(exchange.method, parseRequestTarget(exchange.target));
+    const isOurs = route.kind !== "not_found" || fallback === undefined;
+    const isCall = isOurs && !(applyCors !== undefined && isPreflightRequest(request));
+    const observation = isCall ? beginObservation(exchange, route) : undefined;
+    if (observation !== undefined && route.kind === "stream") {
+      const outcome = observeStream(exchange, observation, node);
+      settle(exchange, undefined, () => serve(exchange, route, node, outcome));
+    } else {
+      settle(exchange, observation, () => serve(exchange, route, node));
+    }
   }
 
   function serve(
     exchange: RequestExchange,
+    route: Route,
     node: Parameters<NodeHandler>,
+    outcome?: StreamOutcome,
   ): Promise<void> | undefined {
     const [request, response] = node;
     if (exchange.origin === "") throw noUrl();
     clampDeadline(request.headers);
-    const route = findRoute(exchange.method, parseRequestTarget(exchange.target));
     if (applyCors?.(node, route.allow)) return undefined;
     switch (route.kind) {
       case "unary":
         return route.serve(exchange, options.contextValues?.(request));
       case "stream":
-        return route.serve(universalRequest(node)).then((answer) => send(answer, node));
+        return route.serve(universalRequest(node, outcome)).then((answer) => send(answer, node));
       case "method_not_allowed":
         exchange.respond(methodNotAllowed(route));
         return undefined;
       case "not_found":
         if (fallback !== undefined) fallback(request, response);
         // Clients of RPC read the status alone; our errors have no meaning for them.
-        else if (isRpc(request.headers)) exchange.respond({ status: 404, ...noContent });
+        else if (protocolOf(request.headers, route.isRpc) !== "rest") exchange.respond(noMethod);
         else throw new RestFailure(404, Code.NotFound, "nothing is served at this path");
         return undefined;
     }
   }
 
-  function universalRequest([request, response]: Parameters<NodeHandler>) {
-    const contextValues = options.contextValues?.(request);
-    return universalRequestFromNodeRequest(request, response, undefined, contextValues);
+  function universalRequest(
+    [request, response]: Parameters<NodeHandler>,
+    outcome: StreamOutcome | undefined,
+  ) {
+    const values = options.contextValues?.(request);
+    if (outcome === undefined) {
+      return universalRequestFromNodeRequest(request, response, undefined, values);
+    }
+    const observed = (values ?? createContextValues()).set(streamOutcomeKey, outcome);
+    const universal = universalRequestFromNodeRequest(request, response, undefined, observed);
+    outcome.expect(universal.signal);
+    return universal;
   }
 
   function serveStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
@@ -103,16 +128,63 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     if (origin === undefined) return false;
     clampDeadline(headers);
     const exchange = new StreamExchange(stream, headers, origin);
-    settle(exchange, () => route.serve(exchange, undefined));
+    const observation = beginObservation(exchange, route);
+    settle(exchange, observation, () => route.serve(exchange, undefined));
     return true;
   }
 
-  /** Serves, and answers what goes wrong. */
-  function settle(exchange: Exchange, run: () => Promise<void> | undefined): void {
+  function beginObservation(exchange: Exchange, route: Route): CallObservation | undefined {
+    if (observer === undefined) return undefined;
+    const { method: requestMethod, target, headers } = exchange;
+    const protocol = protocolOf(headers, route.isRpc);
     try {
-      run()?.catch((error: unknown) => fail(error, exchange));
+      return observer.begin({ method: route.method, protocol, requestMethod, target, headers });
     } catch (error) {
+      onError(error);
+      return undefined;
+    }
+  }
+
+  function endObservation(observation: CallObservation | undefined, code: Code | undefined): void {
+    try {
+      observation?.end({ code });
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  /** The observation of a stream ends with the exchange: its handler does not tell. */
+  function observeStream(
+    exchange: RequestExchange,
+    observation: CallObservation,
+    [, response]: Parameters<NodeHandler>,
+  ): StreamOutcome {
+    const outcome = new StreamOutcome();
+    exchange.onceClosed(() => {
+      const status = response.headersSent ? response.statusCode : undefined;
+      const end = { code: exchange.code, status, isWhole: response.writableEnded };
+      endObservation(observation, outcome.code(end));
+    });
+    return outcome;
+  }
+
+  /** Serves, and answers what goes wrong; then the observation ends. */
+  function settle(
+    exchange: Exchange,
+    observation: CallObservation | undefined,
+    run: () => Promise<void> | undefined,
+  ): void {
+    const end = observation && (() => endObservation(observation, exchange.code));
+    const failed = (error: unknown) => {
       fail(error, exchange);
+      end?.();
+    };
+    try {
+      const running = run();
+      if (running === undefined) end?.();
+      else void running.then(end, failed);
+    } catch (error) {
+      failed(error);
     }
   }
 
@@ -150,21 +222,14 @@ function noUrl(): RestFailure {
   return new RestFailure(400, Code.InvalidArgument, message);
 }
 
-const noContent = { header: { "content-length": 0 }, body: "" };
+const noContent = { header: { "content-length": 0 }, body: "", code: Code.Unimplemented };
 
-/** Whether a request is one of gRPC, gRPC-Web or Connect, as far as its headers tell. */
-function isRpc(headers: IncomingHttpHeaders): boolean {
-  const isRpcType = /^application\/(?:grpc|connect|proto\b)/i.test(headers["content-type"] ?? "");
-  return isRpcType || headers["connect-protocol-version"] !== undefined;
-}
+const noMethod: Response = { status: 404, ...noContent };
 
 /** @throws {RestFailure} for REST, whose answers all have a body. */
-function methodNotAllowed({
-  isRpc,
-  allow,
-}: Extract<Route, { kind: "method_not_allowed" }>): Response {
+function methodNotAllowed({ isRpc, allow }: Route): Response {
   const header = { allow: allow.join(", ") }; // RFC 9110 section 15.5.6
-  if (isRpc) return { status: 405, header: { ...header, "content-length": 0 }, body: "" };
+  if (isRpc) return { status: 405, ...noContent, header: { ...header, ...noContent.header } };
   throw new RestFailure(405, Code.Unimplemented, `the method must be ${header.allow}`, header);
 }
 

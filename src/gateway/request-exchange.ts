@@ -11,6 +11,7 @@ export class RequestExchange implements Exchange {
   readonly #request: Parameters<NodeHandler>[0];
   readonly #response: Parameters<NodeHandler>[1];
   readonly origin: string;
+  code: Code | undefined = Code.Canceled;
 
   constructor([request, response]: Parameters<NodeHandler>, origin: string) {
     this.#request = request;
@@ -35,7 +36,7 @@ export class RequestExchange implements Exchange {
     return readStream(this.#request, () => isOver(response), sink); // which holds no more than it needs
   }
 
-  respond({ status, header, body, trailer }: Response): void {
+  respond({ status, header, body, trailer, code }: Response): void {
     const response = this.#response;
     if (this.isClosed || this.isAnswered) return;
     const vary = response.getHeader("vary"); // of CORS; what is written now would replace it
@@ -45,6 +46,7 @@ export class RequestExchange implements Exchange {
     if (trailer !== undefined) addTrailers(response, trailer);
     if (this.method === "HEAD") response.end();
     else response.end(typeof body === "string" && !isAscii(merged) ? Buffer.from(body) : body);
+    this.code = code;
   }
 
   get isAnswered(): boolean {
@@ -56,6 +58,7 @@ export class RequestExchange implements Exchange {
   }
 
   breakOff(): void {
+    this.code = Code.Internal;
     const response = this.#response;
     if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else response.destroy();

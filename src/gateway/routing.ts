@@ -1,3 +1,4 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { createCodecs } from "./codec.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -8,24 +9,29 @@ import { createRpcHandler } from "./rpc.ts";
 import type { UnaryHandler } from "./unary.ts";
 
 /** What serves a request. */
-export type Route =
+export type Route = RouteKind & {
+  /** The method that is called; undefined if none is. */
+  readonly method: DescMethod | undefined;
+  /** Whether the path is that of a method, and not one of REST. */
+  readonly isRpc: boolean;
+  /** The methods of HTTP that the path has. */
+  readonly allow: readonly string[];
+};
+
+type RouteKind =
   /** A unary call: takes the short way. */
-  | { readonly kind: "unary"; readonly serve: UnaryHandler; readonly allow: readonly string[] }
+  | { readonly kind: "unary"; readonly serve: UnaryHandler }
   /** Any other call. */
-  | { readonly kind: "stream"; readonly serve: StreamHandler; readonly allow: readonly string[] }
-  | {
-      readonly kind: "method_not_allowed";
-      readonly isRpc: boolean;
-      readonly allow: readonly string[];
-    }
-  | { readonly kind: "not_found"; readonly allow: readonly [] };
+  | { readonly kind: "stream"; readonly serve: StreamHandler }
+  | { readonly kind: "method_not_allowed" }
+  | { readonly kind: "not_found" };
 
 type StreamHandler = (request: UniversalServerRequest) => Promise<UniversalServerResponse>;
 
 /** Finds what serves a method and target. */
 export type FindRoute = (method: string, target: RequestTarget) => Route;
 
-const notFound: Route = { kind: "not_found", allow: [] };
+const notFound: Route = { kind: "not_found", method: undefined, isRpc: false, allow: [] };
 
 /**
  * The routes of all protocols, below `prefix`: a path of RPC goes before one of
@@ -50,13 +56,14 @@ export function createRoutes(
       case "found": {
         const { value, segments, allow } = match;
         const target = { segments, query };
-        const { kind, serve } = value;
+        const { kind, serve, method: called } = value;
+        const found = { method: called, isRpc: false, allow };
         return kind === "unary"
-          ? { kind, allow, serve: (exchange, values) => serve(exchange, values, target) }
-          : { kind, allow, serve: (request) => serve(request, target) };
+          ? { kind, ...found, serve: (exchange, values) => serve(exchange, values, target) }
+          : { kind, ...found, serve: (request) => serve(request, target) };
       }
       case "method_not_allowed":
-        return { ...match, isRpc: false };
+        return { ...match, method: undefined, isRpc: false };
       case "not_found":
         return notFound;
     }
@@ -66,14 +73,14 @@ export function createRoutes(
     const rpc = rpcRoutes.get(target.path);
     if (rpc === undefined) return findRest(method, target);
     if (rpc.allow.includes(method)) return rpc;
-    return { kind: "method_not_allowed", isRpc: true, allow: rpc.allow };
+    return { ...rpc, kind: "method_not_allowed", method: undefined };
   };
 }
 
-function rpcRoute(endpoint: Endpoint): Extract<Route, { kind: "unary" | "stream" }> {
+function rpcRoute(endpoint: Endpoint): Route {
   const { spec, rpc } = endpoint;
-  const allow: readonly string[] = rpc.allowedMethods;
-  if (spec.kind !== "unary") return { kind: "stream", allow, serve: rpc };
+  const found = { method: spec.method, isRpc: true, allow: rpc.allowedMethods };
+  if (spec.kind !== "unary") return { kind: "stream", ...found, serve: rpc };
   const codecs = createCodecs(endpoint);
-  return { kind: "unary", allow, serve: createRpcHandler({ ...endpoint, spec, codecs }) };
+  return { kind: "unary", ...found, serve: createRpcHandler({ ...endpoint, spec, codecs }) };
 }

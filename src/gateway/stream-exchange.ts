@@ -1,4 +1,5 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { Code } from "@connectrpc/connect";
 import { withoutConnection } from "./connection-headers.ts";
 import { type BodySink, type Exchange, type Response, readStream } from "./exchange.ts";
 import { resetReason } from "./reset-reason.ts";
@@ -8,6 +9,7 @@ export class StreamExchange implements Exchange {
   readonly #stream: ServerHttp2Stream;
   readonly headers: IncomingHttpHeaders;
   readonly origin: string;
+  code: Code | undefined = Code.Canceled;
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, origin: string) {
     this.#stream = stream;
@@ -30,7 +32,7 @@ export class StreamExchange implements Exchange {
     return readStream(stream, () => isOver(stream), sink); // which holds no more than it needs
   }
 
-  respond({ status, header, body, trailer }: Response): void {
+  respond({ status, header, body, trailer, code }: Response): void {
     const stream = this.#stream;
     if (this.isClosed || this.isAnswered) return;
     const head = { ":status": status, ...withoutConnection(header) };
@@ -44,6 +46,7 @@ export class StreamExchange implements Exchange {
       stream.respond(head);
       stream.end(body);
     }
+    this.code = code;
     if (!stream.readableEnded) leaveRequest(stream);
   }
 
@@ -60,6 +63,7 @@ export class StreamExchange implements Exchange {
   }
 
   breakOff(): void {
+    this.code = Code.Internal;
     this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
 

@@ -29,6 +29,10 @@ export class TextExchange implements Exchange {
     return this.#inner.isAnswered;
   }
 
+  get code() {
+    return this.#inner.code;
+  }
+
   get isClosed() {
     return this.#inner.isClosed;
   }

@@ -1,5 +1,5 @@
 /** What serves unary calls by one protocol. */
-import type { ContextValues } from "@connectrpc/connect";
+import { Code, type ContextValues } from "@connectrpc/connect";
 import type { UnarySpec } from "./call.ts";
 import type { Codecs } from "./codec.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -31,4 +31,5 @@ export const unsupportedMediaType: Response = {
   status: 415,
   header: { "content-length": 0 },
   body: "",
+  code: Code.InvalidArgument, // as for REST
 };

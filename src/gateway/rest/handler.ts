@@ -1,3 +1,4 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { Endpoint } from "../endpoint.ts";
 import type { RestSettings } from "./options.ts";
 import { printPathTemplate } from "./path-template.ts";
@@ -8,9 +9,10 @@ import { createStreamHandler, type RestStreamHandler } from "./stream.ts";
 import { createUnaryHandler, type RestUnaryHandler } from "./unary.ts";
 
 /** What serves the requests to a bound method and path. */
-export type RestHandler =
+export type RestHandler = { readonly method: DescMethod } & (
   | { readonly kind: "unary"; readonly serve: RestUnaryHandler }
-  | { readonly kind: "stream"; readonly serve: RestStreamHandler };
+  | { readonly kind: "stream"; readonly serve: RestStreamHandler }
+);
 
 /**
  * The REST half of the gateway: a handler for every `google.api.http` binding
@@ -42,7 +44,8 @@ export function createRestRoutes(
 
 function createHandler(route: Route): RestHandler {
   const { spec } = route;
+  const { method } = spec;
   return spec.kind === "unary"
-    ? { kind: "unary", serve: createUnaryHandler(route, spec) }
-    : { kind: "stream", serve: createStreamHandler(route, spec) };
+    ? { kind: "unary", method, serve: createUnaryHandler(route, spec) }
+    : { kind: "stream", method, serve: createStreamHandler(route, spec) };
 }

@@ -15,6 +15,7 @@ import {
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { type Body, byteLengthOf, bytesOf } from "../body.ts";
+import type { StreamContext } from "../call.ts";
 import type { Response } from "../exchange.ts";
 import { isJsonObject } from "../json-text.ts";
 import { type JsonWriterOptions, messageToJson } from "../json-writer.ts";
@@ -113,7 +114,7 @@ async function compressedResponse({
 export async function streamResponse(
   route: Route,
   messages: AsyncIterable<Message>,
-  context: ResponseContext,
+  context: ResponseContext & Pick<StreamContext, "abort">,
 ): Promise<StreamResponse> {
   const iterator = messages[Symbol.asyncIterator]();
   const first = await iterator.next();
@@ -126,7 +127,7 @@ export async function streamResponse(
   }
   const format = chooseStreamFormat(requestHeader.get("accept"), route.settings.streamFormat);
   header.set("content-type", format.contentType);
-  return { status: 200, header, trailer, body: writeMessages(route, all, format) };
+  return { status: 200, header, trailer, body: writeMessages(route, all, format, context) };
 }
 
 /** The response for an error. */
@@ -152,7 +153,7 @@ export function errorResponse(
   header.set("content-type", jsonType);
   const text = JSON.stringify(body);
   header.set("content-length", String(byteLengthOf(text)));
-  return { status, header: toNodeHeaders(header), body: text };
+  return { status, header: toNodeHeaders(header), body: text, code: restError.error.code };
 }
 
 function isHttpBodyRoute({ spec, binding }: Route): boolean {
@@ -167,6 +168,7 @@ async function* writeMessages(
   route: Route,
   messages: AsyncIterable<Message>,
   format: StreamFormat,
+  { abort }: Pick<StreamContext, "abort">,
 ): AsyncGenerator<Uint8Array> {
   let index = 0;
   let prefix = format.open;
@@ -176,6 +178,7 @@ async function* writeMessages(
       prefix = "";
     }
   } catch (error) {
+    abort(error);
     const { body } = route.settings.renderError(restErrorFrom(error));
     prefix += format.error(JSON.stringify(body), index);
   }

@@ -124,6 +124,9 @@ async function* once<T>(read: () => Promise<T>): AsyncGenerator<T> {
 async function* finishing(body: AsyncIterable<Uint8Array>, context: StreamContext) {
   try {
     yield* body;
+  } catch (error) {
+    context.abort(error);
+    throw error;
   } finally {
     context.abort();
   }

@@ -28,6 +28,7 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
       return response !== undefined;
     },
     isClosed: false,
+    code: undefined,
     closeReason: undefined,
     async readBody(sink) {
       await Promise.resolve();

@@ -1,0 +1,76 @@
+/** Who is told of calls: metrics, access logs, traces. */
+import type { IncomingHttpHeaders } from "node:http";
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Code } from "@connectrpc/connect";
+
+/**
+ * Told of every request to the gateway, once when it begins and once when it
+ * ends, by whatever protocol and however it is served: also of what is refused
+ * before any method is called. Not of preflights of CORS, nor of what `fallback`
+ * serves.
+ *
+ * What it throws goes to `onError`, and does nothing to the request.
+ */
+export interface CallObserver {
+  /**
+   * The head of a request has come; no gate has seen it yet, and nothing of the
+   * body was read.
+   *
+   * @returns what is told of the end; undefined if nothing wants to know.
+   */
+  begin(request: ObservedRequest): CallObservation | undefined;
+}
+
+export interface ObservedRequest {
+  /** The method that is called; undefined where there is none, as behind a 404 or 405. */
+  readonly method: DescMethod | undefined;
+  readonly protocol: ProtocolName;
+  /** The method of HTTP, as it was sent. */
+  readonly requestMethod: string;
+  /** Path and query, raw. */
+  readonly target: string;
+  /** As Node gives them: lower-case names. Pseudo-headers may be among them. */
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** One request that has begun. */
+export interface CallObservation {
+  /**
+   * Of a unary call: its answer was handed to Node whole. Of a stream: its last
+   * byte was, or the client has left.
+   */
+  end(ending: CallEnding): void;
+}
+
+export interface CallEnding {
+  /**
+   * What the client got, where it got an error; undefined for success. An answer
+   * by the status of HTTP alone has the code that says the same. `Canceled` if
+   * the client left before it was answered.
+   */
+  readonly code: Code | undefined;
+}
+
+/** As connect-es calls them, and `rest`. */
+export type ProtocolName = "grpc" | "grpc-web" | "connect" | "rest";
+
+/**
+ * The protocol of a request, as far as its media type tells.
+ *
+ * @param isRpcPath Whether its path is that of a method: if it names no protocol
+ * there, it is one of Connect.
+ */
+export function protocolOf(headers: IncomingHttpHeaders, isRpcPath: boolean): ProtocolName {
+  const type = headers["content-type"] ?? "";
+  if (grpcWebType.test(type)) return "grpc-web";
+  if (grpcType.test(type)) return "grpc";
+  return isRpcPath || isConnect(headers, type) ? "connect" : "rest";
+}
+
+function isConnect(headers: IncomingHttpHeaders, type: string): boolean {
+  return connectType.test(type) || headers["connect-protocol-version"] !== undefined;
+}
+
+const grpcType = /^application\/grpc/i;
+const grpcWebType = /^application\/grpc-web/i;
+const connectType = /^application\/(?:connect|proto\b)/i;

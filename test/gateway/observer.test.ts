@@ -1,0 +1,267 @@
+/** Whoever observes is told of every request once, with what its client has got. */
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { envelope } from "../support/envelope.ts";
+import { within } from "../support/within.ts";
+import { CatalogService } from "./gen/library/v1/catalog_pb.ts";
+import { LibraryService } from "./gen/library/v1/library_pb.ts";
+import { openGateway, type SentRequest, type TestGatewayOptions } from "./support/gateway.ts";
+import { createTestLibrary } from "./support/library.ts";
+import { recordCalls } from "./support/recorded-calls.ts";
+
+const rpc = (method: string) => `/library.v1.LibraryService/${method}`;
+const as = (type: string) => ({ "content-type": type });
+
+function openObserved(options: Partial<TestGatewayOptions> = {}) {
+  return openGateway({
+    routes: (router) => {
+      router.service(LibraryService, {
+        ...createTestLibrary(),
+        closeLibrary: () => Promise.reject(new ConnectError("no", Code.FailedPrecondition)),
+        updateLibrary: () => Promise.reject(new Error("broken")),
+        async *followBook(book) {
+          yield book;
+          if (book.title === "bad") throw new ConnectError("torn", Code.DataLoss);
+          if (book.title === "broken") throw new Error("broken");
+        },
+        async *exchangeBooks(books) {
+          yield* books;
+        },
+      });
+      router.service(CatalogService, {
+        async *watchVolumes({ parent }) {
+          yield { title: "Dune" };
+          if (parent === "shelves/bad") throw new ConnectError("torn", Code.DataLoss);
+        },
+        async *streamVolume() {
+          yield { contentType: "text/plain", data: Buffer.from("half of ") };
+          throw new ConnectError("the rest is lost", Code.DataLoss);
+        },
+      });
+    },
+    requestGate: ({ requestHeader }) => {
+      if (!requestHeader.has("let-in")) throw new ConnectError("", Code.Unauthenticated);
+    },
+    ...options,
+  });
+}
+
+const allowed = { "let-in": "yes" };
+const json = as("application/json");
+const grpcStream = {
+  path: rpc("FollowBook"),
+  headers: { ...allowed, ...as("application/grpc+json") },
+};
+const connectStream = { ...grpcStream, headers: { ...allowed, ...as("application/connect+json") } };
+const webStream = { ...grpcStream, headers: { ...allowed, ...as("application/grpc-web+json") } };
+const get = (path: string, headers: Record<string, string> = allowed): SentRequest => ({
+  method: "GET",
+  path,
+  headers,
+});
+
+const calls: readonly [told: string, request: SentRequest][] = [
+  ["GetLibrary rest ok", get("/v1/library")],
+  [
+    "GetLibrary connect ok",
+    { path: rpc("GetLibrary"), headers: { ...allowed, ...json }, body: "{}" },
+  ],
+  [
+    "GetLibrary grpc ok",
+    {
+      path: rpc("GetLibrary"),
+      headers: { ...allowed, ...as("application/grpc+json") },
+      body: envelope("{}"),
+    },
+  ],
+  [
+    "GetLibrary grpc-web ok",
+    {
+      path: rpc("GetLibrary"),
+      headers: { ...allowed, ...as("application/grpc-web+json") },
+      body: envelope("{}"),
+    },
+  ],
+  [
+    "GetLibrary grpc-web ok",
+    {
+      path: rpc("GetLibrary"),
+      headers: { ...allowed, ...as("application/grpc-web-text+json") },
+      body: Buffer.from(envelope("{}")).toString("base64"),
+    },
+  ],
+  // What the gate refuses.
+  ["GetLibrary rest Unauthenticated", get("/v1/library", {})],
+  ["GetLibrary connect Unauthenticated", { path: rpc("GetLibrary"), headers: json, body: "{}" }],
+  ["GetLibrary grpc Unauthenticated", { path: rpc("GetLibrary"), headers: as("application/grpc") }],
+  ["FollowBook grpc Unauthenticated", { ...grpcStream, headers: as("application/grpc") }],
+  ["WatchVolumes rest Unauthenticated", get("/v1/shelves/a/volumes:watch", {})],
+  // What the implementation refuses, or has never thought of.
+  [
+    "CloseLibrary rest FailedPrecondition",
+    { method: "DELETE", path: "/v1/library", headers: allowed },
+  ],
+  [
+    "CloseLibrary grpc-web FailedPrecondition",
+    {
+      path: rpc("CloseLibrary"),
+      headers: { ...allowed, ...as("application/grpc-web+json") },
+      body: envelope("{}"),
+    },
+  ],
+  [
+    "UpdateLibrary connect Internal",
+    { path: rpc("UpdateLibrary"), headers: { ...allowed, ...json }, body: "{}" },
+  ],
+  // What is malformed.
+  [
+    "CreateShelf rest InvalidArgument",
+    { path: "/v1/shelves", headers: { ...allowed, ...json }, body: "{" },
+  ],
+  [
+    "GetLibrary grpc InvalidArgument",
+    { path: rpc("GetLibrary"), headers: grpcStream.headers, body: envelope("{") },
+  ],
+  ["FollowBook grpc InvalidArgument", { ...grpcStream, body: envelope("{") }],
+  // What no method is called for.
+  ["none rest NotFound", get("/nothing/here")],
+  ["none grpc Unimplemented", { path: "/nothing/here", headers: as("application/grpc") }],
+  ["none connect Unimplemented", { path: "/nothing/here", headers: as("application/proto") }],
+  ["none rest Unimplemented", { method: "POST", path: "/v1/library" }],
+  ["none connect Unimplemented", { method: "PUT", path: rpc("GetLibrary") }],
+  ["GetLibrary connect InvalidArgument", { path: rpc("GetLibrary"), headers: as("text/plain") }],
+  ["FollowBook connect InvalidArgument", { path: rpc("FollowBook"), headers: as("text/plain") }],
+  // Streams, to their end.
+  ["FollowBook grpc ok", { ...grpcStream, body: envelope('{"title": "good"}') }],
+  ["FollowBook grpc-web ok", { ...webStream, body: envelope('{"title": "good"}') }],
+  ["FollowBook connect ok", { ...connectStream, body: envelope('{"title": "good"}') }],
+  ["FollowBook grpc DataLoss", { ...grpcStream, body: envelope('{"title": "bad"}') }],
+  ["FollowBook grpc-web DataLoss", { ...webStream, body: envelope('{"title": "bad"}') }],
+  ["FollowBook connect DataLoss", { ...connectStream, body: envelope('{"title": "bad"}') }],
+  ["FollowBook connect Internal", { ...connectStream, body: envelope('{"title": "broken"}') }],
+  ["WatchVolumes rest ok", get("/v1/shelves/a/volumes:watch")],
+  ["WatchVolumes rest DataLoss", get("/v1/shelves/bad/volumes:watch")],
+];
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  test.each(calls)("%s is told once (%#)", async (told, request) => {
+    const observer = recordCalls();
+    await using gateway = await openObserved({ observer });
+    await gateway.send({ version, ...request });
+    await observer.until(1);
+    await gateway.send({ version, ...get("/v1/library") });
+    await observer.until(2);
+    expect(observer.ended).toEqual([told, "GetLibrary rest ok"]);
+    expect(observer.underWay).toBe(0);
+  });
+
+  test("preflights, and what the fallback serves, are no calls", async () => {
+    const observer = recordCalls();
+    await using gateway = await openObserved({
+      observer,
+      cors: { origins: ["*"] },
+      fallback: (_, response) => {
+        response.statusCode = 204;
+        response.end();
+      },
+    });
+    const headers = { origin: "http://a", "access-control-request-method": "GET" };
+    const asked = await gateway.send({ version, method: "OPTIONS", path: "/v1/library", headers });
+    expect(asked.status).toBe(204);
+    await gateway.send({ version, path: "/nothing/here" });
+    await gateway.send({ version, ...get("/v1/library") });
+    await observer.until(1);
+    expect(observer.ended).toEqual(["GetLibrary rest ok"]);
+    expect(observer.underWay).toBe(0);
+  });
+
+  test("a stream that is broken off has the code of its error", async () => {
+    const observer = recordCalls();
+    await using gateway = await openObserved({ observer, mayFail: true });
+    const sent = gateway.send({ version, ...get("/v1/shelves/a/volumes/1:stream") });
+    await expect(sent).rejects.toThrow();
+    await observer.until(1);
+    expect(observer.ended).toEqual(["StreamVolume rest DataLoss"]);
+  });
+
+  test("a client that leaves has canceled, in a unary call", async () => {
+    const observer = recordCalls();
+    const reached = Promise.withResolvers<void>();
+    await using gateway = await openObserved({
+      observer,
+      routes: (router) => {
+        router.service(LibraryService, {
+          getLibrary: async (_, { signal }) => {
+            reached.resolve();
+            await new Promise((_, reject) =>
+              signal.addEventListener("abort", () => reject(signal.reason)),
+            );
+            return {};
+          },
+        });
+      },
+    });
+    const leave = await begin(gateway.origin(version), version, "/v1/library");
+    await within("the call", reached.promise);
+    expect(observer.underWay).toBe(1);
+    leave();
+    await observer.until(1);
+    expect(observer.ended).toEqual(["GetLibrary rest Canceled"]);
+  });
+
+  test("a client that leaves has canceled, in a stream", async () => {
+    const observer = recordCalls();
+    const reached = Promise.withResolvers<void>();
+    await using gateway = await openObserved({
+      observer,
+      mayFail: true,
+      routes: (router) => {
+        router.service(CatalogService, {
+          async *watchVolumes() {
+            for (;;) {
+              reached.resolve();
+              yield { title: "x".repeat(100_000) };
+            }
+          },
+        });
+      },
+    });
+    const leave = await begin(gateway.origin(version), version, "/v1/shelves/a/volumes:watch");
+    await within("the call", reached.promise);
+    expect(observer.underWay).toBe(1);
+    leave();
+    await observer.until(1);
+    expect(observer.ended).toEqual(["WatchVolumes rest Canceled"]);
+  });
+});
+
+test("an observer that throws is told to onError, and changes nothing", async () => {
+  let times = 0;
+  const fail = () => {
+    times++;
+    throw new Error("not for clients");
+  };
+  for (const observer of [{ begin: fail }, { begin: () => ({ end: fail }) }]) {
+    await using gateway = await openObserved({ observer, mayFail: true });
+    expect(await gateway.send(get("/v1/library"))).toMatchObject({ status: 200 });
+    expect(gateway.errors).toHaveLength(1);
+  }
+  expect(times).toBe(2);
+});
+
+/** Sends a GET whose answer nobody reads. @returns what breaks it off. */
+async function begin(origin: string, version: "1.1" | "2", path: string): Promise<() => void> {
+  if (version === "2") {
+    const session = connectHttp2(origin);
+    session.request({ ":path": path, ...allowed }).on("error", () => {});
+    return () => session.destroy();
+  }
+  const { port } = new URL(origin);
+  const socket = connect(Number(port), "127.0.0.1");
+  await once(socket, "connect");
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\nLet-In: yes\r\n\r\n`);
+  return () => socket.destroy();
+}
