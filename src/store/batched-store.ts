@@ -5,6 +5,7 @@ import {
   PlantError,
   type PlantStore,
 } from "../plant.ts";
+import type { CommitObserver } from "./commit-observer.ts";
 import type { Engine } from "./engine.ts";
 import { GroupCommit } from "./group-commit.ts";
 import type { CommitLimits } from "./options.ts";
@@ -15,9 +16,9 @@ export class BatchedStore implements PlantStore {
   readonly #commits: GroupCommit;
   #closed: Promise<void> | undefined;
 
-  constructor(engine: Engine, limits: CommitLimits) {
+  constructor(engine: Engine, limits: CommitLimits, observer?: CommitObserver) {
     this.#engine = engine;
-    this.#commits = new GroupCommit(engine, limits);
+    this.#commits = new GroupCommit(engine, limits, observer);
   }
 
   async create(plant: NewPlant, signal?: AbortSignal): Promise<Plant> {

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type NewPlant, PlantError } from "../plant.ts";
+import type { CommitObserver } from "./commit-observer.ts";
 import type { Engine, RowOutcome } from "./engine.ts";
 import type { CommitLimits } from "./options.ts";
 
@@ -10,6 +11,7 @@ import type { CommitLimits } from "./options.ts";
 export class GroupCommit {
   readonly #engine: Pick<Engine, "commit" | "commitsMax">;
   readonly #limits: CommitLimits;
+  readonly #observer: CommitObserver | undefined;
   /** In order of arrival; those that have left stay until their turn comes, or are half of all. */
   #queue: Waiter[] = [];
   #waitingRows = 0;
@@ -17,9 +19,14 @@ export class GroupCommit {
   #gathering: Promise<void> | undefined;
   readonly #underWay = new Set<Promise<void>>();
 
-  constructor(engine: Pick<Engine, "commit" | "commitsMax">, limits: CommitLimits) {
+  constructor(
+    engine: Pick<Engine, "commit" | "commitsMax">,
+    limits: CommitLimits,
+    observer?: CommitObserver,
+  ) {
     this.#engine = engine;
     this.#limits = limits;
+    this.#observer = observer;
   }
 
   /**
@@ -44,8 +51,7 @@ export class GroupCommit {
         waiter.watch(signal);
       }
       this.#queue.push(waiter);
-      this.#waitingRows++;
-      this.#waitingBytes += bytes;
+      this.#changeQueue(1, bytes);
       this.#gather();
     });
   }
@@ -89,8 +95,7 @@ export class GroupCommit {
   /** Takes a waiter out whose caller has given up: its plant is not written. */
   #remove(waiter: Waiter): void {
     waiter.plant = undefined;
-    this.#waitingRows--;
-    this.#waitingBytes -= waiter.bytes;
+    this.#changeQueue(-1, -waiter.bytes);
     if (this.#queue.length > 2 * this.#waitingRows) {
       this.#queue = this.#queue.filter(({ plant }) => plant !== undefined);
     }
@@ -109,9 +114,14 @@ export class GroupCommit {
       bytes += waiter.bytes;
     }
     this.#queue = this.#queue.slice(taken);
-    this.#waitingRows -= batch.length;
-    this.#waitingBytes -= bytes;
+    this.#changeQueue(-batch.length, -bytes);
     return batch;
+  }
+
+  #changeQueue(rows: number, bytes: number): void {
+    this.#waitingRows += rows;
+    this.#waitingBytes += bytes;
+    this.#observer?.queueChanged(this.#waitingRows, this.#waitingBytes);
   }
 
   async #commitBatch(batch: readonly Waiter[]): Promise<void> {
@@ -124,7 +134,7 @@ export class GroupCommit {
     }
     try {
       const plants = batch.flatMap(({ plant }) => plant ?? []);
-      const outcomes = await this.#engine.commit(plants, abandoned.signal);
+      const outcomes = await this.#observed(plants, abandoned.signal);
       if (outcomes.length !== batch.length) {
         throw new Error(`a commit of ${batch.length} rows had ${outcomes.length} outcomes`);
       }
@@ -139,6 +149,23 @@ export class GroupCommit {
           ),
         );
       }
+    }
+  }
+
+  /** Commits, and tells the observer. */
+  async #observed(
+    plants: readonly NewPlant[],
+    abandoned: AbortSignal,
+  ): Promise<readonly RowOutcome[]> {
+    const startedAt = performance.now();
+    let isFailed = true;
+    try {
+      const outcomes = await this.#engine.commit(plants, abandoned);
+      isFailed = false;
+      return outcomes;
+    } finally {
+      const durationMs = performance.now() - startedAt;
+      this.#observer?.commitEnded({ rows: plants.length, durationMs, isFailed });
     }
   }
 }

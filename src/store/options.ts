@@ -1,3 +1,5 @@
+import type { CommitObserver } from "./commit-observer.ts";
+
 export interface StoreOptions {
   /**
    * Called at most once, when the store has failed for good: from then on
@@ -12,6 +14,8 @@ export interface StoreOptions {
    * its part of the connections, and at least one. Default: 1.
    */
   readonly threads?: number;
+  /** Told of commits and of what waits for them. Default: nobody is. */
+  readonly observer?: CommitObserver | undefined;
 }
 
 /** Bytes are what a plant holds of the heap while it waits, at most. */

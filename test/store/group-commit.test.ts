@@ -354,3 +354,43 @@ test("drain waits for the commit under way and for all that wait", async () => {
   await drained;
   expect(ends).toEqual(["0", "1", "drained"]);
 });
+
+describe("an observer", () => {
+  test("is told of what waits and of each commit, failed ones too", async () => {
+    const told: string[] = [];
+    const begun: PromiseWithResolvers<readonly RowOutcome[]>[] = [];
+    const commit: Engine["commit"] = () => {
+      const one = Promise.withResolvers<readonly RowOutcome[]>();
+      begun.push(one);
+      return one.promise;
+    };
+    const group = new GroupCommit({ commit, commitsMax: 1 }, defaultLimits, {
+      queueChanged: (rows, bytes) => told.push(`${rows} wait, ${bytes > 0 ? "some" : "no"} bytes`),
+      commitEnded: ({ rows, durationMs, isFailed }) =>
+        told.push(`${rows} ${isFailed ? "failed" : "done"}, ${durationMs >= 0 ? "timed" : "?"}`),
+    });
+    const leaving = new AbortController();
+    const all = [1n, 2n, 3n].map((id) =>
+      group.submit(plantOf(id), id === 3n ? leaving.signal : undefined).catch(() => {}),
+    );
+    leaving.abort();
+    while (begun.length === 0) await nextTurn();
+    all.push(group.submit(plantOf(4n)).catch(() => {}));
+    begun[0]?.resolve(["created", "created"]);
+    while (begun.length === 1) await nextTurn();
+    begun[1]?.reject(new Error("the disk is gone"));
+    await Promise.all(all);
+    await group.drain();
+    expect(told).toEqual([
+      "1 wait, some bytes",
+      "2 wait, some bytes",
+      "3 wait, some bytes",
+      "2 wait, some bytes",
+      "0 wait, no bytes",
+      "1 wait, some bytes",
+      "2 done, timed",
+      "0 wait, no bytes",
+      "1 failed, timed",
+    ]);
+  });
+});

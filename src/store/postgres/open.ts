@@ -27,7 +27,8 @@ export async function openPostgres(location: string, options: StoreOptions): Pro
   const whole = parseAddress(location);
   const part = Math.floor(whole.connectionsMax / (options.threads ?? 1));
   const address = { ...whole, connectionsMax: Math.max(1, part) };
-  return new BatchedStore(await openEngine(address, defaultPostgresLimits), limits);
+  const engine = await openEngine(address, defaultPostgresLimits);
+  return new BatchedStore(engine, limits, options.observer);
 }
 
 /**

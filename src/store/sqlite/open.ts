@@ -26,7 +26,7 @@ export async function openSqlite(location: string, options: StoreOptions): Promi
   const thread = await SqliteThread.open({ path, busyTimeoutMs }, (error) =>
     options.onFailure?.(error),
   );
-  return new BatchedStore(thread, resolveLimits(options.limits));
+  return new BatchedStore(thread, resolveLimits(options.limits), options.observer);
 }
 
 /**
