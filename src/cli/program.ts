@@ -70,19 +70,29 @@ function describe(error: unknown): string {
   return error.stack ?? error.message;
 }
 
-function describeLookUp(error: Error & { hostname?: string }): string {
-  return `${error.hostname} is not the name or address of a machine; choose another --host`;
+function describeLookUp(error: Error & { hostname?: string; listener?: "admin" }): string {
+  const flag = error.listener === "admin" ? "--admin-host" : "--host";
+  return `${error.hostname} is not the name or address of a machine; choose another ${flag}`;
 }
 
-function describeListen(error: Error & { code?: string; address?: string; port?: number }): string {
+interface ListenError extends Error {
+  readonly code?: string;
+  readonly address?: string;
+  readonly port?: number;
+  /** Absent for that of the service. */
+  readonly listener?: "admin";
+}
+
+function describeListen(error: ListenError): string {
   const place = `${error.address} port ${error.port}`;
+  const flag = error.listener === "admin" ? "--admin" : "-";
   switch (error.code) {
     case "EADDRINUSE":
-      return `${place} is in use; choose another with --port, or 0 for any free one`;
+      return `${place} is in use; choose another with ${flag}-port, or 0 for any free one`;
     case "EACCES":
-      return `${place} needs more rights; choose a --port above 1023`;
+      return `${place} needs more rights; choose a ${flag}-port above 1023`;
     case "EADDRNOTAVAIL":
-      return `${error.address} is not an address of this machine; choose another --host`;
+      return `${error.address} is not an address of this machine; choose another ${flag}-host`;
     default:
       return `cannot listen on ${place}: ${error.message}`;
   }

@@ -4,7 +4,7 @@ import { version } from "../server/version.ts";
 import { describeStoreUrl } from "../store/open.ts";
 
 /** What a start prints: what listens where, and lines to paste. */
-export function welcome({ url, settings, firstToken }: RunningServer): string {
+export function welcome({ url, metricsUrl, settings, firstToken }: RunningServer): string {
   const rpc = `${url}/${PlantService.typeName}/${PlantService.method.createPlant.name}`;
   const token = firstToken ?? "$TOKEN";
   const bearer = `-H "Authorization: Bearer ${token}"`;
@@ -14,7 +14,7 @@ export function welcome({ url, settings, firstToken }: RunningServer): string {
   REST                      POST ${url}/plants
   gRPC, gRPC-Web, Connect   ${rpc}
   store                     ${describeStoreUrl(settings.store)}
-  tokens                    ${settings.auth.tokenFile}
+  tokens                    ${settings.auth.tokenFile}${metricsUrl === undefined ? "" : `\n  metrics                   ${metricsUrl}`}
 
 Create a plant:
 

@@ -3,7 +3,7 @@ import https from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Limits } from "./limits.ts";
-import { refuse, refuseOnSocket } from "./refusal.ts";
+import { type OnRefusal, type RefusalKind, refuse, refuseOnSocket } from "./refusal.ts";
 import type { TlsMaterial } from "./tls.ts";
 
 /** Requests of one connection that wait for their answers to be taken. Browsers pipeline none. */
@@ -14,6 +14,7 @@ export function createHttp1Server(
   limits: Limits,
   tls: TlsMaterial | undefined,
   handler: http.RequestListener,
+  onRefusal: OnRefusal = ignore,
 ): http.Server | https.Server {
   const options: http.ServerOptions = {
     maxHeaderSize: limits.headerBytesMax,
@@ -51,14 +52,19 @@ export function createHttp1Server(
     });
     // The parser takes any digits for a version.
     if (request.httpVersionMajor === 1) handler(request, response);
-    else refuse(response, "malformed");
+    else refuseAt(response, "malformed");
   });
   server.setTimeout(limits.idleTimeoutMs, endUnlessBusy);
-  server.on("clientError", refuseRequest);
+  server.on("clientError", (error, socket) => refuseRequest(error, socket, onRefusal));
   // Without TLS there is no way to answer, and `end` would wait for it for ever.
   server.on("tlsClientError", (_error: Error, socket: Duplex) => socket.destroy());
-  server.on("connect", (_request, socket) => refuseLast(socket, "tunnel"));
-  server.on("checkExpectation", (_request, response) => refuse(response, "expectation"));
+  server.on("connect", (_request, socket) => refuseLast(socket, "tunnel", onRefusal));
+  server.on("checkExpectation", (_request, response) => refuseAt(response, "expectation"));
+
+  function refuseAt(response: http.ServerResponse, kind: RefusalKind): void {
+    onRefusal(kind);
+    refuse(response, kind);
+  }
   return server;
 }
 
@@ -84,19 +90,23 @@ function endUnlessBusy(socket: Socket): void {
 }
 
 /** Answers what the parser refuses, where an answer still has a place. */
-export function refuseRequest(error: Error & { code?: string }, socket: Duplex): void {
+export function refuseRequest(
+  error: Error & { code?: string },
+  socket: Duplex,
+  onRefusal: OnRefusal = ignore,
+): void {
   switch (error.code) {
     case "ECONNRESET":
       socket.destroy();
       break;
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      refuseLast(socket, "late");
+      refuseLast(socket, "late", onRefusal);
       break;
     case "HPE_HEADER_OVERFLOW":
-      refuseLast(socket, "oversized");
+      refuseLast(socket, "oversized", onRefusal);
       break;
     default:
-      refuseLast(socket, "malformed");
+      refuseLast(socket, "malformed", onRefusal);
   }
 }
 
@@ -105,7 +115,8 @@ export function refuseRequest(error: Error & { code?: string }, socket: Duplex):
  * of their requests: where an earlier one is still at work, the client would take
  * the refusal for its answer, so the connection ends behind that instead.
  */
-function refuseLast(socket: Duplex, kind: Parameters<typeof refuseOnSocket>[1]): void {
+function refuseLast(socket: Duplex, kind: RefusalKind, onRefusal: OnRefusal): void {
+  onRefusal(kind);
   const response = responseOn(socket);
   if (response?.req.complete === true) {
     response.shouldKeepAlive = false;
@@ -121,3 +132,5 @@ function refuseLast(socket: Duplex, kind: Parameters<typeof refuseOnSocket>[1]):
 function responseOn(socket: Duplex): http.ServerResponse | undefined {
   return (socket as { _httpMessage?: http.ServerResponse | null })._httpMessage ?? undefined;
 }
+
+function ignore(): void {}

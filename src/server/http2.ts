@@ -2,7 +2,7 @@ import http2 from "node:http2";
 import { type GatewayHandler, leaveRequest } from "../gateway/index.ts";
 import { LinkedList } from "../gateway/linked-list.ts";
 import type { Limits } from "./limits.ts";
-import { refuse, refuseOnStream } from "./refusal.ts";
+import { type OnRefusal, type RefusalKind, refuse, refuseOnStream } from "./refusal.ts";
 
 type Stream = http2.ServerHttp2Stream;
 
@@ -10,7 +10,11 @@ type Stream = http2.ServerHttp2Stream;
  * A server for HTTP/2 that listens to nothing itself: connections are emitted
  * to it. Node gives HTTP/2 no timeouts; these are ours.
  */
-export function createHttp2Server(limits: Limits, handler: GatewayHandler): http2.Http2Server {
+export function createHttp2Server(
+  limits: Limits,
+  handler: GatewayHandler,
+  onRefusal: OnRefusal = () => {},
+): http2.Http2Server {
   const server = http2.createServer({
     settings: {
       maxConcurrentStreams: limits.streamsMax,
@@ -26,10 +30,10 @@ export function createHttp2Server(limits: Limits, handler: GatewayHandler): http
     streamResetBurst: 1000,
     streamResetRate: 33,
   });
-  server.on("session", (session) => limitSession(session, limits));
+  server.on("session", (session) => limitSession(session, limits, onRefusal));
   server.on("request", (request, response) => {
     request.stream.once("finish", () => leaveRequest(request.stream));
-    if (headerBytes(request.rawHeaders) > limits.headerBytesMax) refuse(response, "oversized");
+    if (headerBytes(request.rawHeaders) > limits.headerBytesMax) refuseAt(response, "oversized");
     else handler(request, response);
   });
   const serveRequest = takeStreams(server);
@@ -38,10 +42,15 @@ export function createHttp2Server(limits: Limits, handler: GatewayHandler): http
     if (!isOversized && handler.serveStream(stream, headers)) return;
     serveRequest.call(server, stream, headers, flags, rawHeaders);
   });
-  server.on("connect", (_request, response) => refuse(response, "tunnel"));
-  server.on("checkExpectation", (_request, response) => refuse(response, "expectation"));
+  server.on("connect", (_request, response) => refuseAt(response, "tunnel"));
+  server.on("checkExpectation", (_request, response) => refuseAt(response, "expectation"));
   // A connection that breaks is its client's affair.
   server.on("sessionError", () => {});
+
+  function refuseAt(response: http2.Http2ServerResponse, kind: RefusalKind): void {
+    onRefusal(kind);
+    refuse(response, kind);
+  }
   return server;
 }
 
@@ -68,7 +77,11 @@ function headerBytes(rawHeaders: readonly string[]): number {
 }
 
 /** Ends a session that rests, never begins, or takes nothing of what it asked for. */
-function limitSession(session: http2.ServerHttp2Session, limits: Limits): void {
+function limitSession(
+  session: http2.ServerHttp2Session,
+  limits: Limits,
+  onRefusal: OnRefusal,
+): void {
   const { requestTimeoutMs, idleTimeoutMs } = limits;
   const streams = new LinkedList<{ readonly stream: Stream; readonly startedAt: number }>();
   session.on("stream", (stream: Stream) => {
@@ -81,7 +94,7 @@ function limitSession(session: http2.ServerHttp2Session, limits: Limits): void {
       const start = performance.now() - requestTimeoutMs;
       for (const { stream, startedAt } of streams) {
         if (startedAt > start) break; // in order of their start
-        if (!stream.readableEnded) endLateRequest(stream);
+        if (!stream.readableEnded) endLateRequest(stream, onRefusal);
       }
     },
     Math.min(1000, requestTimeoutMs),
@@ -94,7 +107,10 @@ function limitSession(session: http2.ServerHttp2Session, limits: Limits): void {
   });
 }
 
-function endLateRequest(stream: Stream): void {
-  if (!stream.headersSent && !stream.destroyed && !stream.closed) refuseOnStream(stream, "late");
+function endLateRequest(stream: Stream, onRefusal: OnRefusal): void {
+  if (!stream.headersSent && !stream.destroyed && !stream.closed) {
+    onRefusal("late");
+    refuseOnStream(stream, "late");
+  }
   stream.close(http2.constants.NGHTTP2_CANCEL);
 }

@@ -6,6 +6,7 @@ import type { GatewayHandler } from "../gateway/index.ts";
 import { createHttp1Server, refuseRequest } from "./http1.ts";
 import { createHttp2Server } from "./http2.ts";
 import type { Limits } from "./limits.ts";
+import type { OnRefusal } from "./refusal.ts";
 import { type Protocol, sniffProtocol } from "./sniff.ts";
 import { readTlsMaterial, type TlsFiles, watchTlsMaterial } from "./tls.ts";
 
@@ -20,6 +21,7 @@ export interface PortOptions {
   readonly tls: TlsFiles | undefined;
   readonly handler: GatewayHandler;
   readonly onTlsError: (error: unknown) => void;
+  readonly traffic?: TrafficObserver | undefined;
 }
 
 /** One TCP port that speaks HTTP/1.1 and HTTP/2, in clear or over TLS. */
@@ -30,6 +32,12 @@ export interface Port {
    * closes. What has not finished after `timeoutMs` is cut off.
    */
   drain(timeoutMs: number): Promise<void>;
+}
+
+/** Told of connections, and of what is refused by the rules of HTTP. */
+export interface TrafficObserver {
+  opened(socket: Socket): void;
+  readonly refused: OnRefusal;
 }
 
 /** How long a client may take to close its end of an HTTP/2 connection that is over. */
@@ -48,18 +56,24 @@ const sweepIntervalMs = 20;
  * @throws {SettingsError} for TLS files; the system's error if it cannot listen.
  */
 export async function openPort(options: PortOptions): Promise<Port> {
-  const { limits, tls, handler } = options;
+  const { limits, tls, handler, traffic } = options;
+  const onRefusal: OnRefusal = (kind) => traffic?.refused(kind);
   const material = tls && readTlsMaterial(tls);
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
   const sessions = new Set<Http2Session>();
   let draining = false;
 
-  const http1 = createHttp1Server(limits, material, (request, response) => {
-    if (draining) response.shouldKeepAlive = false;
-    handler(request, response);
-  });
-  const http2 = createHttp2Server(limits, handler);
+  const http1 = createHttp1Server(
+    limits,
+    material,
+    (request, response) => {
+      if (draining) response.shouldKeepAlive = false;
+      handler(request, response);
+    },
+    onRefusal,
+  );
+  const http2 = createHttp2Server(limits, handler, onRefusal);
   http2.on("session", (session) => {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
@@ -70,6 +84,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
   http1.prependListener("connection", (socket: Socket) => {
     sockets.add(socket);
     undecided.add(socket);
+    traffic?.opened(socket);
     socket.once("close", () => {
       sockets.delete(socket);
       undecided.delete(socket);
@@ -101,7 +116,11 @@ export async function openPort(options: PortOptions): Promise<Port> {
         serveHttp1.call(http1, socket);
         break;
       case "timeout":
-        refuseRequest(Object.assign(new Error(), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket);
+        refuseRequest(
+          Object.assign(new Error(), { code: "ERR_HTTP_REQUEST_TIMEOUT" }),
+          socket,
+          onRefusal,
+        );
     }
   }
 

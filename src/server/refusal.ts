@@ -44,6 +44,9 @@ const refusals = {
 
 export type RefusalKind = keyof typeof refusals;
 
+/** Told of each refusal. */
+export type OnRefusal = (kind: RefusalKind) => void;
+
 /** Refuses where there is a response to write to. */
 export function refuse(response: Parameters<NodeHandler>[1], kind: RefusalKind): void {
   const { status, header, body } = render(refusals[kind]);

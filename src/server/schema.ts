@@ -122,6 +122,22 @@ export const schema = {
     placeholder: "number",
     summary: "How long the last requests may take after SIGTERM",
   },
+  adminPort: {
+    type: "integer",
+    default: undefined,
+    min: 0,
+    max: 65_535,
+    placeholder: "number",
+    summary: "Port of the metrics; 0 takes a free one. Without it nothing is measured",
+  },
+  /** By default, reachable from this machine alone. */
+  adminHost: {
+    type: "text",
+    default: "127.0.0.1",
+    placeholder: "address",
+    summary: "Address of the metrics",
+    pattern: { form: /./s, rule: "must not be empty" },
+  },
   health: {
     type: "switch",
     default: true,

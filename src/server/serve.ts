@@ -17,6 +17,7 @@ import { corsOptions } from "./cors.ts";
 import { renderPlantError } from "./error-body.ts";
 import { createHealthHandlers } from "./health.ts";
 import { logFailures } from "./log-failures.ts";
+import type { ThreadMetrics } from "./metrics/thread-metrics.ts";
 import { createOpenServices } from "./open-services.ts";
 import { createPageHandlers } from "./page/handlers.ts";
 import { openPort } from "./port.ts";
@@ -28,6 +29,7 @@ export interface ServedParts {
   readonly store: PlantStore;
   /** The other threads of the service, if this one shares the port with them. */
   readonly others?: { isReady(): boolean };
+  readonly metrics?: ThreadMetrics | undefined;
 }
 
 export interface Serving {
@@ -38,7 +40,7 @@ export interface Serving {
 
 /** @throws {SettingsError} for TLS files; the system's error if it cannot listen. */
 export async function serve(settings: ServerSettings, parts: ServedParts): Promise<Serving> {
-  const { authenticator, store, others } = parts;
+  const { authenticator, store, others, metrics } = parts;
   const { log } = settings;
   const draining = new AbortController();
   const shutdown = new AbortController();
@@ -68,6 +70,7 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
     tls: settings.tls,
     handler,
     onTlsError: (error) => log.warn("the old certificate stays in use", error),
+    traffic: metrics?.traffic,
   });
 
   async function close(): Promise<void> {
@@ -96,13 +99,14 @@ function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, Node
 
 function createGateway(
   settings: ServerSettings,
-  { authenticator, store }: ServedParts,
+  { authenticator, store, metrics }: ServedParts,
   { openServices, shutdown }: GatewayParts,
 ): GatewayHandler {
   const { limits, log, basePath } = settings;
   const cors = corsOptions(settings.corsOrigins);
   const common = {
     ...(cors && { cors }),
+    ...(metrics && { observer: metrics.calls }),
     // gzip alone: Brotli unpacks a few bytes to gigabytes far more cheaply for its sender.
     acceptCompression: [compressionGzip],
     shutdownSignal: shutdown,

@@ -15,6 +15,8 @@ export interface ServingSetup {
   readonly connectionsMax: number;
   /** The memory of a Readiness. */
   readonly readiness: SharedArrayBuffer;
+  /** The memory of its metrics, if anybody reads them. */
+  readonly metrics: SharedArrayBuffer | undefined;
   /** Leads to the store of the main thread; without, the thread opens one of its own. */
   readonly store: MessagePort | undefined;
 }

@@ -7,6 +7,7 @@ import { openStore } from "../store/open.ts";
 import { type CommitLimits, defaultLimits } from "../store/options.ts";
 import { RemoteStore } from "../store/remote/store.ts";
 import type { Log } from "./log.ts";
+import { ThreadMetrics } from "./metrics/thread-metrics.ts";
 import { Readiness } from "./readiness.ts";
 import { serve } from "./serve.ts";
 import type { LogEntry, ServingReport, ServingRequest, ServingSetup } from "./serving-messages.ts";
@@ -17,6 +18,7 @@ const readinessIntervalMs = 250;
 
 const setup = workerData as ServingSetup;
 const readiness = Readiness.share(setup.readiness);
+const metrics = setup.metrics && new ThreadMetrics(setup.metrics);
 
 const settings = resolveSettings({
   ...setup.options,
@@ -29,10 +31,13 @@ const store =
     ? await openOwnStore(settings)
     : new RemoteStore(setup.store, { isReady: () => readiness.isReady() });
 const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
-const serving = await serve(settings, { authenticator, store, others: readiness });
+const serving = await serve(settings, { authenticator, store, others: readiness, metrics });
 parentPort?.once("message", (_: ServingRequest) => {
   // Nothing is open any more, and what was reported arrives.
-  void serving.close().then(() => process.exit(0));
+  void serving.close().then(() => {
+    metrics?.close();
+    process.exit(0);
+  });
 });
 report({ kind: "listening", port: serving.port });
 
@@ -44,7 +49,7 @@ async function openOwnStore({ store: url, limits }: ServerSettings): Promise<Pla
     waitingRowsMax: Math.ceil(defaultLimits.waitingRowsMax / threads),
     waitingBytesMax: Math.max(Math.ceil(defaultLimits.waitingBytesMax / threads), largest),
   };
-  const own = await openStore(url, { threads, limits: part });
+  const own = await openStore(url, { threads, limits: part, observer: metrics?.commits });
   setInterval(() => readiness.set(number, own.ready()), readinessIntervalMs).unref();
   return own;
 }

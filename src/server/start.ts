@@ -2,20 +2,24 @@
 import { openAuthenticator } from "../auth/authenticator.ts";
 import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
 import { openStore } from "../store/open.ts";
+import { type AdminListener, openAdmin } from "./admin.ts";
+import type { ServiceMetrics } from "./metrics/service-metrics.ts";
 import { type Serving, serve } from "./serve.ts";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings.ts";
-import { serveWithThreads } from "./threads.ts";
+import { type ServiceHooks, serveWithThreads } from "./threads.ts";
 
 /** A plant store that serves. */
 export interface RunningServer {
   /** Where it is, base path included, with an address that this machine can call. */
   readonly url: string;
+  /** Where its metrics are, if it has any. */
+  readonly metricsUrl: string | undefined;
   readonly settings: ServerSettings;
   /** The token made by a first start, in plain text; kept nowhere else. */
   readonly firstToken: string | undefined;
   /** Resolves if the store or the threads fail for good; the server should then be closed. */
   readonly failed: Promise<Error>;
-  /** Lets requests under way finish, then closes the store. Again: waits for the first. */
+  /** Lets requests under way finish, then closes the store, and the metrics last. Again: waits for the first. */
   close(): Promise<void>;
 }
 
@@ -29,40 +33,71 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const settings = resolveSettings(options);
   const failed = Promise.withResolvers<Error>();
   const { auth } = settings;
-  const firstToken = await createFirstToken(auth);
+  const admin = await openMetrics(settings);
+  let firstToken: string | undefined;
   try {
+    firstToken = await createFirstToken(auth);
+    const hooks = { onFailure: failed.resolve, metrics: admin?.metrics };
     const serving =
       settings.threads === 1
-        ? await serveAlone(settings, failed.resolve)
-        : await serveWithThreads(settings, options, failed.resolve);
+        ? await serveAlone(settings, hooks)
+        : await serveWithThreads(settings, options, hooks);
     let closed: Promise<void> | undefined;
     return {
       url: urlOf(settings, serving.port),
+      metricsUrl: admin && metricsUrlOf(settings, admin.listener),
       settings,
       firstToken,
       failed: failed.promise,
       close: () => {
-        closed ??= serving.close();
+        closed ??= serving.close().finally(() => admin?.close());
         return closed;
       },
     };
   } catch (error) {
     if (firstToken !== undefined) await revokeFirstToken(auth);
+    await admin?.close();
+    throw error;
+  }
+}
+
+interface Admin {
+  readonly metrics: ServiceMetrics;
+  readonly listener: AdminListener;
+  close(): Promise<void>;
+}
+
+/** @returns undefined where nobody wants metrics. Then nothing is measured. */
+async function openMetrics({
+  adminHost,
+  adminPort,
+  threads,
+}: ServerSettings): Promise<Admin | undefined> {
+  if (adminPort === undefined) return undefined;
+  // Loaded where it is wanted alone.
+  const { ServiceMetrics } = await import("./metrics/service-metrics.ts");
+  const metrics = new ServiceMetrics(threads === 1 ? 0 : threads);
+  try {
+    const listener = await openAdmin({ host: adminHost, port: adminPort }, metrics);
+    const close = () => listener.close().finally(() => metrics.close());
+    return { metrics, listener, close };
+  } catch (error) {
+    metrics.close();
     throw error;
   }
 }
 
 async function serveAlone(
   settings: ServerSettings,
-  onFailure: (error: Error) => void,
+  { onFailure, metrics }: ServiceHooks,
 ): Promise<Serving> {
   const opened: (() => void | Promise<void>)[] = [];
   try {
     const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
     opened.push(authenticator.close);
-    const store = await openStore(settings.store, { onFailure });
+    const store = await openStore(settings.store, { onFailure, observer: metrics?.main.commits });
     opened.push(() => store.close());
-    return await serve(settings, { authenticator, store });
+    return await serve(settings, { authenticator, store, metrics: metrics?.main });
   } catch (error) {
     for (const close of opened.reverse()) await close();
     throw error;
@@ -70,7 +105,15 @@ async function serveAlone(
 }
 
 function urlOf({ host, tls, basePath }: ServerSettings, port: number): string {
+  return `${tls === undefined ? "http" : "https"}://${authorityOf(host, port)}${basePath}`;
+}
+
+function metricsUrlOf({ adminHost }: ServerSettings, { address }: AdminListener): string {
+  return `http://${authorityOf(adminHost, address.port)}/metrics`;
+}
+
+function authorityOf(host: string, port: number): string {
   const anyAddress: Record<string, string> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
   const name = anyAddress[host] ?? (host.includes(":") ? `[${host}]` : host);
-  return `${tls === undefined ? "http" : "https"}://${name}:${port}${basePath}`;
+  return `${name}:${port}`;
 }

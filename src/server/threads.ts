@@ -4,7 +4,9 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { listTokens } from "../auth/token-file.ts";
 import type { PlantStore } from "../plant.ts";
 import { findStoreOwner, openStore } from "../store/open.ts";
+import type { StoreOptions } from "../store/options.ts";
 import { hostStore } from "../store/remote/host.ts";
+import type { ServiceMetrics } from "./metrics/service-metrics.ts";
 import { mainPart, Readiness } from "./readiness.ts";
 import type { Serving } from "./serve.ts";
 import { type ServingThread, startServingThread } from "./serving-thread.ts";
@@ -13,26 +15,35 @@ import { shareLog } from "./shared-log.ts";
 import { superviseThreads } from "./supervision.ts";
 import { readTlsMaterial } from "./tls.ts";
 
+/** Who hears of what goes on in a service. */
+export interface ServiceHooks {
+  readonly onFailure: (error: Error) => void;
+  readonly metrics: ServiceMetrics | undefined;
+}
+
 /**
  * Serves with several threads, as one service. This thread serves nothing: it
  * has what exists once (a store with one writer, the log), and watches over the
  * others. Whatever can be wrong from the start is found here, before they start.
  *
  * @param options What the settings were made of.
- * @param onFailure Called when the store or the threads fail for good.
+ * @param hooks `onFailure` is called when the store or the threads fail for good.
  * @throws as `startServer`. Nothing is left open then.
  */
 export async function serveWithThreads(
   settings: ServerSettings,
   options: ServerOptions,
-  onFailure: (error: Error) => void,
+  { onFailure, metrics }: ServiceHooks,
 ): Promise<Serving> {
   const readiness = Readiness.create(settings.threads);
   const logOf = shareLog(settings.log);
   await assertUsable(settings);
-  const store = await openOnce(settings, (error) => {
-    readiness.set(mainPart, false);
-    onFailure(error);
+  const store = await openOnce(settings, {
+    observer: metrics?.main.commits,
+    onFailure(error) {
+      readiness.set(mainPart, false);
+      onFailure(error);
+    },
   });
   try {
     await assertPortFree(settings);
@@ -66,11 +77,15 @@ export async function serveWithThreads(
       port,
       connectionsMax: partOf(limits.connectionsMax, number, threads),
       readiness: readiness.memory,
+      metrics: metrics?.memoryOf(number),
       store: store && openPortTo(store),
     };
     const thread = startServingThread(setup, logOf(number));
     // A thread that is not there says nothing; the others go on.
-    void thread.ended.then(() => readiness.set(number, true));
+    void thread.ended.then(() => {
+      readiness.set(number, true);
+      metrics?.threadEnded(number);
+    });
     return thread;
   }
 }
@@ -84,9 +99,9 @@ async function assertUsable({ auth, tls }: ServerSettings): Promise<void> {
 /** @returns the store that all threads use; undefined if each opens one of its own. */
 async function openOnce(
   { store: url }: ServerSettings,
-  onFailure: (error: Error) => void,
+  options: StoreOptions,
 ): Promise<PlantStore | undefined> {
-  if (findStoreOwner(url) === "process") return await openStore(url, { onFailure });
+  if (findStoreOwner(url) === "process") return await openStore(url, options);
   await (await openStore(url)).close();
   return undefined;
 }

@@ -40,6 +40,8 @@ describe("a wrong flag", () => {
     [["--port", "0x50"], /--port.*whole number/],
     [["--port", ""], /--port.*whole number/],
     [["--port", " 1"], /--port.*whole number/],
+    [["--admin-port", "65536"], /--admin-port: must be a whole number from 0 to 65535: 65536/],
+    [["--admin-host", ""], /--admin-host: must not be empty/],
     [["--threads", "0"], /--threads: must be a whole number from 1 to 64: 0/],
     [["--threads", "2", "--connections-max", "1"], /--threads/],
     [["--host", ""], /--host: must not be empty/],
@@ -172,6 +174,13 @@ describe("what is not a setting exits with 1", () => {
     const { code, stderr } = await runInProcess(serve("--host", "192.0.2.1"));
     expect(code).toBe(1);
     expect(stderr).toMatch(/^plant-store: 192\.0\.2\.1 is not an address of this machine[^\n]*\n$/);
+  });
+
+  test("an address of the metrics that is not this machine's", async () => {
+    const args = ["--admin-port", "0", "--admin-host", "192.0.2.1"];
+    const { code, stderr } = await runInProcess(serve(...args));
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^plant-store: 192\.0\.2\.1 is not [^\n]*another --admin-host\n$/);
   });
 
   test("a name that nobody knows", async () => {

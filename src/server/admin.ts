@@ -1,0 +1,92 @@
+/** The listener of the operators: metrics, and nothing that clients of the service need. */
+import { once } from "node:events";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import { parseRequestTarget } from "../gateway/index.ts";
+
+/** What is served. */
+export interface MetricsSource {
+  readonly contentType: string;
+  render(): Promise<string>;
+}
+
+export interface AdminListener {
+  readonly address: AddressInfo;
+  close(): Promise<void>;
+}
+
+/** Scrapers are few, and send little. */
+const connectionsMax = 16;
+const headerBytesMax = 8192;
+const requestTimeoutMs = 5000;
+/** Longer than most scrape intervals, so that a scraper keeps its connection. */
+const idleTimeoutMs = 75_000;
+
+/** How long a scrape under way may take at the end. */
+const closeTimeoutMs = 1000;
+
+/**
+ * Listens. Serves `GET /metrics` alone.
+ *
+ * @throws the system's error if it cannot listen, with `listener: "admin"`.
+ */
+export async function openAdmin(
+  place: { readonly host: string; readonly port: number },
+  metrics: MetricsSource,
+): Promise<AdminListener> {
+  const server = http.createServer({
+    maxHeaderSize: headerBytesMax,
+    headersTimeout: requestTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: 1000,
+    keepAliveTimeout: idleTimeoutMs,
+  });
+  server.maxConnections = connectionsMax;
+  server.setTimeout(idleTimeoutMs);
+  server.on("request", (request, response) => {
+    void answer(request, metrics).then(({ status, header, body }) => {
+      response.writeHead(status, { "content-length": Buffer.byteLength(body), ...header });
+      response.end(body); // Node leaves the body of an answer to HEAD out by itself
+    });
+  });
+  try {
+    server.listen(place);
+    await once(server, "listening");
+  } catch (error) {
+    throw Object.assign(error as Error, { listener: "admin" });
+  }
+
+  async function close(): Promise<void> {
+    const closed = once(server, "close");
+    server.close();
+    const cutOff = setTimeout(() => server.closeAllConnections(), closeTimeoutMs);
+    await closed;
+    clearTimeout(cutOff);
+  }
+
+  return { address: server.address() as AddressInfo, close };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly header: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+async function answer({ method, url = "" }: http.IncomingMessage, metrics: MetricsSource) {
+  if (parseRequestTarget(url).path !== "/metrics") return refusal(404, "there is only /metrics");
+  if (method !== "GET" && method !== "HEAD") {
+    return refusal(405, "the method must be GET or HEAD", { allow: "GET, HEAD" });
+  }
+  try {
+    const body = await metrics.render();
+    return { status: 200, header: { "content-type": metrics.contentType }, body };
+  } catch {
+    return refusal(500, "the metrics could not be read");
+  }
+}
+
+function refusal(status: number, text: string, header: Answer["header"] = {}): Answer {
+  const type = { "content-type": "text/plain; charset=utf-8", connection: "close" };
+  return { status, header: { ...type, ...header }, body: `${text}\n` };
+}

@@ -1,0 +1,55 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type {
+  CallEnding,
+  CallObservation,
+  CallObserver,
+  ObservedRequest,
+} from "../../gateway/index.ts";
+import { add, codeNames, observe, places, protocolNames } from "./layout.ts";
+
+/** Counts and times calls. Nothing of it is made anew for a call but what remembers its start. */
+export class CallMetrics implements CallObserver {
+  readonly #numbers: Float64Array;
+  readonly #method: DescMethod;
+
+  /** @param method The one that is counted by its name. */
+  constructor(numbers: Float64Array, method: DescMethod) {
+    this.#numbers = numbers;
+    this.#method = method;
+  }
+
+  begin({ method, protocol }: ObservedRequest): CallObservation {
+    add(this.#numbers, places.requestsInFlight, 1);
+    const methodIndex = method === this.#method ? 0 : 1;
+    return new TimedCall(this.#numbers, methodIndex, protocolNames.indexOf(protocol));
+  }
+}
+
+class TimedCall implements CallObservation {
+  readonly #numbers: Float64Array;
+  readonly #methodIndex: number;
+  readonly #protocolIndex: number;
+  readonly #startedAt = performance.now();
+
+  constructor(numbers: Float64Array, methodIndex: number, protocolIndex: number) {
+    this.#numbers = numbers;
+    this.#methodIndex = methodIndex;
+    this.#protocolIndex = protocolIndex;
+  }
+
+  end({ code }: CallEnding): void {
+    const numbers = this.#numbers;
+    add(numbers, places.requestsInFlight, -1);
+    add(numbers, requestPlace(this.#methodIndex, this.#protocolIndex, code ?? 0), 1);
+    const histogram = places.requestSeconds[this.#protocolIndex];
+    const seconds = (performance.now() - this.#startedAt) / 1000;
+    if (histogram !== undefined) observe(numbers, histogram, seconds);
+  }
+}
+
+/** @param code A number that google.rpc.Code does not have is unknown. */
+export function requestPlace(methodIndex: number, protocolIndex: number, code: number): number {
+  const known = codeNames[code] === undefined ? codeNames.indexOf("UNKNOWN") : code;
+  const row = methodIndex * protocolNames.length + protocolIndex;
+  return places.requests + row * codeNames.length + known;
+}

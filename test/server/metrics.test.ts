@@ -1,0 +1,295 @@
+/** What operators see: every request once, under few names, whatever strangers send. */
+import { request } from "node:http";
+import type { ClientHttp2Session } from "node:http2";
+import { describe, expect, test } from "vitest";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { spawnServer } from "../support/child-server.ts";
+import { exchange, exchangeOn } from "../support/http-exchange.ts";
+import { lockStore } from "../support/locked-store.ts";
+import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
+import { protocols } from "../support/protocol/protocols.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { type Scrape, scrape, scrapeUntil } from "../support/scrape.ts";
+import { storeKinds } from "../support/store-place.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { knownToken, openTestServer } from "../support/test-server.ts";
+import { oneConnectionEach, openSession, openThreadSessions } from "../support/thread-sessions.ts";
+import { within } from "../support/within.ts";
+
+const observed = { adminPort: 0 } as const;
+const isLinux = process.platform === "linux";
+const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
+
+async function post(session: ClientHttp2Session, id: bigint): Promise<number> {
+  const body = newPlantJson({ id, name: "Basil" });
+  return (await exchangeOn(session, { path: "/plants", headers, body })).status;
+}
+
+const requests = (protocol: string, code: string, method = "CreatePlant") =>
+  `plant_store_requests_total{method="${method}",protocol="${protocol}",code="${code}"}`;
+
+/** The requests of a scrape that are not 0. */
+function requestsIn({ series }: Scrape): Record<string, number> {
+  const all = [...series].filter(([name]) => name.startsWith("plant_store_requests_total{"));
+  return Object.fromEntries(all.filter(([, value]) => value > 0));
+}
+
+function labelOf(protocolName: string): string {
+  if (protocolName.includes("gRPC-Web")) return "grpc-web";
+  if (protocolName.includes("gRPC")) return "grpc";
+  return protocolName.includes("Connect") ? "connect" : "rest";
+}
+
+describe.each(protocols)("$name", (protocol) => {
+  test("is counted by code, and timed", async () => {
+    await using server = await openTestServer(observed);
+    const { metricsUrl } = server.running;
+    using caller = protocol.open(server.url);
+    for (const id of [1n, 2n, 3n]) await caller.create({ id, name: "Basil" });
+    await caller.create({ id: 1n, name: "Mint" });
+    await caller.create({ name: "Mint" });
+    await caller.create({ id: 1n, name: "Basil" }, { authorization: null });
+    const label = labelOf(protocol.name);
+    const scraped = await scrape(metricsUrl);
+    expect(requestsIn(scraped)).toEqual({
+      [requests(label, "OK")]: 3,
+      [requests(label, "ALREADY_EXISTS")]: 1,
+      [requests(label, "INVALID_ARGUMENT")]: 1,
+      [requests(label, "UNAUTHENTICATED")]: 1,
+    });
+    const seconds = "plant_store_request_duration_seconds";
+    expect(scraped.value(`${seconds}_count{protocol="${label}"}`)).toBe(6);
+    expect(scraped.value(`${seconds}_bucket{protocol="${label}",le="+Inf"}`)).toBe(6);
+    expect(scraped.value(`${seconds}_sum{protocol="${label}"}`)).toBeGreaterThan(0);
+    expect(scraped.value("plant_store_requests_in_flight")).toBe(0);
+  });
+});
+
+test("strangers make no series, whatever they send", async () => {
+  await using server = await openTestServer(observed);
+  const { metricsUrl } = server.running;
+  const before = await scrape(metricsUrl);
+  const send = (version: "1.1" | "2", method: string, path: string, type = "text/strange") =>
+    exchange({ origin: server.url, version, method, path, headers: { "content-type": type } });
+  for (const version of ["1.1", "2"] as const) {
+    await send(version, "GET", "/strange/path");
+    await send(version, "PROPFIND", "/plants");
+    await send(version, "POST", "/plants");
+    await send(version, "POST", createPlantPath);
+    await send(version, "POST", "/strange.v1.Service/Strange", "application/grpc+strange");
+    await send(version, "POST", "/strange.v1.Service/Strange", "application/grpc-web+strange");
+    await send(version, "GET", "/healthz");
+  }
+  const after = await scrape(metricsUrl);
+  const ours = ({ series }: Scrape) =>
+    [...series.keys()].filter((name) => name.startsWith("plant_store_"));
+  expect(ours(after)).toEqual(ours(before));
+  expect(requestsIn(before)).toEqual({});
+  expect(requestsIn(after)).toEqual({
+    [requests("rest", "NOT_FOUND", "other")]: 2,
+    [requests("rest", "UNIMPLEMENTED", "other")]: 2,
+    [requests("rest", "UNAUTHENTICATED")]: 2,
+    [requests("connect", "INVALID_ARGUMENT")]: 2,
+    [requests("grpc", "UNIMPLEMENTED", "other")]: 2,
+    [requests("grpc-web", "UNIMPLEMENTED", "other")]: 2,
+  });
+});
+
+test("what is no request of HTTP is counted by its reason", async () => {
+  await using server = await openTestServer({ ...observed, limits: { headerBytesMax: 1000 } });
+  for (const text of ["GET / HTTP/1.1\r\nbad header\r\n\r\n", "nonsense\r\n\r\n"]) {
+    using connection = await openRawConnection(server.port);
+    connection.write(text);
+    await connection.untilClosed();
+  }
+  const long = { "x-long": "x".repeat(2000) };
+  for (const version of ["1.1", "2"] as const) {
+    const asked = { origin: server.url, version, path: "/plants", headers: long };
+    expect((await exchange(asked)).status).toBe(431);
+  }
+  const scraped = await scrape(server.running.metricsUrl);
+  expect(scraped.value('plant_store_http_refusals_total{reason="malformed"}')).toBe(2);
+  expect(scraped.value('plant_store_http_refusals_total{reason="oversized"}')).toBe(2);
+  expect(requestsIn(scraped)).toEqual({});
+});
+
+test("a client that leaves is counted as CANCELLED, and was in flight until then", async () => {
+  await using server = await openTestServer(observed);
+  const { metricsUrl } = server.running;
+  using _lock = lockStore(server.database);
+  const session = await openSession(server.url);
+  void post(session, 1n).catch(() => {});
+  await scrapeUntil(metricsUrl, "the request", (scraped) => inFlight(scraped) === 1);
+  session.destroy();
+  const after = await scrapeUntil(metricsUrl, "its end", (scraped) => inFlight(scraped) === 0);
+  expect(requestsIn(after)).toEqual({ [requests("rest", "CANCELLED")]: 1 });
+});
+
+function inFlight(scraped: Scrape): number {
+  return scraped.value("plant_store_requests_in_flight");
+}
+
+describe("connections", () => {
+  const rows = [
+    ["HTTP/1.1", "1.1", false],
+    ["HTTP/2", "2", false],
+    ["HTTP/1.1 over TLS", "1.1", true],
+    ["HTTP/2 over TLS", "2", true],
+  ] as const;
+
+  test.each(rows)("of %s are counted, with their bytes", async (_, version, isTls) => {
+    if (isTls && !hasOpenssl) return;
+    await using folder = await createTemporaryFolder();
+    const certificate = isTls ? createCertificate(folder.path, "a") : undefined;
+    await using server = await openTestServer({ ...observed, tls: certificate });
+    const { metricsUrl } = server.running;
+    const body = newPlantJson({ id: 1n, name: "x".repeat(100_000) });
+    const origin = server.url;
+    const ca = certificate && { ca: certificate.pem };
+    const sent = { origin, version, path: "/plants", headers, body, ...ca };
+    expect((await exchange(sent)).status).toBe(200);
+    const closed = (scraped: Scrape) => scraped.value("plant_store_connections") === 0;
+    const scraped = await scrapeUntil(metricsUrl, "the end of the connection", closed);
+    expect(scraped.value("plant_store_connections_opened_total")).toBe(1);
+    for (const way of ["received", "sent"]) {
+      const bytes = scraped.value(`plant_store_${way}_bytes_total`);
+      expect(bytes, way).toBeGreaterThan(100_000);
+      expect(bytes, way).toBeLessThan(110_000);
+    }
+  });
+
+  test("that are open are counted, with the bytes so far", async () => {
+    await using server = await openTestServer(observed);
+    const session = await openSession(server.url);
+    expect(await post(session, 1n)).toBe(200);
+    const scraped = await scrape(server.running.metricsUrl);
+    expect(scraped.value("plant_store_connections")).toBe(1);
+    expect(scraped.value("plant_store_sent_bytes_total")).toBeGreaterThan(0);
+    session.destroy();
+  });
+});
+
+describe.each(storeKinds.filter(({ isMissing }) => !isMissing))("a store on $store", (kind) => {
+  test.each([1, ...(isLinux ? [2] : [])])("tells of commits, with %i threads", async (threads) => {
+    await using place = await kind.open();
+    await using server = await openTestServer({ ...observed, store: place.url, threads });
+    const session = await openSession(server.url);
+    for (const id of [1n, 2n, 3n]) expect(await post(session, id)).toBe(200);
+    session.destroy();
+    const scraped = await scrape(server.running.metricsUrl);
+    expect(scraped.value("plant_store_commit_duration_seconds_count")).toBe(3);
+    expect(scraped.value("plant_store_commit_rows_sum")).toBe(3);
+    expect(scraped.value("plant_store_commits_failed_total")).toBe(0);
+    expect(scraped.value("plant_store_queue_rows")).toBe(0);
+    expect(scraped.value("plant_store_queue_bytes")).toBe(0);
+    expect(requestsIn(scraped)).toEqual({ [requests("rest", "OK")]: 3 });
+  });
+});
+
+describe.skipIf(!isLinux)("two threads", () => {
+  test("are one service, whose numbers are added", async () => {
+    await using server = await openTestServer({ ...observed, ...oneConnectionEach });
+    using threads = await openThreadSessions(server.url);
+    const [one, other] = threads.sessions;
+    for (const id of [1n, 2n, 3n]) await post(one, id);
+    for (const id of [4n, 5n]) await post(other, id);
+    const scraped = await scrape(server.running.metricsUrl);
+    expect(requestsIn(scraped)).toEqual({ [requests("rest", "OK")]: 5 });
+    expect(scraped.value("plant_store_connections")).toBe(2);
+    const loop = "plant_store_event_loop_delay_seconds_count";
+    for (const thread of ["main", "1", "2"]) {
+      expect(scraped.series.has(`${loop}{thread="${thread}"}`), thread).toBe(true);
+    }
+  });
+
+  test("one that dies takes no count with it, and what it had is gone", async () => {
+    await using folder = await createTemporaryFolder();
+    const preload = new URL("../support/crash-thread.ts", import.meta.url).href;
+    await using server = await spawnServer({
+      cwd: folder.path,
+      args: ["--threads", "2", "--connections-max", "2", "--admin-port", "0"],
+      env: { NODE_OPTIONS: `--import ${preload}`, TEST_CRASH: "error" },
+    });
+    const [, metricsUrl] = await server.stdout.until(/metrics +(\S+)/);
+    using threads = await openThreadSessions(server.url);
+    for (const [index, session] of threads.sessions.entries()) await post(session, BigInt(index));
+    const before = await scrape(metricsUrl);
+    expect(before.value(requests("rest", "OK"))).toBe(2);
+    expect(before.value("plant_store_connections")).toBe(2);
+    server.process.kill("SIGUSR2");
+    await server.stderr.until(/has died, and is started again/);
+    const after = await scrape(metricsUrl);
+    expect(after.value(requests("rest", "OK"))).toBe(2);
+    expect(after.value("plant_store_connections")).toBe(1);
+    const renewed = await openSession(server.url);
+    expect(await post(renewed, 3n)).toBe(200);
+    const last = await scrape(metricsUrl);
+    expect(last.value(requests("rest", "OK"))).toBe(3);
+    for (const [name, value] of before.series) {
+      if (!name.includes("_total")) continue;
+      expect(last.series.get(name), name).toBeGreaterThanOrEqual(value);
+    }
+    renewed.destroy();
+  });
+});
+
+describe("the admin listener", () => {
+  test("is not there unless it is asked for", async () => {
+    await using server = await openTestServer();
+    expect(server.running.metricsUrl).toBeUndefined();
+    const asked = { origin: server.url, version: "1.1", method: "GET", path: "/metrics" } as const;
+    expect((await exchange(asked)).status).toBe(404);
+  });
+
+  test.each([
+    ["GET", "/metrics", 200],
+    ["GET", "/metrics?x=1", 200],
+    ["HEAD", "/metrics", 200],
+    ["POST", "/metrics", 405],
+    ["GET", "/", 404],
+    ["GET", "/metrics/", 404],
+    ["GET", "/plants", 404],
+  ])("answers %s %s with %i", async (method, path, status) => {
+    await using server = await openTestServer(observed);
+    const origin = new URL(server.running.metricsUrl ?? "").origin;
+    const answer = await exchange({ origin, version: "1.1", method, path });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get("allow")).toBe(status === 405 ? "GET, HEAD" : null);
+    if (method === "HEAD") expect(answer.body).toHaveLength(0);
+  });
+
+  test("that finds its port taken leaves nothing open, and says which setting it is", async () => {
+    await using first = await openTestServer(observed);
+    const adminPort = Number(new URL(first.running.metricsUrl ?? "").port);
+    const second = openTestServer({ adminPort });
+    await expect(second).rejects.toMatchObject({ code: "EADDRINUSE", listener: "admin" });
+  });
+
+  test.each([1, ...(isLinux ? [2] : [])])("outlives a drain of %i threads", async (threads) => {
+    await using server = await openTestServer({ ...observed, threads });
+    const { metricsUrl } = server.running;
+    using lock = lockStore(server.database);
+    const session = await openSession(server.url);
+    const answer = post(session, 1n);
+    await scrapeUntil(metricsUrl, "the request", (scraped) => inFlight(scraped) === 1);
+    const closed = server.close();
+    // It takes connections no more once it drains.
+    const { port } = server;
+    const isRefused = () =>
+      new Promise<boolean>((resolve) => {
+        const asked = request({ port, host: "127.0.0.1", path: "/healthz", agent: false });
+        asked.on("error", () => resolve(true));
+        asked.on("response", (response) => response.resume().on("end", () => resolve(false)));
+        asked.end();
+      });
+    const drains = async () => {
+      while (!(await isRefused()));
+    };
+    await within("the drain", drains());
+    expect(inFlight(await scrape(metricsUrl))).toBe(1);
+    lock.release();
+    expect(await answer).toBe(200);
+    await closed;
+    await expect(fetch(metricsUrl ?? "")).rejects.toThrow();
+  });
+});
