@@ -1,0 +1,106 @@
+/** The dashboard asks for nothing that a server does not say. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { rawProtocols } from "../support/protocol/raw.ts";
+import { type Scrape, scrape } from "../support/scrape.ts";
+import { openTestServer } from "../support/test-server.ts";
+import { readDeployFile } from "./facts.ts";
+
+interface Dashboard {
+  readonly panels: readonly {
+    readonly id: number;
+    readonly title: string;
+    readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[];
+  }[];
+  readonly templating: { readonly list: readonly { readonly name: string; query: string }[] };
+}
+
+const dashboard = JSON.parse(readDeployFile("grafana/plant-store.json")) as Dashboard;
+const targets = dashboard.panels.flatMap(({ title, targets }) =>
+  targets.map(({ expr, legendFormat }) => ({ title, expr, legendFormat })),
+);
+const queries = [
+  ...targets,
+  ...dashboard.templating.list
+    .filter(({ query }) => query.startsWith("label_values("))
+    .map(({ name, query: expr }) => ({ title: `variable ${name}`, expr, legendFormat: "" })),
+];
+
+let scraped: Scrape;
+
+beforeAll(async () => {
+  await using server = await openTestServer({ adminPort: 0 });
+  for (const [index, { open }] of rawProtocols.entries()) {
+    using caller = open(server.url);
+    await caller.create({ id: BigInt(index), name: "Basil" });
+  }
+  scraped = await scrape(server.running.metricsUrl);
+});
+
+/** Labels that Prometheus adds to what it scrapes. */
+const ofPrometheus = ["job", "instance"];
+
+/** The labels of the series of one name. */
+function labelsOf(metric: string): Set<string> {
+  const labels = new Set(ofPrometheus);
+  for (const series of scraped.series.keys()) {
+    const [name, rest = ""] = series.split("{", 2);
+    if (name !== metric) continue;
+    for (const [, label = ""] of rest.matchAll(/(\w+)="/g)) labels.add(label);
+  }
+  return labels;
+}
+
+function hasSeries(metric: string): boolean {
+  return [...scraped.series.keys()].some((name) => name.split("{", 1)[0] === metric);
+}
+
+const metricName = /\b(?:plant_store|process|nodejs)_\w+/g;
+
+test("there are queries, each with a metric", () => {
+  expect(targets.length).toBeGreaterThan(20);
+  for (const { title, expr } of queries) expect(expr.match(metricName), title).not.toBeNull();
+  const ids = dashboard.panels.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+describe.each(queries)("$title: $expr", ({ expr, legendFormat }) => {
+  const metrics = new Set(expr.match(metricName));
+
+  test("every metric is there", () => {
+    for (const metric of metrics) expect(hasSeries(metric), metric).toBe(true);
+  });
+
+  test("every label is that of a metric beside it, and every value of code is one", () => {
+    const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = ""]) =>
+      names.split(",").map((name) => name.trim()),
+    );
+    const shown = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, name = ""]) => name);
+    for (const metric of metrics) {
+      const labels = labelsOf(metric);
+      for (const label of grouped) expect(labels, `${metric} by`).toContain(label);
+    }
+    for (const [, metric = "", matchers = ""] of expr.matchAll(/(\w+)\{([^}]*)\}/g)) {
+      for (const [, label = ""] of matchers.matchAll(/(\w+)\s*(?:=~|!=|=)/g)) {
+        expect(labelsOf(metric), metric).toContain(label);
+      }
+    }
+    const all = new Set([...metrics].flatMap((metric) => [...labelsOf(metric)]));
+    for (const label of shown) expect(all).toContain(label);
+    for (const [, codes = ""] of expr.matchAll(/\bcode\s*(?:=~|!=|=)\s*"([^"]*)"/g)) {
+      for (const code of codes.split("|")) {
+        expect([...scraped.series.keys()].join("\n")).toContain(`code="${code}"`);
+      }
+    }
+  });
+
+  test("counters are asked for their rate, and brackets close", () => {
+    for (const metric of metrics) {
+      if (!/_(?:total|bucket|sum|count)$/.test(metric)) continue;
+      for (const [use] of expr.matchAll(new RegExp(`(?:\\w+\\()?${metric}\\b`, "g"))) {
+        expect(use).toBe(`rate(${metric}`);
+      }
+    }
+    expect(expr.split("(")).toHaveLength(expr.split(")").length);
+    expect(expr.split("{")).toHaveLength(expr.split("}").length);
+  });
+});
