@@ -1,6 +1,7 @@
 /** What operators see: every request once, under few names, whatever strangers send. */
 import { request } from "node:http";
 import type { ClientHttp2Session } from "node:http2";
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { spawnServer } from "../support/child-server.ts";
@@ -283,7 +284,7 @@ describe("the admin listener", () => {
         asked.end();
       });
     const drains = async () => {
-      while (!(await isRefused()));
+      while (!(await isRefused())) await delay(20);
     };
     await within("the drain", drains());
     expect(inFlight(await scrape(metricsUrl))).toBe(1);

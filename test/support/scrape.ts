@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
 import { within } from "./within.ts";
 
@@ -62,6 +63,7 @@ export async function scrapeUntil(
     for (;;) {
       const scraped = await scrape(url);
       if (isThere(scraped)) return scraped;
+      await delay(20);
     }
   };
   return await within(what, look());
