@@ -61,6 +61,10 @@ const costly = [
   ...["nodejs_active_requests", "nodejs_active_requests_total"],
   ...["nodejs_active_resources", "nodejs_active_resources_total"],
   ...["nodejs_eventloop_utilization_summary", "nodejs_eventloop_utilization_histogram"],
+  // They begin anew with each scrape: a second scraper would spoil the first one's.
+  ...["", "_min", "_max", "_mean", "_stddev", "_p50", "_p90", "_p99"].map(
+    (part) => `nodejs_eventloop_lag${part}_seconds`,
+  ),
 ];
 
 function familiesOf(numbers: ServiceNumbers): MetricFamily[] {
