@@ -3,7 +3,7 @@ import { migrateStore } from "../src/store/open.ts";
 import { findPostgres } from "../test/support/postgres-installation.ts";
 import { type PostgresServer, startPostgres } from "../test/support/postgres-server.ts";
 import { spreadIds } from "./plant-ids.ts";
-import type { ProgramStore } from "./programs.ts";
+import type { ProgramStore } from "./program.ts";
 
 export interface PostgresStore extends ProgramStore {
   readonly url: string;

@@ -2,30 +2,9 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createPostgresStore } from "./postgres.ts";
+import type { Program, Start } from "./program.ts";
 import { token } from "./requests.ts";
 import { countStoredPlants, fillStore } from "./sqlite-store.ts";
-
-export interface Program {
-  /** For people: what it is, and what it does for a request. */
-  readonly settings: string;
-  /** @param folder An empty folder on a real disk, for this start alone. */
-  open(folder: string): Start | Promise<Start>;
-}
-
-/** A command line of Node, and what belongs to it. */
-export interface Start {
-  readonly args: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-  /** Of a program that stores plants. */
-  readonly store?: ProgramStore;
-}
-
-export interface ProgramStore {
-  /** After the program has ended. */
-  countPlants(): number | Promise<number>;
-  /** Fills the empty store before the program starts. */
-  fill(plants: number): void | Promise<void>;
-}
 
 function peer(file: string, settings: string): Program {
   const path = fileURLToPath(new URL(`servers/${file}`, import.meta.url));

@@ -1,3 +1,4 @@
+import type { Program } from "./program.ts";
 import {
   connectHttp1,
   connectHttp2,
@@ -5,7 +6,6 @@ import {
   grpcJs,
   nodeHttp,
   nodeHttp2,
-  type Program,
   plantStore,
 } from "./programs.ts";
 import type { RequestKind } from "./requests.ts";

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { Start } from "./programs.ts";
+import type { Start } from "./program.ts";
 
 /** A server that runs, on the cores of servers. */
 export interface ServerProcess extends AsyncDisposable {

@@ -6,7 +6,7 @@ import { runGenerator } from "./load/run-generator.ts";
 import { runWrk } from "./load/wrk.ts";
 import { concurrency, pacedConcurrency } from "./plan.ts";
 import type { IdOrder } from "./plant-ids.ts";
-import type { Start } from "./programs.ts";
+import type { Start } from "./program.ts";
 import type { RequestKind } from "./requests.ts";
 import { type ServerProcess, type StartOptions, startServer } from "./server-process.ts";
 

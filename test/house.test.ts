@@ -13,7 +13,7 @@ const rooms: Record<string, readonly string[]> = {
   store: ["plant"],
   gateway: ["gen/google"],
   client: ["gen", "auth"],
-  index: ["gen", "client"],
+  index: ["gen", "gen/google", "client"],
   server: ["gen", "plant", "service", "store", "gateway", "auth"],
   transfer: ["gen", "gen/google", "plant", "gateway", "auth"],
   cli: ["gen", "server", "client", "store", "auth", "transfer"],

@@ -1,7 +1,8 @@
 import type { Bench } from "../bench.ts";
 import type { IdOrder } from "../plant-ids.ts";
 import { hasPostgres } from "../postgres.ts";
-import { type Program, plantStore, plantStoreOnPostgres, type Start } from "../programs.ts";
+import type { Program, Start } from "../program.ts";
+import { plantStore, plantStoreOnPostgres } from "../programs.ts";
 import { Session } from "../session.ts";
 import { median } from "../statistics.ts";
 import { createStoreFolder } from "../store-folder.ts";

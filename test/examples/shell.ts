@@ -34,7 +34,7 @@ export async function runLine(line: string, options: ShellOptions): Promise<Shel
     end();
     process.exit(130);
   };
-  process.once("SIGINT", interrupt);
+  for (const signal of signals) process.once(signal, interrupt);
   let isLate = false;
   const timer = setTimeout(() => {
     isLate = true;
@@ -50,9 +50,11 @@ export async function runLine(line: string, options: ShellOptions): Promise<Shel
     return { stdout, stderr, problem: code === 0 ? undefined : problem };
   } finally {
     clearTimeout(timer);
-    process.off("SIGINT", interrupt);
+    for (const signal of signals) process.off(signal, interrupt);
   }
 }
+
+const signals = ["SIGINT", "SIGTERM"] as const;
 
 /** The npm of an example is not to take the settings of the npm that runs this. */
 function environmentWithoutNpm(): NodeJS.ProcessEnv {
