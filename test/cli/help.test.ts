@@ -55,7 +55,7 @@ describe("--help", () => {
       [
         "<file>",
         "--url <url>",
-        "--token-file",
+        "--bearer-token-file",
         "PLANT_STORE_TOKEN",
         "--rejects",
         "3 all but the refused",

@@ -105,7 +105,7 @@ describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) 
     ["OPTIONS", "/plants", 405],
     ["get", "/plants", 405],
     ["post", "/plants", 405],
-    ["POST", "/", 404],
+    ["POST", "/other", 404],
     ["POST", "/Plants", 404],
     ["POST", "/plants/", 404],
     ["POST", "/plants/1", 404],
