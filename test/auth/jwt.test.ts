@@ -29,12 +29,14 @@ let rsa: SigningKey;
 let ec: SigningKey;
 /** Of an attacker: in no key set. */
 let foreign: SigningKey;
+let foreignRsa: SigningKey;
 
 beforeAll(async () => {
   for (const alg of signatureAlgorithms) signers.set(alg, await createSigningKey(alg, alg));
   rsa = signer("RS256");
   ec = signer("ES256");
   foreign = await createSigningKey("ES256", "ES256");
+  foreignRsa = await createSigningKey("RS256", "RS256");
 });
 
 function signer(alg: string): SigningKey {
@@ -126,14 +128,34 @@ describe("attacks", () => {
   }
 
   const forged = (header: object) => () => forge(header, goodClaims(), "");
+  const signedBadly = (header: object) => () => forge(header, goodClaims(), "x");
+
+  /** Each way to write it in capitals or not, and what a careless comparison takes for it. */
+  const nones = [
+    ...Array.from({ length: 16 }, (_, bits) =>
+      Array.from("none", (letter, n) => ((bits >> n) & 1 ? letter.toUpperCase() : letter)).join(""),
+    ),
+    ...[
+      "none ",
+      " none",
+      "none\0",
+      "none\n",
+      "non\u0435",
+      "\uff4e\uff4f\uff4e\uff45",
+      "null",
+      "undefined",
+    ],
+  ];
   const foreignWith = (header: () => Record<string, unknown>) => () =>
     sign(foreign, goodClaims(), header());
 
   const attacks: readonly [what: string, make: () => string | Promise<string>][] = [
     ["alg none", () => new UnsecuredJWT(goodClaims()).encode()],
     ["alg none with a signature", () => forge({ alg: "none" }, goodClaims(), "x")],
-    ["alg None", () => forge({ alg: "None" }, goodClaims(), "x")],
-    ["alg nOnE and a kid", () => forge({ alg: "nOnE", kid: "RS256" }, goodClaims(), "x")],
+    ...nones.flatMap((alg): [string, () => string][] => [
+      [`alg ${JSON.stringify(alg)}`, forged({ alg })],
+      [`alg ${JSON.stringify(alg)}, a kid and a signature`, signedBadly({ alg, kid: "RS256" })],
+    ]),
     ["no alg", () => forge({ kid: "RS256" }, goodClaims(), "x")],
     ["an empty alg", () => forge({ alg: "" }, goodClaims(), "x")],
     ["alg of another type", () => forge({ alg: ["RS256"] }, goodClaims(), "x")],
@@ -165,12 +187,25 @@ describe("attacks", () => {
       foreignWith(() => ({ jwk: foreign.jwk, kid: "mine" })),
     ],
     ["a foreign key in x5c", foreignWith(() => ({ x5c: ["AAAA"] }))],
+    ["a foreign key in x5c, without a kid", foreignWith(() => ({ x5c: ["AAAA"], kid: undefined }))],
+    ["a thumbprint in x5t", foreignWith(() => ({ x5t: "AAAA", "x5t#S256": "AAAA" }))],
+    ["RS256 with the kid of an ES256 key", () => sign({ ...foreignRsa, kid: "ES256" })],
     ["a known key under the kid of another", () => sign({ ...ec, kid: "RS256" })],
     ["a known key under an unknown kid", () => sign({ ...ec, kid: "other" })],
     ["the kid of a key of another type", async () => sign({ ...foreign, kid: "RS256" })],
     ["a kid like a path", async () => sign({ ...foreign, kid: "../../../../dev/null" })],
     ["a kid like SQL", async () => sign({ ...foreign, kid: "x' UNION SELECT 'AA" })],
     ["a kid __proto__", async () => sign({ ...foreign, kid: "__proto__" })],
+    ["a kid like a constructor", async () => sign({ ...foreign, kid: "constructor" })],
+    ["a kid like a URL", async () => sign({ ...foreign, kid: "http://127.0.0.1:1/keys" })],
+    ["a kid like a command", async () => sign({ ...foreign, kid: "$(id)|id;`id`" })],
+    ["a kid with NUL behind a known one", async () => sign({ ...foreign, kid: "ES256\0x" })],
+    ["an empty kid", async () => sign({ ...foreign, kid: "" })],
+    ["a huge kid", async () => sign({ ...foreign, kid: "k".repeat(5000) })],
+    ...[["ES256"], [["ES256"]], [], 7, true, null].map((kid): [string, () => Promise<string>] => [
+      `a kid that is ${JSON.stringify(kid)}`,
+      foreignWith(() => ({ kid })),
+    ]),
     ["a kid that is an object", foreignWith(() => ({ kid: { toString: "RS256" } }))],
     ["a crit extension", forged({ alg: "ES256", kid: "ES256", crit: ["exp2"], exp2: 1 })],
     ["an empty crit", forged({ alg: "ES256", kid: "ES256", crit: [] })],
@@ -267,6 +302,23 @@ describe("claims", () => {
     [{ nbf: seconds + 30 }, "alice"],
     [{ iat: seconds + 3600 }, "alice"],
     [{ extra: { deep: [1] } }, "alice"],
+    [{ exp: seconds - 29.5 }, "alice"],
+    [{ exp: 1e300 }, "alice"],
+    [{ exp: seconds - 30.5 }, "expired"],
+    [{ exp: -1e300 }, "expired"],
+    [{ nbf: seconds + 30.5 }, "not_yet_valid"],
+    [{ nbf: 1e300 }, "not_yet_valid"],
+    [{ iat: `${seconds}` }, "bad_claims"],
+    [{ iat: null }, "bad_claims"],
+    [{ nbf: null }, "bad_claims"],
+    [{ exp: [seconds + 60] }, "bad_claims"],
+    [{ exp: { valueOf: seconds + 60 } }, "bad_claims"],
+    [{ exp: "" }, "bad_claims"],
+    [{ iss: { issuer } }, "wrong_issuer"],
+    [{ iss: null }, "wrong_issuer"],
+    [{ aud: [audience.toUpperCase()] }, "wrong_audience"],
+    [{ aud: 7 }, "wrong_audience"],
+    [{ aud: [null] }, "wrong_audience"],
     [{ exp: seconds - 30 }, "expired"],
     [{ exp: seconds - 3600 }, "expired"],
     [{ exp: 0 }, "expired"],

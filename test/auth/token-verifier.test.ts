@@ -9,6 +9,8 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { digestToken, mintToken } from "../../src/auth/token.ts";
 import { createToken, revokeToken } from "../../src/auth/token-file.ts";
@@ -212,6 +214,72 @@ describe("a file that becomes wrong", () => {
   test("from the start stops the start", async () => {
     await save(`${line("ada", one)}oops\n`);
     await expect(start()).rejects.toThrow(`${file}: line 2 cannot be understood`);
+  });
+});
+
+/** What was verified once is remembered; the memory must never outlive the right. */
+describe("a token that is in use", () => {
+  const changes: readonly [what: string, change: () => Promise<unknown>][] = [
+    ["is revoked", () => revokeToken(file, "ada")],
+    ["is revoked beside a slip", () => appendFile(file, "oops\nrevoke ada 2026-01-02T03:04:05Z\n")],
+    ["is edited out of its file", () => save(line("bob", two))],
+    ["is in a file that is replaced", () => saveByRename(line("bob", two))],
+    ["is in a file that becomes malformed without it", () => save(`${line("bob", two)}oops\n`)],
+    ["is in a file that is deleted", () => rm(file)],
+    ["has another token under its name", () => save(line("ada", three) + line("bob", two))],
+    ["is replaced by one that begins with it", () => save(line("ada", `${one}x`))],
+  ];
+  test.each(changes)("and %s is unknown from then on", async (_what, change) => {
+    await save(line("ada", one) + line("bob", two));
+    await start();
+    expect([one, two].map(ask)).toEqual(["ada", "bob"]);
+    await change();
+    await becomes(one).toBe("unknown");
+    expect(ask(one)).toBe("unknown");
+  });
+
+  test("and is removed and added again works only while it is there, under its new name", async () => {
+    await save(line("ada", one));
+    await start();
+    expect(ask(one)).toBe("ada");
+    await save("");
+    await becomes(one).toBe("unknown");
+    await save(line("eve", one));
+    await becomes(one).toBe("eve");
+    await revokeToken(file, "eve");
+    await becomes(one).toBe("unknown");
+  });
+
+  test("gets nobody in who knows a part of it, its digest, or another spelling", async () => {
+    await save(line("ada", one));
+    await start();
+    expect(ask(one)).toBe("ada");
+    const digest = digestToken(one);
+    const near = [
+      ...Array.from(one, (_, length) => one.slice(0, length)),
+      ...Array.from(one, (_, begin) => one.slice(begin + 1)),
+      ...[`${one}=`, `${one}.`, one + one, one.toUpperCase(), "ada", "tokens#1"],
+      ...[digest.toString("hex"), digest.toString("base64url"), digest.toString("latin1")],
+    ];
+    expect(new Set(near.map(ask))).toEqual(new Set(["unknown"]));
+    expect(ask(one)).toBe("ada");
+  });
+
+  test("is remembered, and the tokens of strangers are not: they cost no memory", async () => {
+    await save(line("ada", one));
+    await start();
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const padding = "x".repeat(4000);
+    const usedAfter = (count: number): number => {
+      for (let n = 0; n < count; n++) ask(`${padding}${n}`);
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = usedAfter(100);
+    // Of 40 MB of tokens, a tenth would be a leak.
+    expect(usedAfter(10_000) - before).toBeLessThan(4_000_000);
+    expect(ask(one)).toBe("ada");
   });
 });
 
