@@ -64,7 +64,7 @@ export async function simulateContainer(installation: string): Promise<Simulated
 
   return {
     server,
-    output: collectOutput(server.stdout),
+    output: collectOutput(server.stdout, "stdout"),
     port,
     state,
     checkHealth: () => promisify(execFile)(node, check.slice(1), options),

@@ -40,8 +40,8 @@ export function spawnChild(args: readonly string[], { cwd, env, stdin }: ChildOp
   child.once("close", (code, signal) => exit.resolve({ code, signal }));
   return {
     process: child,
-    stdout: collectOutput(child.stdout),
-    stderr: collectOutput(child.stderr),
+    stdout: collectOutput(child.stdout, "stdout"),
+    stderr: collectOutput(child.stderr, "stderr"),
     exited: exit.promise,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");

@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { type Channel, watchForTokens } from "./token-leaks.ts";
 import { within } from "./within.ts";
 
 /** What a process has written. */
@@ -11,12 +12,14 @@ export interface Output {
 /** A process may take its time to start on a machine that is busy. */
 const startTimeoutMs = 15_000;
 
-export function collectOutput(stream: Readable): Output {
+/** @param channel What the output of a server is watched as, for tokens. */
+export function collectOutput(stream: Readable, channel?: Channel): Output {
   let text = "";
   const listeners = new Set<() => void>();
   stream.setEncoding("utf8");
   stream.on("data", (chunk: string) => {
     text += chunk;
+    if (channel !== undefined) watchForTokens(text, channel);
     for (const listener of listeners) listener();
   });
 

@@ -1,4 +1,5 @@
 import type { Log } from "../../src/server/log.ts";
+import { watchCauseForTokens, watchForTokens } from "./token-leaks.ts";
 
 export interface LogLine {
   readonly level: "info" | "warn" | "error";
@@ -15,6 +16,8 @@ export function createRecordedLog(): RecordedLog {
   const lines: LogLine[] = [];
   const record = (level: LogLine["level"]) => (message: string, cause?: unknown) => {
     lines.push({ level, message, cause });
+    watchForTokens(message, "log");
+    watchCauseForTokens(cause);
   };
   return { lines, info: record("info"), warn: record("warn"), error: record("error") };
 }

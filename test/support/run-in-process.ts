@@ -1,4 +1,5 @@
 import { runCommand } from "../../src/cli/program.ts";
+import { watchForTokens } from "./token-leaks.ts";
 
 export interface CommandResult {
   readonly code: number;
@@ -24,6 +25,7 @@ export async function runInProcess(
       written[name] += chunk.toString();
       const callback = rest.at(-1);
       if (typeof callback === "function") callback();
+      watchForTokens(written[name], name);
       return true;
     };
   }

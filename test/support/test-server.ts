@@ -6,10 +6,10 @@ import { type RunningServer, startServer } from "../../src/server/start.ts";
 import { beginLeakCheck } from "./leak-check.ts";
 import { createRecordedLog, type RecordedLog } from "./recorded-log.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
+import { knownToken } from "./token-leaks.ts";
 import { within } from "./within.ts";
 
-/** The token that every test server knows. */
-export const knownToken = "a-token-for-tests-alone";
+export { knownToken };
 
 export interface TestServer extends AsyncDisposable {
   /** As clients take it, base path included. */
