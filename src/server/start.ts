@@ -4,6 +4,7 @@ import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
 import { openStore } from "../store/open.ts";
 import { type AdminListener, openAdmin } from "./admin.ts";
 import type { ServiceMetrics } from "./metrics/service-metrics.ts";
+import { describeOldNode } from "./node-floor.ts";
 import { type Serving, serve } from "./serve.ts";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings.ts";
 import { type ServiceHooks, serveWithThreads } from "./threads.ts";
@@ -26,11 +27,17 @@ export interface RunningServer {
 /**
  * Starts a server.
  *
+ * @param nodeVersion What it runs on; one with known vulnerabilities is told to the log.
  * @throws {SettingsError} {@link AuthSettingError}, {@link TokenFileError},
  * {@link StoreOpenError}, or the system's error if it cannot listen. Nothing is left open then.
  */
-export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
+export async function startServer(
+  options: ServerOptions = {},
+  nodeVersion: string = process.versions.node,
+): Promise<RunningServer> {
   const settings = resolveSettings(options);
+  const oldNode = describeOldNode(nodeVersion);
+  if (oldNode !== undefined) settings.log.warn(oldNode);
   const failed = Promise.withResolvers<Error>();
   const { auth } = settings;
   const admin = await openMetrics(settings);

@@ -1,0 +1,39 @@
+/**
+ * The first release of each line of Node that has the fixes of Node's security
+ * releases of July 2026, the last ones that mend what strangers can do to a server
+ * of HTTP/2: CVE-2026-56848 (all lines) and CVE-2026-56846 (22 and 24), both high.
+ *
+ * `ended`: a line that gets no security releases any more.
+ *
+ * Sources: https://nodejs.org/en/blog/vulnerability/july-2026-security-releases;
+ * 184.json and 186.json in vuln/core of https://github.com/nodejs/security-wg;
+ * https://github.com/nodejs/release#release-schedule.
+ */
+const floors: Readonly<Record<string, string>> = {
+  22: "22.23.2",
+  23: "ended",
+  24: "24.18.1",
+  25: "ended",
+  26: "26.5.1",
+};
+
+/** @returns what an operator should know of this Node, or `undefined` when it is recent enough. */
+export function describeOldNode(version: string): string | undefined {
+  const [line = ""] = version.split(".");
+  const floor = floors[line];
+  if (floor === undefined) return undefined;
+  const what = `Node ${version} has vulnerabilities that are known`;
+  if (floor === "ended") return `${what}: its line gets no fixes any more; use a later one`;
+  return isBelow(version, floor) ? `${what}: use ${floor} or a later one` : undefined;
+}
+
+/** Of versions of one line. What stands behind a hyphen (a nightly, say) does not count. */
+function isBelow(version: string, floor: string): boolean {
+  const [, minor = 0, patch = 0] = numbersOf(version);
+  const [, floorMinor = 0, floorPatch = 0] = numbersOf(floor);
+  return minor < floorMinor || (minor === floorMinor && patch < floorPatch);
+}
+
+function numbersOf(version: string): number[] {
+  return version.split(".", 3).map((part) => Number.parseInt(part, 10));
+}
