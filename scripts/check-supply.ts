@@ -1,0 +1,17 @@
+/** Fails if an installation could bring something else than what was tried, or run code of others. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Lock } from "./supply/lock.ts";
+import { findSupplyProblems, type Manifest } from "./supply/rules.ts";
+
+const lock: Lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
+const folders = ["", ...(lock.packages[""]?.workspaces ?? [])];
+const manifests = folders.map((folder): Manifest => {
+  const path = join(folder, "package.json");
+  return { path, ...JSON.parse(readFileSync(path, "utf8")) };
+});
+
+for (const problem of findSupplyProblems(lock, manifests)) {
+  console.error(problem);
+  process.exitCode = 1;
+}

@@ -1,0 +1,78 @@
+/** package-lock.json, as much of it as says what users install. */
+export interface Lock {
+  /** By the path where it is installed; "" is this package. */
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+}
+
+export interface LockedPackage {
+  readonly name?: string;
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly license?: string;
+  readonly resolved?: string;
+  /** A workspace, by the path in `resolved`. */
+  readonly link?: boolean;
+  readonly optional?: boolean;
+  readonly hasInstallScript?: boolean;
+  readonly workspaces?: readonly string[];
+  readonly dependencies?: Ranges;
+  readonly optionalDependencies?: Ranges;
+  readonly peerDependencies?: Ranges;
+}
+
+export type Ranges = Readonly<Record<string, string>>;
+
+/** A package of the production tree, with those that it needs. */
+export interface ProductionPackage {
+  readonly path: string;
+  readonly name: string;
+  readonly locked: LockedPackage;
+  /** Paths. */
+  readonly needs: readonly string[];
+}
+
+/**
+ * What comes with this package when somebody installs it, itself left out: all
+ * that is reached from its dependencies. The workspaces, which bring the tools
+ * of development, are not.
+ */
+export function findProductionPackages({ packages }: Lock): readonly ProductionPackage[] {
+  const found = new Map<string, ProductionPackage>();
+  const open = needsOf("");
+  for (const path of open) {
+    const locked = packages[path];
+    if (locked === undefined || found.has(path)) continue;
+    const needs = needsOf(path);
+    found.set(path, { path, name: nameOf(path), locked, needs });
+    open.push(...needs);
+  }
+  return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+
+  function needsOf(path: string): string[] {
+    const { dependencies, optionalDependencies, peerDependencies } = packages[path] ?? {};
+    const names = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
+    const needs = names.map((name) => [name, resolve(path, name)] as const);
+    for (const [name, resolved] of needs) {
+      if (resolved === undefined && dependencies?.[name] !== undefined) {
+        throw new Error(`the lock has no ${name}, which ${path || "this package"} depends on`);
+      }
+    }
+    return needs.flatMap(([, resolved]) => resolved ?? []);
+  }
+
+  /** As Node looks for a package: from the folder of who asks, upwards. */
+  function resolve(from: string, name: string): string | undefined {
+    const folders = from.split("/node_modules/");
+    for (let depth = from === "" ? 0 : folders.length; depth >= 0; depth--) {
+      const folder = folders.slice(0, depth).join("/node_modules/");
+      const path = folder === "" ? `node_modules/${name}` : `${folder}/node_modules/${name}`;
+      if (packages[path] !== undefined) return path;
+    }
+    return undefined;
+  }
+}
+
+/** `node_modules/a/node_modules/@b/c` is `@b/c`. */
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+}
