@@ -1,7 +1,8 @@
-/** Makes `dist/`: the JavaScript and declarations that are published. */
+/** Makes `dist/`: the JavaScript and declarations that are published, and what they bring along. */
 import { execFileSync } from "node:child_process";
-import { cpSync, globSync, rmSync } from "node:fs";
+import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createSbom } from "./supply/sbom.ts";
 
 rmSync("dist", { recursive: true, force: true });
 execFileSync("tsc", ["--project", "tsconfig.build.json"], { stdio: "inherit" });
@@ -19,3 +20,8 @@ const swaggerUi = [
 for (const file of swaggerUi) {
   cpSync(join("node_modules/swagger-ui-dist", file), join("dist/src/server/page/swagger-ui", file));
 }
+for (const file of globSync("src/**/*.sql")) cpSync(file, join("dist", file));
+
+const read = (file: string) => JSON.parse(readFileSync(file, "utf8"));
+const sbom = createSbom(read("package.json"), read("package-lock.json"));
+writeFileSync("dist/sbom.cdx.json", `${JSON.stringify(sbom, null, 2)}\n`);

@@ -39,6 +39,35 @@ test("runs no install script, and brings neither Node nor PostgreSQL", async () 
   ).toEqual([]);
 });
 
+test("brings a bill of all that is installed with it, the same from each build", async () => {
+  const file = "node_modules/plant-store/dist/sbom.cdx.json";
+  const text = await readFile(join(folder, file), "utf8");
+  const { components, metadata }: Sbom = JSON.parse(text);
+  const lock = JSON.parse(await readFile(join(folder, "package-lock.json"), "utf8"));
+  const installed = Object.keys(lock.packages).filter((path) => path !== "");
+  const names = installed.map((path) => path.slice("node_modules/".length));
+  const listed = components.map(({ name }) => name);
+  expect(["plant-store", ...listed].sort()).toEqual(names.sort());
+
+  // Pinned to one version; of what these depend on, npm may find a later one.
+  const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));
+  const direct = components.filter(({ name }) => name in dependencies);
+  expect(direct).toHaveLength(Object.keys(dependencies).length);
+  for (const { name, version, hashes } of direct) {
+    const { integrity, version: found } = lock.packages[`node_modules/${name}`];
+    const hash = Buffer.from(integrity.replace("sha512-", ""), "base64").toString("hex");
+    expect({ version, hashes }).toEqual({
+      version: found,
+      hashes: [{ alg: "SHA-512", content: hash }],
+    });
+  }
+  const { name, version } = JSON.parse(await readFile("package.json", "utf8"));
+  expect(metadata.component).toMatchObject({ name, version });
+  expect(text).not.toMatch(/timestamp|serialNumber/);
+  await run("npm", ["run", "build"], { env });
+  expect(await readFile("dist/sbom.cdx.json", "utf8")).toBe(text);
+}, 60_000);
+
 test("brings the license, the changes, the proto, and the proto compiled", async () => {
   const home = join(folder, "node_modules/plant-store");
   const proto = "proto/plantstore/v1/plant_service.proto";
@@ -127,3 +156,13 @@ test("has types that a strict project can use", async () => {
   const { stdout } = await run("tsc", [...options, ...target], { cwd: folder });
   expect(stdout).toBe("");
 }, 30_000);
+
+/** As much of CycloneDX as is looked at. */
+interface Sbom {
+  readonly metadata: { readonly component: object };
+  readonly components: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly hashes: readonly object[];
+  }[];
+}
