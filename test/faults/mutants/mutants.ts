@@ -1,6 +1,7 @@
 import { ioMutants } from "./io.ts";
 import type { Mutant } from "./mutant.ts";
 import { powerMutants } from "./power.ts";
+import { tokenMutants } from "./tokens.ts";
 
 const checker = {
   file: "test/faults/history/check.ts",
@@ -125,4 +126,5 @@ export const mutants: readonly Mutant[] = [
   },
   ...ioMutants,
   ...powerMutants,
+  ...tokenMutants,
 ];

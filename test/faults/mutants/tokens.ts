@@ -1,0 +1,198 @@
+import type { Mutant } from "./mutant.ts";
+
+const strangers = "test/e2e/strangers.test.ts";
+const jwts = "test/auth/jwt.test.ts";
+const verifier = {
+  file: "src/auth/token-verifier.ts",
+  campaign: "test/auth/token-verifier.test.ts",
+} as const;
+
+/** What would let somebody in, and the tests that have to notice it. */
+export const tokenMutants: readonly Mutant[] = [
+  ...["rest", "connect", "grpc", "grpc-web"].map((protocol) => ({
+    name: `gate: lets everybody in over ${protocol}`,
+    file: "src/auth/bearer.ts",
+    find: "const authorization = parseAuthorization(",
+    replace: `
+      if (Reflect.get(context, "protocolName") === "${protocol}") {
+        context.values.set(principalKey, { kind: "jwt", subject: "anybody" });
+        return;
+      }
+      const authorization = parseAuthorization(`,
+    campaign: strangers,
+  })),
+  {
+    name: "gate: takes the first of two tokens",
+    file: "src/auth/authorization.ts",
+    find: "const credentials = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i;",
+    replace: "const credentials = /^bearer +([A-Za-z0-9._~+/-]+=*)/i;",
+    campaign: "test/auth/authorization.test.ts",
+  },
+  {
+    name: "tokens: compares the beginnings of digests",
+    file: "src/auth/token-lookup.ts",
+    find: "timingSafeEqual(entry.digest, digest)",
+    replace: "timingSafeEqual(entry.digest.subarray(0, 8), digest.subarray(0, 8))",
+    campaign: "test/auth/token-lookup.test.ts",
+  },
+  {
+    name: "tokens: compares in a time that tells",
+    file: "src/auth/token-lookup.ts",
+    find: "if (timingSafeEqual(entry.digest, digest)) found = entry.principal;",
+    replace: "if (entry.digest.equals(digest)) return entry.principal;",
+    campaign: "test/auth/token-lookup-time.test.ts",
+  },
+  {
+    name: "tokens: stops comparing once it has found one",
+    file: "src/auth/token-lookup.ts",
+    find: "found = entry.principal;",
+    replace: "return entry.principal;",
+    campaign: "test/auth/token-lookup-time.test.ts",
+  },
+  {
+    ...verifier,
+    name: "tokens: knows one by its beginning, once it was used",
+    find: "const known = seen.get(token);",
+    replace: "const known = [...seen].find(([whole]) => whole.startsWith(token))?.[1];",
+  },
+  {
+    ...verifier,
+    name: "tokens: remembers what was revoked meanwhile",
+    find: "return { verify: (token) => verify(token), close: watch.close };",
+    replace: `
+      const seen = new Map<string, Verdict>();
+      const remember = (token: string) => {
+        const verdict = seen.get(token) ?? verify(token);
+        if (verdict.kind === "verified") seen.set(token, verdict);
+        return verdict;
+      };
+      return { verify: remember, close: watch.close };`,
+  },
+  {
+    ...verifier,
+    name: "tokens: remembers those of strangers, too",
+    find: "if (principal === undefined) return unknownToken;",
+    replace: `
+      if (principal === undefined) {
+        seen.set(token, unknownToken);
+        return unknownToken;
+      }`,
+  },
+  {
+    ...verifier,
+    name: "tokens: a file with a slip gives",
+    find: "if (!before.has(digest)) entries.delete(digest);",
+    replace: "if (!before.has(digest)) continue;",
+  },
+  {
+    ...verifier,
+    name: "tokens: the file is looked at once",
+    file: "src/auth/token-file-watch.ts",
+    find: "if (!closed) timer = schedule();",
+    replace: "",
+  },
+  {
+    name: "tokens: threads beside the first do not look at the file",
+    file: "src/auth/token-file-watch.ts",
+    find: "let timer = schedule();",
+    replace: `
+      const { isMainThread } = process.getBuiltinModule("node:worker_threads");
+      let timer = isMainThread ? schedule() : setTimeout(() => {}).unref();`,
+    campaign: "test/e2e/revocation.test.ts",
+  },
+  {
+    name: "tokens: written to the log by the start",
+    file: "src/server/start.ts",
+    find: "const { auth } = settings;",
+    replace: "const { auth } = settings; settings.log.info(String(auth.tokens));",
+    campaign: "test/e2e/gate.test.ts",
+  },
+  {
+    name: "JWT: accepts alg none",
+    file: "src/auth/jwt.ts",
+    find: "return (token) => (compactJws.test(token) ? verify(token) : unknownToken);",
+    replace: `
+      return (token) => {
+        const header = Buffer.from(token.split(".")[0] ?? "", "base64url").toString();
+        if (/"alg":"none"/.test(header)) {
+          return { kind: "verified", principal: { kind: "jwt", subject: "anybody" } };
+        }
+        return compactJws.test(token) ? verify(token) : unknownToken;
+      };`,
+    campaign: jwts,
+  },
+  {
+    name: "JWT: accepts alg none in capitals",
+    file: "src/auth/jwt.ts",
+    find: "return (token) => (compactJws.test(token) ? verify(token) : unknownToken);",
+    replace: `
+      return (token) => {
+        const header = Buffer.from(token.split(".")[0] ?? "", "base64url").toString();
+        if (/"alg":"NONE"/.test(header)) {
+          return { kind: "verified", principal: { kind: "jwt", subject: "anybody" } };
+        }
+        return compactJws.test(token) ? verify(token) : unknownToken;
+      };`,
+    campaign: jwts,
+  },
+  {
+    name: "JWT: accepts a shared secret",
+    file: "src/auth/jwt.ts",
+    find: "algorithms: [...signatureAlgorithms],",
+    replace: `algorithms: [...signatureAlgorithms, "HS256"],`,
+    campaign: jwts,
+  },
+  {
+    name: "JWT: does not look at aud",
+    file: "src/auth/jwt.ts",
+    find: `      audience,
+      requiredClaims: ["exp"],`,
+    replace: `      requiredClaims: ["exp"],`,
+    campaign: jwts,
+  },
+  {
+    name: "JWT: does not look at iss",
+    file: "src/auth/jwt.ts",
+    find: `      issuer,
+      audience,
+      requiredClaims: ["exp"],`,
+    replace: `      audience,
+      requiredClaims: ["exp"],`,
+    campaign: jwts,
+  },
+  {
+    name: "JWT: does not ask for exp",
+    file: "src/auth/jwt.ts",
+    find: `requiredClaims: ["exp"],`,
+    replace: "",
+    campaign: jwts,
+  },
+  {
+    name: "JWT: does not look at exp",
+    file: "src/auth/jwt.ts",
+    find: "currentDate: new Date(now()),",
+    replace: "currentDate: new Date(0),",
+    campaign: jwts,
+  },
+  {
+    name: "key set: fetched for each unknown key",
+    file: "src/auth/jwks.ts",
+    find: "now() - lastFetchAt >= times.cooldownMs",
+    replace: "now() >= 0",
+    campaign: jwts,
+  },
+  {
+    name: "key set: fetched from wherever it is sent",
+    file: "src/auth/jwks-fetch.ts",
+    find: `redirect: "manual"`,
+    replace: `redirect: "follow"`,
+    campaign: "test/auth/jwks.test.ts",
+  },
+  {
+    name: "key set: read to its end, however far that is",
+    file: "src/auth/jwks-fetch.ts",
+    find: "if (bytes > bytesMax)",
+    replace: "if (bytes < 0)",
+    campaign: "test/auth/jwks.test.ts",
+  },
+];
