@@ -20,7 +20,6 @@ const swaggerUi = [
 for (const file of swaggerUi) {
   cpSync(join("node_modules/swagger-ui-dist", file), join("dist/src/server/page/swagger-ui", file));
 }
-for (const file of globSync("src/**/*.sql")) cpSync(file, join("dist", file));
 
 const read = (file: string) => JSON.parse(readFileSync(file, "utf8"));
 const sbom = createSbom(read("package.json"), read("package-lock.json"));

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { bundled } from "../scripts/supply/lock.ts";
 import { simulateContainer } from "./deploy/simulated-container.ts";
 import { knownToken } from "./support/test-server.ts";
 import { within } from "./support/within.ts";
@@ -47,7 +48,7 @@ test("brings a bill of all that is installed with it, the same from each build",
   const installed = Object.keys(lock.packages).filter((path) => path !== "");
   const names = installed.map((path) => path.slice("node_modules/".length));
   const listed = components.map(({ name }) => name);
-  expect(["plant-store", ...listed].sort()).toEqual(names.sort());
+  expect(["plant-store", ...listed].sort()).toEqual([...names, ...bundled].sort());
 
   // Pinned to one version; of what these depend on, npm may find a later one.
   const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));

@@ -72,6 +72,19 @@ export function findProductionPackages({ packages }: Lock): readonly ProductionP
   }
 }
 
+/** Packages of development of which the build copies files into `dist/`: users get them, too. */
+export const bundled: readonly string[] = ["swagger-ui-dist"];
+
+/** Those of the lock. What they depend on is not copied. */
+export function findBundledPackages({ packages }: Lock): readonly ProductionPackage[] {
+  return bundled.map((name) => {
+    const path = `node_modules/${name}`;
+    const locked = packages[path];
+    if (locked === undefined) throw new Error(`the lock has no ${name}, of which dist/ has files`);
+    return { path, name, locked, needs: [] };
+  });
+}
+
 /** `node_modules/a/node_modules/@b/c` is `@b/c`. */
 export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);

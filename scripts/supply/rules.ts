@@ -1,4 +1,10 @@
-import { findProductionPackages, type Lock, nameOf, type Ranges } from "./lock.ts";
+import {
+  findBundledPackages,
+  findProductionPackages,
+  type Lock,
+  nameOf,
+  type Ranges,
+} from "./lock.ts";
 
 export interface Manifest {
   readonly path: string;
@@ -84,15 +90,19 @@ function findStrangeSources({ packages }: Lock): string[] {
 }
 
 function findProductionProblems(lock: Lock): string[] {
-  return findProductionPackages(lock).flatMap(({ path, name, locked }) => {
-    const { integrity, license, hasInstallScript, link } = locked;
-    return [
-      hasInstallScript && `${path}: runs code when it is installed`,
-      link && `${path}: is a folder here, and nothing that users could install`,
-      !link && !integrity?.startsWith("sha512-") && `${path}: users install it without a SHA-512`,
-      !licenses.has(license ?? "") && `${path}: ${name} has the license ${license ?? "(none)"}`,
-    ].filter((problem) => typeof problem === "string");
-  });
+  const installed = findProductionPackages(lock);
+  const scripts = installed.filter(({ locked }) => locked.hasInstallScript);
+  const problems = [...installed, ...findBundledPackages(lock)].flatMap(
+    ({ path, name, locked }) => {
+      const { integrity, license, link } = locked;
+      return [
+        link && `${path}: is a folder here, and nothing that users could install`,
+        !link && !integrity?.startsWith("sha512-") && `${path}: users install it without a SHA-512`,
+        !licenses.has(license ?? "") && `${path}: ${name} has the license ${license ?? "(none)"}`,
+      ].filter((problem) => typeof problem === "string");
+    },
+  );
+  return [...scripts.map(({ path }) => `${path}: runs code when it is installed`), ...problems];
 }
 
 function isInstalled(path: string): boolean {

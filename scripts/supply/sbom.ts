@@ -1,4 +1,9 @@
-import { findProductionPackages, type Lock, type LockedPackage } from "./lock.ts";
+import {
+  findBundledPackages,
+  findProductionPackages,
+  type Lock,
+  type LockedPackage,
+} from "./lock.ts";
 
 /** Of package.json. */
 export interface Subject {
@@ -10,18 +15,23 @@ export interface Subject {
 
 /**
  * A bill of materials in CycloneDX 1.5 (JSON) of what users install: the package
- * and all that comes with it, in the versions of the lock, which were tested and
- * which the image has. npm may find later ones of what dependencies depend on.
+ * and all that comes with it, copied files included. Versions are those of the
+ * lock: which were tested, and which the image has. npm may find later ones of
+ * what dependencies depend on.
  * The same for the same lock: it has no time and no serial number, so that two
  * builds can be compared.
  */
 export function createSbom(subject: Subject, lock: Lock): object {
-  const packages = findProductionPackages(lock);
+  const bundled = findBundledPackages(lock);
+  const packages = [...findProductionPackages(lock), ...bundled];
   const refs = new Map(packages.map(({ path, name, locked }) => [path, refOf(name, locked)]));
   const dependsOn = (paths: readonly string[]) =>
     paths.map((path) => refs.get(path) ?? path).sort();
   const own = `${subject.name}@${subject.version}`;
-  const direct = Object.keys(lock.packages[""]?.dependencies ?? {});
+  const direct = Object.keys(lock.packages[""]?.dependencies ?? {}).map(
+    (name) => `node_modules/${name}`,
+  );
+  const ownNeeds = [...direct, ...bundled.map(({ path }) => path)];
   return {
     $schema: "http://cyclonedx.org/schema/bom-1.5.schema.json",
     bomFormat: "CycloneDX",
@@ -41,7 +51,7 @@ export function createSbom(subject: Subject, lock: Lock): object {
     },
     components: packages.map(({ name, locked }) => componentOf(name, locked)),
     dependencies: [
-      { ref: own, dependsOn: dependsOn(direct.map((name) => `node_modules/${name}`)) },
+      { ref: own, dependsOn: dependsOn(ownNeeds) },
       ...packages.map(({ name, locked, needs }) => ({
         ref: refOf(name, locked),
         dependsOn: dependsOn(needs),

@@ -1,7 +1,7 @@
 /** What the checks of the lock find, each tried on a lock that has it. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { findProductionPackages, type Lock } from "../../scripts/supply/lock.ts";
+import { bundled, findProductionPackages, type Lock } from "../../scripts/supply/lock.ts";
 import { findSupplyProblems, type Manifest } from "../../scripts/supply/rules.ts";
 import { createSbom } from "../../scripts/supply/sbom.ts";
 
@@ -35,6 +35,11 @@ const broken: readonly [what: string, lock: Lock, problem: RegExp][] = [
   ],
   ["another license", withPackage("node_modules/pg", { license: "GPL-3.0" }), /license GPL-3\.0/],
   ["no license", withPackage("node_modules/pg", { license: undefined }), /license \(none\)/],
+  [
+    "another license of what is copied",
+    withPackage("node_modules/swagger-ui-dist", { license: "GPL-3.0" }),
+    /swagger-ui-dist has the license GPL/,
+  ],
   ["no hash", withPackage("node_modules/vitest", { integrity: undefined }), /vitest has no integ/],
   ["a weak hash", withPackage("node_modules/pg", { integrity: "sha1-AAAA" }), /without a SHA-512/],
   [
@@ -93,6 +98,12 @@ test("of two versions of a package, each finds its own", () => {
   const asked = found.find(({ path }) => path === "node_modules/pg")?.needs;
   expect(asked).toContain("node_modules/pg/node_modules/pg-types");
   expect(asked).not.toContain("node_modules/pg-types");
+});
+
+test("what the build copies from other packages is known", () => {
+  const build = readFileSync("scripts/build.ts", "utf8");
+  const copied = [...build.matchAll(/node_modules\/((?:@[\w-]+\/)?[\w.-]+)/g)];
+  expect([...new Set(copied.map(([, name]) => name))]).toEqual(bundled);
 });
 
 test("the bill has every package once, and each that one depends on", () => {

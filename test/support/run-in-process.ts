@@ -23,9 +23,9 @@ export async function runInProcess(
   for (const name of ["stdout", "stderr"] as const) {
     process[name].write = (chunk: string | Uint8Array, ...rest: readonly unknown[]) => {
       written[name] += chunk.toString();
+      watchForTokens(written[name], name);
       const callback = rest.at(-1);
       if (typeof callback === "function") callback();
-      watchForTokens(written[name], name);
       return true;
     };
   }
