@@ -12,6 +12,7 @@ export type {
   ProtocolName,
 } from "./observer.ts";
 export { createOpenApiDocument, type OpenApiOptions } from "./openapi/document.ts";
+export { peerAddressKey } from "./peer-address.ts";
 export { parseRequestTarget } from "./request-target.ts";
 export type { RenderedError, RestError } from "./rest/error.ts";
 export type { RestOptions } from "./rest/options.ts";

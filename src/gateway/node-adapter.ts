@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { Code, createContextValues } from "@connectrpc/connect";
+import { Code, type ContextValues, createContextValues } from "@connectrpc/connect";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import {
   type ConnectNodeAdapterOptions,
@@ -14,6 +14,7 @@ import type { Exchange, Response } from "./exchange.ts";
 import { compressionGzip } from "./gzip.ts";
 import type { NodeHandler } from "./node-handler.ts";
 import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
+import { withPeerAddress } from "./peer-address.ts";
 import { RequestExchange } from "./request-exchange.ts";
 import { originOf, parseOrigin, parseRequestTarget } from "./request-target.ts";
 import { RestFailure, renderStatus } from "./rest/error.ts";
@@ -30,6 +31,8 @@ export interface GatewayOptions extends ConnectNodeAdapterOptions {
   readonly cors?: CorsOptions;
   /** Told of every request and of its end: for metrics, logs, traces. Default: nobody is. */
   readonly observer?: CallObserver;
+  /** Leaves the address of each caller under `peerAddressKey`, for gate and interceptors. Default: no. */
+  readonly exposePeerAddress?: boolean;
   /** Told of what went wrong behind a response. Default: `console.error`. */
   readonly onError?: (error: unknown) => void;
 }
@@ -53,7 +56,13 @@ export interface GatewayHandler extends NodeHandler {
  */
 export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   const acceptCompression = options.acceptCompression ?? [compressionGzip, compressionBrotli];
-  const { fallback, observer, onError = logError, requestPathPrefix = "" } = options;
+  const {
+    fallback,
+    observer,
+    onError = logError,
+    requestPathPrefix = "",
+    exposePeerAddress,
+  } = options;
   const isObserved = observer !== undefined;
   const endpoints = collectEndpoints({ ...options, acceptCompression }, options.routes, isObserved);
   const applyCors = options.cors && createCors(options.cors);
@@ -87,7 +96,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     if (applyCors?.(node, route.allow)) return undefined;
     switch (route.kind) {
       case "unary":
-        return route.serve(exchange, options.contextValues?.(request));
+        return route.serve(exchange, contextValuesOf(request));
       case "stream":
         return route.serve(universalRequest(node, outcome)).then((answer) => send(answer, node));
       case "method_not_allowed":
@@ -106,7 +115,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     [request, response]: Parameters<NodeHandler>,
     outcome: StreamOutcome | undefined,
   ) {
-    const values = options.contextValues?.(request);
+    const values = contextValuesOf(request);
     if (outcome === undefined) {
       return universalRequestFromNodeRequest(request, response, undefined, values);
     }
@@ -114,6 +123,11 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     const universal = universalRequestFromNodeRequest(request, response, undefined, observed);
     outcome.expect(universal.signal);
     return universal;
+  }
+
+  function contextValuesOf(request: Parameters<NodeHandler>[0]): ContextValues | undefined {
+    const values = options.contextValues?.(request);
+    return exposePeerAddress ? withPeerAddress(request.socket, values) : values;
   }
 
   function serveStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
@@ -128,8 +142,9 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     if (origin === undefined) return false;
     clampDeadline(headers);
     const exchange = new StreamExchange(stream, headers, origin);
+    const values = exposePeerAddress ? withPeerAddress(stream.session?.socket) : undefined;
     const observation = beginObservation(exchange, route);
-    settle(exchange, observation, () => route.serve(exchange, undefined));
+    settle(exchange, observation, () => route.serve(exchange, values));
     return true;
   }
 
