@@ -14,7 +14,7 @@ const rooms: Record<string, readonly string[]> = {
   gateway: ["gen/google"],
   client: ["gen", "auth"],
   index: ["gen", "gen/google", "client"],
-  server: ["gen", "plant", "service", "store", "gateway", "auth"],
+  server: ["gen", "gen/google", "plant", "service", "store", "gateway", "auth"],
   transfer: ["gen", "gen/google", "plant", "gateway", "auth"],
   cli: ["gen", "server", "client", "store", "auth", "transfer"],
 };

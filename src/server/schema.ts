@@ -9,6 +9,9 @@ import type { TlsFiles } from "./tls.ts";
 /** More than the cores of most machines. Each has a heap, and its own part of every limit. */
 const threadsMax = 64;
 
+/** Far more than a service of all its threads can take. */
+const rateLimitMax = 100_000;
+
 /**
  * All settings, in the order in which operators read of them. To add one is to
  * add an entry: its flag, variable, key, help, checks, row in the README and
@@ -163,6 +166,22 @@ export const schema = {
     placeholder: "list",
     summary: "Origins whose pages may call: `https://a.example,…`, or `*`",
     check: findOriginProblem,
+  },
+  rateLimitPerToken: {
+    type: "integer",
+    default: 0,
+    min: 0,
+    max: rateLimitMax,
+    placeholder: "number",
+    summary: "Requests a second with one token; 0: any number",
+  },
+  rateLimitPerAddress: {
+    type: "integer",
+    default: 0,
+    min: 0,
+    max: rateLimitMax,
+    placeholder: "number",
+    summary: "Requests a second from one address; 0: any number",
   },
 } as const satisfies SchemaTree & {
   readonly auth: Readonly<Record<keyof AuthOptions, Setting>>;

@@ -21,12 +21,16 @@ import type { ThreadMetrics } from "./metrics/thread-metrics.ts";
 import { createOpenServices } from "./open-services.ts";
 import { createPageHandlers } from "./page/handlers.ts";
 import { openPort } from "./port.ts";
+import { limitRates } from "./rate-limit/gate.ts";
+import type { RateLimits } from "./rate-limit/rate-limits.ts";
 import type { ServerSettings } from "./settings.ts";
 import { version } from "./version.ts";
 
 export interface ServedParts {
   readonly authenticator: Authenticator;
   readonly store: PlantStore;
+  /** Default: no limits. */
+  readonly rateLimits?: RateLimits;
   /** The other threads of the service, if this one shares the port with them. */
   readonly others?: { isReady(): boolean };
   readonly metrics?: ThreadMetrics | undefined;
@@ -99,7 +103,7 @@ function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, Node
 
 function createGateway(
   settings: ServerSettings,
-  { authenticator, store, metrics }: ServedParts,
+  { authenticator, store, metrics, rateLimits = {} }: ServedParts,
   { openServices, shutdown }: GatewayParts,
 ): GatewayHandler {
   const { limits, log, basePath } = settings;
@@ -120,7 +124,8 @@ function createGateway(
       openServices(router);
     },
     requestPathPrefix: basePath,
-    requestGate: authenticator.gate,
+    requestGate: limitRates(authenticator.gate, rateLimits),
+    exposePeerAddress: rateLimits.perAddress !== undefined,
     interceptors: [logFailures(log), requirePrincipal, requireFields],
     readMaxBytes: limits.bodyBytesMax,
     // Probes, and most tools of gRPC, cannot be told a base path.

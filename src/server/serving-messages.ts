@@ -1,5 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
 import type { Log } from "./log.ts";
+import type { RateLimitMemories } from "./rate-limit/rate-limits.ts";
 import type { ServerOptions } from "./settings.ts";
 
 /** What a serving thread needs to begin. Options, because not all settings can cross. */
@@ -17,6 +18,8 @@ export interface ServingSetup {
   readonly readiness: SharedArrayBuffer;
   /** The memory of its metrics, if anybody reads them. */
   readonly metrics: SharedArrayBuffer | undefined;
+  /** All threads count together; undefined where no rate is limited. */
+  readonly rateLimits: RateLimitMemories | undefined;
   /** Leads to the store of the main thread; without, the thread opens one of its own. */
   readonly store: MessagePort | undefined;
 }

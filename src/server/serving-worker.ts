@@ -8,6 +8,7 @@ import { type CommitLimits, defaultLimits } from "../store/options.ts";
 import { RemoteStore } from "../store/remote/store.ts";
 import type { Log } from "./log.ts";
 import { ThreadMetrics } from "./metrics/thread-metrics.ts";
+import { createRateLimits } from "./rate-limit/rate-limits.ts";
 import { Readiness } from "./readiness.ts";
 import { serve } from "./serve.ts";
 import type { LogEntry, ServingReport, ServingRequest, ServingSetup } from "./serving-messages.ts";
@@ -31,7 +32,9 @@ const store =
     ? await openOwnStore(settings)
     : new RemoteStore(setup.store, { isReady: () => readiness.isReady() });
 const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
-const serving = await serve(settings, { authenticator, store, others: readiness, metrics });
+const rateLimits = createRateLimits(settings, setup.rateLimits);
+const parts = { authenticator, store, rateLimits, others: readiness, metrics };
+const serving = await serve(settings, parts);
 parentPort?.once("message", (_: ServingRequest) => {
   // Nothing is open any more, and what was reported arrives.
   void serving.close().then(() => {

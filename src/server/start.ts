@@ -5,6 +5,7 @@ import { openStore } from "../store/open.ts";
 import { type AdminListener, openAdmin } from "./admin.ts";
 import type { ServiceMetrics } from "./metrics/service-metrics.ts";
 import { describeOldNode } from "./node-floor.ts";
+import { createRateLimits } from "./rate-limit/rate-limits.ts";
 import { type Serving, serve } from "./serve.ts";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings.ts";
 import { type ServiceHooks, serveWithThreads } from "./threads.ts";
@@ -104,7 +105,8 @@ async function serveAlone(
     opened.push(authenticator.close);
     const store = await openStore(settings.store, { onFailure, observer: metrics?.main.commits });
     opened.push(() => store.close());
-    return await serve(settings, { authenticator, store, metrics: metrics?.main });
+    const rateLimits = createRateLimits(settings);
+    return await serve(settings, { authenticator, store, rateLimits, metrics: metrics?.main });
   } catch (error) {
     for (const close of opened.reverse()) await close();
     throw error;

@@ -7,6 +7,7 @@ import { findStoreOwner, openStore } from "../store/open.ts";
 import type { StoreOptions } from "../store/options.ts";
 import { hostStore } from "../store/remote/host.ts";
 import type { ServiceMetrics } from "./metrics/service-metrics.ts";
+import { createRateLimitMemories } from "./rate-limit/rate-limits.ts";
 import { mainPart, Readiness } from "./readiness.ts";
 import type { Serving } from "./serve.ts";
 import { type ServingThread, startServingThread } from "./serving-thread.ts";
@@ -36,6 +37,7 @@ export async function serveWithThreads(
   { onFailure, metrics }: ServiceHooks,
 ): Promise<Serving> {
   const readiness = Readiness.create(settings.threads);
+  const rateLimits = createRateLimitMemories(settings);
   const logOf = shareLog(settings.log);
   await assertUsable(settings);
   const store = await openOnce(settings, {
@@ -78,6 +80,7 @@ export async function serveWithThreads(
       connectionsMax: partOf(limits.connectionsMax, number, threads),
       readiness: readiness.memory,
       metrics: metrics?.memoryOf(number),
+      rateLimits,
       store: store && openPortTo(store),
     };
     const thread = startServingThread(setup, logOf(number));

@@ -14,6 +14,8 @@ describe("settings", () => {
       tls: undefined,
       drainTimeoutMs: 10_000,
       threads: 1,
+      rateLimitPerToken: 0,
+      rateLimitPerAddress: 0,
       auth: { tokenFile: "./data/tokens", tokens: [] },
       limits: {
         bodyBytesMax: 1024 * 1024,
@@ -39,6 +41,7 @@ describe("settings", () => {
     { corsOrigins: ["*"] },
     { corsOrigins: ["https://app.example", "http://[::1]:5173", "capacitor://localhost"] },
     { limits: { bodyBytesMax: 1 } },
+    { rateLimitPerToken: 100_000, rateLimitPerAddress: 1 },
   ])("take %j", (options) => {
     expect(resolveSettings(options)).toMatchObject(options);
   });
@@ -64,6 +67,8 @@ describe("settings", () => {
     [{ corsOrigins: ["https://app.example/"] }, /^corsOrigin/],
     [{ corsOrigins: ["https://*.example"] }, /^corsOrigin/],
     [{ corsOrigins: ["*", "https://app.example"] }, /^corsOrigin/],
+    [{ rateLimitPerToken: -1 }, /^rateLimitPerToken: must be a whole number from 0 to 100000: -1$/],
+    [{ rateLimitPerAddress: 0.5 }, /^rateLimitPerAddress/],
     [{ host: "" }, /^host: must not be empty/],
     [{ basePath: "api" }, /^basePath: /],
     [{ basePath: "/" }, /^basePath: /],

@@ -128,6 +128,26 @@ describe("limits", () => {
     for (const session of sessions) session.destroy();
   });
 
+  test("of the rate hold for both threads together", async () => {
+    const perSecond = 50;
+    await using server = await openTestServer({
+      ...oneConnectionEach,
+      rateLimitPerToken: perSecond,
+    });
+    using threads = await openThreadSessions(server.url);
+    const begin = performance.now();
+    const answers = await Promise.all(
+      threads.sessions.flatMap((session) =>
+        Array.from({ length: perSecond }, (_, id) => post(session, { id: BigInt(id), name: "" })),
+      ),
+    );
+    const seconds = (performance.now() - begin) / 1000;
+    const taken = answers.filter(({ status }) => status === 200).length;
+    expect(taken).toBeGreaterThanOrEqual(perSecond);
+    expect(taken).toBeLessThanOrEqual(Math.ceil(perSecond * (1 + seconds)));
+    expect(taken + answers.filter(({ status }) => status === 429).length).toBe(answers.length);
+  });
+
   test("of what may wait for the store hold for both threads together", async () => {
     await using server = await openTestServer(oneConnectionEach);
     using threads = await openThreadSessions(server.url);

@@ -1,7 +1,7 @@
 /** CreatePlant's messages, in each encoding. */
 import { create, fromBinary, fromJsonString, toBinary } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { BadRequestSchema } from "../../../gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import {
   CreatePlantRequestSchema,
   type CreatePlantResponse,
@@ -48,6 +48,7 @@ export function outcomeFrom({ plant }: CreatePlantResponse): Outcome {
 /** @param status The status of HTTP, where it is known. */
 export function refusalFrom(error: ConnectError, status: number | undefined): Refusal {
   const [badRequest] = error.findDetails(BadRequestSchema);
+  const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay;
   return {
     code: error.code,
     message: error.rawMessage,
@@ -55,6 +56,7 @@ export function refusalFrom(error: ConnectError, status: number | undefined): Re
       field,
       description,
     })),
+    retryDelayMs: delay && Number(delay.seconds) * 1000 + delay.nanos / 1e6,
     metadata: error.metadata,
     status,
   };

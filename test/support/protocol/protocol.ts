@@ -13,6 +13,8 @@ export interface Refusal {
   readonly message: string;
   /** The BadRequest among the details; undefined where there is none. */
   readonly violations: readonly Violation[] | undefined;
+  /** What the RetryInfo among the details asks to wait; undefined where there is none. */
+  readonly retryDelayMs: number | undefined;
   /** What came with the error: headers and trailers. */
   readonly metadata: Headers;
   /** The status of HTTP; undefined where the client does not show it. */

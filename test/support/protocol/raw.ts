@@ -54,6 +54,7 @@ const rest: Wire = {
       code: json.error,
       message: json.message,
       violations: undefined,
+      retryDelayMs: undefined,
       metadata: headers,
       status,
     };

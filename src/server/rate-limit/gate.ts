@@ -1,0 +1,74 @@
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
+import type { BearerGate } from "../../auth/bearer.ts";
+import { principalId, principalKey } from "../../auth/principal.ts";
+import { peerAddressKey } from "../../gateway/index.ts";
+import { addressKey } from "./address-key.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+import type { RateLimits } from "./rate-limits.ts";
+
+type GateContext = Pick<HandlerContext, "requestHeader" | "responseHeader" | "values">;
+
+type Gate = (context: GateContext) => void | Promise<void>;
+
+/**
+ * A gate with limits around it. An address is counted before its token is looked
+ * at, so that guessing tokens is limited; a caller when it is known who calls.
+ *
+ * @throws {ConnectError} `resource_exhausted`, with `google.rpc.RetryInfo`; when to
+ * try again is in the headers of the answer, too. And what the gate throws.
+ */
+export function limitRates(gate: BearerGate, { perAddress, perToken }: RateLimits): Gate {
+  const ofToken = perToken && countBy(perToken, "token", callerOf);
+  const admitted = ofToken === undefined ? gate : inOrder(gate, ofToken);
+  return perAddress === undefined
+    ? admitted
+    : inOrder(countBy(perAddress, "address", addressOf), admitted);
+}
+
+function inOrder(first: Gate, second: Gate): Gate {
+  return (context) => {
+    const passed = first(context);
+    return passed instanceof Promise ? passed.then(() => second(context)) : second(context);
+  };
+}
+
+function addressOf({ values }: GateContext): string {
+  return addressKey(values.get(peerAddressKey) ?? "");
+}
+
+function callerOf({ values }: GateContext): string {
+  const principal = values.get(principalKey);
+  if (principal === undefined) throw new Error("the gate let somebody in without a principal");
+  return principalId(principal);
+}
+
+/**
+ * The headers are those of draft-ietf-httpapi-ratelimit-headers-11. Only answers
+ * that refuse have them, as its section 6.2 allows: to change the headers of an
+ * answer costs more than to count it. They are none of the error's, whose
+ * metadata gRPC sends as a trailer, where the draft forbids them.
+ */
+function countBy(
+  limiter: RateLimiter,
+  policy: "address" | "token",
+  keyOf: (context: GateContext) => string,
+): Gate {
+  const { perSecond } = limiter;
+  const headers = {
+    "retry-after": "1", // a bucket is full by then
+    "ratelimit-policy": `"${policy}";q=${perSecond};w=1`,
+    ratelimit: `"${policy}";r=0;t=1`,
+  };
+  const from = policy === "address" ? "from this address" : "with this token";
+  const message = `too many requests ${from}: at most ${perSecond} a second, try again later`;
+
+  return (context) => {
+    const waitSeconds = limiter.take(keyOf(context));
+    if (waitSeconds === 0) return;
+    for (const [name, value] of Object.entries(headers)) context.responseHeader.set(name, value);
+    const retryDelay = { nanos: Math.min(999_999_999, Math.ceil(waitSeconds * 1e9)) };
+    const details = [{ desc: RetryInfoSchema, value: { retryDelay } }];
+    throw new ConnectError(message, Code.ResourceExhausted, undefined, details);
+  };
+}

@@ -1,0 +1,51 @@
+import { createContextValues } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { BearerGate } from "../../../src/auth/bearer.ts";
+import { principalKey } from "../../../src/auth/principal.ts";
+import { peerAddressKey } from "../../../src/gateway/index.ts";
+import { limitRates } from "../../../src/server/rate-limit/gate.ts";
+import { createRateLimitMemory, RateLimiter } from "../../../src/server/rate-limit/rate-limiter.ts";
+
+const principal = { kind: "token", name: "a" } as const;
+
+const gates: readonly [string, BearerGate][] = [
+  ["at once", ({ values }) => void values.set(principalKey, principal)],
+  ["later", async ({ values }) => void values.set(principalKey, principal)],
+];
+
+function limiter() {
+  return new RateLimiter({ perSecond: 1, memory: createRateLimitMemory(), now: () => 1000 });
+}
+
+function contextFrom(address: string) {
+  const values = createContextValues().set(peerAddressKey, address);
+  return { values, requestHeader: new Headers(), responseHeader: new Headers() };
+}
+
+describe("rate limits", () => {
+  test("that are off leave the gate as it is", () => {
+    const [, [, gate] = []] = gates;
+    if (gate === undefined) throw new Error("no gate");
+    expect(limitRates(gate, {})).toBe(gate);
+  });
+
+  test.each(gates)("hold for a gate that lets in %s", async (_when, gate) => {
+    const limited = limitRates(gate, { perToken: limiter() });
+    await limited(contextFrom("192.0.2.1"));
+    await expect((async () => limited(contextFrom("192.0.2.2")))()).rejects.toThrow(/this token/);
+  });
+
+  test.each([
+    ["192.0.2.1", "192.0.2.1", false],
+    ["192.0.2.1", "192.0.2.2", true],
+    ["192.0.2.1", "::ffff:192.0.2.1", false],
+    ["2001:db8::1", "2001:db8::2", false],
+    ["2001:db8::1", "2001:db8:0:1::1", true],
+  ])("per address: after %s, %s", async (first, second, isLetIn) => {
+    const limited = limitRates(() => {}, { perAddress: limiter() });
+    await limited(contextFrom(first));
+    const attempt = expect((async () => limited(contextFrom(second)))());
+    if (isLetIn) await attempt.resolves.toBeUndefined();
+    else await attempt.rejects.toThrow(/this address/);
+  });
+});
