@@ -44,6 +44,11 @@ export class PlantError extends Error {
   }
 }
 
+/** What a store with too much work says. */
+export function overloaded(): PlantError {
+  return new PlantError("overloaded", "the store has too much work waiting; try again later");
+}
+
 /**
  * A place that keeps plants: one port, an engine behind it.
  *
@@ -75,6 +80,9 @@ export interface PlantStore {
    * @throws {PlantError} `id_taken`, `overloaded` or `unavailable`.
    */
   create(plant: NewPlant, signal?: AbortSignal): Promise<Plant>;
+
+  /** Whether any `create` would fail with `overloaded` now: so much is waiting. */
+  isFull(): boolean;
 
   /** Whether a `create` may succeed: the store is open, and has not failed for good. */
   ready(): boolean;

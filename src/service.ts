@@ -7,7 +7,13 @@ import type {
   NewPlant as NewPlantMessage,
   PlantService,
 } from "../gen/plantstore/v1/plant_service_pb.ts";
-import { assertValidPlant, type NewPlant, PlantError, type PlantStore } from "./plant.ts";
+import {
+  assertValidPlant,
+  type NewPlant,
+  overloaded,
+  PlantError,
+  type PlantStore,
+} from "./plant.ts";
 
 /**
  * PlantService over a store.
@@ -26,6 +32,16 @@ export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantS
       }
     },
   };
+}
+
+/**
+ * Refuses a call that the store would refuse whatever it says, so that its body
+ * need not be read.
+ *
+ * @throws {ConnectError} `unavailable`.
+ */
+export function assertRoom(store: PlantStore): void {
+  if (store.isFull()) throw connectErrorFrom(overloaded());
 }
 
 function parseNewPlant(message: NewPlantMessage | undefined): NewPlant {

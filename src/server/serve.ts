@@ -12,9 +12,10 @@ import {
   requireFields,
 } from "../gateway/index.ts";
 import type { PlantStore } from "../plant.ts";
-import { createPlantService } from "../service.ts";
+import { assertRoom, createPlantService } from "../service.ts";
 import { corsOptions } from "./cors.ts";
 import { renderPlantError } from "./error-body.ts";
+import { inOrder } from "./gate.ts";
 import { createHealthHandlers } from "./health.ts";
 import { logFailures } from "./log-failures.ts";
 import type { ThreadMetrics } from "./metrics/thread-metrics.ts";
@@ -124,7 +125,7 @@ function createGateway(
       openServices(router);
     },
     requestPathPrefix: basePath,
-    requestGate: limitRates(authenticator.gate, rateLimits),
+    requestGate: inOrder(limitRates(authenticator.gate, rateLimits), () => assertRoom(store)),
     exposePeerAddress: rateLimits.perAddress !== undefined,
     interceptors: [logFailures(log), requirePrincipal, requireFields],
     readMaxBytes: limits.bodyBytesMax,

@@ -32,6 +32,10 @@ export class BatchedStore implements PlantStore {
     return { name: plant.name, tag: plant.tag };
   }
 
+  isFull(): boolean {
+    return this.#commits.isFull();
+  }
+
   ready(): boolean {
     return this.#closed === undefined && this.#engine.ready();
   }

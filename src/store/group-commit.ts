@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type NewPlant, PlantError } from "../plant.ts";
+import { type NewPlant, overloaded, PlantError } from "../plant.ts";
 import type { CommitObserver } from "./commit-observer.ts";
 import type { Engine, RowOutcome } from "./engine.ts";
 import type { CommitLimits } from "./options.ts";
@@ -40,9 +40,7 @@ export class GroupCommit {
     if (signal?.aborted) return Promise.reject(signal.reason);
     const bytes = heapBytes(plant);
     if (!this.#hasRoomFor(bytes)) {
-      return Promise.reject(
-        new PlantError("overloaded", "the store has too much work waiting; try again later"),
-      );
+      return Promise.reject(overloaded());
     }
     return new Promise((resolve, reject) => {
       const waiter = new Waiter(plant, bytes, resolve, reject);
@@ -54,6 +52,11 @@ export class GroupCommit {
       this.#changeQueue(1, bytes);
       this.#gather();
     });
+  }
+
+  /** Whether not even the smallest plant would be taken now. */
+  isFull(): boolean {
+    return !this.#hasRoomFor(heapBytesMin);
   }
 
   /** Resolves when nothing waits and no commit is under way. */
@@ -230,10 +233,13 @@ class Waiter {
   }
 }
 
+/** Of a plant without any text. */
+export const heapBytesMin = 512;
+
 /**
  * What a waiting plant may hold of the heap, in bytes: two for a UTF-16 code
  * unit, and the objects around it. An upper bound, so that the limits hold.
  */
 export function heapBytes(plant: NewPlant): number {
-  return 512 + 2 * (plant.name.length + (plant.tag?.length ?? 0));
+  return heapBytesMin + 2 * (plant.name.length + (plant.tag?.length ?? 0));
 }

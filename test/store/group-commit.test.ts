@@ -223,11 +223,14 @@ describe("beyond a limit a plant is refused at once, as overloaded, and not writ
     const { group, nextCommit } = begin(limits);
     void group.submit(plantOf(0n));
     const first = await nextCommit();
+    expect(group.isFull()).toBe(false);
     for (const id of [2n, 4n, 6n]) void group.submit(plantOf(id));
     await expect(group.submit(plantOf(8n))).rejects.toMatchObject({ code: "overloaded" });
+    expect(group.isFull()).toBe(true);
     first.succeed();
     const second = await nextCommit();
     expect(second.ids).toEqual([2n, 4n, 6n]);
+    expect(group.isFull()).toBe(false);
     void group.submit(plantOf(8n));
     second.succeed();
     expect((await nextCommit()).ids).toEqual([8n]);

@@ -32,6 +32,7 @@ storeSuite("sqlite through another thread", async () => {
     const { remote } = connect(host);
     return {
       create: (plant, signal) => remote.create(plant, signal),
+      isFull: () => remote.isFull(),
       ready: () => remote.ready(),
       close: () => remote.close().then(() => host.close()),
     };
@@ -78,6 +79,10 @@ class HeldStore implements PlantStore {
       this.wake = resolve;
       await within(`${count} creates`, promise);
     }
+  }
+
+  isFull(): boolean {
+    return false;
   }
 
   ready(): boolean {
@@ -210,9 +215,11 @@ describe("limits", () => {
     const plant = (id: number) => ({ id: BigInt(id), name: "x".repeat(1000), tag: undefined });
     const creating = Array.from({ length: room }, (_, id) => remote.create(plant(id)));
     await expect(remote.create(plant(room))).rejects.toMatchObject({ code: "overloaded" });
+    expect(remote.isFull()).toBe(true);
     await host.until(room);
     for (const { plant, outcome } of host.held) outcome.resolve(plant);
     await Promise.all(creating);
+    expect(remote.isFull()).toBe(false);
     const again = remote.create(plant(room));
     await host.until(room + 1);
     host.held.at(-1)?.outcome.resolve(plant(room));

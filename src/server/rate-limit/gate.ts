@@ -1,15 +1,12 @@
-import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import type { BearerGate } from "../../auth/bearer.ts";
 import { principalId, principalKey } from "../../auth/principal.ts";
 import { peerAddressKey } from "../../gateway/index.ts";
+import { type Gate, type GateContext, inOrder } from "../gate.ts";
 import { addressKey } from "./address-key.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import type { RateLimits } from "./rate-limits.ts";
-
-type GateContext = Pick<HandlerContext, "requestHeader" | "responseHeader" | "values">;
-
-type Gate = (context: GateContext) => void | Promise<void>;
 
 /**
  * A gate with limits around it. An address is counted before its token is looked
@@ -24,13 +21,6 @@ export function limitRates(gate: BearerGate, { perAddress, perToken }: RateLimit
   return perAddress === undefined
     ? admitted
     : inOrder(countBy(perAddress, "address", addressOf), admitted);
-}
-
-function inOrder(first: Gate, second: Gate): Gate {
-  return (context) => {
-    const passed = first(context);
-    return passed instanceof Promise ? passed.then(() => second(context)) : second(context);
-  };
 }
 
 function addressOf({ values }: GateContext): string {

@@ -2,11 +2,12 @@ import type { MessagePort } from "node:worker_threads";
 import {
   assertValidPlant,
   type NewPlant,
+  overloaded,
   type Plant,
   PlantError,
   type PlantStore,
 } from "../../plant.ts";
-import { heapBytes } from "../group-commit.ts";
+import { heapBytes, heapBytesMin } from "../group-commit.ts";
 import { type CommitLimits, defaultLimits } from "../options.ts";
 import { toColumns } from "../plant-columns.ts";
 import type { Failure, Reply, Request } from "./messages.ts";
@@ -51,7 +52,7 @@ export class RemoteStore implements PlantStore {
     signal?.throwIfAborted();
     const bytes = heapBytes(plant);
     if (!this.#hasRoomFor(bytes)) {
-      throw new PlantError("overloaded", "the store has too much work waiting; try again later");
+      throw overloaded();
     }
     await new Promise<void>((resolve, reject) => {
       this.#scheduleSend();
@@ -68,6 +69,10 @@ export class RemoteStore implements PlantStore {
       this.#waiting.set(number, { bytes, resolve, reject, unwatch });
     });
     return { name: plant.name, tag: plant.tag };
+  }
+
+  isFull(): boolean {
+    return !this.#hasRoomFor(heapBytesMin);
   }
 
   ready(): boolean {

@@ -1,0 +1,78 @@
+/** A store that has as much waiting as it may: who comes now is told so at once, and costs nothing. */
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { openAuthenticator } from "../../src/auth/authenticator.ts";
+import { serve } from "../../src/server/serve.ts";
+import { resolveSettings } from "../../src/server/settings.ts";
+import { openStore } from "../../src/store/open.ts";
+import { exchange } from "../support/http-exchange.ts";
+import { lockStore } from "../support/locked-store.ts";
+import { refusalOf } from "../support/protocol/protocol.ts";
+import { rawProtocols } from "../support/protocol/raw.ts";
+import { createRecordedLog } from "../support/recorded-log.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { knownToken } from "../support/test-server.ts";
+import { within } from "../support/within.ts";
+
+/** A server where one plant may wait, while the commit of another is under way. */
+async function openSmallServer(folder: string) {
+  const database = join(folder, "plants.db");
+  const auth = { tokenFile: undefined, tokens: [knownToken] };
+  const settings = resolveSettings({ port: 0, auth, log: createRecordedLog() });
+  const store = await openStore(`sqlite:${database}`, { limits: { waitingRowsMax: 1 } });
+  const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
+  const { port, close } = await serve(settings, { authenticator, store });
+  return { url: `http://127.0.0.1:${port}`, database, store, [Symbol.asyncDispose]: close };
+}
+
+describe.each(rawProtocols)("over $name", (protocol) => {
+  const { version, path, contentType } = protocol;
+  const plant = protocol.encode({ id: 3n, name: "Basil" });
+
+  test("a full queue is told before the body has come, and to no stranger", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await openSmallServer(folder.path);
+    using lock = lockStore(server.database);
+    const create = (id: bigint) => server.store.create({ id, name: "Basil", tag: undefined });
+    const first = create(1n);
+    await within(
+      "its commit",
+      until(() => !server.store.isFull()),
+    );
+    const second = create(2n);
+    expect(server.store.isFull()).toBe(true);
+
+    const ask = (token: string) =>
+      exchange({
+        origin: server.url,
+        version,
+        path,
+        headers: {
+          "content-type": contentType,
+          authorization: `Bearer ${token}`,
+          "content-length": "100",
+        },
+        body: "{",
+        unfinished: true,
+      });
+    const response = await ask(knownToken);
+    const refusal = refusalOf(protocol.read(response));
+    expect(refusal.code).toBe(Code.Unavailable);
+    expect(refusal.message).toBe("the store has too much work waiting; try again later");
+    if (protocol.name.startsWith("REST")) {
+      expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
+    } else expect(refusal.retryDelayMs).toBe(1000);
+    expect(refusalOf(protocol.read(await ask("wrong"))).code).toBe(Code.Unauthenticated);
+
+    lock.release();
+    await Promise.all([first, second]);
+    expect(await protocol.send(server.url, plant)).toEqual({ ok: { name: "Basil" } });
+  });
+});
+
+/** Looks in each turn of the event loop: nothing tells when a queue changes. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await nextTurn();
+}
