@@ -1,9 +1,10 @@
 import type { Campaign } from "./campaign.ts";
 import { io } from "./io/io.ts";
 import { kill } from "./kill.ts";
+import { overload } from "./overload/overload.ts";
 import { postgres } from "./postgres/postgres.ts";
 import { power } from "./power/power.ts";
 import { race } from "./race.ts";
 
 /** In the order of a run, which divides its time among them. */
-export const campaigns: readonly Campaign[] = [io, kill, postgres, power, race];
+export const campaigns: readonly Campaign[] = [io, kill, overload, postgres, power, race];

@@ -25,11 +25,20 @@ export interface ChildOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What it reads, or `open`: the test writes to it. Default: nothing. */
   readonly stdin?: string;
+  /** How many files and connections it may have open. Default: what the tests may. */
+  readonly filesMax?: number;
 }
 
 /** Starts `plant-store` with these arguments; killed at the end of an `await using`. */
-export function spawnChild(args: readonly string[], { cwd, env, stdin }: ChildOptions): Child {
-  const child = spawn(process.execPath, [main, ...args], {
+export function spawnChild(
+  args: readonly string[],
+  { cwd, env, stdin, filesMax }: ChildOptions,
+): Child {
+  const [file, ...all] =
+    filesMax === undefined
+      ? [process.execPath, main, ...args]
+      : ["/bin/sh", "-c", `ulimit -n ${filesMax}; exec "$0" "$@"`, process.execPath, main, ...args];
+  const child = spawn(file, all, {
     cwd,
     env: { ...environmentWithoutSettings(), ...env },
     stdio: ["pipe", "pipe", "pipe"],

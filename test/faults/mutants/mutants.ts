@@ -127,4 +127,18 @@ export const mutants: readonly Mutant[] = [
   ...ioMutants,
   ...powerMutants,
   ...tokenMutants,
+  {
+    name: "a drain cuts HTTP/2 connections in the middle of their requests",
+    file: "src/server/port.ts",
+    find: "for (const session of sessions) session.close();",
+    replace: "for (const session of sessions) session.destroy();",
+    campaign: "overload",
+  },
+  {
+    name: "who has asked too often once is forgotten at once",
+    file: "src/server/rate-limit/rate-limiter.ts",
+    find: "for (const place of places) cells[place] = Math.max(cells[place] ?? 0, next);",
+    replace: "",
+    campaign: "test/server/rate-limit/rate-limiter.test.ts",
+  },
 ];

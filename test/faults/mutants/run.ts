@@ -16,7 +16,16 @@ import { mutants } from "./mutants.ts";
 type Verdict = "caught" | "survived" | "did not run" | "does not match";
 
 const root = resolve(import.meta.dirname, "../../..");
-const copied = ["src", "test", "gen", "proto", "package.json", "tsconfig.json", "vitest.config.ts"];
+const copied = [
+  "src",
+  "test",
+  "bench",
+  "gen",
+  "proto",
+  "package.json",
+  "tsconfig.json",
+  "vitest.config.ts",
+];
 
 /** Of a campaign: enough to catch each of these, on a slow machine as well. */
 const minutes = 1;

@@ -1,0 +1,30 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { ChildServer } from "../../support/child-server.ts";
+import { openCallers } from "../load/caller.ts";
+
+const recoveryMs = 5000;
+
+/** @returns What is wrong with a server whose load has ended: it stores again within 5 s, and lives. */
+export async function recover(part: string, server: ChildServer): Promise<string[]> {
+  const callers = openCallers(server.url);
+  const [caller] = callers;
+  if (caller === undefined) throw new Error("no caller");
+  const begin = performance.now();
+  try {
+    for (;;) {
+      const { kind } = await caller.create({ id: -1n, name: "again" }, recoveryMs);
+      const ms = Math.round(performance.now() - begin);
+      if (kind === "stored") {
+        return ms > recoveryMs ? [`${part}: it took ${ms} ms to recover`] : [];
+      }
+      if (server.process.exitCode !== null || server.process.signalCode !== null) {
+        return [`${part}: the server has died: ${server.stderr.text.slice(-1000)}`];
+      }
+      if (ms > 2 * recoveryMs)
+        return [`${part}: nothing is stored ${ms} ms after the end of a load`];
+      await delay(50);
+    }
+  } finally {
+    for (const one of callers) one[Symbol.dispose]();
+  }
+}

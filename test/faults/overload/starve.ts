@@ -1,0 +1,108 @@
+/** A small heap and few files, under clients that want more of both. */
+import http from "node:http";
+import { join } from "node:path";
+import { spawnServer } from "../../support/child-server.ts";
+import { readStoredPlants } from "../../support/stored-plants.ts";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
+import { knownToken } from "../../support/test-server.ts";
+import { within } from "../../support/within.ts";
+import type { CampaignResult } from "../campaign.ts";
+import { type Caller, openCallers } from "../load/caller.ts";
+import { patienceMs } from "../start-server.ts";
+import type { PartOptions } from "./overload.ts";
+import { recover } from "./recover.ts";
+
+/** With a connection each, more than the server may have files; as many again share some of HTTP/2. */
+const clientCount = 400;
+
+/** Nearly as much as a body may hold: all of them together are far more than the heap. */
+const name = "字".repeat(300_000);
+
+export async function starve({ partMs, log, signal }: PartOptions): Promise<CampaignResult> {
+  const count: Record<string, number> = {};
+  const acknowledged: bigint[] = [];
+  await using folder = await createTemporaryFolder();
+  await using server = await spawnServer({
+    cwd: folder.path,
+    env: { NODE_OPTIONS: "--max-old-space-size=256" },
+    filesMax: 256,
+    startTimeoutMs: patienceMs,
+  });
+  const end = performance.now() + partMs;
+  let nextId = 1n;
+
+  const callers = openCallers(server.url);
+  const askers: readonly ((id: bigint) => Promise<string>)[] = [
+    (id) => post(server.url, id),
+    ...callers.filter(({ protocol }) => protocol.endsWith("HTTP/2")).map((caller) => over(caller)),
+  ];
+
+  async function use(_: unknown, index: number): Promise<void> {
+    // Every other one has a connection of its own.
+    const ask = askers[index % 2 === 0 ? 0 : 1 + ((index >> 1) % (askers.length - 1))];
+    do {
+      const id = nextId++;
+      const outcome = (await ask?.(id)) ?? "not asked";
+      count[outcome] = (count[outcome] ?? 0) + 1;
+      if (outcome === "stored") acknowledged.push(id);
+      if (server.process.exitCode !== null) return;
+    } while (performance.now() < end && !signal.aborted);
+  }
+
+  await Promise.all(Array.from({ length: 2 * clientCount }, use));
+  for (const caller of callers) caller[Symbol.dispose]();
+  log(`starve: ${JSON.stringify(count)}`);
+  const found = await recover("starve", server);
+  const odd = Object.keys(count).filter(
+    (outcome) => !/^(stored|unavailable|deadline|408|cut)$/.test(outcome),
+  );
+  found.push(...odd.map((outcome) => `starve: ${count[outcome]} answers were ${outcome}`));
+  server.process.kill("SIGTERM");
+  const { code } = await within("the end of the server", server.exited, patienceMs);
+  if (code !== 0)
+    found.push(`starve: the server ended with ${code}: ${server.stderr.text.slice(-1000)}`);
+  const plants = readStoredPlants(join(folder.path, "data/plants.db"));
+  const stored = new Set(plants.map(({ id }) => id));
+  const lost = acknowledged.filter((id) => !stored.has(id)).length;
+  if (lost > 0) found.push(`starve: ${lost} plants were acknowledged and are not there`);
+  return {
+    tried: { "starved requests": Number(nextId) - 1, "starved stored": acknowledged.length },
+    found,
+  };
+}
+
+/** Over a connection that it shares with others. */
+function over(caller: Caller): (id: bigint) => Promise<string> {
+  return async (id) => {
+    const outcome = await caller.create({ id, name }, patienceMs);
+    if (outcome.kind === "failed") return outcome.reason;
+    return outcome.kind === "unknown" ? outcome.why : outcome.kind;
+  };
+}
+
+/** What the status says; `cut` where there was none. On a connection of its own. */
+function post(url: string, id: bigint): Promise<string> {
+  const body = Buffer.from(`{"id":${id},"name":"${name}"}`);
+  const headers = {
+    authorization: `Bearer ${knownToken}`,
+    "content-type": "application/json",
+    "content-length": body.length,
+  };
+  const outcome = Promise.withResolvers<string>();
+  const signal = AbortSignal.timeout(patienceMs);
+  const options = { method: "POST", headers, agent: false, signal } as const;
+  const request = http.request(`${url}/plants`, options, (response) => {
+    response.resume();
+    response.once("close", () =>
+      outcome.resolve(response.complete ? describe(response.statusCode) : "cut"),
+    );
+  });
+  request.once("error", () => outcome.resolve(signal.aborted ? "unanswered" : "cut"));
+  request.end(body);
+  return outcome.promise;
+}
+
+function describe(status: number | undefined): string {
+  if (status === 200) return "stored";
+  return status === 503 ? "unavailable" : `${status}`;
+}
