@@ -4,6 +4,7 @@
  * because it takes as long as it is given.
  */
 import { readFileSync } from "node:fs";
+import { takeLeaks } from "../support/token-leaks.ts";
 import type { Campaign, CampaignResult } from "./campaign.ts";
 import { campaigns } from "./campaigns.ts";
 import { type Flags, parseFlags } from "./flags.ts";
@@ -90,9 +91,10 @@ async function runOne(
   const seconds = Math.round((performance.now() - begin) / 1000);
   log(`tried in ${seconds} s: ${tried.join(", ") || "nothing"}`);
   if (result.skipped !== undefined) log(`not tried: ${result.skipped}`);
-  log(`found: ${result.found.length || "nothing"}`);
-  for (const line of result.found.slice(0, shownMax)) log(`  ${line}`);
-  if (result.found.length > 0) return "failed";
+  const found = [...result.found, ...takeLeaks()];
+  log(`found: ${found.length || "nothing"}`);
+  for (const line of found.slice(0, shownMax)) log(`  ${line}`);
+  if (found.length > 0) return "failed";
   return tried.length === 0 ? "skipped" : "passed";
 }
 
