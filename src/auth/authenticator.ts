@@ -24,14 +24,15 @@ export async function openAuthenticator(
 ): Promise<Authenticator> {
   const { tokenFile: file, tokens, jwt } = settings;
   const opaque = await openTokenVerifier({ file, tokens, report });
-  if (jwt === undefined) return { gate: createBearerGate([opaque.verify]), close: opaque.close };
+  const verifyOpaque = [opaque.verify, opaque.verifyNew];
+  if (jwt === undefined) return { gate: createBearerGate(verifyOpaque), close: opaque.close };
 
   const { jwksUrl: url, issuer, audience } = jwt;
   const keys = openKeySet({ url, report });
   const verifyJwt = createJwtVerifier({ keys, issuer, audience });
   return {
     // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
-    gate: createBearerGate([opaque.verify, verifyJwt]),
+    gate: createBearerGate([...verifyOpaque, verifyJwt]),
     close() {
       opaque.close();
       keys.close();

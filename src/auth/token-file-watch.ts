@@ -10,6 +10,12 @@ export interface TokenFileWatchOptions {
   readonly report: ReportProblem;
 }
 
+export interface TokenFileWatch {
+  /** Looks at the file now. Settles behind a look that began after the call, and never rejects. */
+  look(): Promise<void>;
+  close(): void;
+}
+
 /** How often the file is looked at: a revoked token stops working within a second, with a margin. */
 const intervalMs = 250;
 
@@ -24,13 +30,16 @@ const intervalMs = 250;
  * version is that of the bytes that were read, so a change between the look and
  * the reading is not lost; and two looks never overlap, however slow the disk.
  */
-export function watchTokenFile(options: TokenFileWatchOptions): { close(): void } {
+export function watchTokenFile(options: TokenFileWatchOptions): TokenFileWatch {
   const { file, onChange, report } = options;
   let version = options.version;
   let reported: string | undefined;
   let closed = false;
+  let current: Promise<void> | undefined;
+  let following: Promise<void> | undefined;
   let timer = schedule();
   return {
+    look,
     close() {
       closed = true;
       clearTimeout(timer);
@@ -38,10 +47,32 @@ export function watchTokenFile(options: TokenFileWatchOptions): { close(): void 
   };
 
   function schedule(): NodeJS.Timeout {
-    return setTimeout(look, intervalMs).unref();
+    return setTimeout(async () => {
+      await look();
+      if (!closed) timer = schedule();
+    }, intervalMs).unref();
   }
 
-  async function look(): Promise<void> {
+  /** One that is under way may have missed what is asked for; all who come meanwhile share the next. */
+  function look(): Promise<void> {
+    if (following !== undefined) return following;
+    if (current === undefined) return begin();
+    following = current.then(() => {
+      following = undefined;
+      return begin();
+    });
+    return following;
+  }
+
+  function begin(): Promise<void> {
+    current = lookOnce().finally(() => {
+      current = undefined;
+    });
+    return current;
+  }
+
+  async function lookOnce(): Promise<void> {
+    if (closed) return;
     try {
       if ((await statTokenFile(file)) !== version) {
         const content = await readTokenFile(file);
@@ -55,6 +86,5 @@ export function watchTokenFile(options: TokenFileWatchOptions): { close(): void 
       if (!closed && message !== reported) report(message, error);
       reported = message;
     }
-    if (!closed) timer = schedule();
   }
 }

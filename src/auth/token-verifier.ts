@@ -1,6 +1,6 @@
 import type { Principal } from "./principal.ts";
 import type { ReportProblem } from "./problem.ts";
-import { digestToken } from "./token.ts";
+import { digestToken, looksMinted } from "./token.ts";
 import { malformedLine } from "./token-file-error.ts";
 import { assertSound, readTokenFile, type TokenFileContent } from "./token-file-read.ts";
 import { watchTokenFile } from "./token-file-watch.ts";
@@ -18,6 +18,12 @@ export interface TokenVerifierOptions {
 export interface TokenVerifier {
   /** Synchronous: takes about a microsecond, and for a token that is in use hardly any time. */
   readonly verify: Verifier;
+  /**
+   * For a token that `verify` does not know: looks at the file first, so that one which was made a
+   * moment ago is good at once. However many ask, it is one `stat` at a time, and none for a
+   * token that nobody made with `token create`.
+   */
+  readonly verifyNew: Verifier;
   close(): void;
 }
 
@@ -38,14 +44,21 @@ export interface TokenVerifier {
 export async function openTokenVerifier(options: TokenVerifierOptions): Promise<TokenVerifier> {
   const given = options.tokens.map(givenEntry);
   const { file, report } = options;
-  if (file === undefined) return { verify: createVerify(given), close: () => {} };
+  if (file === undefined) {
+    return { verify: createVerify(given), verifyNew: () => unknownToken, close: () => {} };
+  }
 
   const content = await readTokenFile(file);
   assertSound(file, content.log);
   let entries = fileEntries(content);
   let verify = createVerify([...entries.values(), ...given]);
   const watch = watchTokenFile({ file, version: content.version, onChange, report });
-  return { verify: (token) => verify(token), close: watch.close };
+  return {
+    verify: (token) => verify(token),
+    verifyNew: (token) =>
+      looksMinted(token) ? watch.look().then(() => verify(token)) : unknownToken,
+    close: watch.close,
+  };
 
   function onChange(changed: TokenFileContent): void {
     const before = entries;

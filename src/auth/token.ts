@@ -9,6 +9,11 @@ export function mintToken(): string {
   return tokenPrefix + randomBytes(32).toString("base64url");
 }
 
+/** Whether a token has the form of one that {@link mintToken} made. */
+export function looksMinted(token: string): boolean {
+  return token.length === mintedLength && token.startsWith(tokenPrefix);
+}
+
 /**
  * The 32 bytes of SHA-256 that are kept in place of a token. Without salt or
  * stretching: 256 random bits cannot be guessed, so neither would add anything.
@@ -19,3 +24,5 @@ export function digestToken(token: string): Buffer {
 }
 
 const tokenPrefix = "plst_";
+/** Behind the prefix, 32 bytes as base64url. */
+const mintedLength = tokenPrefix.length + 43;

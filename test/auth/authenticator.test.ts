@@ -49,6 +49,15 @@ test("tokens of every source get in by one gate", async () => {
   expect(expired).toMatchObject({ challenge: expect.stringContaining("has expired") });
 });
 
+test.each<[string, AuthOptions]>([
+  ["alone", {}],
+  ["beside JWTs", { jwksUrl: "http://127.0.0.1:1/", ...jwt }],
+])("a token gets in as soon as it was made, %s", async (_what, options) => {
+  const authenticator = await open({ tokenFile, ...options });
+  expect(await ask(authenticator, await createToken(tokenFile, "ada"))).toBe("token:ada");
+  expect(await ask(authenticator, await createToken(tokenFile, "bob"))).toBe("token:bob");
+});
+
 test("while there is no key set, opaque tokens work and JWTs are to try again", async () => {
   const key = await createSigningKey("ES256", "k");
   const { url } = await startKeyServer(status(500));

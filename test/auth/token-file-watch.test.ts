@@ -1,25 +1,31 @@
+import { appendFileSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createToken } from "../../src/auth/token-file.ts";
 import { readTokenFile } from "../../src/auth/token-file-read.ts";
-import { watchTokenFile } from "../../src/auth/token-file-watch.ts";
+import { type TokenFileWatch, watchTokenFile } from "../../src/auth/token-file-watch.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 let file: string;
 let changes: string[][];
 let problems: string[];
-let watch: { close(): void };
+let whenChanged: () => void;
+let watch: TokenFileWatch;
 
 beforeEach(async () => {
   file = join(await temporaryFolder(), "tokens");
   changes = [];
   problems = [];
+  whenChanged = () => {};
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   watch = watchTokenFile({
     file,
     version: "missing",
-    onChange: ({ log }) => changes.push([...log.live.keys()]),
+    onChange: ({ log }) => {
+      changes.push([...log.live.keys()]);
+      whenChanged();
+    },
     report: (message) => problems.push(message),
   });
   onTestFinished(() => {
@@ -65,6 +71,29 @@ test("tells once that a file cannot be read, however long; and again the next ti
   await makeUnreadable();
   await look();
   expect(problems).toHaveLength(2);
+  expect(changes).toEqual([]);
+});
+
+test("asked to look while it looks, looks once more, for all who ask", async () => {
+  const text = (name: string) => `create ${name} ${"0".repeat(64)} 2026-01-02T03:04:05Z\n`;
+  await writeFile(file, text("ada"), { mode: 0o600 });
+  const asked: Promise<void>[] = [];
+  whenChanged = () => {
+    whenChanged = () => {};
+    appendFileSync(file, text("bob"));
+    asked.push(watch.look(), watch.look());
+  };
+  await watch.look();
+  expect(new Set(asked).size).toBe(1);
+  await asked[0];
+  expect(changes).toHaveLength(2);
+  expect(vi.getTimerCount()).toBe(1);
+});
+
+test("asked to look after it was closed, does not", async () => {
+  watch.close();
+  await createToken(file, "ada");
+  await watch.look();
   expect(changes).toEqual([]);
 });
 

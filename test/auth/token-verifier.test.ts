@@ -15,6 +15,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { digestToken, mintToken } from "../../src/auth/token.ts";
 import { createToken, revokeToken } from "../../src/auth/token-file.ts";
 import { openTokenVerifier, type TokenVerifier } from "../../src/auth/token-verifier.ts";
+import { unknownToken } from "../../src/auth/verifier.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 let folder: string;
@@ -97,6 +98,27 @@ describe("a running verifier", () => {
     await becomes(again).toBe("ada");
     expect(ask(ada)).toBe("unknown");
     expect(problems).toEqual([]);
+  });
+
+  test("asked anew, knows a token that was made a moment ago, however many ask meanwhile", async () => {
+    await start();
+    const stranger = mintToken();
+    const early = verifier.verifyNew(stranger);
+    const ada = await createToken(file, "ada");
+    const asked = [verifier.verifyNew(ada), verifier.verifyNew(stranger), verifier.verifyNew(ada)];
+    const [first, other, second] = await Promise.all(asked);
+    expect(first).toEqual({ kind: "verified", principal: { kind: "token", name: "ada" } });
+    expect(second).toEqual(first);
+    expect([await early, other]).toEqual([unknownToken, unknownToken]);
+    const bob = await createToken(file, "bob");
+    expect(await verifier.verifyNew(bob)).toMatchObject({ principal: { name: "bob" } });
+  });
+
+  test("asked anew, does not look at the file for what no token create made", async () => {
+    await start();
+    for (const token of [one, "plst_", `${mintToken()}x`, "a.b.c"]) {
+      expect(verifier.verifyNew(token)).toBe(unknownToken);
+    }
   });
 
   const edits: readonly [what: string, edit: (text: string) => Promise<unknown>][] = [
@@ -302,6 +324,7 @@ describe("tokens that are given", () => {
   test("need no file", async () => {
     verifier = await openTokenVerifier({ tokens: [one], report: () => {} });
     expect([one, two].map(ask)).toEqual(["tokens#1", "unknown"]);
+    expect(verifier.verifyNew(mintToken())).toBe(unknownToken);
     verifier.close();
   });
 });

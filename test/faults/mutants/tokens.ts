@@ -58,15 +58,13 @@ export const tokenMutants: readonly Mutant[] = [
   {
     ...verifier,
     name: "tokens: remembers what was revoked meanwhile",
-    find: "return { verify: (token) => verify(token), close: watch.close };",
+    find: "verify: (token) => verify(token),",
     replace: `
-      const seen = new Map<string, Verdict>();
-      const remember = (token: string) => {
+      verify: ((seen: Map<string, Verdict>) => (token: string) => {
         const verdict = seen.get(token) ?? verify(token);
         if (verdict.kind === "verified") seen.set(token, verdict);
         return verdict;
-      };
-      return { verify: remember, close: watch.close };`,
+      })(new Map()),`,
   },
   {
     ...verifier,
