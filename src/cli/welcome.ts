@@ -23,9 +23,9 @@ Create a plant:
     -H "Content-Type: application/json" \\
     -d '${plant}'
 
-The same over gRPC, where the proto files are:
+The same over gRPC${settings.reflection ? "" : ", where the proto files are"}:
 
-  npx buf curl --schema proto --protocol grpc${http2} \\
+  npx @bufbuild/buf curl${settings.reflection ? "" : " --schema proto"} --protocol grpc${http2} \\
     ${bearer} \\
     -d '{"plant": ${plant}}' \\
     ${rpc}
@@ -35,11 +35,17 @@ ${tokenHint(settings.auth.tokenFile, firstToken !== undefined)}
 }
 
 function tokenHint(file: string | undefined, isShown: boolean): string {
-  // In a checkout, commands run through npm.
-  const program = process.env["npm_lifecycle_event"] ? "npm run -s plant-store --" : "plant-store";
   const flag = file === "./data/tokens" ? "" : ` --token-file ${file}`;
-  const command = `${program} token create NAME${flag}`;
+  const command = `${programName()} token create NAME${flag}`;
   return isShown
     ? `This is the only time that the token is shown. To make another: ${command}`
     : `For $TOKEN: export TOKEN=$(${command})`;
+}
+
+/** What whoever started this types before a command. Through npm there is no other way than npm. */
+function programName(): string {
+  const { npm_lifecycle_event: event, npm_package_name: packageName } = process.env;
+  if (event === undefined) return "plant-store";
+  const isCheckout = event !== "npx" && packageName === "plant-store";
+  return isCheckout ? "npm run -s plant-store --" : "npx plant-store";
 }

@@ -94,9 +94,11 @@ describe("the first start", () => {
     ]);
   });
 
-  test("prints a buf curl line that works where the proto files are", async () => {
-    const line = pasted(server.stdout.text, "npx buf").replace("npx buf", "node_modules/.bin/buf");
-    const { stdout } = await run("sh", ["-c", line], { cwd: repository });
+  test("prints a buf curl line that works in any folder", async () => {
+    const npx = "npx @bufbuild/buf";
+    const buf = join(repository, "node_modules/.bin/buf");
+    const line = pasted(server.stdout.text, npx).replace(npx, buf);
+    const { stdout } = await run("sh", ["-c", line], { cwd: folder.path });
     expect(JSON.parse(stdout)).toEqual({ plant: { name: "Basil", tag: "herb" } });
   });
 
@@ -244,5 +246,34 @@ describe("a store that fails while it runs", () => {
     expect(await create(server.url, 1n, knownToken)).toBe(Code.Unavailable);
     expect(await within("the end", server.exited)).toEqual({ code: 1, signal: null });
     expect(server.stderr.text).toMatch(/ error the service has failed: draining/);
+  });
+});
+
+describe("the command that makes another token is written as it works", () => {
+  const starts: readonly [how: string, env: Readonly<Record<string, string>>, program: string][] = [
+    ["directly", {}, "plant-store"],
+    [
+      "by npm in a checkout",
+      { npm_lifecycle_event: "start", npm_package_name: "plant-store" },
+      "npm run -s plant-store --",
+    ],
+    ["by npx", { npm_lifecycle_event: "npx" }, "npx plant-store"],
+    [
+      "by a script of another package",
+      { npm_lifecycle_event: "start", npm_package_name: "garden" },
+      "npx plant-store",
+    ],
+  ];
+  test.each(starts)("started %s", async (_how, env, program) => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnServer({ cwd: folder.path, env });
+    expect(server.stdout.text).toContain(`$(${program} token create NAME`);
+  });
+
+  test("and without reflection, the buf curl line names the proto", async () => {
+    await using folder = await createTemporaryFolder();
+    const options = { cwd: folder.path, env: { PLANT_STORE_REFLECTION: "off" } };
+    await using server = await spawnServer(options);
+    expect(pasted(server.stdout.text, "npx @bufbuild/buf")).toContain("curl --schema proto ");
   });
 });
