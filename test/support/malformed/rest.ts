@@ -1,0 +1,347 @@
+/** Requests of REST whose content is wrong, and what each is refused with. */
+import { gzipSync } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+
+export interface Row {
+  readonly what: string;
+  readonly body?: string | Uint8Array;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly status: number;
+  readonly error: Code;
+  readonly message?: RegExp;
+}
+
+export const bodyBytesMax = 64 * 1024;
+
+function badContent(message: RegExp, bodies: Readonly<Record<string, string | Uint8Array>>): Row[] {
+  const error = Code.InvalidArgument;
+  return Object.entries(bodies).map(([what, body]) => ({
+    what: `${what}: ${describeBody(body)}`,
+    body,
+    status: 400,
+    error,
+    message,
+  }));
+}
+
+function describeBody(body: string | Uint8Array): string {
+  const text = typeof body === "string" ? body : Buffer.from(body).toString("latin1");
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+}
+
+/** A sound plant with these bytes as its name. */
+function named(...bytes: number[]): Buffer {
+  return Buffer.concat([Buffer.from('{"id":1,"name":"a'), Buffer.from(bytes), Buffer.from('b"}')]);
+}
+
+const notJson = badContent(/^the request is not valid JSON/, {
+  "no body": "",
+  "white space": " \r\n\t",
+  "a word": "plant",
+  "a form": "id=1&name=Basil",
+  XML: "<plant/>",
+  "no end": '{"id":1,"name":"Basil"',
+  "no end of a string": '{"id":1,"name":"Basil',
+  "no end of an array": "[1,2",
+  "a second value": '{"id":1,"name":"a"}{"id":2,"name":"b"}',
+  "text behind the value": '{"id":1,"name":"a"} x',
+  "a U+0000 behind the value": '{"id":1,"name":"a"}\0',
+  "a trailing comma": '{"id":1,"name":"Basil",}',
+  "a leading comma": '{,"id":1,"name":"Basil"}',
+  "no comma": '{"id":1 "name":"Basil"}',
+  "no colon": '{"id" 1,"name":"Basil"}',
+  "no value": '{"id":,"name":"Basil"}',
+  "single quotes": "{'id':1,'name':'Basil'}",
+  "names without quotes": '{id:1,name:"Basil"}',
+  "a comment": '{"id":1,/* */"name":"Basil"}',
+  "a line comment": '{"id":1,"name":"Basil"}// x',
+  NaN: '{"id":NaN,"name":"Basil"}',
+  Infinity: '{"id":-Infinity,"name":"Basil"}',
+  undefined: '{"id":undefined,"name":"Basil"}',
+  True: '{"id":1,"name":True}',
+  "a leading zero": '{"id":01,"name":"Basil"}',
+  "a leading plus": '{"id":+1,"name":"Basil"}',
+  "a leading point": '{"id":.5,"name":"Basil"}',
+  "a trailing point": '{"id":1.,"name":"Basil"}',
+  "an empty exponent": '{"id":1e,"name":"Basil"}',
+  "a hexadecimal number": '{"id":0x10,"name":"Basil"}',
+  "a bigint literal": '{"id":1n,"name":"Basil"}',
+  "a number with underscores": '{"id":1_000,"name":"Basil"}',
+  "a lone minus": '{"id":-,"name":"Basil"}',
+  "a raw line break in a string": '{"id":1,"name":"Ba\nsil"}',
+  "a raw U+0000 in a string": '{"id":1,"name":"Ba\0sil"}',
+  "a raw tab in a string": '{"id":1,"name":"Ba\tsil"}',
+  "an unknown escape": '{"id":1,"name":"\\x42asil"}',
+  "an unfinished escape": '{"id":1,"name":"\\u00"}',
+  "a braced escape": '{"id":1,"name":"\\u{1f331}"}',
+  "a byte order mark": '\ufeff{"id":1,"name":"Basil"}',
+  "a no-break space": '\u00a0{"id":1,"name":"Basil"}',
+  "a character outside the BMP": "🌱",
+  "a character outside the BMP behind the value": '{"id":1,"name":"Basil"}🌱🌱🌱🌱🌱🌱🌱🌱🌱🌱🌱🌱',
+  "control characters": "\u001b[31m\u0007\u0085",
+  "a flood of open brackets": "[".repeat(bodyBytesMax),
+});
+
+const notUtf8 = badContent(/^the request is not valid UTF-8$/, {
+  "UTF-16LE with a mark": Buffer.from('\ufeff{"id":1,"name":"Basil"}', "utf16le"),
+  "a lone continuation byte": named(0x80),
+  "a lone lead byte": named(0xc3),
+  "a lead byte at the end of the body": Buffer.from([0x22, 0xe2, 0x82]),
+  "a cut sequence of three": named(0xe2, 0x82),
+  "a cut sequence of four": named(0xf0, 0x9f, 0x8c),
+  "an overlong slash": named(0xc0, 0xaf),
+  "an overlong U+0000": named(0xc0, 0x80),
+  "an overlong sequence of three": named(0xe0, 0x80, 0xaf),
+  "an overlong sequence of four": named(0xf0, 0x80, 0x80, 0xaf),
+  "a surrogate (CESU-8)": named(0xed, 0xa0, 0x80),
+  "a surrogate pair (CESU-8)": named(0xed, 0xa0, 0xbd, 0xed, 0xb0, 0x80),
+  "a character over U+10FFFF": named(0xf4, 0x90, 0x80, 0x80),
+  "a sequence of five": named(0xf8, 0x88, 0x80, 0x80, 0x80),
+  "the byte FE": named(0xfe),
+  "the byte FF": named(0xff),
+  "Latin-1": Buffer.from('{"id":1,"name":"Caf\u00e9"}', "latin1"),
+  "a bad byte outside of strings": Buffer.from([0xff, ...Buffer.from('{"id":1,"name":"a"}')]),
+  "a bad byte in a field's name": Buffer.from([...Buffer.from('{"id":1,"n'), 0xff, 0x22, 0x3a]),
+});
+
+const notAnObject = badContent(/^plant (must be a JSON object|is required)$/, {
+  null: "null",
+  true: "true",
+  "a number": "12",
+  "a large number": "9007199254740993",
+  "a string": '"Basil"',
+  "an array": "[]",
+  "an array with a plant": '[{"id":1,"name":"Basil"}]',
+});
+
+const missing = [
+  ...badContent(/^id is required$/, {
+    "no id": '{"name":"Basil"}',
+    "a null id": '{"id":null,"name":"Basil"}',
+  }),
+  ...badContent(/^name is required$/, {
+    "no name": '{"id":1}',
+    "a null name": '{"id":1,"name":null,"tag":"herb"}',
+  }),
+  ...badContent(/^id is required; name is required$/, {
+    "an empty object": "{}",
+    "a tag alone": '{"tag":"herb"}',
+    nulls: '{"id":null,"name":null,"tag":null}',
+  }),
+];
+
+const wrongId = badContent(/^id must be a 64-bit integer/, {
+  "an id of true": '{"id":true,"name":"Basil"}',
+  "an id of an object": '{"id":{},"name":"Basil"}',
+  "an id of an array": '{"id":[1],"name":"Basil"}',
+  "a fraction": '{"id":1.5,"name":"Basil"}',
+  "a small fraction": '{"id":1.0000000000000000001,"name":"Basil"}',
+  "a tiny number": '{"id":1e-400,"name":"Basil"}',
+  "a fraction over 2^53": '{"id":9007199254740993.5,"name":"Basil"}',
+  "one over the maximum": '{"id":9223372036854775808,"name":"Basil"}',
+  "one under the minimum": '{"id":-9223372036854775809,"name":"Basil"}',
+  "one over the maximum, as text": '{"id":"9223372036854775808","name":"Basil"}',
+  "a huge number": '{"id":1e400,"name":"Basil"}',
+  "a huge exponent": '{"id":1e999999999,"name":"Basil"}',
+  "a number of 60,000 digits": `{"id":${"9".repeat(60_000)},"name":"Basil"}`,
+  "an empty text": '{"id":"","name":"Basil"}',
+  "a text of spaces": '{"id":" 1","name":"Basil"}',
+  "a text of letters": '{"id":"one","name":"Basil"}',
+  "a text in hexadecimal": '{"id":"0x10","name":"Basil"}',
+  "a text with a fraction": '{"id":"1.0","name":"Basil"}',
+  "a text with an exponent": '{"id":"1e2","name":"Basil"}',
+  "a text with a plus": '{"id":"+1","name":"Basil"}',
+  "a text with leading zeros": '{"id":"007","name":"Basil"}',
+  "a text with a line break": '{"id":"1\\n","name":"Basil"}',
+  "a text with other digits": '{"id":"١٢","name":"Basil"}',
+});
+
+const wrongText = [
+  ...badContent(/^name must be a string$/, {
+    "a name of a number": '{"id":1,"name":5}',
+    "a name of a large number": '{"id":1,"name":9007199254740993}',
+    "a name of false": '{"id":1,"name":false}',
+    "a name of an object": '{"id":1,"name":{"en":"Basil"}}',
+    "a name of an array": '{"id":1,"name":["Basil"]}',
+  }),
+  ...badContent(/^tag must be a string$/, {
+    "a tag of a number": '{"id":1,"name":"Basil","tag":0}',
+    "a tag of true": '{"id":1,"name":"Basil","tag":true}',
+    "a tag of an array": '{"id":1,"name":"Basil","tag":[]}',
+  }),
+  ...badContent(/^name must not contain a lone surrogate$/, {
+    "a lone high surrogate": '{"id":1,"name":"a\\ud800b"}',
+    "a lone low surrogate": '{"id":1,"name":"\\udc00"}',
+    "surrogates in the wrong order": '{"id":1,"name":"\\udf31\\ud83c"}',
+  }),
+  ...badContent(/^tag must not contain a lone surrogate$/, {
+    "a lone surrogate in the tag": '{"id":1,"name":"Basil","tag":"\\ud83c"}',
+  }),
+  ...badContent(/^name must not contain U\+0000$/, {
+    "an escaped U+0000 in the name": '{"id":1,"name":"a\\u0000b"}',
+  }),
+  ...badContent(/^tag must not contain U\+0000$/, {
+    "an escaped U+0000 in the tag": '{"id":1,"name":"Basil","tag":"\\u0000"}',
+  }),
+];
+
+const unknownFields = [
+  ...badContent(/^tga is not a known field$/, {
+    "an unknown field": '{"id":1,"name":"Basil","tga":"herb"}',
+    "an unknown field of null": '{"id":1,"name":"Basil","tga":null}',
+  }),
+  ...badContent(/\bName\b/, { "a field in other case": '{"id":1,"name":"Basil","Name":"x"}' }),
+  ...badContent(/\bplant\b/, { "the message of RPC": '{"plant":{"id":1,"name":"Basil"}}' }),
+  ...badContent(/__proto__/, {
+    __proto__: '{"id":1,"name":"Basil","__proto__":{"tag":"herb"}}',
+    "__proto__ alone": '{"__proto__":{"id":1,"name":"Basil"}}',
+  }),
+  ...badContent(/constructor/, { constructor: '{"id":1,"name":"Basil","constructor":1}' }),
+  ...badContent(/\[a\.b\]/, { "an extension": '{"id":1,"name":"Basil","[a.b]":1}' }),
+  ...badContent(/^kkkk.*…$/, {
+    "a field with a long name": `{"id":1,"name":"Basil","${"k".repeat(5000)}":1}`,
+    "a field with a long name of characters outside the BMP": `{"id":1,"name":"Basil","kkkk${"🌱".repeat(500)}":1}`,
+  }),
+  ...badContent(/ is not a known field$/, {
+    "a field with an empty name": '{"id":1,"name":"Basil","":1}',
+    "a field with control characters": '{"id":1,"name":"Basil","a\\u0000\\n\\u001b[31m\\u0085":1}',
+    "a field with a lone surrogate": '{"id":1,"name":"Basil","\\ud800":1}',
+  }),
+];
+
+const twice = badContent(/ twice in one JSON object$/, {
+  "an id twice": '{"id":1,"id":2,"name":"Basil"}',
+  "the same id twice": '{"id":1,"id":1,"name":"Basil"}',
+  "a name twice": '{"id":1,"name":"Basil","name":"Mint"}',
+  "a name twice, once escaped": '{"id":1,"name":"Basil","n\\u0061me":"Mint"}',
+  "a tag twice, once null": '{"id":1,"name":"Basil","tag":"herb","tag":null}',
+  "an unknown field twice": '{"id":1,"name":"Basil","x":1,"x":1}',
+  "__proto__ twice": '{"__proto__":1,"__proto__":1}',
+  "a name twice, deep in an unknown field": '{"x":[{"y":{"z":1,"z":2}}]}',
+});
+
+const tooDeep = badContent(/^the request nests deeper than 100 levels$/, {
+  "101 levels": `${"[".repeat(101)}${"]".repeat(101)}`,
+  "30,000 arrays": `${"[".repeat(30_000)}${"]".repeat(30_000)}`,
+  "10,000 objects": `${'{"x":'.repeat(10_000)}1${"}".repeat(10_000)}`,
+  "an unknown field with 1,000 levels": `{"id":1,"name":"Basil","x":${"[".repeat(1000)}${"]".repeat(1000)}}`,
+});
+
+const plant = '{"id":1,"name":"Basil"}';
+const packed = gzipSync(plant);
+
+const badHeaders: readonly Row[] = [
+  ...[
+    ["no content type", ""],
+    ["text", "text/plain"],
+    ["a form", "application/x-www-form-urlencoded"],
+    ["a form with parts", "multipart/form-data; boundary=x"],
+    ["another kind of JSON", "application/problem+json"],
+    ["JSON in UTF-16", "application/json; charset=utf-16"],
+    ["JSON in Latin-1", "application/json; charset=iso-8859-1"],
+    ["JSON in two charsets", "application/json; charset=utf-8; charset=latin1"],
+    ["protobuf", "application/proto"],
+    ["gRPC", "application/grpc"],
+    ["any type", "*/*"],
+    ["garbage", ";;;=,/"],
+    ["two types", "application/json, text/plain"],
+  ].map(([what, contentType = ""]) => ({
+    what: `content type: ${what}`,
+    headers: { "content-type": contentType },
+    body: plant,
+    status: 415,
+    error: Code.InvalidArgument,
+    message: /Content-Type/,
+  })),
+  ...[
+    ["Brotli", "br"],
+    ["deflate", "deflate"],
+    ["zstd", "zstd"],
+    ["gzip twice", "gzip, gzip"],
+    ["unknown", "rot13"],
+    ["garbage", ",;"],
+  ].map(([what, coding = ""]) => ({
+    what: `content encoding: ${what}`,
+    headers: { "content-encoding": coding },
+    body: plant,
+    status: 415,
+    error: Code.InvalidArgument,
+    message: /Content-Encoding/,
+  })),
+  ...(
+    [
+      ["not gzip at all", plant],
+      ["gzip that is cut", packed.subarray(0, 15)],
+      ["gzip that is cut behind its data", packed.subarray(0, -4)],
+      ["a header of gzip alone", packed.subarray(0, 10)],
+      ["gzip with a wrong checksum", Buffer.concat([packed.subarray(0, -8), Buffer.alloc(8, 1)])],
+      ["gzip with bytes behind it", Buffer.concat([packed, Buffer.from("xx")])],
+      ["gzip of gzip", gzipSync(packed)],
+      ["an empty body that claims gzip", ""],
+    ] as const
+  ).map(([what, body]) => ({
+    what,
+    headers: { "content-encoding": "gzip" },
+    body,
+    status: 400,
+    error: Code.InvalidArgument,
+  })),
+  {
+    what: "gzip that unpacks to more than the limit",
+    headers: { "content-encoding": "gzip" },
+    body: gzipSync(Buffer.alloc(20 * 1024 * 1024)),
+    status: 413,
+    error: Code.ResourceExhausted,
+    message: /^the body must not be larger than 65536 bytes$/,
+  },
+  {
+    what: "a body over the limit",
+    body: `{"id":1,"name":"${"x".repeat(bodyBytesMax)}"}`,
+    status: 413,
+    error: Code.ResourceExhausted,
+    message: /^the body must not be larger than 65536 bytes$/,
+  },
+  {
+    what: "white space over the limit",
+    body: plant + " ".repeat(bodyBytesMax),
+    status: 413,
+    error: Code.ResourceExhausted,
+  },
+  ...["/plants?x=1", "/plants?id=1", "/plants?=", "/plants?a%00=1"].map((path) => ({
+    what: `a query: ${path}`,
+    path,
+    body: plant,
+    status: 400,
+    error: Code.InvalidArgument,
+    message: / is not a known query parameter$/,
+  })),
+  {
+    what: "a query that is not percent-encoded",
+    path: "/plants?%",
+    body: plant,
+    status: 400,
+    error: Code.InvalidArgument,
+    message: / not percent-encoded UTF-8$/,
+  },
+  ...["/plants%", "/plants%00", "/%zz", "/plants;x", "/a/../plants", "/./plants"].map((path) => ({
+    what: `the path ${path}`,
+    path,
+    body: plant,
+    status: 404,
+    error: Code.NotFound,
+  })),
+];
+
+export const rows: readonly Row[] = [
+  ...notJson,
+  ...notUtf8,
+  ...notAnObject,
+  ...missing,
+  ...wrongId,
+  ...wrongText,
+  ...unknownFields,
+  ...twice,
+  ...tooDeep,
+  ...badHeaders,
+];

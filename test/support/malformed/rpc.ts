@@ -1,0 +1,197 @@
+/** Requests of Connect, gRPC and gRPC-Web that are wrong, and the code that each is refused with. */
+import { gzipSync } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+import { envelope } from "../envelope.ts";
+import { requestBinary, requestJson } from "../protocol/message.ts";
+import { type RawProtocol, rawProtocols } from "../protocol/raw.ts";
+
+export const bodyBytesMax = 64 * 1024;
+export const plant = { id: 1n, name: "Basil" };
+export const json = requestJson(plant);
+export const binary = Buffer.from(requestBinary(plant));
+
+export interface Row {
+  readonly what: string;
+  readonly body: Uint8Array | string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly code: Code;
+}
+
+type Bodies = Readonly<Record<string, Uint8Array | string>>;
+
+function refused(code: Code, bodies: Bodies, headers?: Row["headers"]): Row[] {
+  return Object.entries(bodies).map(([what, body]) => ({
+    what,
+    body,
+    code,
+    ...(headers && { headers }),
+  }));
+}
+
+/** JSON that no protocol may take for a plant. */
+const badJson: Bodies = {
+  "no end": '{"plant":{"id":1,"name":"Basil"}',
+  "a word": "plant",
+  "two values": `${json}${json}`,
+  "a byte order mark": `\ufeff${json}`,
+  "a character outside the BMP": "🌱",
+  "invalid UTF-8": Buffer.from([
+    ...Buffer.from('{"plant":{"id":1,"name":"'),
+    0xff,
+    0x22,
+    0x7d,
+    0x7d,
+  ]),
+  "a lone surrogate": '{"plant":{"id":1,"name":"\\ud800"}}',
+  "an escaped U+0000": '{"plant":{"id":1,"name":"a\\u0000"}}',
+  null: "null",
+  "an array": "[]",
+  "no plant": "{}",
+  "a null plant": '{"plant":null}',
+  "a plant of text": '{"plant":"Basil"}',
+  "the plant of REST": '{"id":1,"name":"Basil"}',
+  "no id": '{"plant":{"name":"Basil"}}',
+  "no name": '{"plant":{"id":"1"}}',
+  "an id that is a fraction": '{"plant":{"id":1.5,"name":"Basil"}}',
+  "an id out of range": '{"plant":{"id":9223372036854775808,"name":"Basil"}}',
+  "an id in hexadecimal": '{"plant":{"id":"0x10","name":"Basil"}}',
+  "an empty id": '{"plant":{"id":"","name":"Basil"}}',
+  "an id of true": '{"plant":{"id":true,"name":"Basil"}}',
+  "a name of a number": '{"plant":{"id":1,"name":5}}',
+  "a tag of an object": '{"plant":{"id":1,"name":"Basil","tag":{}}}',
+  "a plant twice": '{"plant":{"id":1,"name":"a"},"plant":{"id":1,"name":"Basil"}}',
+  "an id twice, once escaped": '{"plant":{"id":1,"\\u0069d":2,"name":"Basil"}}',
+  "a name twice in an unknown field": `{"x":{"y":1,"y":2},${json.slice(1)}`,
+  "30,000 levels": `{"x":${"[".repeat(15_000)}${"]".repeat(15_000)}}`,
+};
+
+/** protobuf that says something else than a plant. */
+const incompleteBinary: Bodies = {
+  "an empty message": "",
+  "an empty plant": Buffer.of(0x0a, 0x00),
+  "no name": Buffer.of(0x0a, 0x02, 0x08, 0x01),
+  "no id": Buffer.of(0x0a, 0x03, 0x12, 0x01, 0x41),
+  "U+0000 in the name": Buffer.from(requestBinary({ id: 1n, name: "a\0b" })),
+  "an unknown field alone": Buffer.of(0x7a, 0x01, 0x41),
+};
+
+/** protobuf that cannot be decoded. */
+const badBinary: Bodies = {
+  "bytes that are cut": binary.subarray(0, -1),
+  "JSON in place of protobuf": json,
+  "field number 0": Buffer.of(0x02, 0x01, 0x41),
+  "an end of a group that did not begin": Buffer.of(0x0c),
+  "a group without an end": Buffer.of(0x0b),
+  "an unknown wire type": Buffer.of(0x0f),
+  "a varint of eleven bytes": Buffer.of(0x0a, 0x0d, 0x08, ...Array(11).fill(0xff), 0x01),
+  "a length over the message": Buffer.of(0x0a, 0x7f, 0x08, 0x01),
+  "a length over 2^32": Buffer.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
+  "a name that is not UTF-8": withName(0xff),
+  "a name with a surrogate": withName(0xed, 0xa0, 0x80),
+  "a name with an overlong U+0000": withName(0xc0, 0x80),
+  "a name with a cut sequence": withName(0xf0, 0x9f, 0x8c),
+};
+
+function withName(...bytes: number[]): Buffer {
+  const inner = Buffer.of(0x08, 0x01, 0x12, bytes.length, ...bytes);
+  return Buffer.of(0x0a, inner.length, ...inner);
+}
+
+const gzip = gzipSync(json);
+const bomb = gzipSync(Buffer.alloc(20 * 1024 * 1024));
+const long = `{"plant":{"id":1,"name":"${"x".repeat(bodyBytesMax)}"}}`;
+
+/** The code that a protocol has for a body in a bad gzip. */
+const badGzip: Bodies = {
+  "not gzip at all": json,
+  "gzip that is cut": gzip.subarray(0, 15),
+  "gzip with a wrong checksum": Buffer.concat([gzip.subarray(0, -8), Buffer.alloc(8, 1)]),
+};
+
+const badTimeouts = (header: string): Row[] =>
+  ["soon", "-1", "1.5", "12345678901", ""].map((value) => ({
+    what: `a deadline of ${JSON.stringify(value)}`,
+    body: json,
+    headers: { [header]: value },
+    code: Code.InvalidArgument,
+  }));
+
+const connectJson: readonly Row[] = [
+  ...refused(Code.InvalidArgument, badJson),
+  ...refused(Code.InvalidArgument, badGzip, { "content-encoding": "gzip" }),
+  ...refused(Code.ResourceExhausted, {
+    "a message over the limit": long,
+    "white space over the limit": json.padEnd(70_000),
+  }),
+  ...refused(Code.ResourceExhausted, { "a bomb": bomb }, { "content-encoding": "gzip" }),
+  ...refused(Code.Unimplemented, { Brotli: json }, { "content-encoding": "br" }),
+  ...refused(Code.Unimplemented, { "an unknown coding": json }, { "content-encoding": "x" }),
+  ...badTimeouts("connect-timeout-ms").filter(({ what }) => !what.includes('""')),
+];
+
+const connectBinary: readonly Row[] = [
+  ...refused(Code.InvalidArgument, incompleteBinary),
+  ...refused(Code.InvalidArgument, badBinary),
+];
+
+const enveloped = (bodies: Bodies): Bodies =>
+  Object.fromEntries(Object.entries(bodies).map(([what, body]) => [what, envelope(body)]));
+
+/** Envelopes that break off, or of which there are too many or too few. */
+const badEnvelopes: readonly Row[] = [
+  ...refused(Code.InvalidArgument, {
+    "half of the head of an envelope": envelope(binary).subarray(0, 3),
+    "the head of an envelope alone": envelope(binary).subarray(0, 5),
+    "an envelope that is cut": envelope(binary).subarray(0, -1),
+    "bytes behind the envelope": Buffer.concat([envelope(binary), Buffer.of(1)]),
+  }),
+  // What gRPC says of a call that does not have exactly one message.
+  ...refused(Code.Unimplemented, {
+    "no envelope": "",
+    "two messages": Buffer.concat([envelope(binary), envelope(binary)]),
+  }),
+  // What gRPC says of a message that is compressed, nobody knows how.
+  ...refused(Code.Internal, {
+    "a compressed message without a coding": envelope(gzipSync(binary), 1),
+  }),
+  // Its first bytes read as an envelope of a gigabyte.
+  ...refused(Code.ResourceExhausted, { "a message without an envelope": binary }),
+];
+
+/** gRPC and gRPC-Web have their envelopes in common. */
+const grpcBinary: readonly Row[] = [
+  ...badEnvelopes,
+  ...refused(Code.InvalidArgument, enveloped(incompleteBinary)),
+  ...refused(Code.InvalidArgument, enveloped(badBinary)),
+  ...refused(Code.ResourceExhausted, {
+    "a message over the limit": envelope(requestBinary({ id: 1n, name: long })),
+    "an envelope that claims 4 GiB": Buffer.of(0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3),
+  }),
+  ...refused(Code.ResourceExhausted, { "a bomb": envelope(bomb, 1) }, { "grpc-encoding": "gzip" }),
+  ...refused(Code.Unimplemented, { Brotli: envelope(binary, 1) }, { "grpc-encoding": "br" }),
+  ...badTimeouts("grpc-timeout").map((row) => ({ ...row, body: envelope(binary) })),
+];
+
+const grpcJson: readonly Row[] = refused(Code.InvalidArgument, enveloped(badJson));
+
+interface Face {
+  readonly name: string;
+  readonly protocol: RawProtocol;
+  readonly contentType: string;
+  readonly rows: readonly Row[];
+}
+
+function face(name: string, contentType: string, rows: readonly Row[]): Face {
+  const protocol = rawProtocols.find((one) => one.name === name);
+  if (protocol === undefined) throw new Error(`no protocol is called ${name}`);
+  return { name: `${name} (${contentType})`, protocol, contentType, rows };
+}
+
+export const faces: readonly Face[] = [
+  face("Connect JSON over HTTP/1.1", "application/json", connectJson),
+  face("Connect binary over HTTP/2", "application/proto", connectBinary),
+  face("gRPC over HTTP/2", "application/grpc", grpcBinary),
+  face("gRPC over HTTP/2", "application/grpc+json", grpcJson),
+  face("gRPC-Web over HTTP/1.1", "application/grpc-web", grpcBinary),
+  face("gRPC-Web over HTTP/1.1", "application/grpc-web+json", grpcJson),
+];
