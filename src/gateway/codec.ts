@@ -11,6 +11,7 @@ import { type Body, byteLengthOf } from "./body.ts";
 import type { Endpoint, EndpointOptions } from "./endpoint.ts";
 import { messageFromJson, parseJson } from "./json.ts";
 import type { JsonOptions } from "./json-scalar.ts";
+import { assertWireFormat } from "./wire-format.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -33,7 +34,12 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
   return {
     binary: limited(options, {
-      parse: (bytes) => readBinary(() => fromBinary(input, bytes, binaryOptions)),
+      parse: (bytes) =>
+        readBinary(() => {
+          const message = fromBinary(input, bytes, binaryOptions);
+          assertWireFormat(input, bytes);
+          return message;
+        }),
       serialize: (message) => writeBinary(() => toBinary(output, message, binaryOptions)),
     }),
     json: limited(options, {

@@ -85,6 +85,9 @@ const badBinary: Bodies = {
   "an unknown wire type": Buffer.of(0x0f),
   "a varint of eleven bytes": Buffer.of(0x0a, 0x0d, 0x08, ...Array(11).fill(0xff), 0x01),
   "a length over the message": Buffer.of(0x0a, 0x7f, 0x08, 0x01),
+  // The plant is one byte shorter than its fields.
+  "a tag that ends behind its plant": Buffer.of(10, 7, 8, 1, 18, 1, 65, 26, 1, 65),
+  "an id that has a length": Buffer.of(10, 5, 10, 1, 18, 1, 65),
   "a length over 2^32": Buffer.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
   "a name that is not UTF-8": withName(0xff),
   "a name with a surrogate": withName(0xed, 0xa0, 0x80),
