@@ -1,4 +1,5 @@
 import type { Campaign } from "./campaign.ts";
+import { hostile } from "./hostile/hostile.ts";
 import { io } from "./io/io.ts";
 import { kill } from "./kill.ts";
 import { overload } from "./overload/overload.ts";

@@ -24,8 +24,8 @@ export function openCallers(url: string): readonly Caller[] {
   return rawProtocols.map((protocol) => openCaller(protocol, url));
 }
 
-type Send = (body: Uint8Array, headers: Fields, end: AbortSignal) => Promise<HttpResponse>;
-type Fields = Readonly<Record<string, string>>;
+export type Send = (body: Uint8Array, headers: Fields, end: AbortSignal) => Promise<HttpResponse>;
+export type Fields = Readonly<Record<string, string>>;
 
 function openCaller(protocol: RawProtocol, url: string): Caller {
   const [send, close] =
@@ -84,7 +84,7 @@ function unknown(why: "deadline" | "unavailable" | "cut" | "unanswered") {
   return { kind: "unknown", why } as const;
 }
 
-function overHttp1(url: string, path: string): [Send, () => void] {
+export function overHttp1(url: string, path: string): [Send, () => void] {
   const agent = new http.Agent({ keepAlive: true });
   const send: Send = (body, headers, signal) => {
     const answer = Promise.withResolvers<HttpResponse>();
@@ -107,7 +107,7 @@ function overHttp1(url: string, path: string): [Send, () => void] {
   return [send, () => agent.destroy()];
 }
 
-function overHttp2(url: string, path: string): [Send, () => void] {
+export function overHttp2(url: string, path: string): [Send, () => void] {
   let session: http2.ClientHttp2Session | undefined;
 
   function open(): http2.ClientHttp2Session {

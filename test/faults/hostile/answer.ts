@@ -1,0 +1,88 @@
+import type { HttpResponse, HttpVersion } from "../../support/http-exchange.ts";
+import { parseHttp1Responses } from "../../support/http1-response.ts";
+import { type Frame, frameType, parseFrames } from "../../support/raw-http2.ts";
+
+/** What an answer says, as far as it matters to who attacks. */
+export type Answer = "accepted" | "refused" | "unauthenticated" | "overloaded" | "failed";
+
+/** Of the codes of gRPC, those that say that it was the server's fault. */
+const failures = [2, 13, 15];
+
+/** The answer of a response that a client of HTTP has read. */
+export function answerOf({ status, headers, trailers, body }: HttpResponse): Answer {
+  if (status === 503) return "overloaded";
+  // UNIMPLEMENTED of Connect: a coding, or a count of messages, that is not served.
+  if (status === 501 && body.includes('"unimplemented"')) return "refused";
+  if (status >= 500) return "failed";
+  if (status === 401) return "unauthenticated";
+  if (status !== 200) return "refused";
+  const inBody = /grpc-status: ?(\d+)/.exec(body.toString("latin1"))?.[1];
+  const code = headers.get("grpc-status") ?? trailers.get("grpc-status") ?? inBody;
+  const isGrpc = headers.get("content-type")?.startsWith("application/grpc") === true;
+  if (!isGrpc) return "accepted";
+  if (code === "16") return "unauthenticated";
+  if (code === "14") return "overloaded";
+  if (code === undefined || failures.includes(Number(code))) return "failed";
+  return code === "0" ? "accepted" : "refused";
+}
+
+/** All answers in what a connection has received. */
+export function answersIn(received: Buffer, version: HttpVersion): Answer[] {
+  return version === "1.1" ? http1Answers(received) : http2Answers(parseFrames(received));
+}
+
+function http1Answers(received: Buffer): Answer[] {
+  const responses = parseHttp1Responses(received).filter(({ status }) => status >= 200);
+  return responses.map(({ status, headers, body }) =>
+    answerOf({
+      status,
+      headers: new Headers([...headers]),
+      trailers: new Headers(),
+      body: Buffer.from(body, "latin1"),
+    }),
+  );
+}
+
+function http2Answers(frames: readonly Frame[]): Answer[] {
+  const heads = frames.filter(({ type }) => type === frameType.headers);
+  const byStream = Map.groupBy(heads, ({ streamId }) => streamId);
+  return [...byStream.values()].map(([head]): Answer => {
+    switch (firstDigit(head?.payload ?? Buffer.alloc(0))) {
+      case 2:
+        return isTrailersOnly(frames, head) ? "refused" : "accepted";
+      case 5:
+        return "failed";
+      default:
+        return "refused";
+    }
+  });
+}
+
+/** An answer of gRPC or gRPC-Web that has no message: its status is 200 for an error as well. */
+function isTrailersOnly(frames: readonly Frame[], head: Frame | undefined): boolean {
+  const data = frames.filter(
+    ({ type, streamId }) => type === frameType.data && streamId === head?.streamId,
+  );
+  const body = Buffer.concat(data.map(({ payload }) => payload));
+  return body.length === 0 || ((body[0] ?? 0) & 0x80) !== 0;
+}
+
+/** Of the status, which is the first field of a block (RFC 7541, sections 6 and C.6). */
+function firstDigit(block: Buffer): number {
+  const indexed: Readonly<Record<number, number>> = {
+    8: 2,
+    9: 2,
+    10: 2,
+    11: 3,
+    12: 4,
+    13: 4,
+    14: 5,
+  };
+  const at = (block[0] ?? 0) >> 5 === 1 ? 1 : 0; // behind a change of the table's size
+  const first = block[at] ?? 0;
+  if ((first & 0x80) !== 0) return indexed[first & 0x7f] ?? 0;
+  const [length = 0, value = 0] = block.subarray(at + 1);
+  if ((length & 0x80) === 0) return value - 0x30;
+  // Huffman: 0, 1 and 2 have five bits, the others six.
+  return value >> 3 <= 2 ? value >> 3 : (value >> 2) - 0b011001 + 3;
+}

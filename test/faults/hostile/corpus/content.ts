@@ -1,0 +1,181 @@
+/** Bodies in sound HTTP, of every protocol: the rows of the tests, built ones, and mutations. */
+import { gzipSync } from "node:zlib";
+import { envelope } from "../../../support/envelope.ts";
+import { rows as restRows } from "../../../support/malformed/rest.ts";
+import { faces } from "../../../support/malformed/rpc.ts";
+import { createPlantPath, newPlantJson, requestBinary } from "../../../support/protocol/message.ts";
+import { knownToken } from "../../../support/test-server.ts";
+import type { Random } from "../../random.ts";
+import type { ContentAttack } from "../attack.ts";
+import { mutate } from "../mutate.ts";
+import { strangerToken } from "./tokens.ts";
+
+type Seed = Omit<ContentAttack, "kind" | "headers"> & {
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** Rows whose path is sound, in a size that can be sent often. */
+const rows: readonly Seed[] = [
+  ...restRows
+    .filter(({ path = "/plants" }) => path === "/plants")
+    .map(({ what, body = "", headers }) => ({
+      what: `REST: ${what}`,
+      version: "1.1" as const,
+      path: "/plants",
+      headers: { "content-type": "application/json", ...headers },
+      body: Buffer.from(body as Uint8Array),
+    })),
+  ...faces.flatMap(({ name, protocol, contentType, rows }) =>
+    rows.map(({ what, body, headers }) => ({
+      what: `${name}: ${what}`,
+      version: protocol.version,
+      path: createPlantPath,
+      headers: { "content-type": contentType, ...headers },
+      body: Buffer.from(body as Uint8Array),
+    })),
+  ),
+].filter(({ body }) => body.length < 20_000);
+
+const texts: readonly string[] = ["", "Basil", "Caf\u00e9", "🌱", "'; --", "\\", '"', "\u0001"];
+
+/** Bytes that are not UTF-8, one class each. */
+const notUtf8: readonly (readonly number[])[] = [
+  [0x80],
+  [0xc3],
+  [0xc0, 0x80],
+  [0xc1, 0xbf],
+  [0xe0, 0x80, 0x80],
+  [0xe0, 0x9f, 0xbf],
+  [0xed, 0xa0, 0x80],
+  [0xed, 0xbf, 0xbf],
+  [0xed, 0xa0, 0xbc, 0xed, 0xbc, 0xb1],
+  [0xe2, 0x82],
+  [0xf0, 0x80, 0x80, 0x80],
+  [0xf0, 0x8f, 0xbf, 0xbf],
+  [0xf0, 0x9f, 0x8c],
+  [0xf4, 0x90, 0x80, 0x80],
+  [0xf5, 0x80, 0x80, 0x80],
+  [0xf8, 0x88, 0x80, 0x80, 0x80],
+  [0xfc, 0x84, 0x80, 0x80, 0x80, 0x80],
+  [0xfe],
+  [0xff],
+];
+
+/** JSON members that no plant may have, or may have once. */
+const extraMembers: readonly string[] = [
+  '"id":1',
+  '"\\u0069d":1',
+  '"name":"twice"',
+  '"n\\u0061me":"twice"',
+  '"tag":null,"tag":"x"',
+  '"__proto__":{"tag":"x"}',
+  '"__proto__":{},"__proto__":{}',
+  '"constructor":{"prototype":{"tag":"x"}}',
+  '"toString":1',
+  `"x":${"[".repeat(200)}${"]".repeat(200)}`,
+  `"x":${'{"x":'.repeat(200)}1${"}".repeat(200)}`,
+  '"x":{"y":1,"y":2}',
+];
+
+const contentTypes = {
+  restJson: [["1.1", "2"], "/plants", "application/json"],
+  connectJson: [["1.1", "2"], createPlantPath, "application/json"],
+  connectBinary: [["1.1", "2"], createPlantPath, "application/proto"],
+  grpcWeb: [["1.1", "2"], createPlantPath, "application/grpc-web+proto"],
+  grpcWebJson: [["1.1", "2"], createPlantPath, "application/grpc-web+json"],
+  grpc: [["2"], createPlantPath, "application/grpc"],
+  grpcJson: [["2"], createPlantPath, "application/grpc+json"],
+} as const;
+
+type Face = keyof typeof contentTypes;
+
+/** A plant that is almost right, in a protocol. */
+function almostRight(id: bigint, random: Random): Seed {
+  const face = random.pick(Object.keys(contentTypes) as Face[]);
+  const [versions, path, type] = contentTypes[face];
+  const plant = { id, name: `${random.pick(texts)}~`, tag: random.pick(texts) };
+  let message: Buffer;
+  if (type.endsWith("json")) {
+    const extra = random.chance(0.3) ? `,${random.pick(extraMembers)}}` : "}";
+    const json = newPlantJson(plant).replace(/\}$/, () => extra);
+    message = Buffer.from(face === "restJson" ? json : `{"plant":${json}}`);
+  } else {
+    message = Buffer.from(requestBinary(plant));
+  }
+  if (random.chance(0.3)) message = spoilText(message, random);
+  const isPacked = random.chance(0.15);
+  const isEnveloped = type.startsWith("application/grpc");
+  const packed = isPacked ? gzipSync(message, { level: 1 }) : message;
+  const coding = isEnveloped ? "grpc-encoding" : "content-encoding";
+  return {
+    what: `${face}: almost right`,
+    version: random.pick(versions),
+    path,
+    headers: { "content-type": type, ...(isPacked && { [coding]: "gzip" }) },
+    body: isEnveloped ? spoilEnvelope(packed, isPacked ? 1 : 0, random) : packed,
+  };
+}
+
+/** Puts bytes that are not UTF-8 in the place of the mark in the name. */
+function spoilText(message: Buffer, random: Random): Buffer {
+  const at = message.indexOf("~");
+  const bytes = Buffer.from(random.pick(notUtf8));
+  const spoilt = Buffer.concat([message.subarray(0, at), bytes, message.subarray(at + 1)]);
+  // In protobuf the lengths before the text grow with it.
+  for (let index = 0; index < at && message[0] === 0x0a; index++) {
+    const isLength =
+      index === 1 || (spoilt[index] === 0x12 && spoilt[index + 1] === at - index - 1);
+    const place = index === 1 ? 1 : index + 1;
+    if (isLength) spoilt[place] = (spoilt[place] ?? 0) + bytes.length - 1;
+  }
+  return spoilt;
+}
+
+/** Mostly a sound envelope; else with the flags, the length or the count of a wrong one. */
+function spoilEnvelope(message: Buffer, flags: number, random: Random): Buffer {
+  const sound = envelope(message, flags);
+  if (random.chance(0.6)) return sound;
+  const wrong = Buffer.from(sound);
+  switch (random.int(0, 4)) {
+    case 0:
+      wrong[0] = random.int(0, 255);
+      return wrong;
+    case 1:
+      wrong.writeUInt32BE(
+        random.pick([0, 1, message.length - 1, message.length + 1, 2 ** 32 - 1]),
+        1,
+      );
+      return wrong;
+    case 2:
+      return Buffer.concat([sound, sound]);
+    case 3:
+      return Buffer.concat([sound, envelope("grpc-status: 0\r\n", random.pick([0x80, 0x81, 2]))]);
+    default:
+      return sound.subarray(0, random.int(0, sound.length));
+  }
+}
+
+/** @param id Of the plant, where there is one; a mutation may change it. */
+export function spoilContent(id: bigint, random: Random): ContentAttack {
+  const seed = random.chance(0.5) ? almostRight(id, random) : random.pick(rows);
+  const isKept = seed.what.endsWith("almost right") && random.chance(0.5);
+  const isStranger = random.chance(0.1);
+  return {
+    kind: "content",
+    ...seed,
+    headers: {
+      authorization: `Bearer ${isStranger ? strangerToken : knownToken}`,
+      ...seed.headers,
+    },
+    body: isKept ? seed.body : mutate(seed.body, random),
+  };
+}
+
+/** The rows as they are: each once. */
+export function plainRows(): ContentAttack[] {
+  return rows.map((row) => ({
+    kind: "content",
+    ...row,
+    headers: { authorization: `Bearer ${knownToken}`, ...row.headers },
+  }));
+}

@@ -1,0 +1,134 @@
+/** Bodies and headers that are small to send, or large to read. */
+import { gzipSync } from "node:zlib";
+import { envelope } from "../../../support/envelope.ts";
+import { createPlantPath } from "../../../support/protocol/message.ts";
+import { knownToken } from "../../../support/test-server.ts";
+import type { Attack, ContentAttack } from "../attack.ts";
+import { attackAll } from "../attackers.ts";
+import { strangerToken } from "../corpus/tokens.ts";
+import type { Flood } from "./flood.ts";
+
+const megabyte = 1024 * 1024;
+const zeros = gzipSync(Buffer.alloc(64 * megabyte));
+const nested = gzipSync(gzipSync(zeros));
+const spaces = gzipSync(Buffer.from(`{"id":1,"name":"bomb"}${" ".repeat(32 * megabyte)}`));
+
+/** As deep, long or repetitive as a body may be. */
+const bodies: Readonly<Record<string, string>> = {
+  "a million brackets": "[".repeat(megabyte),
+  "half a million levels": "[".repeat(megabyte / 2) + "]".repeat(megabyte / 2),
+  "100,000 levels of objects": '{"x":'.repeat(100_000) + "1" + "}".repeat(100_000),
+  "100,000 members": `{${Array.from({ length: 80_000 }, (_, i) => `"k${i}":1`).join(",")}}`,
+  "the same member 100,000 times": `{${Array(100_000).fill('"id":1').join(",")}}`,
+  "a number of a million digits": `{"id":${"9".repeat(megabyte - 100)},"name":"x"}`,
+  "an exponent of a million digits": `{"id":1e${"9".repeat(megabyte - 100)},"name":"x"}`,
+  "a million zeros behind the point": `{"id":1.${"0".repeat(megabyte - 100)}1,"name":"x"}`,
+  "a million backslashes": `{"id":1,"name":"${"\\\\".repeat(megabyte / 2 - 20)}\\u0000"}`,
+  "a name of a million escapes": `{"id":1,"name":"${"\\u0000".repeat(170_000)}"}`,
+  "an unknown field with a long name": `{"id":1,"name":"x","${"k".repeat(megabyte - 100)}":1}`,
+  "numbers without an end": `[${"1,".repeat(megabyte / 2 - 10)}1]`,
+  "empty strings without an end": `[${'"",'.repeat(megabyte / 3 - 10)}""]`,
+};
+
+const type = (contentType: string) => ({ "content-type": contentType });
+
+function content(
+  what: string,
+  given: Pick<ContentAttack, "path" | "body" | "headers" | "version">,
+): ContentAttack {
+  const headers = { authorization: `Bearer ${knownToken}`, ...given.headers };
+  return { kind: "content", what: `bomb: ${what}`, ...given, headers, isBomb: true };
+}
+
+const versions = ["1.1", "2"] as const;
+
+const packed: readonly ContentAttack[] = versions.flatMap((version) =>
+  Object.entries({ zeros, nested, spaces }).flatMap(([what, body]) => [
+    content(`REST, ${what}`, {
+      version,
+      path: "/plants",
+      body,
+      headers: { ...type("application/json"), "content-encoding": "gzip" },
+    }),
+    content(`Connect, ${what}`, {
+      version,
+      path: createPlantPath,
+      body,
+      headers: { ...type("application/proto"), "content-encoding": "gzip" },
+    }),
+    content(`gRPC-Web, ${what}`, {
+      version,
+      path: createPlantPath,
+      body: envelope(body, 1),
+      headers: { ...type("application/grpc-web"), "grpc-encoding": "gzip" },
+    }),
+    content(`gRPC, ${what}`, {
+      version: "2",
+      path: createPlantPath,
+      body: envelope(body, 1),
+      headers: { ...type("application/grpc"), "grpc-encoding": "gzip", te: "trailers" },
+    }),
+    content(`gRPC, ${what} among the ends`, {
+      version: "2",
+      path: createPlantPath,
+      body: Buffer.concat(Array(20).fill(envelope(body.subarray(0, 200_000), 0x81))),
+      headers: { ...type("application/grpc-web"), "grpc-encoding": "gzip" },
+    }),
+  ]),
+);
+
+const large: readonly ContentAttack[] = versions.flatMap((version) => [
+  ...Object.entries(bodies).map(([what, text]) =>
+    content(what, {
+      version,
+      path: "/plants",
+      body: Buffer.from(text),
+      headers: type("application/json"),
+    }),
+  ),
+  // Its length is not told: it has to be counted.
+  content("white space over the limit", {
+    version,
+    path: "/plants",
+    body: Buffer.from(`{"id":2,"name":"bomb"}${" ".repeat(2 * megabyte)}`),
+    headers: type("application/json"),
+  }),
+  content("a message over the limit", {
+    version,
+    path: createPlantPath,
+    body: Buffer.from(`{"plant":{"id":2,"name":"bomb"}}${" ".repeat(2 * megabyte)}`),
+    headers: type("application/json"),
+  }),
+]);
+
+function head(lines: string): Attack {
+  const first = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${strangerToken}\r\n`;
+  return {
+    kind: "bytes",
+    what: `bomb: ${JSON.stringify(lines.slice(0, 20))}…`,
+    version: "1.1",
+    bytes: Buffer.from(`${first}${lines}\r\n`, "latin1"),
+  };
+}
+
+const heads: readonly Attack[] = [
+  head(`X: ${"x".repeat(4 * megabyte)}\r\n`),
+  head("X: x\r\n".repeat(200_000)),
+  head(`${"x".repeat(megabyte)}: x\r\n`),
+  head(`Cookie: ${"a=b; ".repeat(100_000)}\r\n`),
+  head(`Content-Length: ${"0".repeat(megabyte)}1\r\n`),
+  head(`X: x\r\n${" folded\r\n".repeat(100_000)}`),
+  head(`Transfer-Encoding: ${"chunked,".repeat(100_000)}chunked\r\n`),
+  head(`Accept-Encoding: ${"gzip;q=0.1,".repeat(1000)}br\r\nContent-Length: 0\r\n`),
+  head(`Content-Type: application/json;${"x=y;".repeat(3000)}\r\nContent-Length: 0\r\n`),
+];
+
+const attacks: readonly Attack[] = [...packed, ...large, ...heads];
+
+export const bombs: Flood = {
+  name: "bombs",
+  async run({ url, port, random }) {
+    const { found } = await attackAll(random.shuffle(attacks), { url, port, atOnce: 2 });
+    return { count: attacks.length, found };
+  },
+};

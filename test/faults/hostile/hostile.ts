@@ -1,0 +1,257 @@
+/**
+ * A server with its default settings, under all that strangers send, while clients
+ * that behave create plants: it goes on, keeps its limits and its memory, calls
+ * nothing its own fault that is a stranger's, and stores what was asked for alone.
+ */
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
+import type { ChildServer } from "../../support/child-server.ts";
+import { sqliteKind } from "../../support/store-place.ts";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
+import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
+import type { TestPlant } from "../history/history.ts";
+import { addCounts, linesOf, Recorder } from "../history/recorder.ts";
+import { openCallers } from "../load/caller.ts";
+import { createRandom } from "../random.ts";
+import { startServer } from "../start-server.ts";
+import type { Attack } from "./attack.ts";
+import { attackAll, withoutSound } from "./attackers.ts";
+import { createCorpus } from "./corpus/corpus.ts";
+import { bombs } from "./floods/bombs.ts";
+import { fourGiBClaims } from "./floods/claims.ts";
+import type { Flood } from "./floods/flood.ts";
+import { frameFloods } from "./floods/frames.ts";
+import { residentMiB } from "./memory.ts";
+import { beSlow, idleLimitMs, type SlowPorts } from "./slow-clients.ts";
+import { p99, Witness } from "./witness.ts";
+
+/** Distinct ones, in ten minutes. */
+const attacksPerMinute = 2000;
+
+/** In the warm-up: enough to have been everywhere. */
+const warmUpAttacks = 500;
+
+/** Attacks of the corpus under way at once. */
+const atOnce = 16;
+
+/** A round is all floods once, and a part of the corpus. */
+const roundMinutes = 1;
+
+const restMs = 5000;
+const baselineMs = 5000;
+
+/** What the same again may add to the memory: a leak of a KiB in each request would show. */
+const growthMaxMiB = 64;
+
+/**
+ * When a flood slows others down too much. Who attacks runs on the machine of the
+ * server, in the process of the clients that are slowed down, and takes a processor
+ * of its own: under ten times as long and 500 ms more there is nothing to tell from
+ * that. A server that a flood keeps busy lets the clients wait for seconds.
+ */
+const slower = { factor: 10, ms: 500 };
+
+const floods: readonly Flood[] = [...frameFloods, fourGiBClaims, bombs];
+
+export const hostile: Campaign = {
+  name: "hostile",
+  async run(options) {
+    await using stack = new AsyncDisposableStack();
+    const place = stack.use(await sqliteKind.open());
+    const folder = stack.use(await createTemporaryFolder());
+    const server = stack.use(await startServer(folder.path, ["--store", place.url]));
+    const tls = hasOpenssl ? stack.use(await startTlsServer(folder.path)) : undefined;
+    const recorder = new Recorder();
+    const siege = new Siege({ ...options, server, tls, recorder });
+    await siege.run();
+
+    await recorder.read(async () => withoutSound(await place.read(), siege.sound));
+    const found = [...siege.found, ...linesOf(recorder.check(), "the store")];
+    found.push(...failuresOf(recorder), ...complaintsOf(server), ...complaintsOf(tls));
+    const skipped = [
+      ...(tls === undefined ? ["TLS: there is no openssl to make a certificate with"] : []),
+      ...siege.skipped,
+    ];
+    const tried = { ...siege.tried, "requests of clients that behave": recorder.stored };
+    return { tried, found, ...(skipped.length > 0 && { skipped: skipped.join("; ") }) };
+  },
+};
+
+function startTlsServer(folder: string): Promise<ChildServer> {
+  const { certFile, keyFile } = createCertificate(folder, "localhost");
+  const files = ["--tls-cert", certFile, "--tls-key", keyFile];
+  return startServer(folder, ["--store", `sqlite:${join(folder, "tls.db")}`, ...files]);
+}
+
+/** No fault but those of strangers: what fails here fails because of them. */
+function failuresOf({ counts }: Recorder): string[] {
+  return ["cut", "unavailable", "deadline", "unanswered"].flatMap((why) =>
+    counts[why] === undefined ? [] : [`${counts[why]} requests of clients that behave: ${why}`],
+  );
+}
+
+function complaintsOf(server: ChildServer | undefined): string[] {
+  if (server === undefined) return [];
+  const { exitCode, signalCode } = server.process;
+  const isGone = exitCode !== null || signalCode !== null;
+  const errors = server.stderr.text
+    .split("\n")
+    .filter((line) => /^\S+ error |^\s+at |^node:/.test(line));
+  return [
+    ...(isGone ? [`the server ended with ${exitCode ?? signalCode}`] : []),
+    ...[...new Set(errors)].map((line) => `the server logged ${line}`),
+  ];
+}
+
+interface SiegeOptions extends CampaignOptions {
+  readonly server: ChildServer;
+  readonly tls: ChildServer | undefined;
+  readonly recorder: Recorder;
+}
+
+/** What is done to the server, in order, and what came of it. */
+class Siege implements Pick<CampaignResult, "tried" | "found"> {
+  readonly tried: Record<string, number> = {};
+  readonly found: string[] = [];
+  readonly skipped: string[] = [];
+  /** What the store may hold of the attackers' own. */
+  readonly sound: TestPlant[] = [];
+  readonly #options: SiegeOptions;
+  readonly #corpus: Iterable<Attack>;
+  readonly #ports: SlowPorts;
+  /** In the next of many passes, the corpus goes on. */
+  readonly #answers: Record<string, number> = {};
+  readonly #worst = { name: "none", p99Ms: 0 };
+  #baselineMs: number | undefined;
+
+  constructor(options: SiegeOptions) {
+    this.#options = options;
+    this.#corpus = createCorpus(options.seed);
+    this.#ports = { clear: options.server.port, tls: options.tls?.port };
+  }
+
+  async run(): Promise<void> {
+    const { server, minutes, seed, recorder, log } = this.#options;
+    const end = performance.now() + minutes * 60_000;
+    const callers = openCallers(server.url);
+    await using stack = new AsyncDisposableStack();
+    for (const caller of callers) stack.use(caller);
+    const idle = this.#beIdle(minutes);
+    {
+      await using witness = new Witness(callers, { seed, recorder });
+      await this.#round(witness, warmUpAttacks);
+      const before = await this.#rest(witness);
+      this.#baselineMs = p99(witness.takeTimes());
+      log(`after the warm-up: ${before ?? "?"} MiB, p99 ${show(this.#baselineMs)}`);
+
+      const rounds = Math.max(1, Math.round(minutes / roundMinutes) - 1);
+      const perRound = Math.ceil((attacksPerMinute * minutes - warmUpAttacks) / rounds);
+      for (let round = 1; round <= rounds && !this.#isOver(end); round++) {
+        const slow = beSlow("request", this.#ports);
+        await this.#round(witness, perRound);
+        this.#add("slow clients", await slow);
+        if (this.found.length > 0) break;
+      }
+      this.#add("clients that rest", await idle);
+      const after = await this.#rest(witness);
+      this.#judgeMemory(before, after);
+      const ratio = (this.#worst.p99Ms / this.#baselineMs).toFixed(1);
+      log(
+        `p99 at worst ${show(this.#worst.p99Ms)}, ${ratio} times the baseline: ${this.#worst.name}`,
+      );
+      log(`answers: ${JSON.stringify(this.#answers)}`);
+    }
+  }
+
+  #isOver(end: number): boolean {
+    return this.#options.signal.aborted || performance.now() > end;
+  }
+
+  async #beIdle(minutes: number) {
+    if (minutes * 60_000 < idleLimitMs) {
+      const seconds = Math.round(idleLimitMs / 1000);
+      this.skipped.push(`clients that rest: the limit is that of ${seconds} s`);
+      return { count: 0, found: [] };
+    }
+    return await beSlow("idle", this.#ports);
+  }
+
+  async #round(witness: Witness, attacks: number): Promise<void> {
+    const { server, seed, signal } = this.#options;
+    const target = {
+      url: server.url,
+      port: server.port,
+      random: createRandom(seed, "floods"),
+    };
+    for (const flood of floods) {
+      if (signal.aborted) return;
+      await this.#watch(witness, flood.name, async () => {
+        this.#add(flood.name, await flood.run(target));
+      });
+    }
+    await this.#watch(witness, "the corpus", () => this.#attack(attacks));
+  }
+
+  async #attack(count: number): Promise<void> {
+    const { server, signal } = this.#options;
+    const some = take(this.#corpus, count);
+    const isOver = () => signal.aborted;
+    const { url, port } = server;
+    const report = await attackAll(some, { url, port, atOnce, isOver });
+    this.#add("distinct requests", { count: report.tried, found: report.found });
+    addCounts(this.#answers, report.answers);
+    this.sound.push(...report.sound);
+  }
+
+  /** Does it, and looks at how long clients that behave had to wait meanwhile. */
+  async #watch(witness: Witness, name: string, work: () => Promise<void>): Promise<void> {
+    witness.takeTimes();
+    await work();
+    const p99Ms = p99(witness.takeTimes());
+    const baselineMs = this.#baselineMs;
+    if (baselineMs === undefined) return;
+    if (p99Ms > this.#worst.p99Ms) Object.assign(this.#worst, { name, p99Ms });
+    if (p99Ms > slower.factor * baselineMs + slower.ms) {
+      this.found.push(`${name}: p99 of others ${show(p99Ms)}, before ${show(baselineMs)}`);
+    }
+  }
+
+  /** Lets the server come to rest, with nobody there but clients that behave. */
+  async #rest(witness: Witness): Promise<number | undefined> {
+    await delay(restMs);
+    const memory = residentMiB(this.#options.server.process.pid);
+    witness.takeTimes();
+    await delay(baselineMs);
+    return memory;
+  }
+
+  #judgeMemory(before: number | undefined, after: number | undefined): void {
+    if (before === undefined || after === undefined) {
+      this.skipped.push("memory: only Linux tells it");
+      return;
+    }
+    this.#options.log(`at the end: ${after} MiB, ${after - before} more than after the warm-up`);
+    if (after - before >= growthMaxMiB) {
+      this.found.push(`memory: ${before} MiB after the warm-up, ${after} MiB after the same again`);
+    }
+  }
+
+  #add(name: string, { count, found }: { count: number; found: readonly string[] }): void {
+    addCounts(this.tried, { [name]: count });
+    this.found.push(...found);
+  }
+}
+
+function* take<T>(source: Iterable<T>, count: number): Generator<T> {
+  const iterator = source[Symbol.iterator]();
+  for (let taken = 0; taken < count; taken++) {
+    const next = iterator.next();
+    if (next.done) return;
+    yield next.value;
+  }
+}
+
+function show(ms: number): string {
+  return `${Math.round(ms)} ms`;
+}

@@ -1,0 +1,86 @@
+import type { TestPlant } from "../history/history.ts";
+
+/** A plant in JSON, as `POST /plants` takes it or as an RPC does; undefined for anything else. */
+export function readJsonPlant(bytes: Buffer, kind: "rest" | "rpc"): TestPlant | undefined {
+  const text = bytes.toString("utf8");
+  if (!Buffer.from(text).equals(bytes)) return undefined; // it was not UTF-8
+  let value: unknown;
+  try {
+    value = JSON.parse(text, keepSource as (key: string, value: unknown) => unknown);
+  } catch {
+    return undefined;
+  }
+  if (hasMemberTwice(text)) return undefined;
+  if (kind === "rest") {
+    const isKnown = (name: string) => ["id", "name", "tag"].includes(name);
+    return isObject(value) && Object.keys(value).every(isKnown) ? plantOf(value) : undefined;
+  }
+  const plant = isObject(value) ? value["plant"] : undefined;
+  return isObject(plant) ? plantOf(plant) : undefined;
+}
+
+/** A number as it was written. */
+class NumberSource {
+  readonly source: string;
+  constructor(source: string) {
+    this.source = source;
+  }
+}
+
+function keepSource(_key: string, value: unknown, { source }: { source?: string }): unknown {
+  return typeof value === "number" && source !== undefined ? new NumberSource(source) : value;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Members {
+  const isMap = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isMap && !(value instanceof NumberSource);
+}
+
+function plantOf(members: Members): TestPlant | undefined {
+  const id = integerOf(members["id"]);
+  const { name, tag } = members;
+  if (id === undefined || !isText(name)) return undefined;
+  if (tag === undefined || tag === null) return { id, name };
+  return isText(tag) ? { id, name, tag } : undefined;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.isWellFormed() && !value.includes("\0");
+}
+
+function integerOf(value: unknown): bigint | undefined {
+  if (typeof value === "string" && !/^-?(0|[1-9]\d*)$/.test(value)) return undefined;
+  const source = value instanceof NumberSource ? value.source : value;
+  if (typeof source !== "string") return undefined;
+  const [, sign, whole = "", part = "", power = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? [];
+  if (sign === undefined) return undefined;
+  const digits = (whole + part).replace(/^0+/, "");
+  if (digits === "") return 0n;
+  const shift = Number(power) - part.length;
+  if (shift > 20 || digits.length + shift > 20) return undefined;
+  // Counted from the end: a pattern would try at each of a million zeros.
+  let zeros = 0;
+  while (digits.at(-1 - zeros) === "0") zeros++;
+  if (-shift > zeros) return undefined;
+  const shown = shift < 0 ? digits.slice(0, shift) : digits + "0".repeat(shift);
+  const id = BigInt(`${sign}${shown}`);
+  return BigInt.asIntN(64, id) === id ? id : undefined;
+}
+
+/** @param text A text that JSON.parse accepts: of a name that comes twice it keeps one. */
+function hasMemberTwice(text: string): boolean {
+  const open: Set<string>[] = [];
+  for (const [token, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}]/gs)) {
+    if (token === "{") open.push(new Set());
+    else if (token === "}") open.pop();
+    else if (name !== undefined) {
+      const key: string = JSON.parse(name);
+      if (open.at(-1)?.has(key)) return true;
+      open.at(-1)?.add(key);
+    }
+  }
+  return false;
+}

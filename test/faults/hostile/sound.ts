@@ -1,0 +1,84 @@
+/**
+ * What a request of sound HTTP asks for, read by rules of its own and by none of
+ * the server's code: a plant that was stored for anything else was wrongly accepted.
+ */
+import { gunzipSync } from "node:zlib";
+import { defaultLimits } from "../../../src/server/limits.ts";
+import { type Envelope, parseEnvelopes } from "../../support/envelope.ts";
+import { knownToken } from "../../support/test-server.ts";
+import type { TestPlant } from "../history/history.ts";
+import type { ContentAttack } from "./attack.ts";
+import { readJsonPlant } from "./sound-json.ts";
+import { readProtobufPlant } from "./sound-protobuf.ts";
+
+type Reader = (message: Buffer) => TestPlant | undefined;
+
+const readRest: Reader = (message) => readJsonPlant(message, "rest");
+const readRpc: Reader = (message) => readJsonPlant(message, "rpc");
+
+/** By content type; those of another path, and all others, are not sound. */
+const readers: Readonly<Record<string, Reader>> = {
+  "application/json": readRpc,
+  "application/proto": readProtobufPlant,
+  "application/grpc": readProtobufPlant,
+  "application/grpc+proto": readProtobufPlant,
+  "application/grpc+json": readRpc,
+  "application/grpc-web": readProtobufPlant,
+  "application/grpc-web+proto": readProtobufPlant,
+  "application/grpc-web+json": readRpc,
+};
+
+/** Headers that change nothing of what is asked for, and the codings that are known. */
+const knownHeaders = ["authorization", "content-type", "content-encoding", "grpc-encoding", "te"];
+
+/** @returns The plant; undefined if no server may accept the request. */
+export function readSound({ path, headers, body, isBomb }: ContentAttack): TestPlant | undefined {
+  if (isBomb === true) return undefined;
+  const { "content-type": type = "", "content-encoding": coding, "grpc-encoding": inner } = headers;
+  if (Object.keys(headers).some((name) => !knownHeaders.includes(name))) return undefined;
+  if ([coding, inner].some((one) => one !== undefined && one !== "gzip")) return undefined;
+  if (headers["authorization"] !== `Bearer ${knownToken}`) return undefined;
+  const isRest = path === "/plants";
+  if (isRest && type !== "application/json") return undefined;
+  const read = isRest ? readRest : readers[type];
+  if (read === undefined) return undefined;
+  const isEnveloped = type.startsWith("application/grpc");
+  if (isEnveloped && coding !== undefined) return undefined;
+  const message = isEnveloped ? unwrap(body, { type, coding: inner }) : unpack(body, coding);
+  if (message === undefined || message.length > defaultLimits.bodyBytesMax) return undefined;
+  return read(message);
+}
+
+function unpack(bytes: Buffer, coding: string | undefined): Buffer | undefined {
+  if (coding === undefined) return bytes;
+  if (bytes.length > defaultLimits.bodyBytesMax) return undefined;
+  try {
+    return gunzipSync(bytes, { maxOutputLength: defaultLimits.bodyBytesMax });
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The message of exactly one envelope. gRPC-Web may have an end behind it; flags
+ * that nobody knows are passed over, as connect-es does.
+ */
+function unwrap(body: Buffer, { type, coding }: Wrapping): Buffer | undefined {
+  const endFlag = type.startsWith("application/grpc-web") ? 0x80 : 0;
+  let envelopes: readonly Envelope[];
+  try {
+    envelopes = parseEnvelopes(body);
+  } catch {
+    return undefined; // half a head
+  }
+  const bytes = envelopes.reduce((sum, { message }) => sum + 5 + message.length, 0);
+  const [only, ...more] = envelopes.filter(({ flags }) => (flags & endFlag) === 0);
+  if (bytes !== body.length || only === undefined || more.length > 0) return undefined;
+  if ((only.flags & 1) === 0) return only.message;
+  return coding === undefined ? undefined : unpack(only.message, coding);
+}
+
+interface Wrapping {
+  readonly type: string;
+  readonly coding: string | undefined;
+}
