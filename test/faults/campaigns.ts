@@ -8,4 +8,4 @@ import { power } from "./power/power.ts";
 import { race } from "./race.ts";
 
 /** In the order of a run, which divides its time among them. */
-export const campaigns: readonly Campaign[] = [io, kill, overload, postgres, power, race];
+export const campaigns: readonly Campaign[] = [hostile, io, kill, overload, postgres, power, race];

@@ -112,6 +112,19 @@ describe.concurrent("over HTTP/2", () => {
     expect(frames.at(-1)?.type).toBe(frameType.goaway);
   });
 
+  test("ends a session that has no room for its answers", async () => {
+    await using server = await openTestServer({ limits: { idleTimeoutMs: 200 } });
+    using connection = await openRawConnection(server.port);
+    const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
+    const body = frame(frameType.data, {
+      flags: flag.endStream,
+      streamId: 1,
+      payload: Buffer.from(plant),
+    });
+    connection.write(Buffer.concat([preface, noWindow, settingsAck, headers(1), body]));
+    await connection.untilClosed();
+  });
+
   test("ends a session whose client has gone, without waiting for it to rest", async () => {
     await using server = await openTestServer();
     using connection = await openRawConnection(server.port);

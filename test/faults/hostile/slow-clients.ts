@@ -240,7 +240,11 @@ export async function beSlow(
   return { count: outcomes.length, found: [...new Set(outcomes.flat())] };
 }
 
-export const idleLimitMs: number = defaultLimits.idleTimeoutMs + slackMs;
+/**
+ * Twice the time: with answers under way, node:http2 takes what it could send
+ * before the first timeout for progress, and tells of the second alone.
+ */
+export const idleLimitMs: number = 2 * defaultLimits.idleTimeoutMs + slackMs;
 
 async function beOne(client: SlowClient, port: number): Promise<string[]> {
   const { what, first, again, over, limit, isDeaf = false } = client;

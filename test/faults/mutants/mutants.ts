@@ -1,3 +1,4 @@
+import { hostileMutants } from "./hostile.ts";
 import { ioMutants } from "./io.ts";
 import type { Mutant } from "./mutant.ts";
 import { powerMutants } from "./power.ts";
@@ -124,6 +125,7 @@ export const mutants: readonly Mutant[] = [
     replace: "if (!caller.signal.aborted && describe(error)) reply(() => created.push(number));",
     campaign: "race",
   },
+  ...hostileMutants,
   ...ioMutants,
   ...powerMutants,
   ...tokenMutants,

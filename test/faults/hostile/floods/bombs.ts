@@ -17,7 +17,7 @@ const spaces = gzipSync(Buffer.from(`{"id":1,"name":"bomb"}${" ".repeat(32 * meg
 const bodies: Readonly<Record<string, string>> = {
   "a million brackets": "[".repeat(megabyte),
   "half a million levels": "[".repeat(megabyte / 2) + "]".repeat(megabyte / 2),
-  "100,000 levels of objects": '{"x":'.repeat(100_000) + "1" + "}".repeat(100_000),
+  "100,000 levels of objects": `${'{"x":'.repeat(100_000)}1${"}".repeat(100_000)}`,
   "100,000 members": `{${Array.from({ length: 80_000 }, (_, i) => `"k${i}":1`).join(",")}}`,
   "the same member 100,000 times": `{${Array(100_000).fill('"id":1').join(",")}}`,
   "a number of a million digits": `{"id":${"9".repeat(megabyte - 100)},"name":"x"}`,

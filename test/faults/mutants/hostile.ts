@@ -1,0 +1,66 @@
+import type { Mutant } from "./mutant.ts";
+
+/** What a server that is open to strangers might overlook. */
+export const hostileMutants: readonly Mutant[] = [
+  {
+    name: "strangers: a body has no limit where its length is not told",
+    file: "src/gateway/read-body.ts",
+    find: "if (body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);",
+    replace: "",
+    campaign: "hostile",
+  },
+  {
+    name: "strangers: the gate is skipped by REST",
+    file: "src/gateway/call.ts",
+    find: `    const passed = options.requestGate?.(context);
+    if (passed !== undefined) await passed;
+    const written = `,
+    replace: `    const isRest = context.protocolName === "rest";
+    const passed = isRest ? undefined : options.requestGate?.(context);
+    if (passed !== undefined) await passed;
+    const written = `,
+    campaign: "hostile",
+  },
+  {
+    name: "strangers: a request of HTTP/2 may take for ever",
+    file: "src/server/http2.ts",
+    find: "if (!stream.readableEnded) endLateRequest(stream);",
+    replace: "",
+    campaign: "hostile",
+  },
+  {
+    name: "strangers: JSON that is not UTF-8 is mended",
+    file: "src/gateway/json-text.ts",
+    find: "fatal: true",
+    replace: "fatal: false",
+    campaign: "hostile",
+  },
+  {
+    name: "strangers: of a member that comes twice the last is taken",
+    file: "src/gateway/json-text.ts",
+    find: "if (countMembers(value) < members) throw duplicateIn(text);",
+    replace: "if (countMembers(value) > members) throw duplicateIn(text);",
+    campaign: "hostile",
+  },
+  {
+    name: "strangers: streams may be reset without an end",
+    file: "src/server/http2.ts",
+    find: "streamResetBurst: 1000,",
+    replace: "streamResetBurst: 1e9,",
+    campaign: "hostile",
+  },
+  {
+    name: "strangers: Brotli is unpacked",
+    file: "src/server/serve.ts",
+    find: "acceptCompression: [compressionGzip],",
+    replace: "",
+    campaign: "hostile",
+  },
+  {
+    name: "strangers: protobuf is not compared with its schema",
+    file: "src/gateway/codec.ts",
+    find: "assertWireFormat(input, bytes);",
+    replace: "",
+    campaign: "hostile",
+  },
+];
