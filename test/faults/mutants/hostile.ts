@@ -43,13 +43,6 @@ export const hostileMutants: readonly Mutant[] = [
     campaign: "hostile",
   },
   {
-    name: "strangers: streams may be reset without an end",
-    file: "src/server/http2.ts",
-    find: "streamResetBurst: 1000,",
-    replace: "streamResetBurst: 1e9,",
-    campaign: "hostile",
-  },
-  {
     name: "strangers: Brotli is unpacked",
     file: "src/server/serve.ts",
     find: "acceptCompression: [compressionGzip],",
