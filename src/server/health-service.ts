@@ -4,6 +4,7 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from "../../gen/grpc/health/v1/health_pb.ts";
 import { createReadinessWatch } from "./readiness-watch.ts";
+import { createStreamLimit } from "./stream-limit.ts";
 
 export interface HealthServiceOptions {
   /** What `/readyz` says. */
@@ -31,7 +32,7 @@ export function createHealthService(options: HealthServiceOptions): ServiceImpl<
   const names = ["", ...options.services];
   const known = new Set(names);
   const watch = createReadinessWatch(isReady, draining);
-  let watches = 0;
+  const enter = createStreamLimit(max, "there are too many watches");
 
   const statusWhen = (ready: boolean) => (ready ? Status.SERVING : Status.NOT_SERVING);
 
@@ -48,12 +49,7 @@ export function createHealthService(options: HealthServiceOptions): ServiceImpl<
 
     async *watch({ service }, { signal }) {
       if (signal.aborted) return;
-      if (watches >= max) {
-        throw new ConnectError("there are too many watches", Code.ResourceExhausted);
-      }
-      watches++;
-      // Surer than the end of the generator: nobody may ask for it any more.
-      signal.addEventListener("abort", () => watches--, { once: true });
+      enter(signal);
       let last: Status | undefined;
       while (!signal.aborted) {
         const ready = isReady();

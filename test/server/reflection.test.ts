@@ -17,7 +17,7 @@ import {
   type ServerReflectionResponse,
 } from "../../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.ts";
-import { requestsMax } from "../../src/server/reflection/service.ts";
+import { requestsMax, streamsMax } from "../../src/server/reflection/service.ts";
 import { grpcProtocol, openProtocols } from "../support/open-client.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
@@ -195,6 +195,24 @@ test("a stream may not ask for ever", async () => {
   const asked = ask(server.url, Array(requestsMax + 1).fill(question));
   await expect(asked).rejects.toMatchObject({ code: Code.ResourceExhausted });
   expect(await ask(server.url, Array(requestsMax).fill(question))).toHaveLength(requestsMax);
+});
+
+test("only so many streams are open at once, and one that ends makes room", async () => {
+  const question: Question = { case: "listServices", value: "" };
+  using reflection = grpcProtocol.open(ServerReflection, server.url);
+  const end = Promise.withResolvers<void>();
+  async function* kept() {
+    yield* all([question]);
+    await end.promise;
+  }
+  const streams = Array.from({ length: streamsMax }, () =>
+    reflection.client.serverReflectionInfo(kept())[Symbol.asyncIterator](),
+  );
+  await within("an answer to each", Promise.all(streams.map((stream) => stream.next())));
+  await expect(ask(server.url, [question])).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  end.resolve();
+  await within("their ends", Promise.all(streams.map((stream) => stream.next())));
+  await expect.poll(() => ask(server.url, [question]).catch(() => [])).toHaveLength(1);
 });
 
 test("a drain does not wait for a client that keeps its stream open", async () => {

@@ -5,6 +5,7 @@ import type {
   ServerReflectionRequest,
   ServerReflectionResponseSchema,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.ts";
+import { createStreamLimit } from "../stream-limit.ts";
 import { createFileIndex, type FileIndex, type IndexedFile } from "./file-index.ts";
 import { untilAborted } from "./until-aborted.ts";
 
@@ -14,6 +15,12 @@ type Answer = NonNullable<
 
 /** Clients ask a few dozen questions; all that there is to know here needs fewer than this. */
 export const requestsMax = 1000;
+
+/**
+ * Streams at the same time. One whose client takes no answers holds some hundred KiB, and a
+ * connection may have hundreds; tools have one, for as long as a few questions take.
+ */
+export const streamsMax = 64;
 
 /**
  * `grpc.reflection.v1.ServerReflection`, which tells clients the protos of the
@@ -28,8 +35,11 @@ export function createReflectionService(
 ): ServiceImpl<typeof ServerReflection> {
   const index = createFileIndex(services);
   const names = services.map(({ typeName }) => typeName).sort();
+  const enter = createStreamLimit(streamsMax, "there are too many streams");
   return {
-    async *serverReflectionInfo(requests) {
+    async *serverReflectionInfo(requests, { signal }) {
+      if (signal.aborted) return;
+      enter(signal);
       const sent = new Set<IndexedFile>();
       let count = 0;
       for await (const request of untilAborted(requests, draining)) {
