@@ -43,8 +43,9 @@ export async function openAdmin(
   });
   server.maxConnections = connectionsMax;
   server.setTimeout(idleTimeoutMs);
+  const shared = { contentType: metrics.contentType, render: shareRender(metrics) };
   server.on("request", (request, response) => {
-    void answer(request, metrics).then(({ status, header, body }) => {
+    void answer(request, shared).then(({ status, header, body }) => {
       response.writeHead(status, { "content-length": Buffer.byteLength(body), ...header });
       response.end(body); // Node leaves the body of an answer to HEAD out by itself
     });
@@ -65,6 +66,17 @@ export async function openAdmin(
   }
 
   return { address: server.address() as AddressInfo, close };
+}
+
+/** Scrapes at the same time share one text: a connection may ask without end, and take no answer. */
+function shareRender(metrics: MetricsSource): () => Promise<string> {
+  let rendering: Promise<string> | undefined;
+  return () => {
+    rendering ??= metrics.render().finally(() => {
+      rendering = undefined;
+    });
+    return rendering;
+  };
 }
 
 interface Answer {

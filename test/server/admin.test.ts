@@ -1,0 +1,29 @@
+/** What a scraper that asks without end may cost. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { openAdmin } from "../../src/server/admin.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+
+const ask = "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n";
+
+test("scrapes at the same time share one text, and the next has its own", async () => {
+  let renders = 0;
+  const render = async () => {
+    const text = `rendered ${++renders}\n`;
+    await nextTurn();
+    return text;
+  };
+  const listener = await openAdmin({ host: "127.0.0.1", port: 0 }, { contentType: "a/b", render });
+  try {
+    using scraper = await openRawConnection(listener.address.port);
+    const answered = (text: string, count: number) => (received: Buffer) =>
+      received.toString().split(text).length === count + 1;
+    scraper.write(ask.repeat(50));
+    await scraper.until("50 answers", answered("rendered 1\n", 50));
+    scraper.write(ask);
+    await scraper.until("one more", answered("rendered 2\n", 1));
+    expect(renders).toBe(2);
+  } finally {
+    await listener.close();
+  }
+});
