@@ -3,10 +3,12 @@ import { request } from "node:http";
 import type { ClientHttp2Session } from "node:http2";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { exchange, exchangeOn } from "../support/http-exchange.ts";
 import { lockStore } from "../support/locked-store.ts";
+import { grpcProtocol } from "../support/open-client.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
@@ -124,6 +126,27 @@ test("a client that leaves is counted as CANCELLED, and was in flight until then
   session.destroy();
   const after = await scrapeUntil(metricsUrl, "its end", (scraped) => inFlight(scraped) === 0);
   expect(requestsIn(after)).toEqual({ [requests("rest", "CANCELLED")]: 1 });
+});
+
+test("a stream is counted, and no latency of the protocol", async () => {
+  await using server = await openTestServer(observed);
+  const { metricsUrl } = server.running;
+  using health = grpcProtocol.open(Health, server.url);
+  await health.client.check({});
+  const leave = new AbortController();
+  const watch = health.client.watch({}, { signal: leave.signal })[Symbol.asyncIterator]();
+  await within("a status", watch.next());
+  const left = watch.next().catch(() => {});
+  leave.abort();
+  await left;
+  const ended = (scraped: Scrape) =>
+    scraped.series.get(requests("grpc", "CANCELLED", "other")) === 1;
+  const scraped = await scrapeUntil(metricsUrl, "the end of the stream", ended);
+  expect(requestsIn(scraped)).toEqual({
+    [requests("grpc", "OK", "other")]: 1,
+    [requests("grpc", "CANCELLED", "other")]: 1,
+  });
+  expect(scraped.value('plant_store_request_duration_seconds_count{protocol="grpc"}')).toBe(1);
 });
 
 function inFlight(scraped: Scrape): number {

@@ -21,17 +21,20 @@ export class CallMetrics implements CallObserver {
   begin({ method, protocol }: ObservedRequest): CallObservation {
     add(this.#numbers, places.requestsInFlight, 1);
     const methodIndex = method === this.#method ? 0 : 1;
-    return new TimedCall(this.#numbers, methodIndex, protocolNames.indexOf(protocol));
+    // A stream lasts as long as its client likes: that is no latency.
+    const isTimed = method === undefined || method.methodKind === "unary";
+    return new ObservedCall(this.#numbers, methodIndex, protocolNames.indexOf(protocol), isTimed);
   }
 }
 
-class TimedCall implements CallObservation {
+class ObservedCall implements CallObservation {
   readonly #numbers: Float64Array;
   readonly #methodIndex: number;
   readonly #protocolIndex: number;
-  readonly #startedAt = performance.now();
+  readonly #startedAt: number | undefined;
 
-  constructor(numbers: Float64Array, methodIndex: number, protocolIndex: number) {
+  constructor(numbers: Float64Array, methodIndex: number, protocolIndex: number, isTimed: boolean) {
+    this.#startedAt = isTimed ? performance.now() : undefined;
     this.#numbers = numbers;
     this.#methodIndex = methodIndex;
     this.#protocolIndex = protocolIndex;
@@ -42,8 +45,8 @@ class TimedCall implements CallObservation {
     add(numbers, places.requestsInFlight, -1);
     add(numbers, requestPlace(this.#methodIndex, this.#protocolIndex, code ?? 0), 1);
     const histogram = places.requestSeconds[this.#protocolIndex];
-    const seconds = (performance.now() - this.#startedAt) / 1000;
-    if (histogram !== undefined) observe(numbers, histogram, seconds);
+    if (histogram === undefined || this.#startedAt === undefined) return;
+    observe(numbers, histogram, (performance.now() - this.#startedAt) / 1000);
   }
 }
 

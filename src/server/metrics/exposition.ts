@@ -81,7 +81,7 @@ function familiesOf(numbers: ServiceNumbers): MetricFamily[] {
       samples: () => requestSamples(sum),
     },
     histogram("plant_store_request_duration_seconds", {
-      help: "From the head of a request to its answer.",
+      help: "From the head of a request to its answer, without streams: they end when clients like.",
       samples: (name) =>
         protocolNames.flatMap((protocol, index) =>
           histogramSamples(name, places.requestSeconds[index], { protocol }, sum),
