@@ -13,6 +13,8 @@ export interface Exchange {
   readonly headers: IncomingHttpHeaders;
   /** Scheme and authority that the request goes to, `http://localhost:8080`. */
   readonly origin: string;
+  /** The address at the other end of the connection; undefined once it is gone. */
+  readonly peerAddress: string | undefined;
 
   /**
    * Reads the body, from now on, into a sink.
@@ -22,6 +24,9 @@ export interface Exchange {
    * {@link ClientGoneError} if the client leaves.
    */
   readBody<T>(sink: BodySink<T>): Promise<T>;
+
+  /** Adds to the headers of the answer that is to come. */
+  addHeader(header: Readonly<Record<string, string>>): void;
 
   /** Answers, unless the client has gone. */
   respond(response: Response): void;

@@ -11,6 +11,7 @@ export type {
   ObservedRequest,
   ProtocolName,
 } from "./observer.ts";
+export { composeObservers } from "./observers.ts";
 export { createOpenApiDocument, type OpenApiOptions } from "./openapi/document.ts";
 export { peerAddressKey } from "./peer-address.ts";
 export { parseRequestTarget } from "./request-target.ts";

@@ -78,9 +78,9 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     const observation = isCall ? beginObservation(exchange, route) : undefined;
     if (observation !== undefined && route.kind === "stream") {
       const outcome = observeStream(exchange, observation, node);
-      settle(exchange, undefined, () => serve(exchange, route, node, outcome));
+      settle(exchange, undefined, () => serve(exchange, route, node, observation, outcome));
     } else {
-      settle(exchange, observation, () => serve(exchange, route, node));
+      settle(exchange, observation, () => serve(exchange, route, node, observation));
     }
   }
 
@@ -88,6 +88,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     exchange: RequestExchange,
     route: Route,
     node: Parameters<NodeHandler>,
+    observation: CallObservation | undefined,
     outcome?: StreamOutcome,
   ): Promise<void> | undefined {
     const [request, response] = node;
@@ -96,9 +97,11 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     if (applyCors?.(node, route.allow)) return undefined;
     switch (route.kind) {
       case "unary":
-        return route.serve(exchange, contextValuesOf(request));
-      case "stream":
-        return route.serve(universalRequest(node, outcome)).then((answer) => send(answer, node));
+        return route.serve(exchange, callValues(request, observation));
+      case "stream": {
+        const universal = universalRequest(node, callValues(request, observation), outcome);
+        return route.serve(universal).then((answer) => send(answer, node));
+      }
       case "method_not_allowed":
         exchange.respond(methodNotAllowed(route));
         return undefined;
@@ -113,9 +116,9 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
 
   function universalRequest(
     [request, response]: Parameters<NodeHandler>,
+    values: ContextValues | undefined,
     outcome: StreamOutcome | undefined,
   ) {
-    const values = contextValuesOf(request);
     if (outcome === undefined) {
       return universalRequestFromNodeRequest(request, response, undefined, values);
     }
@@ -123,11 +126,6 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     const universal = universalRequestFromNodeRequest(request, response, undefined, observed);
     outcome.expect(universal.signal);
     return universal;
-  }
-
-  function contextValuesOf(request: Parameters<NodeHandler>[0]): ContextValues | undefined {
-    const values = options.contextValues?.(request);
-    return exposePeerAddress ? withPeerAddress(request.socket, values) : values;
   }
 
   function serveStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
@@ -144,7 +142,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     const exchange = new StreamExchange(stream, headers, origin);
     const values = exposePeerAddress ? withPeerAddress(stream.session?.socket) : undefined;
     const observation = beginObservation(exchange, route);
-    settle(exchange, observation, () => route.serve(exchange, values));
+    settle(exchange, observation, () => route.serve(exchange, tellValues(values, observation)));
     return true;
   }
 
@@ -152,12 +150,41 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     if (observer === undefined) return undefined;
     const { method: requestMethod, target, headers } = exchange;
     const protocol = protocolOf(headers, route.isRpc);
+    const peerAddress = () => exchange.peerAddress;
+    const { method } = route;
     try {
-      return observer.begin({ method: route.method, protocol, requestMethod, target, headers });
+      const head = { method, protocol, requestMethod, target, headers, peerAddress };
+      const observation = observer.begin(head);
+      const added = observation?.responseHeader;
+      if (added !== undefined) exchange.addHeader(added);
+      return observation;
     } catch (error) {
       onError(error);
       return undefined;
     }
+  }
+
+  /** The values that a call begins with, which the observer hears of. */
+  function callValues(
+    request: Parameters<NodeHandler>[0],
+    observation: CallObservation | undefined,
+  ): ContextValues | undefined {
+    const own = options.contextValues?.(request);
+    return tellValues(exposePeerAddress ? withPeerAddress(request.socket, own) : own, observation);
+  }
+
+  function tellValues(
+    given: ContextValues | undefined,
+    observation: CallObservation | undefined,
+  ): ContextValues | undefined {
+    if (observation?.calling === undefined) return given;
+    const values = given ?? createContextValues();
+    try {
+      observation.calling(values);
+    } catch (error) {
+      onError(error);
+    }
+    return values;
   }
 
   function endObservation(observation: CallObservation | undefined, code: Code | undefined): void {

@@ -1,7 +1,7 @@
 /** Who is told of calls: metrics, access logs, traces. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Code } from "@connectrpc/connect";
+import type { Code, ContextValues } from "@connectrpc/connect";
 
 /**
  * Told of every request to the gateway, once when it begins and once when it
@@ -31,10 +31,19 @@ export interface ObservedRequest {
   readonly target: string;
   /** As Node gives them: lower-case names. Pseudo-headers may be among them. */
   readonly headers: IncomingHttpHeaders;
+  /** The address at the other end of the connection: of a proxy, where there is one. */
+  readonly peerAddress: () => string | undefined;
 }
 
 /** One request that has begun. */
 export interface CallObservation {
+  /** What the answer shall have among its headers, by lower-case names, besides its own. */
+  readonly responseHeader?: Readonly<Record<string, string>> | undefined;
+  /**
+   * A method is about to be called with these values, in which gates and
+   * interceptors leave what they know, as who it is that calls.
+   */
+  calling?(values: ContextValues): void;
   /**
    * Of a unary call: its answer was handed to Node whole. Of a stream: its last
    * byte was, or the client has left.

@@ -31,6 +31,14 @@ export class RequestExchange implements Exchange {
     return this.#request.headers;
   }
 
+  get peerAddress() {
+    return this.#request.socket.remoteAddress;
+  }
+
+  addHeader(header: Readonly<Record<string, string>>): void {
+    for (const [name, value] of Object.entries(header)) this.#response.setHeader(name, value);
+  }
+
   readBody<T>(sink: BodySink<T>): Promise<T> {
     const response = this.#response;
     return readStream(this.#request, () => isOver(response), sink); // which holds no more than it needs

@@ -2,6 +2,7 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "nod
 import { Code } from "@connectrpc/connect";
 import { withoutConnection } from "./connection-headers.ts";
 import { type BodySink, type Exchange, type Response, readStream } from "./exchange.ts";
+import type { NodeHeaders } from "./lazy-headers.ts";
 import { resetReason } from "./reset-reason.ts";
 
 /** An exchange over a stream of HTTP/2, by Node's core API: half the cost of the other one. */
@@ -10,6 +11,7 @@ export class StreamExchange implements Exchange {
   readonly headers: IncomingHttpHeaders;
   readonly origin: string;
   code: Code | undefined = Code.Canceled;
+  #added: NodeHeaders | undefined;
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, origin: string) {
     this.#stream = stream;
@@ -27,6 +29,14 @@ export class StreamExchange implements Exchange {
     return this.headers[":path"] ?? "";
   }
 
+  get peerAddress() {
+    return this.#stream.session?.socket.remoteAddress;
+  }
+
+  addHeader(header: Readonly<Record<string, string>>): void {
+    this.#added = { ...this.#added, ...header };
+  }
+
   readBody<T>(sink: BodySink<T>): Promise<T> {
     const stream = this.#stream;
     return readStream(stream, () => isOver(stream), sink); // which holds no more than it needs
@@ -35,7 +45,7 @@ export class StreamExchange implements Exchange {
   respond({ status, header, body, trailer, code }: Response): void {
     const stream = this.#stream;
     if (this.isClosed || this.isAnswered) return;
-    const head = { ":status": status, ...withoutConnection(header) };
+    const head = { ":status": status, ...withoutConnection(header), ...this.#added };
     if (trailer !== undefined) {
       stream.respond(head, { waitForTrailers: true });
       stream.on("wantTrailers", () => stream.sendTrailers(withoutConnection(trailer)));

@@ -25,6 +25,14 @@ export class TextExchange implements Exchange {
     return this.#inner.origin;
   }
 
+  get peerAddress() {
+    return this.#inner.peerAddress;
+  }
+
+  addHeader(header: Readonly<Record<string, string>>): void {
+    this.#inner.addHeader(header);
+  }
+
   get isAnswered() {
     return this.#inner.isAnswered;
   }

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { envelope } from "../support/envelope.ts";
 import { within } from "../support/within.ts";
@@ -238,18 +238,86 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   });
 });
 
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  test.each([
+    ["GET of REST", get("/v1/library")],
+    ["a refusal", get("/v1/library", {})],
+    ["a 404", get("/nothing/here")],
+    ["a 404 of RPC", { path: "/nothing/here", headers: as("application/grpc") }],
+    ["gRPC", { ...grpcStream, path: rpc("GetLibrary"), body: envelope("{}") }],
+    [
+      "gRPC-Web in text",
+      { path: rpc("GetLibrary"), headers: { ...allowed, ...as("application/grpc-web-text+json") } },
+    ],
+    ["a stream of gRPC", { ...grpcStream, body: envelope('{"title": "good"}') }],
+    ["a stream of REST", get("/v1/shelves/a/volumes:watch")],
+  ])("the answer to %s has what the observer adds", async (_, request) => {
+    const observer = { begin: () => ({ responseHeader: { "x-added": "yes" }, end() {} }) };
+    await using gateway = await openObserved({ observer });
+    const { headers } = await gateway.send({ version, ...request });
+    expect(headers.get("x-added")).toBe("yes");
+    expect(headers.has("content-type") || headers.get("content-length") === "0").toBe(true);
+  });
+
+  test.each([
+    ["unary", get("/v1/library")],
+    ["stream of REST", get("/v1/shelves/a/volumes:watch")],
+    ["stream of RPC", { ...connectStream, body: envelope('{"title": "good"}') }],
+  ])(
+    "the observer of a %s sees what the gate left, and who is at the other end",
+    async (_, request) => {
+      const key = createContextKey("nobody");
+      const ended = Promise.withResolvers<string>();
+      await using gateway = await openObserved({
+        requestGate: ({ values }) => void values.set(key, "somebody"),
+        observer: {
+          begin({ peerAddress }) {
+            const peer = peerAddress();
+            let values = createContextValues();
+            return {
+              calling(given) {
+                values = given;
+              },
+              end: () => ended.resolve(`${values.get(key)} at ${peer}`),
+            };
+          },
+        },
+      });
+      await gateway.send({ version, ...request });
+      expect(await within("the end", ended.promise)).toBe("somebody at 127.0.0.1");
+    },
+  );
+});
+
+test("an observer hears of the values that the application gives a call", async () => {
+  const key = createContextKey("nobody");
+  const heard: string[] = [];
+  await using gateway = await openObserved({
+    contextValues: () => createContextValues().set(key, "the application"),
+    observer: {
+      begin: () => ({ calling: (values) => void heard.push(values.get(key)), end() {} }),
+    },
+  });
+  await gateway.send(get("/v1/library"));
+  expect(heard).toEqual(["the application"]);
+});
+
 test("an observer that throws is told to onError, and changes nothing", async () => {
   let times = 0;
   const fail = () => {
     times++;
     throw new Error("not for clients");
   };
-  for (const observer of [{ begin: fail }, { begin: () => ({ end: fail }) }]) {
+  for (const observer of [
+    { begin: fail },
+    { begin: () => ({ end: fail }) },
+    { begin: () => ({ calling: fail, end: () => {} }) },
+  ]) {
     await using gateway = await openObserved({ observer, mayFail: true });
     expect(await gateway.send(get("/v1/library"))).toMatchObject({ status: 200 });
     expect(gateway.errors).toHaveLength(1);
   }
-  expect(times).toBe(2);
+  expect(times).toBe(3);
 });
 
 /** Sends a GET whose answer nobody reads. @returns what breaks it off. */

@@ -21,6 +21,8 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
     target,
     headers,
     origin: "http://localhost",
+    peerAddress: undefined,
+    addHeader() {},
     get response() {
       return response;
     },
