@@ -116,6 +116,19 @@ export const schema = {
     placeholder: "number",
     summary: "Threads that share the port; more than one on Linux alone",
   },
+  logFormat: {
+    type: "text",
+    default: "auto",
+    placeholder: "auto|json|text",
+    summary: "Form of the log: `text`, `json`, or `auto`: text on a terminal alone",
+    pattern: { form: /^(auto|json|text)$/, rule: "must be auto, json or text" },
+  },
+  accessLog: {
+    type: "switch",
+    default: false,
+    placeholder: "on|off",
+    summary: "`on`: a line for each request, too, and an `X-Request-Id` in its answer",
+  },
   drainTimeoutMs: {
     type: "integer",
     default: 10_000,

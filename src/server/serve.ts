@@ -4,6 +4,8 @@ import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { requirePrincipal } from "../auth/bearer.ts";
 import {
+  type CallObserver,
+  composeObservers,
   compressionGzip,
   type GatewayHandler,
   gatewayNodeAdapter,
@@ -18,6 +20,8 @@ import { renderPlantError } from "./error-body.ts";
 import { inOrder } from "./gate.ts";
 import { createHealthHandlers } from "./health.ts";
 import { logFailures } from "./log-failures.ts";
+import { createAccessLog } from "./logging/access-log.ts";
+import { createLogger } from "./logging/logger.ts";
 import type { ThreadMetrics } from "./metrics/thread-metrics.ts";
 import { createOpenServices } from "./open-services.ts";
 import { createPageHandlers } from "./page/handlers.ts";
@@ -109,14 +113,16 @@ function createGateway(
 ): GatewayHandler {
   const { limits, log, basePath } = settings;
   const cors = corsOptions(settings.corsOrigins);
+  const onError = (error: unknown) => log.error("a response could not be made", error);
+  const observer = composeObservers(createObservers(settings, metrics), onError);
   const common = {
     ...(cors && { cors }),
-    ...(metrics && { observer: metrics.calls }),
+    ...(observer && { observer }),
     // gzip alone: Brotli unpacks a few bytes to gigabytes far more cheaply for its sender.
     acceptCompression: [compressionGzip],
     shutdownSignal: shutdown,
     rest: { renderError: renderPlantError },
-    onError: (error: unknown) => log.error("a response could not be made", error),
+    onError,
   };
   return gatewayNodeAdapter({
     ...common,
@@ -132,4 +138,17 @@ function createGateway(
     // Probes, and most tools of gRPC, cannot be told a base path.
     ...(basePath !== "" && { fallback: gatewayNodeAdapter({ ...common, routes: openServices }) }),
   });
+}
+
+/** Whoever wants to know of requests; mostly nobody does. */
+function createObservers(
+  { accessLog, logFormat }: ServerSettings,
+  metrics: ThreadMetrics | undefined,
+): CallObserver[] {
+  const observers: CallObserver[] = metrics === undefined ? [] : [metrics.calls];
+  if (accessLog) {
+    const logger = createLogger(logFormat);
+    observers.push(createAccessLog((entry) => logger.info(entry, "request")));
+  }
+  return observers;
 }

@@ -7,6 +7,7 @@ import { openStore } from "../store/open.ts";
 import { type CommitLimits, defaultLimits } from "../store/options.ts";
 import { RemoteStore } from "../store/remote/store.ts";
 import type { Log } from "./log.ts";
+import { stackOf } from "./logging/error.ts";
 import { ThreadMetrics } from "./metrics/thread-metrics.ts";
 import { createRateLimits } from "./rate-limit/rate-limits.ts";
 import { Readiness } from "./readiness.ts";
@@ -57,11 +58,11 @@ async function openOwnStore({ store: url, limits }: ServerSettings): Promise<Pla
   return own;
 }
 
-/** All lines leave through the main thread: there each is written whole, and once. */
+/** What all threads may notice leaves through the main thread: there it is written once. */
 function createLog(): Log {
   const write = (level: LogEntry["level"]) => (message: string, cause?: unknown) => {
     const text =
-      cause instanceof Error ? { message: cause.message, stack: cause.stack } : undefined;
+      cause instanceof Error ? { message: cause.message, stack: stackOf(cause) } : undefined;
     report({ kind: "log", level, message, cause: text });
   };
   return { info: write("info"), warn: write("warn"), error: write("error") };

@@ -5,7 +5,8 @@ import {
   resolveAuthOptions,
 } from "../auth/settings.ts";
 import type { Limits } from "./limits.ts";
-import { type Log, stderrLog } from "./log.ts";
+import type { Log } from "./log.ts";
+import { createStderrLog } from "./logging/stderr-log.ts";
 import { type SchemaEntry, type schema, schemaEntries } from "./schema.ts";
 import { findProblem, type Setting, type SettingValue, type ValueOf } from "./setting.ts";
 import { type SettingProblem, SettingsError } from "./settings-error.ts";
@@ -70,11 +71,12 @@ interface FilledOptions extends PlainSettings {
 }
 
 /** An option that is there wins over its default, even as `undefined`. */
-function fillDefaults({ log = stderrLog, ...options }: ServerOptions): FilledOptions {
-  const filled: OptionTree = { log };
+function fillDefaults({ log, ...options }: ServerOptions): FilledOptions {
+  const filled: OptionTree = {};
   for (const { path, setting } of schemaEntries) {
     setOption(filled, path, hasOption(options, path) ? getOption(options, path) : setting.default);
   }
+  filled["log"] = log ?? createStderrLog(String(filled["logFormat"]));
   return filled as unknown as FilledOptions;
 }
 

@@ -3,6 +3,7 @@ import { openAuthenticator } from "../auth/authenticator.ts";
 import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
 import { openStore } from "../store/open.ts";
 import { type AdminListener, openAdmin } from "./admin.ts";
+import { loadLoggerSoon } from "./logging/logger.ts";
 import type { ServiceMetrics } from "./metrics/service-metrics.ts";
 import { describeOldNode } from "./node-floor.ts";
 import { createRateLimits } from "./rate-limit/rate-limits.ts";
@@ -50,6 +51,7 @@ export async function startServer(
       settings.threads === 1
         ? await serveAlone(settings, hooks)
         : await serveWithThreads(settings, options, hooks);
+    if (options.log === undefined) loadLoggerSoon();
     let closed: Promise<void> | undefined;
     return {
       url: urlOf(settings, serving.port),

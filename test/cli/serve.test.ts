@@ -245,7 +245,7 @@ describe("a store that fails while it runs", () => {
     await writeFile(database, "");
     expect(await create(server.url, 1n, knownToken)).toBe(Code.Unavailable);
     expect(await within("the end", server.exited)).toEqual({ code: 1, signal: null });
-    expect(server.stderr.text).toMatch(/ error the service has failed: draining/);
+    expect(server.stderr.text).toMatch(/"level":"error".*"the service has failed: draining"/);
   });
 });
 

@@ -102,7 +102,7 @@ describe.each(services)("$signal, threads: $threads", ({ signal, threads }) => {
     );
     expect(outcomes).toEqual(rawProtocols.map(({ name }) => [name, "ok"]));
     expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
-    expect(server.stderr.text).toMatch(/ info stopped\n$/);
+    expect(server.stderr.text).toMatch(/"stopped"}\n$/);
     expect(readStoredPlants(database)).toHaveLength(rawProtocols.length);
   });
 

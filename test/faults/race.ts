@@ -97,7 +97,7 @@ async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promis
 
 /** Where nothing is disturbed but clients, no server has anything to complain of. */
 function isFailure(line: string): boolean {
-  return /^\S+ error /.test(line);
+  return line.includes('"level":"error"');
 }
 
 interface Field {

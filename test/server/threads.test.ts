@@ -305,7 +305,12 @@ describe("a serving thread that dies", () => {
     });
 
   test.each([
-    ["of an error", "error", [], /serving thread 1 has died, and is started again: Error: crash\n/],
+    [
+      "of an error",
+      "error",
+      [],
+      /Error: crash\\n.*"serving thread 1 has died, and is started again"/,
+    ],
     ["of too little memory", "memory", ["--max-old-space-size=64"], /ERR_WORKER_OUT_OF_MEMORY/],
   ])("%s is started again, and the other goes on", async (_, how, flags, line) => {
     await using folder = await createTemporaryFolder();
@@ -335,7 +340,9 @@ describe("a serving thread that dies", () => {
     await using server = await spawn(folder.path, "for good");
     server.process.kill("SIGUSR2");
     expect(await within("the end", server.exited, 15_000)).toEqual({ code: 1, signal: null });
-    expect(server.stderr.text).toMatch(/ error the service has failed: draining: .*thread 1 does/);
+    expect(server.stderr.text).toMatch(
+      /"level":"error".*thread 1 does.*"the service has failed: draining"/,
+    );
     expect(server.stderr.text).toMatch(/crash at the start/);
   });
 });

@@ -39,7 +39,7 @@ async function tryFailedSync(place: Place): Promise<readonly string[]> {
   const ended = within("the end of a service whose disk fails", service.exited, 30_000);
   const end = await ended.then(({ code }) => `ended with exit code ${code}`, String);
   if (end !== "ended with exit code 1") found.push(`a service whose disk fails: ${end}`);
-  const line = / error the service has failed: draining: .*SQLITE_IOERR_FSYNC/;
+  const line = /"level":"error".*SQLITE_IOERR_FSYNC.*"the service has failed: draining"/;
   if (!line.test(service.stderr.text)) found.push(`it did not say why: ${service.stderr.text}`);
   return found;
 }

@@ -1,0 +1,13 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+
+/** Of the request and of its answer, as most proxies write it. */
+export const requestIdHeader = "x-request-id";
+
+/** The id that a request has come with, if it is fit for a line and a header; else a new one. */
+export function requestIdOf(headers: IncomingHttpHeaders): string {
+  const given = headers[requestIdHeader];
+  return typeof given === "string" && safeId.test(given) ? given : randomUUID();
+}
+
+const safeId = /^[\w.~:+/=@-]{1,128}$/;

@@ -1,0 +1,170 @@
+/** One line a request, on every protocol, with who called and nothing of what was sent. */
+import { describe, expect, test } from "vitest";
+import type { AccessEntry } from "../../src/server/logging/access-log.ts";
+import { type ChildServer, spawnServer } from "../support/child-server.ts";
+import { exchange, exchangeOn } from "../support/http-exchange.ts";
+import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
+import { protocols } from "../support/protocol/protocols.ts";
+import { scrape } from "../support/scrape.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { knownToken, openTestServer } from "../support/test-server.ts";
+import { openThreadSessions } from "../support/thread-sessions.ts";
+import { within } from "../support/within.ts";
+
+const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
+const traceId = "0af7651916cd43dd8448eb211c80319c";
+
+function spawnLogged(cwd: string, args: readonly string[] = []): Promise<ChildServer> {
+  return spawnServer({ cwd, args: ["--access-log", "on", ...args] });
+}
+
+/** Ends the server. @returns its lines about requests. */
+async function endOf(server: ChildServer): Promise<AccessEntry[]> {
+  server.process.kill("SIGTERM");
+  expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+  const lines = server.stderr.text.split("\n").filter((line) => line !== "");
+  return lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === "request");
+}
+
+function labelOf(protocolName: string): string {
+  if (protocolName.includes("gRPC-Web")) return "grpc-web";
+  if (protocolName.includes("gRPC")) return "grpc";
+  return protocolName.includes("Connect") ? "connect" : "rest";
+}
+
+test("tells of every protocol's calls: what was called, by whom, and what came of it", async () => {
+  await using folder = await createTemporaryFolder();
+  await using server = await spawnLogged(folder.path);
+  for (const protocol of protocols) {
+    using caller = protocol.open(server.url);
+    await caller.create({ id: 1n, name: "Basil" });
+    await caller.create({ id: 1n, name: "Mint" });
+    await caller.create({ id: 1n, name: "Basil" }, { authorization: "Bearer nobody-knows-this" });
+  }
+  const entries = await endOf(server);
+  const common = { method: "plantstore.v1.PlantService/CreatePlant", requestMethod: "POST" };
+  expect(entries).toMatchObject(
+    protocols.flatMap(({ name }) => {
+      const call = { ...common, protocol: labelOf(name), peer: "127.0.0.1" };
+      const known = { ...call, principal: "token:tokens#1" };
+      return [
+        { ...known, code: "OK" },
+        { ...known, code: "ALREADY_EXISTS" },
+        { ...call, code: "UNAUTHENTICATED" },
+      ];
+    }),
+  );
+  for (const entry of entries) expect(entry.durationMs).toBeGreaterThan(0);
+  expect(entries.filter(({ principal }) => principal === undefined)).toHaveLength(protocols.length);
+  expect(new Set(entries.map(({ requestId }) => requestId)).size).toBe(entries.length);
+});
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  test("the answer has the request's id, and its line that of the trace", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnLogged(folder.path);
+    const send = (path: string, more: Record<string, string>, body = "") =>
+      exchange({ origin: server.url, version, path, headers: { ...headers, ...more }, body });
+    const plant = newPlantJson({ id: 1n, name: "Basil" });
+    const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
+    const answers = [
+      await send("/plants", { "x-request-id": "from-a-proxy", traceparent }, plant),
+      await send("/plants", { authorization: "", "x-request-id": "not let in" }, plant),
+      await send(createPlantPath, { "x-request-id": "rpc" }, `{"plant":${plant}}`),
+      await send("/strange/path?access_token=secret", { "x-request-id": "lost" }),
+    ];
+    const ids = answers.map((answer) => answer.headers.get("x-request-id"));
+    expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 404]);
+    expect(ids).toEqual(["from-a-proxy", expect.stringMatching(/^[\da-f-]{36}$/), "rpc", "lost"]);
+    const entries = await endOf(server);
+    expect(entries.map(({ requestId }) => requestId)).toEqual(ids);
+    expect(entries.map((entry) => entry.traceId)).toEqual([traceId, ...Array(3).fill(undefined)]);
+    expect(entries.at(-1)).toMatchObject({ code: "NOT_FOUND", path: "/strange/path" });
+  });
+
+  test("nothing that was sent to be kept to ourselves is in the log", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnLogged(folder.path);
+    const body = newPlantJson({ id: 1n, name: "A secret name" });
+    for (const authorization of [headers.authorization, "Bearer stolen", "Basic stolen"]) {
+      const path = "/plants?access_token=stolen";
+      await exchange({
+        origin: server.url,
+        version,
+        path,
+        headers: { ...headers, authorization },
+        body,
+      });
+    }
+    expect(await endOf(server)).toHaveLength(3);
+    expect(server.stderr.text).not.toMatch(/stolen|secret/);
+    expect(server.stderr.text).not.toContain(knownToken);
+  });
+
+  test("a line stays whole and short, whatever a stranger sends", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnLogged(folder.path);
+    const path = `/${"%22".repeat(1000)}`;
+    await exchange({ origin: server.url, version, path, headers: { "x-request-id": path } });
+    const [entry] = await endOf(server);
+    expect(entry).toMatchObject({ code: "NOT_FOUND", path: path.slice(0, 200) });
+    expect(JSON.stringify(entry).length).toBeLessThan(1000);
+  });
+});
+
+test("is off unless it is asked for: no line, no id in the answer", async () => {
+  await using folder = await createTemporaryFolder();
+  await using server = await spawnServer({ cwd: folder.path });
+  const body = newPlantJson({ id: 1n, name: "Basil" });
+  const sent = { ...headers, "x-request-id": "a" };
+  const answer = await exchange({
+    origin: server.url,
+    version: "2",
+    path: "/plants",
+    headers: sent,
+    body,
+  });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.has("x-request-id")).toBe(false);
+  expect(await endOf(server)).toEqual([]);
+});
+
+test("goes with metrics", async () => {
+  await using folder = await createTemporaryFolder();
+  await using server = await spawnLogged(folder.path, ["--admin-port", "0"]);
+  const [, metricsUrl = ""] = /metrics +(\S+)/.exec(server.stdout.text) ?? [];
+  const body = newPlantJson({ id: 1n, name: "Basil" });
+  await exchange({ origin: server.url, version: "2", path: "/plants", headers, body });
+  const { value } = await scrape(metricsUrl);
+  const ok = 'plant_store_requests_total{method="CreatePlant",protocol="rest",code="OK"}';
+  expect(value(ok)).toBe(1);
+  expect(await endOf(server)).toMatchObject([{ code: "OK", principal: "token:tokens#1" }]);
+});
+
+test.runIf(process.platform === "linux")("every thread writes lines of its own", async () => {
+  await using folder = await createTemporaryFolder();
+  const args = ["--threads", "2", "--connections-max", "2"];
+  await using server = await spawnLogged(folder.path, args);
+  using threads = await openThreadSessions(server.url);
+  const body = newPlantJson({ id: 1n, name: "Basil" });
+  for (const session of threads.sessions) {
+    for (let i = 0; i < 2; i++) await exchangeOn(session, { path: "/plants", headers, body });
+  }
+  for (const session of threads.sessions) session.destroy();
+  expect(await endOf(server)).toMatchObject(Array(4).fill({ code: "OK" }));
+});
+
+test("text is for people: one line, with names", async () => {
+  await using folder = await createTemporaryFolder();
+  await using server = await spawnLogged(folder.path, ["--log-format", "text"]);
+  const body = newPlantJson({ id: 1n, name: "Basil" });
+  await exchange({ origin: server.url, version: "2", path: "/plants", headers, body });
+  const line =
+    /^\S+Z info request method=plantstore\.v1\.PlantService\/CreatePlant protocol=rest code=OK durationMs=[\d.]+ principal=token:tokens#1 /m;
+  await server.stderr.until(line);
+});
+
+test("a format that there is not stops the start", async () => {
+  const opening = openTestServer({ logFormat: "xml" });
+  await expect(opening).rejects.toThrow("logFormat: must be auto, json or text");
+});
