@@ -2,11 +2,13 @@
  * Many clients at once for the same id, with equal and different plants, retries,
  * short deadlines and disconnects, over all protocols and through all replicas.
  */
+
 import { setTimeout as delay } from "node:timers/promises";
 import type { ChildServer } from "../support/child-server.ts";
 import { postgresKind, type StoreKind, sqliteKind } from "../support/store-place.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import type { Campaign, CampaignResult } from "./campaign.ts";
+import { isComplaint } from "./complaint.ts";
 import type { TestPlant } from "./history/history.ts";
 import { addCounts, linesOf, Recorder } from "./history/recorder.ts";
 import { type Caller, openCallers } from "./load/caller.ts";
@@ -90,14 +92,10 @@ async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promis
   );
   await recorder.read(place.read);
   const found = linesOf(recorder.check(), nameOf(arena));
-  const failures = servers.flatMap(({ stderr }) => stderr.text.split("\n").filter(isFailure));
+  // Where nothing is disturbed but clients, no server has anything to complain of.
+  const failures = servers.flatMap(({ stderr }) => stderr.text.split("\n").filter(isComplaint));
   found.push(...failures.map((line) => `${nameOf(arena)}: the server logged ${line}`));
   return { tried: { races, ...recorder.counts }, found };
-}
-
-/** Where nothing is disturbed but clients, no server has anything to complain of. */
-function isFailure(line: string): boolean {
-  return line.includes('"level":"error"');
 }
 
 interface Field {

@@ -3,6 +3,7 @@
  * that behave create plants: it goes on, keeps its limits and its memory, calls
  * nothing its own fault that is a stranger's, and stores what was asked for alone.
  */
+
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
@@ -10,6 +11,7 @@ import type { ChildServer } from "../../support/child-server.ts";
 import { sqliteKind } from "../../support/store-place.ts";
 import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
+import { isComplaint } from "../complaint.ts";
 import type { TestPlant } from "../history/history.ts";
 import { addCounts, linesOf, Recorder } from "../history/recorder.ts";
 import { openCallers } from "../load/caller.ts";
@@ -87,9 +89,7 @@ function complaintsOf(server: ChildServer | undefined): string[] {
   if (server === undefined) return [];
   const { exitCode, signalCode } = server.process;
   const isGone = exitCode !== null || signalCode !== null;
-  const errors = server.stderr.text
-    .split("\n")
-    .filter((line) => /^\S+ error |^\s+at |^node:/.test(line));
+  const errors = server.stderr.text.split("\n").filter(isComplaint);
   return [
     ...(isGone ? [`the server ended with ${exitCode ?? signalCode}`] : []),
     ...[...new Set(errors)].map((line) => `the server logged ${line}`),
