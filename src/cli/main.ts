@@ -1,8 +1,17 @@
 #!/usr/bin/env node
-import { runCommand } from "./program.ts";
+/** The least Node, as package.json has it. An older one could not even load what would look there. */
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 22 || (major === 22 && minor < 18)) {
+  process.stderr.write(
+    `plant-store: needs Node 22.18 or later; this is Node ${process.versions.node}\n`,
+  );
+  process.exitCode = 1;
+} else {
+  const { runCommand } = await import("./program.ts");
+  // Whoever reads our output may go away; that is no reason to stop serving.
+  process.stdout.on("error", () => {});
+  process.stderr.on("error", () => {});
+  process.exitCode = await runCommand(process.argv.slice(2));
+}
 
-// Whoever reads our output may go away; that is no reason to stop serving.
-process.stdout.on("error", () => {});
-process.stderr.on("error", () => {});
-
-process.exitCode = await runCommand(process.argv.slice(2));
+export {};
