@@ -33,19 +33,6 @@ async function post(session: ClientHttp2Session, plant: PlantInput, token = know
   return { status: response.status, body: response.body.toString() };
 }
 
-/** As a client does: what the dead thread had taken is reset, and the next one is answered. */
-async function openAnswering(origin: string): Promise<ClientHttp2Session> {
-  for (let tries = 1; ; tries++) {
-    const session = await openSession(origin);
-    try {
-      await getReady(session);
-      return session;
-    } catch (error) {
-      if (tries === 100) throw error;
-    }
-  }
-}
-
 async function getReady(session: ClientHttp2Session): Promise<number> {
   return (await exchangeOn(session, { method: "GET", path: "/readyz" })).status;
 }
@@ -340,7 +327,7 @@ describe("a serving thread that dies", () => {
     await server.stderr.until(line);
 
     // The other has its one connection still, so that this is with the new thread.
-    const renewed = await openAnswering(server.url);
+    const renewed = await openSession(server.url);
     expect(await post(renewed, { id: 1n, name: "Mint" })).toMatchObject({ status: 400 });
     expect(await post(renewed, { id: 2n, name: "Mint" })).toMatchObject({ status: 200 });
     for (const session of [renewed, survivor]) session.destroy();
