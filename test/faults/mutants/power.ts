@@ -49,7 +49,7 @@ export const powerMutants: readonly Mutant[] = [
     file: "src/store/sqlite/database.ts",
     find: "db.transaction(() => rewriteFile(",
     replace: "db.transaction(() => existsSync(",
-    campaign: "power",
+    campaign: "test/store/sqlite-sync.test.ts",
   },
   {
     name: "an empty file that was not yet written to is taken for another program's",
