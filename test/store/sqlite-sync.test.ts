@@ -1,4 +1,12 @@
-import { copyFileSync, fsyncSync, openSync, readFileSync, symlinkSync, writeSync } from "node:fs";
+import {
+  copyFileSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { toColumns } from "../../src/store/plant-columns.ts";
@@ -14,6 +22,7 @@ vi.mock(import("node:fs"), async (original) => {
     ...fs,
     openSync: vi.fn(fs.openSync),
     fsyncSync: vi.fn(fs.fsyncSync),
+    ftruncateSync: vi.fn(fs.ftruncateSync),
     writeSync: vi.fn(fs.writeSync) as unknown as typeof fs.writeSync,
   };
 });
@@ -62,6 +71,7 @@ test.each([
   expect(log.byteLength).toBeGreaterThan(1024 * 1024);
 
   vi.mocked(fsyncSync).mockClear();
+  vi.mocked(ftruncateSync).mockClear();
   const written: Buffer[] = [];
   vi.mocked(writeSync).mockImplementation((_, bytes, offset, length) => {
     // A write may be short.
@@ -75,6 +85,12 @@ test.each([
   const db = openDatabase(locate(path), 100);
   expect(syncedPaths()[0]).toBe(`${path}-wal`);
   expect(Buffer.concat(written).equals(log)).toBe(true);
+  // A size is written when it changes.
+  const resizes = vi.mocked(ftruncateSync).mock;
+  const sizes = resizes.calls.map(([, size]) => size);
+  expect(sizes).toEqual([expect.not.closeTo(log.byteLength, 0), log.byteLength]);
+  const [firstSync] = vi.mocked(fsyncSync).mock.invocationCallOrder;
+  expect(firstSync).toBeGreaterThan(Math.max(...resizes.invocationCallOrder));
   expect(db.prepare("SELECT count(*) FROM plants").pluck().get()).toBe(400);
   db.close();
 });

@@ -2,6 +2,7 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
+  ftruncateSync,
   mkdirSync,
   openSync,
   readSync,
@@ -128,9 +129,11 @@ export function syncDirectory(directory: string): void {
 const copyBytes = 1024 * 1024;
 
 /**
- * Writes a file over itself and syncs it. After a sync that failed, the system
- * may show what it could not write as if it were on the disk, to every process
- * and through any number of later syncs, until it is written again.
+ * Writes a file over itself, its size too, and syncs it. After a sync that
+ * failed, the system may show what it could not write as if it were on the disk,
+ * to every process and through any number of later syncs, until it is written
+ * again. A loss of power on the way leaves at most a zero after the end, which a
+ * log does not mind.
  *
  * To be called while nobody else can write the file; where there is none, or an
  * empty one, nothing is done.
@@ -150,6 +153,9 @@ export function rewriteFile(path: string): void {
         // It may write less: the next turn reads the rest again.
         position += writeSync(descriptor, bytes, 0, length, position);
       }
+      // A size that stays as it is would not be written.
+      ftruncateSync(descriptor, position + 1);
+      ftruncateSync(descriptor, position);
       fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);

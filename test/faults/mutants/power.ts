@@ -49,7 +49,14 @@ export const powerMutants: readonly Mutant[] = [
     file: "src/store/sqlite/database.ts",
     find: "db.transaction(() => rewriteFile(",
     replace: "db.transaction(() => existsSync(",
-    campaign: "test/store/sqlite-sync.test.ts",
+    campaign: "power",
+  },
+  {
+    name: "the size of a log that may be in memory alone is taken for safe",
+    file: "src/store/sqlite/files.ts",
+    find: "      ftruncateSync(descriptor, position + 1);\n      ftruncateSync(descriptor, position);\n",
+    replace: "",
+    campaign: "power",
   },
   {
     name: "an empty file that was not yet written to is taken for another program's",
