@@ -5,6 +5,12 @@ import type { Engine, RowOutcome } from "./engine.ts";
 import type { CommitLimits } from "./options.ts";
 
 /**
+ * As many rows make a commit worth its while: it begins at once, and is written
+ * while the rest of a burst is still being read.
+ */
+const rowsAtOnce = 32;
+
+/**
  * Makes plants share commits: all that arrive while as many commits are under
  * way as the engine takes go into the next, up to the limits, in order of arrival.
  */
@@ -73,22 +79,25 @@ export class GroupCommit {
     );
   }
 
-  /** Begins a commit with all that waits, unless enough of them are under way. */
+  /** Begins commits with all that waits, unless enough of them are under way. */
   #gather(): void {
-    if (this.#waitingRows === 0 || this.#gathering !== undefined) return;
-    if (this.#underWay.size >= this.#engine.commitsMax) return;
+    while (this.#waitingRows >= rowsAtOnce && this.#mayBegin()) this.#begin();
+    if (this.#gathering !== undefined || !this.#mayBegin()) return;
     // What arrives in the same turn of the event loop shares the commit, too:
     // without this the first of a burst would go alone and all others wait.
     this.#gathering = nextTurn().then(() => {
       this.#gathering = undefined;
-      const batch = this.#takeBatch();
-      if (batch.length > 0) this.#begin(batch);
+      if (this.#mayBegin()) this.#begin();
       this.#gather();
     });
   }
 
-  #begin(batch: readonly Waiter[]): void {
-    const commit = this.#commitBatch(batch).then(() => {
+  #mayBegin(): boolean {
+    return this.#waitingRows > 0 && this.#underWay.size < this.#engine.commitsMax;
+  }
+
+  #begin(): void {
+    const commit = this.#commitBatch(this.#takeBatch()).then(() => {
       this.#underWay.delete(commit);
       this.#gather();
     });

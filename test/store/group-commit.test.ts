@@ -61,17 +61,31 @@ describe("commits are shared", () => {
 
   test("by all that arrive in one turn of the event loop", async () => {
     const { group, nextCommit } = begin();
-    for (let id = 0n; id < 100n; id++) void group.submit(plantOf(id));
-    expect((await nextCommit()).ids).toHaveLength(100);
+    for (let id = 0n; id < 31n; id++) void group.submit(plantOf(id));
+    expect((await nextCommit()).ids).toHaveLength(31);
+  });
+
+  test("as soon as they are 32, by those: the rest of a burst shares the next", async () => {
+    const { group, nextCommit, begun } = begin();
+    for (let id = 0n; id < 32n; id++) void group.submit(plantOf(id));
+    expect(begun).toHaveLength(1);
+    for (let id = 32n; id < 100n; id++) void group.submit(plantOf(id));
+    const first = await nextCommit();
+    expect(first.ids).toHaveLength(32);
+    first.succeed();
+    expect((await nextCommit()).ids).toEqual(Array.from({ length: 68 }, (_, i) => BigInt(32 + i)));
   });
 
   test("up to the limit of rows", async () => {
     const { group, nextCommit } = begin();
     for (let id = 0n; id < 1000n; id++) void group.submit(plantOf(id));
-    const first = await nextCommit();
-    expect(first.ids).toHaveLength(512);
-    first.succeed();
-    expect((await nextCommit()).ids).toHaveLength(488);
+    const sizes: number[] = [];
+    for (let commit = 0; commit < 3; commit++) {
+      const next = await nextCommit();
+      sizes.push(next.ids.length);
+      next.succeed();
+    }
+    expect(sizes).toEqual([32, 512, 456]);
   });
 
   test("up to the limit of bytes, and a larger plant goes alone", async () => {
@@ -109,6 +123,17 @@ describe("commits are shared", () => {
 });
 
 describe("an engine that takes several commits at once", () => {
+  test("gets a burst in as many, and no more", async () => {
+    const { group, nextCommit, begun } = begin({}, 2);
+    for (let id = 0n; id < 40n; id++) void group.submit(plantOf(id));
+    for (let turn = 0; turn < 2; turn++) await nextTurn();
+    for (let id = 40n; id < 100n; id++) void group.submit(plantOf(id));
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    expect(begun.map(({ ids }) => ids.length)).toEqual([32, 8]);
+    for (const commit of begun.splice(0)) commit.succeed();
+    expect((await nextCommit()).ids).toHaveLength(60);
+  });
+
   test("gets the next at once, up to that number, and then what waits shares one", async () => {
     const { group, nextCommit, begun } = begin({}, 2);
     const all = [group.submit(plantOf(0n))];

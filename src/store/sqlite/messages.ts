@@ -8,7 +8,7 @@ export interface WorkerSetup {
   readonly busyTimeoutMs: number;
 }
 
-/** To the worker. The next is sent when the last is answered; `close` is answered by the end. */
+/** To the worker. Answered in their order, `close` by the end. */
 export type Request =
   | { readonly kind: "commit"; readonly batch: PlantColumns }
   | { readonly kind: "close" };

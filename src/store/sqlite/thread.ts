@@ -26,12 +26,13 @@ const openPaths = new Set<string>();
 
 /** The service's end of the thread that owns the database. */
 export class SqliteThread implements Engine {
-  /** SQLite has one writer. */
-  readonly commitsMax = 1;
+  /** SQLite has one writer: a second commit waits in its thread, so that it never waits for ours. */
+  readonly commitsMax = 2;
   readonly #worker: Worker;
   readonly #ended: Promise<void>;
   readonly #onFailure: (error: Error) => void;
-  #commit: PromiseWithResolvers<readonly number[]> | undefined;
+  /** Answered in their order. */
+  readonly #commits: PromiseWithResolvers<readonly number[]>[] = [];
   #failure: Error | undefined;
   #closing = false;
 
@@ -69,9 +70,10 @@ export class SqliteThread implements Engine {
 
   async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
     if (this.#failure !== undefined) throw this.#failure;
-    this.#commit = Promise.withResolvers();
+    const commit = Promise.withResolvers<readonly number[]>();
+    this.#commits.push(commit);
     this.#send({ kind: "commit", batch: toColumns(batch) });
-    const taken = new Set(await this.#commit.promise);
+    const taken = new Set(await commit.promise);
     return batch.map((_, index) => (taken.has(index) ? "id_taken" : "created"));
   }
 
@@ -93,10 +95,10 @@ export class SqliteThread implements Engine {
   #receive(reply: Reply): void {
     switch (reply.kind) {
       case "committed":
-        this.#commit?.resolve(reply.taken);
+        this.#commits.shift()?.resolve(reply.taken);
         break;
       case "rolled_back":
-        this.#commit?.reject(new SqliteFailure(reply.code, reply.message));
+        this.#commits.shift()?.reject(new SqliteFailure(reply.code, reply.message));
         break;
       case "broken":
         this.#fail(new SqliteFailure(reply.code, reply.message));
@@ -111,7 +113,7 @@ export class SqliteThread implements Engine {
   #fail(error: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
-    this.#commit?.reject(error);
+    for (const commit of this.#commits.splice(0)) commit.reject(error);
     this.#onFailure(error);
   }
 }
