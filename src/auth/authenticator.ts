@@ -1,6 +1,4 @@
 import { type BearerGate, createBearerGate } from "./bearer.ts";
-import { openKeySet } from "./jwks.ts";
-import { createJwtVerifier } from "./jwt.ts";
 import type { ReportProblem } from "./problem.ts";
 import type { AuthSettings } from "./settings.ts";
 import { openTokenVerifier } from "./token-verifier.ts";
@@ -27,6 +25,9 @@ export async function openAuthenticator(
   const verifyOpaque = [opaque.verify, opaque.verifyNew];
   if (jwt === undefined) return { gate: createBearerGate(verifyOpaque), close: opaque.close };
 
+  // Loaded where it is wanted alone, for the sake of the start.
+  const { openKeySet } = await import("./jwks.ts");
+  const { createJwtVerifier } = await import("./jwt.ts");
   const { jwksUrl: url, issuer, audience } = jwt;
   const keys = openKeySet({ url, report });
   const verifyJwt = createJwtVerifier({ keys, issuer, audience });

@@ -25,7 +25,7 @@ remove the store's -wal and -shm files, and put the file in its place.
 Exit codes: 0 made and verified, 1 failed, 2 wrong usage, or a store with means of its own.`;
 
 async function backUp(file: string, flags: Flags): Promise<void> {
-  const { store } = readSettings(flags, "store").settings;
+  const { store } = (await readSettings(flags, "store")).settings;
   using stop = listenForStop();
   const progress = new Progress(process.stderr);
   try {

@@ -26,7 +26,7 @@ PostgreSQL, what a start checks is checked; its disk is not to be seen from here
 Exit codes: 0 nothing fails, 1 something does, 2 wrong usage.`;
 
 async function check(flags: Flags): Promise<void> {
-  const { store, auth } = readSettings(flags, "store", "token-file").settings;
+  const { store, auth } = (await readSettings(flags, "store", "token-file")).settings;
   process.stdout.write(`plant-store ${version}, ${describeStoreUrl(store)}\n`);
   let fails = 0;
   for await (const finding of findings(store, auth.tokenFile)) {

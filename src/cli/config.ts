@@ -24,8 +24,8 @@ export function createConfigCommand(): Command {
   return command;
 }
 
-function showSettings(flags: Flags): void {
-  const given = readGiven(flags);
+async function showSettings(flags: Flags): Promise<void> {
+  const given = await readGiven(flags);
   for (const line of given.warnings) process.stderr.write(`plant-store: ${line}\n`);
   const { problems, wrong } = assembleOptions(given);
   const rows = schemaEntries.map((entry) =>
@@ -64,7 +64,7 @@ function hidePassword(url: string): string {
 }
 
 async function checkSettings(flags: Flags): Promise<void> {
-  const { settings, use } = readSettings(flags);
+  const { settings, use } = await readSettings(flags);
   await use(async () => {
     if (settings.tls !== undefined) readTlsMaterial(settings.tls);
   });

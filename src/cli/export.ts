@@ -40,7 +40,7 @@ exact: a reader of JSON that makes doubles of numbers rounds those beyond 2^53.
 Exit codes: 0 written, or whoever read it has gone away; 1 failed, 2 wrong usage.`;
 
 async function exportPlants(flags: ExportFlags): Promise<void> {
-  const { store } = readSettings(flags, "store").settings;
+  const { store } = (await readSettings(flags, "store")).settings;
   const { format, output } = flags;
   const name = format ?? formatOfFile(output) ?? "ndjson";
   using stop = listenForStop();

@@ -12,12 +12,12 @@ export function createMigrateCommand(): Command {
   const status = command
     .command("status")
     .description("Tell how far the schema is, and change nothing.")
-    .action((flags: Flags) => writeState(readStore(flags)));
+    .action((flags: Flags) => readStore(flags).then(writeState));
   const up = command
     .command("up")
     .description("Bring the schema up to date. Safe while servers run, and more than once.")
     .action(async (flags: Flags) => {
-      const store = readStore(flags);
+      const store = await readStore(flags);
       await migrateStore(store);
       await writeState(store);
     });
@@ -26,8 +26,8 @@ export function createMigrateCommand(): Command {
   return command;
 }
 
-function readStore(flags: Flags): string {
-  return readSettings(flags, "store").settings.store;
+async function readStore(flags: Flags): Promise<string> {
+  return (await readSettings(flags, "store")).settings.store;
 }
 
 async function writeState(store: string): Promise<void> {

@@ -5,37 +5,35 @@ import { BackupError } from "../store/backup-error.ts";
 import { CopyError } from "../store/copy-error.ts";
 import { StoreOpenError } from "../store/open-error.ts";
 import { StoreReadError } from "../store/read-error.ts";
-import { createBackupCommand } from "./backup.ts";
-import { createCheckCommand } from "./check.ts";
 import { CommandFailure } from "./command-failure.ts";
-import { createCompletionCommand } from "./completion.ts";
-import { createConfigCommand } from "./config.ts";
-import { createCopyCommand } from "./copy.ts";
-import { createExportCommand } from "./export.ts";
-import { createImportCommand } from "./import.ts";
-import { createMigrateCommand } from "./migrate.ts";
-import { createServeCommand } from "./serve.ts";
 import { WrongSettings } from "./settings/wrong-settings.ts";
-import { createTokenCommand } from "./token.ts";
 
 /** Exit codes: 0 done, 1 failed, 2 a setting or the command line is wrong, 3 done but for a part. */
 export type ExitCode = 0 | 1 | 2 | 3;
+
+/** In the order of the help. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import("./serve.ts")).createServeCommand(),
+  token: async () => (await import("./token.ts")).createTokenCommand(),
+  migrate: async () => (await import("./migrate.ts")).createMigrateCommand(),
+  copy: async () => (await import("./copy.ts")).createCopyCommand(),
+  import: async () => (await import("./import.ts")).createImportCommand(),
+  export: async () => (await import("./export.ts")).createExportCommand(),
+  backup: async () => (await import("./backup.ts")).createBackupCommand(),
+  check: async () => (await import("./check.ts")).createCheckCommand(),
+  config: async () => (await import("./config.ts")).createConfigCommand(),
+  completion: async () => (await import("./completion.ts")).createCompletionCommand(),
+};
 
 /** Runs one command line, without the program's name. Never throws. */
 export async function runCommand(args: readonly string[]): Promise<ExitCode> {
   const program = new Command("plant-store")
     .description("A plant store: one operation, served as gRPC, gRPC-Web, Connect and REST JSON.")
-    .version(version)
-    .addCommand(createServeCommand())
-    .addCommand(createTokenCommand())
-    .addCommand(createMigrateCommand())
-    .addCommand(createCopyCommand())
-    .addCommand(createImportCommand())
-    .addCommand(createExportCommand())
-    .addCommand(createBackupCommand())
-    .addCommand(createCheckCommand())
-    .addCommand(createConfigCommand())
-    .addCommand(createCompletionCommand());
+    .version(version);
+  for (const name of commandsFor(args)) {
+    const command = await commands[name]?.();
+    if (command !== undefined) program.addCommand(command);
+  }
   for (const command of withSubcommands(program)) command.exitOverride();
   try {
     await program.parseAsync(args, { from: "user" });
@@ -47,6 +45,11 @@ export async function runCommand(args: readonly string[]): Promise<ExitCode> {
     if (error instanceof CommandFailure) return error.exitCode;
     return isWrongSetting(error) ? 2 : 1;
   }
+}
+
+/** Serve is loaded by itself, for the sake of its start; completion and help tell of all. */
+function commandsFor([name]: readonly string[]): readonly string[] {
+  return name === "serve" ? [name] : Object.keys(commands);
 }
 
 function withSubcommands(command: Command): Command[] {

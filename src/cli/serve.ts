@@ -9,7 +9,7 @@ import { welcome } from "./welcome.ts";
 export function createServeCommand(): Command {
   const command = new Command("serve").description("Run the store.");
   return addSettingFlags(command).action(async (flags: Flags) => {
-    const { options, use } = readSettings(flags);
+    const { options, use } = await readSettings(flags);
     const server = await use(() => startServer(options));
     process.stdout.write(welcome(server));
     await untilStopped(server);

@@ -12,13 +12,13 @@ export function createTokenCommand(): Command {
     .command("create <name>")
     .description("Make a token and print it: the only time that it is shown.")
     .action(async (name: string, flags: Flags) => {
-      process.stdout.write(`${await createToken(readTokenFile(flags), name)}\n`);
+      process.stdout.write(`${await createToken(await readTokenFile(flags), name)}\n`);
     });
   const list = command
     .command("list")
     .description("List the tokens that are valid, with the time they were made.")
     .action(async (flags: Flags) => {
-      for (const { name, createdAt } of await listTokens(readTokenFile(flags))) {
+      for (const { name, createdAt } of await listTokens(await readTokenFile(flags))) {
         process.stdout.write(`${createdAt}  ${name}\n`);
       }
     });
@@ -26,13 +26,14 @@ export function createTokenCommand(): Command {
     .command("revoke <name>")
     .description("Make a token invalid, within a second on running servers.")
     .action(async (name: string, flags: Flags) => {
-      await revokeToken(readTokenFile(flags), name);
+      await revokeToken(await readTokenFile(flags), name);
       process.stderr.write(`revoked ${name}\n`);
     });
   for (const one of [create, list, revoke]) addSettingFlags(one, "token-file");
   return command;
 }
 
-function readTokenFile(flags: Flags): string {
-  return readSettings(flags, "token-file").options.auth?.tokenFile ?? schema.auth.tokenFile.default;
+async function readTokenFile(flags: Flags): Promise<string> {
+  const { options } = await readSettings(flags, "token-file");
+  return options.auth?.tokenFile ?? schema.auth.tokenFile.default;
 }

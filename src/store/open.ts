@@ -3,26 +3,10 @@ import type { Finding } from "./finding.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { StoreOptions } from "./options.ts";
 import type { PlantReader } from "./plant-reader.ts";
-import {
-  checkPostgres,
-  describePostgres,
-  migratePostgres,
-  openPostgres,
-  openPostgresReader,
-  readPostgresSchema,
-} from "./postgres/open.ts";
+import { describePostgres } from "./postgres/address.ts";
 import type { SchemaState } from "./schema-state.ts";
 import type { BackupOptions } from "./sqlite/backup.ts";
-import {
-  backupSqlite,
-  checkSqlite,
-  describeSqlite,
-  identifySqlite,
-  migrateSqlite,
-  openSqlite,
-  openSqliteReader,
-  readSqliteSchema,
-} from "./sqlite/open.ts";
+import { describeSqlite, identifySqlite } from "./sqlite/location.ts";
 
 /** Opens the store at `location`: what follows the scheme and its colon. */
 type OpenEngine = (location: string, options: StoreOptions) => Promise<PlantStore>;
@@ -46,35 +30,41 @@ interface EngineEntry {
   readonly owner: StoreOwner;
 }
 
+// What an engine is made of is loaded when it is used, for the sake of the start.
+
 const sqlite: EngineEntry = {
   form: "sqlite:PATH",
-  open: openSqlite,
-  openReader: openSqliteReader,
-  readSchema: readSqliteSchema,
-  migrate: migrateSqlite,
   describe: describeSqlite,
-  backUp: backupSqlite,
-  check: checkSqlite,
   identify: identifySqlite,
+  open: async (at, options) => (await import("./sqlite/open.ts")).openSqlite(at, options),
+  migrate: async (at) => (await import("./sqlite/open.ts")).migrateSqlite(at),
+  openReader: async (at) => (await import("./sqlite/tools.ts")).openSqliteReader(at),
+  readSchema: async (at) => (await import("./sqlite/tools.ts")).readSqliteSchema(at),
+  backUp: async (at, options) => (await import("./sqlite/tools.ts")).backupSqlite(at, options),
+  async *check(at) {
+    yield* (await import("./sqlite/tools.ts")).checkSqlite(at);
+  },
   // It has one writer, on a thread of its own.
   owner: "process",
 };
 
 const postgres: EngineEntry = {
   form: "postgres://USER:PASSWORD@HOST:PORT/DATABASE",
-  open: openPostgres,
-  openReader: openPostgresReader,
-  readSchema: readPostgresSchema,
-  migrate: migratePostgres,
+  describe: describePostgres,
+  identify: describePostgres,
+  open: async (at, options) => (await import("./postgres/open.ts")).openPostgres(at, options),
+  migrate: async (at) => (await import("./postgres/open.ts")).migratePostgres(at),
+  openReader: async (at) => (await import("./postgres/open.ts")).openPostgresReader(at),
+  readSchema: async (at) => (await import("./postgres/open.ts")).readPostgresSchema(at),
   async backUp() {
     throw new StoreOpenError(
       "invalid_url",
       "a PostgreSQL database is backed up by its own means: pg_dump, or a base backup and its log",
     );
   },
-  check: checkPostgres,
-  describe: describePostgres,
-  identify: describePostgres,
+  async *check(at) {
+    yield* (await import("./postgres/open.ts")).checkPostgres(at);
+  },
   // Its connections are read and written by the thread that has them.
   owner: "thread",
 };

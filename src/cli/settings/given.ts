@@ -2,7 +2,7 @@ import { type SchemaEntry, schemaEntries } from "../../server/schema.ts";
 import { parseSetting } from "../../server/setting.ts";
 import { resolveSettings, type ServerOptions, setOption } from "../../server/settings.ts";
 import { type SettingProblem, SettingsError } from "../../server/settings-error.ts";
-import { type ConfigFile, readConfigFile } from "./config-file.ts";
+import type { ConfigFile } from "./config-file.ts";
 import { takeEnvironment } from "./environment.ts";
 import { nameSetting, type Origin } from "./origin.ts";
 
@@ -26,11 +26,10 @@ export interface GivenValue {
 /** Flags as commander has them: by their names in camel case, those of the command among them. */
 export type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
-export function readGiven(flags: Flags): GivenSettings {
+export async function readGiven(flags: Flags): Promise<GivenSettings> {
   const environment = takeEnvironment(process.env);
   const file = textOf(flags["config"]) ?? environment.values.get("config");
-  const noFile: ConfigFile = { values: new Map(), problems: [] };
-  const fromFile = file === undefined ? noFile : readConfigFile(file);
+  const fromFile = await readFileOf(file);
   const values = new Map<string, GivenValue>();
   for (const { name, id } of schemaEntries) {
     const flag = textOf(flags[id]);
@@ -47,6 +46,13 @@ export function readGiven(flags: Flags): GivenSettings {
   }
   const problems = [...environment.problems, ...fromFile.problems];
   return { values, file, problems, warnings: environment.warnings };
+}
+
+/** YAML is loaded where there is some alone, for the sake of the start. */
+async function readFileOf(file: string | undefined): Promise<ConfigFile> {
+  if (file === undefined) return { values: new Map(), problems: [] };
+  const { readConfigFile } = await import("./config-file.ts");
+  return readConfigFile(file);
 }
 
 function textOf(flag: Flags[string]): string | undefined {

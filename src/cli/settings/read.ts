@@ -18,8 +18,11 @@ export interface ReadSettings {
  *
  * @throws {WrongSettings}
  */
-export function readSettings(flags: Flags, ...only: readonly string[]): ReadSettings {
-  const all = readGiven(flags);
+export async function readSettings(
+  flags: Flags,
+  ...only: readonly string[]
+): Promise<ReadSettings> {
+  const all = await readGiven(flags);
   const isUsed = (name: string) => only.length === 0 || only.includes(name);
   const given = { ...all, values: new Map([...all.values].filter(([name]) => isUsed(name))) };
   for (const line of given.warnings) process.stderr.write(`plant-store: ${line}\n`);

@@ -138,6 +138,11 @@ function refuse(advice: string, cause?: unknown): never {
   throw new StoreOpenError("invalid_url", `cannot use the store URL: ${advice}`, { cause });
 }
 
+/** The URL without its password. @throws {StoreOpenError} `invalid_url` */
+export function describePostgres(location: string): string {
+  return describeAddress(parseAddress(location));
+}
+
 /** The address without its secrets, for people. */
 export function describeAddress({ hosts, user, database }: PostgresAddress): string {
   return `postgres://${encodeURIComponent(user)}@${hosts.map(describeHost).join(",")}/${encodeURIComponent(database)}`;

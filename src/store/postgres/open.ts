@@ -94,11 +94,6 @@ export function checkPostgres(location: string): AsyncIterable<Finding> {
   return checkAddress(address, defaultPostgresLimits);
 }
 
-/** The URL without its password. */
-export function describePostgres(location: string): string {
-  return describeAddress(parseAddress(location));
-}
-
 async function readState(address: PostgresAddress, limits: PostgresLimits): Promise<SchemaState> {
   const version = await withSession(address, limits, (session) =>
     readSchemaVersion(session, limits.connectTimeoutMs),

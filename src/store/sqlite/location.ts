@@ -1,0 +1,52 @@
+import { resolve } from "node:path";
+import { StoreOpenError } from "../open-error.ts";
+import { fileId } from "./files.ts";
+
+/** How long to wait for another process's lock: longer than any of our own commits takes. */
+export const busyTimeoutMs = 5000;
+
+/** The URL as it was given: nothing in it is secret. */
+export function describeSqlite(location: string): string {
+  parsePath(location);
+  return `sqlite:${location}`;
+}
+
+/** The same for two paths to one file. */
+export function identifySqlite(location: string): string {
+  const path = parsePath(location);
+  const file = fileId(path);
+  return file === "none" ? path : file;
+}
+
+const misuses: readonly (readonly [isMisuse: (location: string) => boolean, advice: string])[] = [
+  [(at) => at === "", "it names no file; write sqlite:./data/plants.db"],
+  [
+    (at) => at.startsWith("//"),
+    "write sqlite:/absolute/path or sqlite:./relative/path, without //",
+  ],
+  [(at) => at === ":memory:", "a store in memory keeps nothing; name a file"],
+  [(at) => at.startsWith("file:"), "write the path alone, without file:"],
+  [(at) => /[?#]/.test(at), "it takes no settings, and the path may not contain ? or #"],
+  [(at) => at.startsWith("~"), "~ has no meaning here; write the whole path"],
+  [(at) => at.endsWith("/"), "it names a folder; name a file in it"],
+  // The driver would trim it, and open another file than we prepared.
+  [(at) => at !== at.trim(), "the path may not begin or end with white space"],
+  [(at) => at.includes("\0"), "the path may not contain U+0000"],
+];
+
+/**
+ * @param location A path, absolute or relative to the working directory.
+ * @returns The absolute one.
+ * @throws {StoreOpenError} `invalid_url`
+ */
+export function parsePath(location: string): string {
+  for (const [isMisuse, advice] of misuses) {
+    if (isMisuse(location)) {
+      throw new StoreOpenError(
+        "invalid_url",
+        `cannot use the store URL sqlite:${location}: ${advice}`,
+      );
+    }
+  }
+  return resolve(location);
+}
