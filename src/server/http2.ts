@@ -76,7 +76,13 @@ function headerBytes(rawHeaders: readonly string[]): number {
   return bytes;
 }
 
-/** Ends a session that rests, never begins, or takes nothing of what it asked for. */
+/**
+ * Ends a session that rests, never begins, or takes nothing of what it asked for.
+ *
+ * Node sets a timeout of a session back several times a request, so there is none
+ * while a request is at work: one timer looks at all streams, and everything ends
+ * up to one interval late.
+ */
 function limitSession(
   session: http2.ServerHttp2Session,
   limits: Limits,
@@ -84,11 +90,14 @@ function limitSession(
 ): void {
   const { requestTimeoutMs, idleTimeoutMs } = limits;
   const streams = new LinkedList<{ readonly stream: Stream; readonly startedAt: number }>();
+  let isTimed = true;
   session.on("stream", (stream: Stream) => {
     const { remove } = streams.append({ stream, startedAt: performance.now() });
     stream.on("close", remove);
+    if (isTimed) session.setTimeout(0);
+    isTimed = false;
   });
-  // One timer for all streams; a request ends up to one interval late.
+  const isResting = () => [...streams].every(({ stream }) => stream.writableLength > 0);
   const timer = setInterval(
     () => {
       const start = performance.now() - requestTimeoutMs;
@@ -96,14 +105,19 @@ function limitSession(
         if (startedAt > start) break; // in order of their start
         if (!stream.readableEnded) endLateRequest(stream, onRefusal);
       }
+      if (isTimed || !isResting()) return;
+      session.setTimeout(idleTimeoutMs);
+      isTimed = true;
     },
-    Math.min(1000, requestTimeoutMs),
+    Math.min(1000, requestTimeoutMs, idleTimeoutMs),
   );
   session.once("close", () => clearInterval(timer));
   session.setTimeout(requestTimeoutMs);
-  session.once("remoteSettings", () => session.setTimeout(idleTimeoutMs));
+  session.once("remoteSettings", () => {
+    if (isTimed) session.setTimeout(idleTimeoutMs);
+  });
   session.on("timeout", () => {
-    if ([...streams].every(({ stream }) => stream.writableLength > 0)) session.destroy();
+    if (isResting()) session.destroy();
   });
 }
 

@@ -112,16 +112,20 @@ describe.concurrent("over HTTP/2", () => {
     expect(frames.at(-1)?.type).toBe(frameType.goaway);
   });
 
+  test("ends a session that rests after a request", async () => {
+    await using server = await openTestServer({ limits: { idleTimeoutMs: 200 } });
+    using connection = await openRawConnection(server.port);
+    connection.write(Buffer.concat([greeting, settingsAck, headers(1), data(1, plant)]));
+    const frames = parseFrames(await connection.untilClosed());
+    expect(frames.filter(({ type }) => type === frameType.headers)).toHaveLength(1);
+    expect(frames.at(-1)?.type).toBe(frameType.goaway);
+  });
+
   test("ends a session that has no room for its answers", async () => {
     await using server = await openTestServer({ limits: { idleTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
     const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
-    const body = frame(frameType.data, {
-      flags: flag.endStream,
-      streamId: 1,
-      payload: Buffer.from(plant),
-    });
-    connection.write(Buffer.concat([preface, noWindow, settingsAck, headers(1), body]));
+    connection.write(Buffer.concat([preface, noWindow, settingsAck, headers(1), data(1, plant)]));
     await connection.untilClosed();
   });
 
