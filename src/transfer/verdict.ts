@@ -56,7 +56,8 @@ function judgeConnection(error: ConnectError): Verdict {
     };
   }
   // The last is the nearest to the network: ECONNREFUSED tells more than what was made of it.
-  const code = codes.findLast((name) => /^[A-Z]/.test(name));
+  // The codes of HTTP/2 tell less: one stands for every way in which a stream may be reset.
+  const code = codes.findLast((name) => /^(?!ERR_HTTP2_)[A-Z]/.test(name));
   return { kind: "passing", reason: code ?? error.rawMessage, delayMs: 0 };
 }
 

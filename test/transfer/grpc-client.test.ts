@@ -1,0 +1,323 @@
+/** The client of an import, against servers and networks that do what they should not. */
+import { once } from "node:events";
+import {
+  constants,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { describe, expect, test } from "vitest";
+import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { createPlantCreator, type PlantCreator } from "../../src/transfer/grpc-client.ts";
+import { PlantImport, type Refusal } from "../../src/transfer/plant-import.ts";
+import type { Row } from "../../src/transfer/row.ts";
+import { judge } from "../../src/transfer/verdict.ts";
+import { plantOf } from "../store/plant-of.ts";
+import { readStoredPlants } from "../support/stored-plants.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
+import { knownToken, openTestServer } from "../support/test-server.ts";
+import { within } from "../support/within.ts";
+
+interface Fake extends AsyncDisposable {
+  readonly url: string;
+  /** In the order in which they were opened. */
+  readonly sessions: readonly ServerHttp2Session[];
+  readonly creator: PlantCreator;
+}
+
+type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+
+/** A server that answers as a test says, and a creator that asks it. */
+async function openFake(
+  answer: Answer,
+  options: { readonly timeoutMs?: number; readonly quietMsMax?: number } = {},
+): Promise<Fake> {
+  const sessions: ServerHttp2Session[] = [];
+  const server: Http2Server = createServer();
+  server.on("session", (session) => sessions.push(session));
+  server.on("stream", (stream: ServerHttp2Stream, headers) => {
+    stream.on("error", () => {});
+    stream.resume();
+    answer(stream, headers);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const creator = createPlantCreator({ url, token: knownToken, ...options });
+  return {
+    ...{ url, sessions, creator },
+    async [Symbol.asyncDispose]() {
+      creator.close();
+      for (const session of sessions) session.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+const grpcHead = { ":status": 200, "content-type": "application/grpc+proto" } as const;
+
+/** As gRPC wants it: headers, an empty message, trailers. */
+function answerWith(trailers: OutgoingHttpHeaders, head: OutgoingHttpHeaders = grpcHead): Answer {
+  return (stream) => {
+    stream.respond(head, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers(trailers));
+    stream.end(Buffer.alloc(5));
+  };
+}
+
+/** All that there is, without a message. */
+function answerAtOnce(head: OutgoingHttpHeaders): Answer {
+  return (stream) => stream.respond(head, { endStream: true });
+}
+
+const answerOk = answerWith({ "grpc-status": "0" });
+
+const failureOf = (creator: PlantCreator) =>
+  within(
+    "the failure of a call",
+    creator.create(plantOf(1n)).then(
+      () => expect.fail("the call went well"),
+      (error: unknown) => error as ConnectError,
+    ),
+  );
+
+const statusOf = (error: ConnectError): OutgoingHttpHeaders =>
+  Object.fromEntries(setTrailerStatus(new Headers(), error));
+
+const wrongField = { fieldViolations: [{ field: "name", description: "must not be so" }] };
+const invalid = new ConnectError("name must not be so: ü", Code.InvalidArgument, undefined, [
+  { desc: BadRequestSchema, value: wrongField },
+]);
+const busy = new ConnectError("busy", Code.ResourceExhausted, undefined, [
+  { desc: RetryInfoSchema, value: { retryDelay: { seconds: 2n, nanos: 5_000_000 } } },
+]);
+const fields = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, "more"]));
+const plainStatus = { "grpc-status": "14", "grpc-message": "back%20soon" };
+
+describe("an answer that is an error means for its row what it should:", () => {
+  test.each<[string, Answer, object]>([
+    [
+      "one with details, in trailers",
+      answerWith(statusOf(busy)),
+      { kind: "passing", reason: "busy", delayMs: 2005 },
+    ],
+    [
+      "one with details, without a message",
+      answerAtOnce({ ...grpcHead, ...statusOf(busy) }),
+      { kind: "passing", reason: "busy", delayMs: 2005 },
+    ],
+    [
+      "one with text past ASCII",
+      answerWith(statusOf(invalid)),
+      { kind: "refused", reason: "name must not be so: ü" },
+    ],
+    [
+      "one without details, and with a time to wait among the headers",
+      answerWith(plainStatus, { ...grpcHead, "retry-after": "3" }),
+      { kind: "passing", reason: "back soon", delayMs: 3000 },
+    ],
+    [
+      "an error page of a proxy",
+      (stream) => {
+        stream.respond({ ":status": 502, "content-type": "text/html" });
+        stream.end("<h1>Bad Gateway</h1>".repeat(10_000));
+      },
+      {
+        kind: "passing",
+        reason: "HTTP status 502 with text/html, which is not gRPC",
+        delayMs: 0,
+      },
+    ],
+    [
+      "a page of some other server",
+      (stream) => {
+        stream.respond({ ":status": 200, "content-type": "text/html; charset=utf-8" });
+        stream.end("<h1>Welcome</h1>");
+      },
+      { kind: "passing", reason: expect.stringMatching(/^HTTP status 200 with text\/html/) },
+    ],
+    [
+      "gRPC-Web",
+      answerWith({ "grpc-status": "0" }, { ...grpcHead, "content-type": "application/grpc-web" }),
+      { kind: "passing", reason: expect.stringMatching(/^HTTP status 200 with .*not gRPC$/) },
+    ],
+    [
+      "no such page",
+      answerAtOnce({ ":status": 404 }),
+      {
+        kind: "hopeless",
+        reason: expect.stringMatching(/no plant store at the URL.*HTTP status 404/),
+      },
+    ],
+    [
+      "no status, as of a proxy that drops trailers",
+      (stream) => {
+        stream.respond(grpcHead);
+        stream.end(Buffer.alloc(5));
+      },
+      { kind: "passing", reason: "the answer ended without a gRPC status" },
+    ],
+    [
+      "a status that is none",
+      answerWith({ "grpc-status": "fine" }),
+      { kind: "passing", reason: expect.stringContaining("invalid grpc-status: fine") },
+    ],
+    [
+      "a text that cannot be decoded",
+      answerWith({ "grpc-status": "3", "grpc-message": "%ff%" }),
+      { kind: "passing", reason: expect.stringContaining("status that can be read (3)") },
+    ],
+    [
+      "a call that was refused before it was begun",
+      (stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM),
+      { kind: "passing", reason: expect.stringContaining("NGHTTP2_REFUSED_STREAM") },
+    ],
+    [
+      "more headers than anybody needs",
+      answerAtOnce({ ...grpcHead, "grpc-status": "0", ...fields(200) }),
+      { kind: "passing", reason: expect.stringContaining("NGHTTP2_ENHANCE_YOUR_CALM") },
+    ],
+  ])("%s", async (_, answer, verdict) => {
+    await using fake = await openFake(answer);
+    expect(judge(await failureOf(fake.creator))).toMatchObject(verdict);
+  });
+
+  test("the violations of fields are among its details", async () => {
+    await using fake = await openFake(answerWith(statusOf(invalid)));
+    const [details] = (await failureOf(fake.creator)).findDetails(BadRequestSchema);
+    expect(details).toMatchObject(wrongField);
+  });
+});
+
+test("a call that has no answer in time ends, here and at the server, and others go on", async () => {
+  const reset = Promise.withResolvers<number>();
+  const timeouts: unknown[] = [];
+  await using fake = await openFake(
+    (stream, headers) => {
+      timeouts.push(headers["grpc-timeout"]);
+      if (timeouts.length > 1) return answerOk(stream, headers);
+      stream.on("close", () => reset.resolve(stream.rstCode));
+    },
+    { timeoutMs: 200 },
+  );
+  const error = await failureOf(fake.creator);
+  expect(error).toMatchObject({ code: Code.DeadlineExceeded });
+  expect(judge(error)).toMatchObject({ kind: "passing", reason: "no answer in time" });
+  expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
+  await fake.creator.create(plantOf(2n));
+  expect(timeouts).toEqual(["200m", "200m"]);
+  expect(fake.sessions).toHaveLength(1);
+});
+
+test("a server that wants no more calls ends those it has, and gets the next on a new connection", async () => {
+  await using fake = await openFake((stream, headers) => {
+    if (fake.sessions.length > 1) return answerOk(stream, headers);
+    stream.session?.goaway(constants.NGHTTP2_NO_ERROR);
+    // The client knows by then: it has answered what was sent behind it.
+    stream.session?.ping(() => answerOk(stream, headers));
+  });
+  await within("the first call", fake.creator.create(plantOf(1n)));
+  await within("the second call", fake.creator.create(plantOf(2n)));
+  expect(fake.sessions).toHaveLength(2);
+});
+
+test("calls on a connection that is closed with an error are failures that pass", async () => {
+  await using fake = await openFake((stream) =>
+    stream.session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM),
+  );
+  const error = await failureOf(fake.creator);
+  expect(judge(error)).toMatchObject({ kind: "passing" });
+});
+
+test("the end of a creator ends its calls", async () => {
+  await using fake = await openFake(() => fake.creator.close());
+  expect(judge(await failureOf(fake.creator))).toMatchObject({ kind: "passing" });
+});
+
+test("nobody at the port is told as that", async () => {
+  const fake = await openFake(answerOk);
+  await fake[Symbol.asyncDispose]();
+  const { url } = fake;
+  const error = await failureOf(createPlantCreator({ url, token: knownToken }));
+  expect(judge(error)).toEqual({ kind: "passing", reason: "ECONNREFUSED", delayMs: 0 });
+});
+
+test.each(["http", "https"])(
+  "a server that takes a connection of %s and says nothing",
+  async (scheme) => {
+    const sockets: Socket[] = [];
+    const server = createTcpServer((socket) => sockets.push(socket.resume()));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const error = await failureOf(createPlantCreator({ url, token: knownToken, quietMsMax: 50 }));
+    expect(judge(error)).toMatchObject({ kind: "passing", reason: "the server does not answer" });
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, "close");
+  },
+);
+
+test("a server that is slow, but there, keeps its connection", async () => {
+  await using fake = await openFake(
+    (stream, headers) => {
+      let pings = 0;
+      stream.session?.on("ping", () => {
+        if (++pings === 3) answerOk(stream, headers);
+      });
+    },
+    { quietMsMax: 50 },
+  );
+  await within("the answer", fake.creator.create(plantOf(1n)));
+  expect(fake.sessions).toHaveLength(1);
+});
+
+/** Each row's name is in one piece on the wire. */
+const mark = "plant";
+
+describe("no row is lost", () => {
+  test.each(["cut", "cut-behind", "swallow"] as const)(
+    "when a network does this again and again: %s",
+    async (interference) => {
+      await using server = await openTestServer();
+      await using proxy = await openTcpProxy(server.port, mark);
+      proxy.interfere = (seenBefore) =>
+        seenBefore % 7 === 3 && seenBefore < 40 ? interference : "pass";
+      const creator = createPlantCreator({
+        ...{ url: `http://127.0.0.1:${proxy.port}`, token: knownToken },
+        quietMsMax: 100,
+      });
+      const rows = Array.from({ length: 100 }, (_, index) => rowOf(index + 1));
+      const refusals: Refusal[] = [];
+      const plantImport = new PlantImport(creator, {
+        ...{ concurrency: 4, retryForMs: 60_000, signal: new AbortController().signal },
+        onRefused: async (refusal) => void refusals.push(refusal),
+      });
+      const end = await within("the end of the import", plantImport.run(each(rows)), 20_000);
+      creator.close();
+      expect(end).toEqual({ kind: "complete" });
+      expect(proxy.seen.filter((one) => one === interference).length).toBeGreaterThan(3);
+      expect(plantImport.state).toMatchObject({ stored: 100, refused: 0 });
+      expect(refusals).toEqual([]);
+      expect(readStoredPlants(server.database)).toHaveLength(100);
+    },
+    40_000,
+  );
+});
+
+const rowOf = (line: number): Row => ({
+  kind: "plant",
+  ...{ line, bytes: line, plant: { id: BigInt(line), name: `${mark} ${line}`, tag: undefined } },
+});
+
+async function* each(rows: readonly Row[]) {
+  yield* rows;
+}
