@@ -56,7 +56,11 @@ export function callUnary(
       }
     });
     stream.on("trailers", end);
-    stream.on("error", (error) => fail(ConnectError.from(error, Code.Unavailable)));
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      fail(ConnectError.from(error, Code.Unavailable));
+      // After 2^30 calls there is no number for another stream (RFC 9113, section 5.1.1).
+      if (error.code === "ERR_HTTP2_OUT_OF_STREAMS") session.close();
+    });
     stream.on("close", () => {
       clearTimeout(timer);
       if (!isEnded) fail(endedEarly(head));

@@ -1,6 +1,7 @@
 /** The client of an import, against servers and networks that do what they should not. */
 import { once } from "node:events";
 import {
+  connect,
   constants,
   createServer,
   type Http2Server,
@@ -17,6 +18,7 @@ import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_de
 import { createPlantCreator, type PlantCreator } from "../../src/transfer/grpc-client.ts";
 import { PlantImport, type Refusal } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";
+import { callUnary } from "../../src/transfer/unary-call.ts";
 import { judge } from "../../src/transfer/verdict.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
@@ -227,6 +229,20 @@ test("a server that wants no more calls ends those it has, and gets the next on 
   await within("the first call", fake.creator.create(plantOf(1n)));
   await within("the second call", fake.creator.create(plantOf(2n)));
   expect(fake.sessions).toHaveLength(2);
+});
+
+test("a connection that has no more numbers for streams is closed", async () => {
+  await using fake = await openFake(answerOk);
+  const session = connect(fake.url);
+  await once(session, "connect");
+  // Its types leave it out.
+  const numbered = session as unknown as { setNextStreamID(id: number): void };
+  numbered.setNextStreamID(2 ** 31 - 1);
+  const call = { headers: { ":method": "POST" }, body: Buffer.alloc(5), timeoutMs: 8000 };
+  await callUnary(session, call);
+  const closed = once(session, "close");
+  await expect(callUnary(session, call)).rejects.toMatchObject({ code: Code.Unavailable });
+  await within("its end", closed);
 });
 
 test("calls on a connection that is closed with an error are failures that pass", async () => {
