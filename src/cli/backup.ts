@@ -20,8 +20,9 @@ export function createBackupCommand(): Command {
 
 const notes = `
 Servers may go on with the store; their log grows until the copy is done. The file is there once it
-is whole, checked and on the disk, for those who may read the store. To restore it, end the server,
-remove the store's -wal and -shm files, and put the file in its place.
+is whole, checked and on the disk, for those who may read the store. What one that was killed has
+left beside it, the next one names. To restore a backup, end the server, remove the store's -wal and
+-shm files, and put the file in its place.
 Exit codes: 0 made and verified, 1 failed, 2 wrong usage, or a store with means of its own.`;
 
 async function backUp(file: string, flags: Flags): Promise<void> {
@@ -34,6 +35,10 @@ async function backUp(file: string, flags: Flags): Promise<void> {
       force: flags["force"] === true,
       signal: stop.signal,
       onProgress: (done, total) => progress.update("copying pages", done, total),
+      onUnfinished: (folder) =>
+        process.stderr.write(
+          `plant-store: ${folder} holds a backup that was killed, unless one is under way; remove it then\n`,
+        ),
     });
     progress.end();
     process.stdout.write(

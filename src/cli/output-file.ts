@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -18,7 +19,8 @@ export async function openOutputFile(path: string): Promise<OutputFile> {
   const target = await realpath(path).catch(() => path);
   const old = await stat(target).catch(() => undefined);
   if (old !== undefined && !old.isFile()) return toStream(await open(target, "w"));
-  const temporary = join(dirname(target), `.${basename(target)}.${process.pid}.part`);
+  // A number of this process would not do: in a container it may be that of one killed before.
+  const temporary = join(dirname(target), `.${basename(target)}.part-${randomUUID()}`);
   const handle = await open(temporary, "wx", 0o600);
   let isThere = true;
   return {

@@ -1,10 +1,10 @@
 /** `plant-store backup`: of a store that a server writes to meanwhile. */
-import { chmod, link, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, link, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../src/store/open.ts";
-import { backupDatabase } from "../../src/store/sqlite/backup.ts";
+import { type BackupOptions, backupDatabase } from "../../src/store/sqlite/backup.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { exactPlants, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
@@ -21,6 +21,10 @@ async function prepare(plants = exactPlants) {
     runInProcess(["backup", file, "--store", store, ...flags]);
   const listed = async () => (await readdir(folder)).filter((name) => name.includes("backup"));
   return { folder, database, store, file, run, listed };
+}
+
+function optionsFor(file: string, signal = new AbortController().signal): BackupOptions {
+  return { file, force: false, signal, onProgress: () => {}, onUnfinished: () => {} };
 }
 
 test("a backup holds every plant exactly, as one file with the rights of the store", async () => {
@@ -52,7 +56,7 @@ test("a server that writes meanwhile is not waited for, and does not disturb", a
   const other = new Database(database);
   let steps = 0;
   const count = await backupDatabase(database, 5000, {
-    ...{ file, force: false, signal: new AbortController().signal },
+    ...optionsFor(file),
     onProgress() {
       // Each commit of another would make SQLite begin anew.
       other.exec(`INSERT INTO plants VALUES (${10_000 + steps++}, 'late', NULL)`);
@@ -103,10 +107,35 @@ test("a store that is damaged has no backup", async () => {
 
 test("one that is stopped leaves nothing", async () => {
   const { database, file, listed } = await prepare();
-  const signal = AbortSignal.abort();
-  const options = { file, force: false, signal, onProgress: () => {} };
+  const options = optionsFor(file, AbortSignal.abort());
   await expect(backupDatabase(database, 5000, options)).rejects.toThrow("interrupted");
   expect(await listed()).toEqual([]);
+});
+
+test("two at once, of processes with one number as in containers, leave each other alone", async () => {
+  const { folder, database, file, listed } = await prepare();
+  const unfinished: string[] = [];
+  const onUnfinished = (folder: string) => unfinished.push(folder);
+  const first = backupDatabase(database, 5000, optionsFor(file));
+  const second = backupDatabase(database, 5000, { ...optionsFor(file), onUnfinished });
+  const ends = await Promise.allSettled([first, second]);
+  expect(ends.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  const refused = ends.find((end) => end.status === "rejected");
+  expect(`${refused?.reason}`).toContain("is there already");
+  expect(unfinished).toEqual([expect.stringContaining(join(folder, ".backup.db.part-"))]);
+  expect(readStoredPlants(file)).toHaveLength(11);
+  expect(await listed()).toEqual(["backup.db"]);
+});
+
+test("what a killed one has left is told, and left alone", async () => {
+  const { folder, run, listed } = await prepare();
+  const left = ".backup.db.part-Ab3dEf";
+  await mkdir(join(folder, left));
+  await writeFile(join(folder, left, "backup.db"), "half");
+  const { code, stderr } = await run();
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(left) });
+  expect((await listed()).sort()).toEqual([left, "backup.db"]);
+  expect(await readFile(join(folder, left, "backup.db"), "utf8")).toBe("half");
 });
 
 test("the database of another program is not a store", async () => {

@@ -4,7 +4,9 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
+  mkdtempSync,
   openSync,
+  readdirSync,
   renameSync,
   rmSync,
   statSync,
@@ -28,6 +30,8 @@ export interface BackupOptions {
   readonly signal: AbortSignal;
   /** Told after each step, in pages of the database. */
   readonly onProgress: (done: number, total: number) => void;
+  /** Told of each folder beside the file that holds what another backup to it has not finished. */
+  readonly onUnfinished: (folder: string) => void;
 }
 
 /** Some 8 MiB: tens of milliseconds in which no signal is heard. */
@@ -59,8 +63,12 @@ export async function backupDatabase(
   }
   assertTarget(path, options);
   const { file } = options;
-  const temporary = join(dirname(file), `.${basename(file)}.${process.pid}.part`);
+  let folder: string | undefined;
   try {
+    tellUnfinished(options);
+    // New, and for us alone: nothing that is not ours can be in it, whatever SQLite puts beside the copy.
+    folder = mkdtempSync(unfinishedPrefix(file));
+    const temporary = join(folder, basename(file));
     // SQLite opens a file that is there, so that its mode is ours from the first byte.
     closeSync(openSync(temporary, "wx", 0o600));
     const count = await copy(path, temporary, busyTimeoutMs, options);
@@ -73,9 +81,20 @@ export async function backupDatabase(
     const reason = error instanceof Error && "code" in error ? error.code : error;
     throw new BackupError(`cannot write the backup to ${file} (${reason})`, { cause: error });
   } finally {
-    for (const suffix of ["", "-journal", "-wal", "-shm"]) {
-      rmSync(`${temporary}${suffix}`, { force: true });
-    }
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** What mkdtemp adds six letters to. */
+function unfinishedPrefix(file: string): string {
+  return join(dirname(file), `.${basename(file)}.part-`);
+}
+
+/** Nobody can know whether another process is still at it: that is for whoever is told. */
+function tellUnfinished({ file, onUnfinished }: BackupOptions): void {
+  const prefix = basename(unfinishedPrefix(file));
+  for (const name of readdirSync(dirname(file))) {
+    if (name.startsWith(prefix)) onUnfinished(join(dirname(file), name));
   }
 }
 
