@@ -1,28 +1,25 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { Code, type ContextValues, createContextValues } from "@connectrpc/connect";
-import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
-import {
-  type ConnectNodeAdapterOptions,
-  compressionBrotli,
-  universalRequestFromNodeRequest,
-  universalResponseToNodeResponse,
-} from "@connectrpc/connect-node";
+import { type ContextValues, createContextValues } from "@connectrpc/connect";
+import { type ConnectNodeAdapterOptions, compressionBrotli } from "@connectrpc/connect-node";
 import { type CorsOptions, createCors, isPreflightRequest } from "./cors.ts";
 import { clampDeadline } from "./deadline.ts";
 import { collectEndpoints } from "./endpoint.ts";
 import type { Exchange, Response } from "./exchange.ts";
+import { GuardedObserver } from "./guarded-observer.ts";
 import { compressionGzip } from "./gzip.ts";
 import type { NodeHandler } from "./node-handler.ts";
-import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
-import { withPeerAddress } from "./peer-address.ts";
+import { methodNotAllowed, notFound, noUrl } from "./not-served.ts";
+import type { CallObservation, CallObserver } from "./observer.ts";
+import { peerAddressKey } from "./peer-address.ts";
 import { RequestExchange } from "./request-exchange.ts";
 import { originOf, parseOrigin, parseRequestTarget } from "./request-target.ts";
 import { RestFailure, renderStatus } from "./rest/error.ts";
 import { type RestOptions, resolveRestOptions } from "./rest/options.ts";
 import { errorResponse } from "./rest/response.ts";
 import { createRoutes, type Route } from "./routing.ts";
+import { serveStreamCall } from "./stream-call.ts";
 import { StreamExchange } from "./stream-exchange.ts";
-import { StreamOutcome, streamOutcomeKey } from "./stream-outcome.ts";
+import type { StreamOutcome } from "./stream-outcome.ts";
 
 /** The options of `connectNodeAdapter`, with the same meaning, and those of REST. */
 export interface GatewayOptions extends ConnectNodeAdapterOptions {
@@ -63,6 +60,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     requestPathPrefix = "",
     exposePeerAddress,
   } = options;
+  const guarded = new GuardedObserver(observer, onError);
   const isObserved = observer !== undefined;
   const endpoints = collectEndpoints({ ...options, acceptCompression }, options.routes, isObserved);
   const applyCors = options.cors && createCors(options.cors);
@@ -70,14 +68,14 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   const findRoute = createRoutes(endpoints, requestPathPrefix, settings);
 
   function serveRequest(...node: Parameters<NodeHandler>): void {
-    const [request] = node;
+    const [request, response] = node;
     const exchange = new RequestExchange(node, originOf(request) ?? "");
     const route = findRoute(exchange.method, parseRequestTarget(exchange.target));
     const isOurs = route.kind !== "not_found" || fallback === undefined;
     const isCall = isOurs && !(applyCors !== undefined && isPreflightRequest(request));
-    const observation = isCall ? beginObservation(exchange, route) : undefined;
+    const observation = isCall ? guarded.begin(exchange, route) : undefined;
     if (observation !== undefined && route.kind === "stream") {
-      const outcome = observeStream(exchange, observation, node);
+      const outcome = guarded.endWithExchange(observation, exchange, response);
       settle(exchange, undefined, () => serve(exchange, route, node, observation, outcome));
     } else {
       settle(exchange, observation, () => serve(exchange, route, node, observation));
@@ -96,36 +94,22 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     clampDeadline(request.headers);
     if (applyCors?.(node, route.allow)) return undefined;
     switch (route.kind) {
-      case "unary":
-        return route.serve(exchange, callValues(request, observation));
+      case "unary": {
+        const values = callValues(exchange, observation, options.contextValues?.(request));
+        return route.serve(exchange, values);
+      }
       case "stream": {
-        const universal = universalRequest(node, callValues(request, observation), outcome);
-        return route.serve(universal).then((answer) => send(answer, node));
+        const values = callValues(exchange, observation, options.contextValues?.(request));
+        return serveStreamCall(route.serve, node, values, outcome);
       }
       case "method_not_allowed":
         exchange.respond(methodNotAllowed(route));
         return undefined;
       case "not_found":
         if (fallback !== undefined) fallback(request, response);
-        // Clients of RPC read the status alone; our errors have no meaning for them.
-        else if (protocolOf(request.headers, route.isRpc) !== "rest") exchange.respond(noMethod);
-        else throw new RestFailure(404, Code.NotFound, "nothing is served at this path");
+        else exchange.respond(notFound(request.headers, route));
         return undefined;
     }
-  }
-
-  function universalRequest(
-    [request, response]: Parameters<NodeHandler>,
-    values: ContextValues | undefined,
-    outcome: StreamOutcome | undefined,
-  ) {
-    if (outcome === undefined) {
-      return universalRequestFromNodeRequest(request, response, undefined, values);
-    }
-    const observed = (values ?? createContextValues()).set(streamOutcomeKey, outcome);
-    const universal = universalRequestFromNodeRequest(request, response, undefined, observed);
-    outcome.expect(universal.signal);
-    return universal;
   }
 
   function serveStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
@@ -140,74 +124,21 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     if (origin === undefined) return false;
     clampDeadline(headers);
     const exchange = new StreamExchange(stream, headers, origin);
-    const values = exposePeerAddress ? withPeerAddress(stream.session?.socket) : undefined;
-    const observation = beginObservation(exchange, route);
-    settle(exchange, observation, () => route.serve(exchange, tellValues(values, observation)));
+    const observation = guarded.begin(exchange, route);
+    settle(exchange, observation, () => route.serve(exchange, callValues(exchange, observation)));
     return true;
   }
 
-  function beginObservation(exchange: Exchange, route: Route): CallObservation | undefined {
-    if (observer === undefined) return undefined;
-    const { method: requestMethod, target, headers } = exchange;
-    const protocol = protocolOf(headers, route.isRpc);
-    const peerAddress = () => exchange.peerAddress;
-    const { method } = route;
-    try {
-      const head = { method, protocol, requestMethod, target, headers, peerAddress };
-      const observation = observer.begin(head);
-      const added = observation?.responseHeader;
-      if (added !== undefined) exchange.addHeader(added);
-      return observation;
-    } catch (error) {
-      onError(error);
-      return undefined;
-    }
-  }
-
-  /** The values that a call begins with, which the observer hears of. */
+  /** The values that a call begins with. */
   function callValues(
-    request: Parameters<NodeHandler>[0],
+    exchange: Exchange,
     observation: CallObservation | undefined,
+    own?: ContextValues,
   ): ContextValues | undefined {
-    const own = options.contextValues?.(request);
-    return tellValues(exposePeerAddress ? withPeerAddress(request.socket, own) : own, observation);
-  }
-
-  function tellValues(
-    given: ContextValues | undefined,
-    observation: CallObservation | undefined,
-  ): ContextValues | undefined {
-    if (observation?.calling === undefined) return given;
-    const values = given ?? createContextValues();
-    try {
-      observation.calling(values);
-    } catch (error) {
-      onError(error);
-    }
-    return values;
-  }
-
-  function endObservation(observation: CallObservation | undefined, code: Code | undefined): void {
-    try {
-      observation?.end({ code });
-    } catch (error) {
-      onError(error);
-    }
-  }
-
-  /** The observation of a stream ends with the exchange: its handler does not tell. */
-  function observeStream(
-    exchange: RequestExchange,
-    observation: CallObservation,
-    [, response]: Parameters<NodeHandler>,
-  ): StreamOutcome {
-    const outcome = new StreamOutcome();
-    exchange.onceClosed(() => {
-      const status = response.headersSent ? response.statusCode : undefined;
-      const end = { code: exchange.code, status, isWhole: response.writableEnded };
-      endObservation(observation, outcome.code(end));
-    });
-    return outcome;
+    const values = exposePeerAddress
+      ? (own ?? createContextValues()).set(peerAddressKey, exchange.peerAddress)
+      : own;
+    return guarded.calling(observation, values);
   }
 
   /** Serves, and answers what goes wrong; then the observation ends. */
@@ -216,7 +147,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     observation: CallObservation | undefined,
     run: () => Promise<void> | undefined,
   ): void {
-    const end = observation && (() => endObservation(observation, exchange.code));
+    const end = observation && (() => guarded.end(observation, exchange.code));
     const failed = (error: unknown) => {
       fail(error, exchange);
       end?.();
@@ -257,37 +188,6 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
 /** Who is no browser names no origin; and no cache keeps what answers a POST, so that needs no Vary. */
 function mayConcernCors(method: string, { origin }: IncomingHttpHeaders): boolean {
   return origin !== undefined || method !== "POST";
-}
-
-function noUrl(): RestFailure {
-  const message = "Host must name one host, and the target be a path";
-  return new RestFailure(400, Code.InvalidArgument, message);
-}
-
-const noContent = { header: { "content-length": 0 }, body: "", code: Code.Unimplemented };
-
-const noMethod: Response = { status: 404, ...noContent };
-
-/** @throws {RestFailure} for REST, whose answers all have a body. */
-function methodNotAllowed({ isRpc, allow }: Route): Response {
-  const header = { allow: allow.join(", ") }; // RFC 9110 section 15.5.6
-  if (isRpc) return { status: 405, ...noContent, header: { ...header, ...noContent.header } };
-  throw new RestFailure(405, Code.Unimplemented, `the method must be ${header.allow}`, header);
-}
-
-/** Writes the response of a stream; to HEAD its head alone, and the call behind the rest is ended. */
-async function send(
-  answer: UniversalServerResponse,
-  [request, response]: Parameters<NodeHandler>,
-): Promise<void> {
-  const vary = response.getHeader("vary"); // of CORS; what is written now would replace it
-  if (vary !== undefined && answer.header?.has("vary")) answer.header.append("vary", `${vary}`);
-  if (request.method !== "HEAD") return await universalResponseToNodeResponse(answer, response);
-  const { body, ...head } = answer;
-  const iterator = body?.[Symbol.asyncIterator]();
-  await iterator?.next();
-  await iterator?.return?.();
-  await universalResponseToNodeResponse(head, response);
 }
 
 function logError(error: unknown): void {

@@ -26,7 +26,7 @@ type RouteKind =
   | { readonly kind: "method_not_allowed" }
   | { readonly kind: "not_found" };
 
-type StreamHandler = (request: UniversalServerRequest) => Promise<UniversalServerResponse>;
+export type StreamHandler = (request: UniversalServerRequest) => Promise<UniversalServerResponse>;
 
 /** Finds what serves a method and target. */
 export type FindRoute = (method: string, target: RequestTarget) => Route;
