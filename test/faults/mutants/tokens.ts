@@ -2,6 +2,7 @@ import type { Mutant } from "./mutant.ts";
 
 const strangers = "test/e2e/strangers.test.ts";
 const jwts = "test/auth/jwt.test.ts";
+const jwtAttacks = "test/auth/jwt-attacks.test.ts";
 const verifier = {
   file: "src/auth/token-verifier.ts",
   campaign: "test/auth/token-verifier.test.ts",
@@ -117,7 +118,7 @@ export const tokenMutants: readonly Mutant[] = [
         }
         return compactJws.test(token) ? verify(token) : unknownToken;
       };`,
-    campaign: jwts,
+    campaign: jwtAttacks,
   },
   {
     name: "JWT: accepts alg none in capitals",
@@ -131,14 +132,14 @@ export const tokenMutants: readonly Mutant[] = [
         }
         return compactJws.test(token) ? verify(token) : unknownToken;
       };`,
-    campaign: jwts,
+    campaign: jwtAttacks,
   },
   {
     name: "JWT: accepts a shared secret",
     file: "src/auth/jwt.ts",
     find: "algorithms: [...signatureAlgorithms],",
     replace: `algorithms: [...signatureAlgorithms, "HS256"],`,
-    campaign: jwts,
+    campaign: jwtAttacks,
   },
   {
     name: "JWT: does not look at aud",

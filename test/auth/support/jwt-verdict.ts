@@ -1,0 +1,25 @@
+import { onTestFinished } from "vitest";
+import { openKeySet } from "../../../src/auth/jwks.ts";
+import { createJwtVerifier } from "../../../src/auth/jwt.ts";
+import type { Verifier } from "../../../src/auth/verifier.ts";
+import { audience, issuer } from "./issuer.ts";
+import { type KeyServer, keySetOf, startKeyServer } from "./key-server.ts";
+
+/** A verifier of whatever a server of key sets answers. */
+export function verifierAt(server: KeyServer, now = Date.now): Verifier {
+  const keys = openKeySet({ url: server.url, report: () => {} });
+  onTestFinished(() => keys.close());
+  return createJwtVerifier({ keys, issuer, audience, now });
+}
+
+export async function verifierOf(...jwks: readonly unknown[]): Promise<Verifier> {
+  return verifierAt(await startKeyServer(keySetOf(...jwks)));
+}
+
+/** The verdict in a word: the subject, the reason, or the kind. */
+export async function ask(verify: Verifier, token: string): Promise<string | undefined> {
+  const verdict = await verify(token);
+  if (verdict.kind === "refused") return verdict.reason;
+  if (verdict.kind === "unavailable") return verdict.kind;
+  return verdict.principal.kind === "jwt" ? (verdict.principal.subject ?? "nobody") : "token";
+}
