@@ -1,5 +1,4 @@
 /** Options reach every method as they would in connect-es: each row is run on both. */
-import { gzipSync } from "node:zlib";
 import {
   Code,
   ConnectError,
@@ -9,7 +8,6 @@ import {
   type HandlerContext,
   type Interceptor,
 } from "@connectrpc/connect";
-import { createAsyncIterable, type UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -20,64 +18,8 @@ import { createRestRoutes } from "../../src/gateway/rest/handler.ts";
 import { resolveRestOptions } from "../../src/gateway/rest/options.ts";
 import { createRpcHandler } from "../../src/gateway/rpc.ts";
 import { FieldService } from "./gen/library/v1/fields_pb.ts";
-import { LibraryService } from "./gen/library/v1/library_pb.ts";
 import { createMemoryExchange, headersOf } from "./support/memory-exchange.ts";
-
-const probes: readonly [what: string, header: Record<string, string>, body: string | Uint8Array][] =
-  [
-    ["plain", {}, '{"string":"a"}'],
-    ["long", {}, JSON.stringify({ string: "a".repeat(200) })],
-    ["gzip", { "content-encoding": "gzip" }, gzipSync("{}")],
-    ["brotli", { "content-encoding": "br" }, "{}"],
-    ["gzip back", { "accept-encoding": "gzip" }, JSON.stringify({ string: "a".repeat(100) })],
-    ["unknown field", {}, '{"isbn":1}'],
-    ["protocol header", { "connect-protocol-version": "1" }, "{}"],
-    ["deadline", { "connect-timeout-ms": "60000" }, "{}"],
-    ["empty", {}, "{}"],
-  ];
-
-/** Sends one probe: status, headers, and the whole body. */
-type Handler = (
-  header: Record<string, string>,
-  body: Uint8Array,
-) => Promise<{ status: number; header: Headers; body: Uint8Array | string }>;
-
-/** What came back for each probe, and what ran on the way. */
-async function probe(handler: Handler, log: string[]): Promise<unknown[]> {
-  const results: unknown[] = [];
-  for (const [what, header, sent] of probes) {
-    log.length = 0;
-    const headers = { "content-type": "application/json", ...header };
-    const {
-      status,
-      header: fields,
-      body,
-    } = await handler(headers, Buffer.from(sent as Uint8Array));
-    const text = Buffer.from(body as Uint8Array).toString("latin1");
-    // Errors may be worded otherwise.
-    const error = { code: /"code": *("\w+"|\d+)/.exec(text)?.[1] };
-    const answer = status === 200 ? { header: [...fields], body: text } : error;
-    results.push({ what, ran: [...log], status, ...answer });
-  }
-  return results;
-}
-
-/** The stock handler of connect-es. */
-function universal(handler: UniversalHandler): Handler {
-  return async (headers, sent) => {
-    const { status, header, body } = await handler({
-      httpVersion: "1.1",
-      method: "POST",
-      url: "http://localhost/library.v1.FieldService/Echo",
-      header: new Headers(headers),
-      body: createAsyncIterable([sent]),
-      signal: new AbortController().signal,
-    });
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of body ?? []) chunks.push(chunk);
-    return { status, header: header ?? new Headers(), body: Buffer.concat(chunks) };
-  };
-}
+import { type Handler, probe, universal } from "./support/probe.ts";
 
 /** The gateway's short way. */
 function short(serve: (exchange: Exchange) => Promise<void> | undefined): Handler {
@@ -346,56 +288,5 @@ describe("REST", () => {
     for (const result of await gatewayRest(given)) {
       expect(result).toMatchObject({ status: expect.not.toSatisfy((n: number) => n >= 500) });
     }
-  });
-});
-
-describe("what routes register", () => {
-  const { service, rpc } = { service: FieldService, rpc: LibraryService.method.countBooks };
-
-  test("becomes endpoints in their order, with the path that connect-es gives them", () => {
-    const routes = (router: ConnectRouter) =>
-      router.service(service, {}).rpc(rpc, () => ({ count: 1n }));
-    const endpoints = collectEndpoints({}, routes);
-    const stockRouter = createConnectRouter({});
-    routes(stockRouter);
-    expect(endpoints.map(({ rpc }) => rpc.requestPath)).toEqual(
-      stockRouter.handlers.map(({ requestPath }) => requestPath),
-    );
-    expect(endpoints.map(({ spec }) => spec.kind)).toEqual([
-      ...["unary", "client_streaming", "server_streaming", "bidi_streaming", "unary"],
-    ]);
-  });
-
-  test("can be read from the router, as in connect-es", () => {
-    collectEndpoints({}, (router) => {
-      router.service(service, {});
-      expect(router.handlers.map(({ method }) => method.name)).toEqual([
-        ...["Echo", "Collect", "Repeat", "Exchange"],
-      ]);
-    });
-  });
-
-  test("keeps `this` of an implementation that is a class", async () => {
-    class Library {
-      readonly #count = 9007199254740993n;
-      countBooks() {
-        return { count: this.#count };
-      }
-    }
-    const [...endpoints] = collectEndpoints({}, (router) =>
-      router.service(LibraryService, new Library()),
-    );
-    const count = endpoints.find(({ rpc }) => rpc.method.name === "CountBooks");
-    const [first] = count === undefined ? [] : await probe(universal(count.rpc), []);
-    expect(first).toMatchObject({ body: '{"count":"9007199254740993"}' });
-  });
-
-  test("answers UNIMPLEMENTED for what is not implemented", async () => {
-    const [echo] = collectEndpoints({}, (router) => router.service(service, {}));
-    const [first] = echo === undefined ? [] : await probe(universal(echo.rpc), []);
-    expect(first).toMatchObject({
-      status: 501,
-      code: '"unimplemented"',
-    });
   });
 });

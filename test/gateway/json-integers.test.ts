@@ -1,0 +1,253 @@
+/** Integers are read exactly, wherever they stand. */
+import { createRegistry, getExtension } from "@bufbuild/protobuf";
+import { type Any, anyUnpack, Int64ValueSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { barcode, CardSchema } from "./gen/library/v1/card_pb.ts";
+import { type EveryField, EveryFieldSchema } from "./gen/library/v1/fields_pb.ts";
+import { type Book, BookSchema } from "./gen/library/v1/library_pb.ts";
+import { jsonReaders } from "./support/json-reader.ts";
+import { refusalOf } from "./support/violations.ts";
+
+const two53 = 2n ** 53n;
+const registry = createRegistry(BookSchema, Int64ValueSchema);
+
+interface IntegerType {
+  readonly field: keyof EveryField & `${string}${"32" | "64"}`;
+  readonly bits: 32 | 64;
+  readonly min: bigint;
+  readonly max: bigint;
+}
+
+const integerTypes: readonly IntegerType[] = [
+  { field: "int32", bits: 32, min: -(2n ** 31n), max: 2n ** 31n - 1n },
+  { field: "sint32", bits: 32, min: -(2n ** 31n), max: 2n ** 31n - 1n },
+  { field: "sfixed32", bits: 32, min: -(2n ** 31n), max: 2n ** 31n - 1n },
+  { field: "uint32", bits: 32, min: 0n, max: 2n ** 32n - 1n },
+  { field: "fixed32", bits: 32, min: 0n, max: 2n ** 32n - 1n },
+  { field: "int64", bits: 64, min: -(2n ** 63n), max: 2n ** 63n - 1n },
+  { field: "sint64", bits: 64, min: -(2n ** 63n), max: 2n ** 63n - 1n },
+  { field: "sfixed64", bits: 64, min: -(2n ** 63n), max: 2n ** 63n - 1n },
+  { field: "uint64", bits: 64, min: 0n, max: 2n ** 64n - 1n },
+  { field: "fixed64", bits: 64, min: 0n, max: 2n ** 64n - 1n },
+];
+
+describe.each(jsonReaders)("%s reads", (_name, read) => {
+  test.each(integerTypes)("$field from $min to $max", ({ field, bits, min, max }) => {
+    for (const value of [min, max]) {
+      for (const json of [`${value}`, `${value}.0`, `${value * 10n}e-1`, `"${value}"`]) {
+        const message = read(EveryFieldSchema, `{"${field}":${json}}`);
+        expect(message[field], json).toBe(bits === 32 ? Number(value) : value);
+      }
+    }
+  });
+
+  test.each(integerTypes)("$field, and says its range to what is beyond", (type) => {
+    const description = `${kindOf(type)}, from ${type.min} to ${type.max}`;
+    for (const value of [type.min - 1n, type.max + 1n]) {
+      for (const json of [`${value}`, `${value}.0`, `${value * 10n}e-1`, `"${value}"`]) {
+        const text = `{"${type.field}":${json}}`;
+        expect(
+          refusalOf(() => read(EveryFieldSchema, text)),
+          json,
+        ).toEqual({
+          message: `${type.field} ${description}`,
+          violations: [[type.field, description]],
+        });
+      }
+    }
+  });
+
+  test.each([two53 - 1n, two53, two53 + 1n, -two53 + 1n, -two53, -two53 - 1n])(
+    "every 64-bit integer type exactly: %s",
+    (value) => {
+      for (const { field, min } of integerTypes.filter(({ bits }) => bits === 64)) {
+        if (value < min) continue;
+        for (const json of [`${value}`, `${value}.0`, `${value * 100n}e-2`, `"${value}"`]) {
+          const message = read(EveryFieldSchema, `{"${field}":${json}}`);
+          expect(message[field], `${field}: ${json}`).toBe(value);
+        }
+      }
+    },
+  );
+
+  const integers: readonly [json: string, value: number][] = [
+    ["0", 0],
+    ["-0", 0],
+    ['"-0"', 0],
+    ["0.0", 0],
+    ["0e9", 0],
+    ["0e-999999999", 0],
+    ['"0"', 0],
+    ["12", 12],
+    ["12.0", 12],
+    ["12.000000000000000000000000000000", 12],
+    ["1.2e1", 12],
+    ["1.2E+1", 12],
+    ["120e-1", 12],
+    ['"12"', 12],
+    ["null", 0],
+  ];
+
+  test.each(integers)("every integer type from %s", (json, value) => {
+    for (const { field, bits } of integerTypes) {
+      const message = read(EveryFieldSchema, `{"${field}":${json}}`);
+      expect(message[field], field).toBe(bits === 32 ? value : BigInt(value));
+    }
+  });
+
+  const noIntegers: readonly string[] = [
+    ...['""', '" "', '" 1"', '"1 "', '"\\t1"', '"1\\n"', '"\\u00a01"'],
+    ...['"0x10"', '"0b1"', '"0o7"', '"01"', '"00"', '"-01"', '"+1"', '"--1"', '"-"', '"1-"'],
+    ...['"1e2"', '"1.0"', '"1."', '"1,000"', '"1_000"', '"1n"', '"abc"', '"null"', '"true"'],
+    ...['"NaN"', '"Infinity"', '"١"', '"１"', '"12\\u0000"'],
+    ...["true", "false", "[]", "[1]", "{}", '{"value":1}'],
+    ...["1.5", "-0.5", "1e-1", "12.000000000000000000001", "1e-400"],
+    ...["1e20", "1e21", "1e+21", "1.5e+300", "-1e+21", "1e400", "-1e400"],
+    ...["1e999999999", `1${"0".repeat(100)}`, `"1${"0".repeat(100)}"`],
+  ];
+
+  test.each(noIntegers)("no integer type from %s", (json) => {
+    for (const type of integerTypes) {
+      const text = `{"${type.field}":${json}}`;
+      expect(
+        refusalOf(() => read(EveryFieldSchema, text)),
+        type.field,
+      ).toEqual({
+        message: `${type.field} ${kindOf(type)}`,
+        violations: [[type.field, kindOf(type)]],
+      });
+    }
+  });
+
+  describe("a map's integer keys", () => {
+    const accepted: readonly [field: keyof EveryField, key: string, stored: string][] = [
+      ["int64ByInt64", "-9223372036854775808", "-9223372036854775808"],
+      ["int64ByInt64", "9223372036854775807", "9223372036854775807"],
+      ["uint64ByUint64", "18446744073709551615", "18446744073709551615"],
+      ["childBySint64", "-1", "-1"],
+      ["doubleByInt32", "-2147483648", "-2147483648"],
+      ["bytesByUint32", "4294967295", "4294967295"],
+      ["int64ByInt64", "0", "0"],
+    ];
+
+    test.each(accepted)("%s: %s", (field, key, stored) => {
+      const value = field === "childBySint64" ? "{}" : field === "bytesByUint32" ? '""' : "1";
+      const message = read(EveryFieldSchema, `{"${field}":{"${key}":${value}}}`);
+      expect(Object.keys(message[field] as object)).toEqual([stored]);
+    });
+
+    const int64 = "must be a 64-bit integer";
+    const uint64 = "must be a 64-bit unsigned integer";
+    const uint32 = "must be a 32-bit unsigned integer";
+    const refused: readonly [field: string, key: string, description: string][] = [
+      ["int64ByInt64", "", int64],
+      ["int64ByInt64", " 1", int64],
+      ["int64ByInt64", "1 ", int64],
+      ["int64ByInt64", "01", int64],
+      ["int64ByInt64", "+1", int64],
+      ["int64ByInt64", "0x10", int64],
+      ["int64ByInt64", "1.0", int64],
+      ["int64ByInt64", "1e2", int64],
+      ["int64ByInt64", "a", int64],
+      ["int64ByInt64", "true", int64],
+      ["int64ByInt64", `${2n ** 63n}`, `${int64}, from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`],
+      ["uint64ByUint64", "-1", `${uint64}, from 0 to ${2n ** 64n - 1n}`],
+      ["doubleByInt32", "01", "must be a 32-bit integer"],
+      ["bytesByUint32", "4294967296", `${uint32}, from 0 to 4294967295`],
+    ];
+
+    test.each(refused)("%s: not %j", (field, key, description) => {
+      const refusal = refusalOf(() => read(EveryFieldSchema, `{"${field}":{"${key}":1}}`));
+      expect(refusal).toMatchObject({ violations: [[`${field}["${key}"]`, description]] });
+    });
+
+    test("0 and -0 are one key", () => {
+      expect(refusalOf(() => read(EveryFieldSchema, '{"int64ByInt64":{"0":1,"-0":2}}'))).not.toBe(
+        "accepted",
+      );
+    });
+  });
+
+  describe("9007199254740993 exactly", () => {
+    const n = "9007199254740993";
+    const exact = 9007199254740993n;
+    const rows: readonly [where: string, text: string, get: (message: EveryField) => unknown][] = [
+      ["with presence", `{"optionalInt64":${n}}`, (m) => m.optionalInt64],
+      ["under its proto name", `{"optional_int64":${n}}`, (m) => m.optionalInt64],
+      ["under a name of its own", `{"another-name":${n}}`, (m) => m.renamed],
+      ["in a list", `{"int64List":[1,${n}]}`, (m) => m.int64List[1]],
+      ["as a map's value", `{"int64ByInt64":{"1":${n}}}`, (m) => m.int64ByInt64["1"]],
+      ["as a map's key", `{"int64ByInt64":{"${n}":1}}`, (m) => exactKey(m.int64ByInt64)],
+      ["as an unsigned key", `{"uint64ByUint64":{"${n}":1}}`, (m) => exactKey(m.uint64ByUint64)],
+      ["as a zigzag key", `{"childBySint64":{"${n}":{}}}`, (m) => exactKey(m.childBySint64)],
+      ["in a oneof", `{"choiceInt64":${n}}`, (m) => m.choice.value],
+      ["in a child", `{"child":{"child":{"int64":${n}}}}`, (m) => m.child?.child?.int64],
+      ["in a list of children", `{"children":[{},{"int64":${n}}]}`, (m) => m.children[1]?.int64],
+      [
+        "in a map of children",
+        `{"childByString":{"a":{"int64":${n}}}}`,
+        (m) => m.childByString["a"]?.int64,
+      ],
+      ["in a oneof's child", `{"choiceChild":{"int64":${n}}}`, choiceChildInt64],
+      ["in a wrapper", `{"int64Wrapper":${n}}`, (m) => m.int64Wrapper],
+      ["in an unsigned wrapper", `{"uint64Wrapper":${n}}`, (m) => m.uint64Wrapper],
+      ["in a list of wrappers", `{"int64WrapperList":[${n}]}`, (m) => m.int64WrapperList[0]?.value],
+      [
+        "in a map of wrappers",
+        `{"int64WrapperByInt32":{"1":${n}}}`,
+        (m) => m.int64WrapperByInt32[1]?.value,
+      ],
+      ["in an Any", `{"any":${anyBook(n)}}`, (m) => bookIn(m.any)?.id],
+      ["in a list of Any", `{"anyList":[${anyBook(n)}]}`, (m) => bookIn(m.anyList[0])?.id],
+      ["in an Any with a wrapper", `{"any":${anyWrapper(n)}}`, (m) => wrapperIn(m.any)],
+    ];
+
+    test.each(rows)("%s", (_where, text, get) => {
+      expect(get(read(EveryFieldSchema, text, { registry }))).toBe(exact);
+    });
+
+    test("where the generated type is a string", () => {
+      expect(read(EveryFieldSchema, `{"asString":${n}}`).asString).toBe(n);
+    });
+
+    test.each([n, `"${n}"`, `${n}.0`])("in an extension: %s", (json) => {
+      const options = { registry: createRegistry(barcode) };
+      const card = read(CardSchema, `{"[library.v1.barcode]":${json}}`, options);
+      expect(getExtension(card, barcode)).toBe(exact);
+    });
+
+    test("in a group", () => {
+      expect(read(CardSchema, `{"back":{"number":${n}}}`).back?.number).toBe(exact);
+    });
+  });
+});
+
+function kindOf({ bits, min }: IntegerType): string {
+  return `must be a ${bits}-bit ${min < 0n ? "" : "unsigned "}integer`;
+}
+
+/** The one key of a map, as the integer that it stands for. */
+function exactKey(map: object): bigint {
+  const [key = ""] = Object.keys(map);
+  return BigInt(key);
+}
+
+function anyBook(id: string): string {
+  return `{"@type":"type.googleapis.com/library.v1.Book","id":${id}}`;
+}
+
+function anyWrapper(value: string): string {
+  return `{"@type":"type.googleapis.com/google.protobuf.Int64Value","value":${value}}`;
+}
+
+function bookIn(any: Any | undefined): Book | undefined {
+  return any && anyUnpack(any, BookSchema);
+}
+
+function wrapperIn(any: Any | undefined): bigint | undefined {
+  return any && anyUnpack(any, Int64ValueSchema)?.value;
+}
+
+function choiceChildInt64({ choice }: EveryField): bigint | undefined {
+  return choice.case === "choiceChild" ? choice.value.int64 : undefined;
+}
