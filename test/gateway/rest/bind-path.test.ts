@@ -1,0 +1,153 @@
+/** What the path says, and body or query say too. */
+import { describe, expect, test } from "vitest";
+import { bind, bound, type Sent, violationsOf } from "../support/bind.ts";
+
+/** What a body says, and a query where it can say it, beside the path. */
+interface Claim {
+  readonly field: string;
+  readonly path: string;
+  readonly body?: string;
+  readonly query?: string;
+}
+
+function sentOf({ field, path, body, query = "" }: Claim): Sent {
+  const parts = { path: { [field]: path }, query };
+  return body === undefined ? parts : { ...parts, bodyField: "*", body };
+}
+
+describe("what body or query say as the path does passes:", () => {
+  test.each<[field: string, path: string, said: { body?: string; query?: string }]>([
+    ["string", "a", { body: '{"string":"a"}' }],
+    ["string", "a", { query: "string=a" }],
+    ["string", "a/b", { query: "string=a%2Fb" }],
+    ["string", "", { body: '{"string":""}' }],
+    ["child.string", "a", { body: '{"child":{"string":"a"}}' }],
+    ["child.string", "a", { query: "child.string=a" }],
+    // Under either name.
+    ["optional_int64", "1", { body: '{"optionalInt64":"1"}' }],
+    ["optional_int64", "1", { body: '{"optional_int64":"1"}' }],
+    ["optional_int64", "1", { query: "optionalInt64=1" }],
+    ["optional_int64", "1", { query: "optional_int64=1" }],
+    ["renamed", "1", { body: '{"another-name":1}' }],
+    ["renamed", "1", { query: "another-name=1" }],
+    ["choice_child.optional_int64", "1", { body: '{"choice_child":{"optional_int64":1}}' }],
+    // In any form.
+    ["int64", "1", { body: '{"int64":1}' }],
+    ["int64", "1", { body: '{"int64":"1"}' }],
+    ["int64", "0", { body: '{"int64":"-0"}' }],
+    ["int64", "9007199254740993", { body: '{"int64":"9007199254740993"}' }],
+    ["int32", "1", { body: '{"int32":"1"}' }],
+    ["double", "1.0", { body: '{"double":1}' }],
+    ["double", "1", { query: "double=1.0" }],
+    ["double", "1e1", { query: "double=10" }],
+    ["bool", "true", { body: '{"bool":true}' }],
+    ["bool", "false", { body: '{"bool":false}' }],
+    ["genre", "GENRE_NOVEL", { body: '{"genre":1}' }],
+    ["genre", "1", { body: '{"genre":"GENRE_NOVEL"}' }],
+    ["genre", "1", { query: "genre=GENRE_NOVEL" }],
+    ["bytes", "-_8", { body: '{"bytes":"+/8="}' }],
+    ["bytes", "+/8", { query: "bytes=-_8%3D" }],
+    ["int64_wrapper", "1", { body: '{"int64Wrapper":1}' }],
+    ["timestamp", "2026-01-02T03:04:05Z", { body: '{"timestamp":"2026-01-02T04:04:05+01:00"}' }],
+    ["duration", "1s", { query: "duration=1.000s" }],
+    ["field_mask", "a,b", { query: "field_mask=a,b" }],
+    ["choice_string", "a", { body: '{"choiceString":"a"}' }],
+    // null is nothing said.
+    ["string", "a", { body: '{"string":null}' }],
+    ["optional_int64", "1", { body: '{"optional_int64":null}' }],
+    ["int64_wrapper", "1", { body: '{"int64Wrapper":null}' }],
+    ["genre", "1", { body: '{"genre":null}' }],
+    ["child.string", "a", { body: '{"child":null}' }],
+    ["child.string", "a", { body: '{"child":{"string":null}}' }],
+    ["choice_int64", "1", { body: '{"choiceString":null}' }],
+    ["choice_child.string", "a", { body: '{"choiceChild":null,"choiceBool":null}' }],
+    // So is nothing.
+    ["string", "a", { body: "{}" }],
+    ["child.string", "a", { body: '{"child":{}}' }],
+  ])("%s is %j, and %j", (field, path, said) => {
+    expect(bound(sentOf({ field, path, ...said }))).toEqual(bound({ path: { [field]: path } }));
+  });
+});
+
+describe("what body or query say otherwise than the path is refused:", () => {
+  const otherwise = "must be what the path says, or be left out";
+  test.each<[field: string, path: string, said: { body?: string; query?: string }]>([
+    ["string", "a", { body: '{"string":"b"}' }],
+    ["string", "a", { body: '{"string":"A"}' }],
+    ["string", "a", { body: '{"string":""}' }],
+    ["string", "a", { query: "string=b" }],
+    ["string", "a", { query: "string=" }],
+    ["string", "", { query: "string=a" }],
+    ["string", "a", { query: "string=a+" }],
+    ["string", "é", { query: "string=e%CC%81" }], // no normal form is made
+    ["child.string", "a", { body: '{"child":{"string":"b"}}' }],
+    ["child.string", "a", { query: "child.string=b" }],
+    ["child.child.string", "a", { body: '{"child":{"child":{"string":"b"}}}' }],
+    ["optional_int64", "1", { body: '{"optionalInt64":"2"}' }],
+    ["optional_int64", "1", { body: '{"optional_int64":"2"}' }],
+    ["optional_int64", "1", { query: "optionalInt64=2" }],
+    ["child.optional_int64", "1", { body: '{"child":{"optional_int64":2}}' }],
+    ["renamed", "1", { body: '{"another-name":2}' }],
+    ["int64", "1", { body: '{"int64":0}' }],
+    ["int64", "0", { body: '{"int64":1}' }],
+    ["int64", "9007199254740993", { body: '{"int64":"9007199254740992"}' }],
+    ["int64", "9007199254740993", { query: "int64=9007199254740992" }],
+    ["double", "1", { query: "double=1.5" }],
+    ["bool", "true", { body: '{"bool":false}' }],
+    ["bool", "false", { query: "bool=true" }],
+    ["genre", "1", { body: '{"genre":"GENRE_ATLAS"}' }],
+    ["genre", "GENRE_NOVEL", { query: "genre=0" }],
+    ["bytes", "-_8", { query: "bytes=AA" }],
+    ["int64_wrapper", "5", { query: "int64_wrapper=6" }],
+    ["int64_wrapper", "0", { body: '{"int64Wrapper":1}' }],
+    ["timestamp", "2026-01-02T03:04:05Z", { body: '{"timestamp":"2026-01-02T03:04:05.1Z"}' }],
+    ["field_mask", "a,b", { query: "field_mask=b,a" }],
+    ["choice_string", "a", { body: '{"choiceString":"b"}' }],
+  ])("%s is %j, but %j", (field, path, said) => {
+    expect(violationsOf(() => bind(sentOf({ field, path, ...said })))).toEqual([
+      [field, otherwise],
+    ]);
+  });
+
+  test.each<
+    [field: string, said: { body?: string; query?: string }, violated: string, why: string]
+  >([
+    // As often as it likes, it is still a scalar.
+    ["string", { query: "string=1&string=1" }, "string", "must be given once"],
+    ["string", { query: "string=1&string=2" }, "string", "must be given once"],
+    [
+      "optional_string",
+      { query: "optional_string=1&optionalString=1" },
+      "optionalString",
+      "must be given once",
+    ],
+    // Under two names it would be said behind the path's back.
+    [
+      "optional_int64",
+      { body: '{"optionalInt64":1,"optional_int64":2}' },
+      "optionalInt64",
+      "must be given once",
+    ],
+    [
+      "optional_int64",
+      { body: '{"optionalInt64":null,"optional_int64":2}' },
+      "optionalInt64",
+      "must be given once",
+    ],
+    // So it would by another member of its oneof.
+    ["choice_int64", { body: '{"choiceString":"a"}' }, "choice", "must have one member only"],
+    ["choice_int64", { body: '{"choiceNull":null}' }, "choice", "must have one member only"],
+    ["choice_int64", { query: "choice_string=a" }, "choice", "must have one member only"],
+    [
+      "child.choice_int64",
+      { query: "child.choice_bool=true" },
+      "child.choice",
+      "must have one member only",
+    ],
+    ["choice_child.int64", { body: '{"choiceString":"a"}' }, "choice", "must have one member only"],
+  ])("%s is 1, but %j", (field, said, violated, why) => {
+    expect(violationsOf(() => bind(sentOf({ field, path: "1", ...said })))).toEqual([
+      [violated, why],
+    ]);
+  });
+});

@@ -1,0 +1,357 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { bind, bound, type Json, violationsOf } from "../support/bind.ts";
+
+describe("a query parameter sets its field:", () => {
+  const rows: readonly [query: string, message: Json][] = [
+    ["", {}],
+    // By its proto name or its JSON name.
+    ["string=a", { string: "a" }],
+    ["optional_string=a", { optionalString: "a" }],
+    ["optionalString=a", { optionalString: "a" }],
+    ["renamed=1", { "another-name": "1" }],
+    ["another-name=1", { "another-name": "1" }],
+    ["%73tring=a", { string: "a" }],
+    // Within messages.
+    ["child.string=a", { child: { string: "a" } }],
+    ["child%2Estring=a", { child: { string: "a" } }],
+    ["child.child.string=a", { child: { child: { string: "a" } } }],
+    ["child.string=a&child.int64=1", { child: { string: "a", int64: "1" } }],
+    [
+      "child.optional_int64=0&child.optionalString=",
+      { child: { optionalInt64: "0", optionalString: "" } },
+    ],
+    ["choiceChild.optionalInt64=1", { choiceChild: { optionalInt64: "1" } }],
+    [
+      `${"child.".repeat(3)}int32=1&int32=2`,
+      { child: { child: { child: { int32: 1 } } }, int32: 2 },
+    ],
+    // Strings, whatever is in them.
+    ["string=+a%2B", { string: " a+" }],
+    ["string=a=b", { string: "a=b" }],
+    ["string=a%26b", { string: "a&b" }],
+    ["string=%C3%A9", { string: "é" }],
+    ["string=1", { string: "1" }],
+    ["string=null", { string: "null" }],
+    ["string=%7B%7D", { string: "{}" }],
+    // Presence is kept where the field has it.
+    ["string=", {}],
+    ["optional_string=", { optionalString: "" }],
+    ["optional_string", { optionalString: "" }],
+    ["optional_int64=0", { optionalInt64: "0" }],
+    ["optional_bool=false", { optionalBool: false }],
+    ["optional_bytes=", { optionalBytes: "" }],
+    ["optional_genre=0", { optionalGenre: "GENRE_UNSPECIFIED" }],
+    ["choice_string=", { choiceString: "" }],
+    ["choice_int64=0", { choiceInt64: "0" }],
+    // Integers are exact.
+    ["int64=9007199254740993", { int64: "9007199254740993" }],
+    ["int64=-9007199254740993", { int64: "-9007199254740993" }],
+    ["int64=9223372036854775807", { int64: "9223372036854775807" }],
+    ["int64=-9223372036854775808", { int64: "-9223372036854775808" }],
+    ["sint64=-9223372036854775808", { sint64: "-9223372036854775808" }],
+    ["sfixed64=-9223372036854775808", { sfixed64: "-9223372036854775808" }],
+    ["uint64=18446744073709551615", { uint64: "18446744073709551615" }],
+    ["fixed64=18446744073709551615", { fixed64: "18446744073709551615" }],
+    ["as_string=9007199254740993", { asString: "9007199254740993" }],
+    ["int32=2147483647", { int32: 2147483647 }],
+    ["sint32=-2147483648", { sint32: -2147483648 }],
+    ["sfixed32=-2147483648", { sfixed32: -2147483648 }],
+    ["uint32=4294967295", { uint32: 4294967295 }],
+    ["fixed32=4294967295", { fixed32: 4294967295 }],
+    ["optional_int64=-0", { optionalInt64: "0" }],
+    // Floats.
+    ["double=0.1", { double: 0.1 }],
+    ["double=-1.5e-7", { double: -1.5e-7 }],
+    ["double=1E3", { double: 1000 }],
+    ["double=1.7976931348623157e308", { double: Number.MAX_VALUE }],
+    ["double=NaN", { double: "NaN" }],
+    ["double=Infinity", { double: "Infinity" }],
+    ["float=-Infinity", { float: "-Infinity" }],
+    ["float=0.5", { float: 0.5 }],
+    ["optional_double=0", { optionalDouble: 0 }],
+    // Bools.
+    ["bool=true", { bool: true }],
+    ["bool=false", {}],
+    // Enums.
+    ["genre=GENRE_ATLAS", { genre: "GENRE_ATLAS" }],
+    ["genre=2", { genre: "GENRE_ATLAS" }],
+    ["genre=-1", { genre: "GENRE_LOST" }],
+    ["genre=99", { genre: 99 }], // of an open enum, any number
+    ["choice_null=NULL_VALUE", { choiceNull: null }],
+    ["choice_null=0", { choiceNull: null }],
+    // Bytes in both alphabets, with and without padding.
+    ["bytes=-_8=", { bytes: "+/8=" }],
+    ["bytes=-_8%3D", { bytes: "+/8=" }],
+    ["bytes=-_8", { bytes: "+/8=" }],
+    ["bytes=%2B%2F8%3D", { bytes: "+/8=" }],
+    ["bytes=%2B/8", { bytes: "+/8=" }],
+    ["bytes=AA==", { bytes: "AA==" }],
+    ["bytes_wrapper=AA", { bytesWrapper: "AA==" }],
+    // Lists, in order, under either name.
+    ["string_list=a", { stringList: ["a"] }],
+    ["string_list=b&string_list=a&string_list=b", { stringList: ["b", "a", "b"] }],
+    ["string_list=a&int32=1&stringList=b", { stringList: ["a", "b"], int32: 1 }],
+    ["string_list=", { stringList: [""] }],
+    ["string_list=a,b", { stringList: ["a,b"] }],
+    ["int32_list=1&int32_list=2", { int32List: [1, 2] }],
+    ["int64_list=9007199254740993&int64_list=0", { int64List: ["9007199254740993", "0"] }],
+    ["uint64_list=18446744073709551615", { uint64List: ["18446744073709551615"] }],
+    ["double_list=NaN&double_list=1.5", { doubleList: ["NaN", 1.5] }],
+    ["float_list=0.5", { floatList: [0.5] }],
+    ["bool_list=true&bool_list=false", { boolList: [true, false] }],
+    ["bytes_list=AA&bytes_list=", { bytesList: ["AA==", ""] }],
+    ["genre_list=1&genre_list=GENRE_ATLAS", { genreList: ["GENRE_NOVEL", "GENRE_ATLAS"] }],
+    ["child.int64_list=1&child.int64List=2", { child: { int64List: ["1", "2"] } }],
+    ["int64_wrapper_list=9007199254740993", { int64WrapperList: ["9007199254740993"] }],
+    ["timestamp_list=2026-01-02T03:04:05Z", { timestampList: ["2026-01-02T03:04:05Z"] }],
+    // Wrappers are what they wrap, and are there when given.
+    ["double_wrapper=1.5", { doubleWrapper: 1.5 }],
+    ["float_wrapper=NaN", { floatWrapper: "NaN" }],
+    ["int64_wrapper=9007199254740993", { int64Wrapper: "9007199254740993" }],
+    ["uint64_wrapper=18446744073709551615", { uint64Wrapper: "18446744073709551615" }],
+    ["int32_wrapper=0", { int32Wrapper: 0 }],
+    ["uint32_wrapper=4294967295", { uint32Wrapper: 4294967295 }],
+    ["bool_wrapper=false", { boolWrapper: false }],
+    ["string_wrapper=", { stringWrapper: "" }],
+    // Messages with a text of their own.
+    ["timestamp=2026-01-02T03:04:05Z", { timestamp: "2026-01-02T03:04:05Z" }],
+    ["timestamp=2026-01-02T03:04:05.123456789Z", { timestamp: "2026-01-02T03:04:05.123456789Z" }],
+    ["timestamp=2026-01-02T03:04:05%2B01:00", { timestamp: "2026-01-02T02:04:05Z" }],
+    ["timestamp=2026-01-02T03:04:05-01:00", { timestamp: "2026-01-02T04:04:05Z" }],
+    ["child.timestamp=1970-01-01T00:00:00Z", { child: { timestamp: "1970-01-01T00:00:00Z" } }],
+    ["duration=1s", { duration: "1s" }],
+    ["duration=-1.5s", { duration: "-1.500s" }],
+    ["choice_duration=0.000000001s", { choiceDuration: "0.000000001s" }],
+    ["field_mask=a,b.c", { fieldMask: "a,b.c" }],
+    ["field_mask=optionalInt64", { fieldMask: "optionalInt64" }],
+    ["field_mask=", { fieldMask: "" }],
+    // Maps.
+    ["string_by_string[a]=b", { stringByString: { a: "b" } }],
+    ["stringByString%5Ba%5D=b", { stringByString: { a: "b" } }],
+    ["string_by_string[a]=b&stringByString[c]=d", { stringByString: { a: "b", c: "d" } }],
+    ["string_by_string[a]=1&string_by_string[A]=2", { stringByString: { a: "1", A: "2" } }],
+    ["string_by_string[]=a", { stringByString: { "": "a" } }],
+    ["string_by_string[a.b]=c", { stringByString: { "a.b": "c" } }],
+    ["string_by_string[a%5B0%5D]=b", { stringByString: { "a[0]": "b" } }],
+    ["string_by_string[a]]=b", { stringByString: { "a]": "b" } }],
+    ["string_by_string[+]=a", { stringByString: { " ": "a" } }],
+    ["string_by_string[%0A]=a", { stringByString: { "\n": "a" } }],
+    ["string_by_string[constructor]=a", { stringByString: { constructor: "a" } as Json }],
+    ["string_by_string[__proto__]=a", { stringByString: JSON.parse('{"__proto__":"a"}') }],
+    ["child.string_by_string[a]=b", { child: { stringByString: { a: "b" } } }],
+    ["int64_by_int64[-1]=9007199254740993", { int64ByInt64: { "-1": "9007199254740993" } }],
+    ["int64_by_int64[9007199254740993]=1", { int64ByInt64: { "9007199254740993": "1" } }],
+    [
+      "uint64_by_uint64[18446744073709551615]=18446744073709551615",
+      { uint64ByUint64: { "18446744073709551615": "18446744073709551615" } },
+    ],
+    ["double_by_int32[1]=NaN&double_by_int32[2]=2", { doubleByInt32: { "1": "NaN", "2": 2 } }],
+    ["bytes_by_uint32[1]=-_8", { bytesByUint32: { "1": "+/8=" } }],
+    ["genre_by_bool[true]=1", { genreByBool: { true: "GENRE_NOVEL" } }],
+    ["genre_by_bool[false]=GENRE_ATLAS", { genreByBool: { false: "GENRE_ATLAS" } }],
+    ["int64_wrapper_by_int32[1]=0", { int64WrapperByInt32: { "1": "0" } }],
+  ];
+  test.each(rows)("%s", (query, message) => {
+    expect(bound({ query })).toEqual(message);
+  });
+
+  test("-0, of a double", () => {
+    expect(bind({ query: "double=-0" }).double).toBe(-0);
+  });
+
+  test("any 64-bit integer, and any text", () => {
+    const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+    fc.assert(
+      fc.property(int64, fc.string({ unit: "grapheme", maxLength: 20 }), (int64, string) => {
+        const query = new URLSearchParams({ "child.int64": String(int64), string }).toString();
+        const message = bind({ query });
+        expect([message.child?.int64, message.string]).toEqual([int64, string]);
+      }),
+    );
+  });
+});
+
+describe("a query is refused, with the parameter:", () => {
+  const unknown = "is not a known query parameter";
+  const once = "must be given once";
+  const int64 = "must be a 64-bit integer";
+  const bool = "must be true or false";
+  const genre = "must be a value of Genre";
+  const number = "must be a number";
+  const oneof = "must have one member only";
+  const rows: readonly [query: string, field: string, description: string][] = [
+    // Unknown parameters.
+    ["nothing=1", "nothing", unknown],
+    ["string=a&nothing=1", "nothing", unknown],
+    ["=1", "", unknown],
+    ["INT64=1", "INT64", unknown],
+    ["anotherName=1", "anotherName", unknown],
+    ["choice=1", "choice", unknown],
+    ["child.nothing=1", "child.nothing", unknown],
+    ["nothing.int64=1", "nothing.int64", unknown],
+    [".int64=1", ".int64", unknown],
+    ["child.=1", "child.", unknown],
+    ["child..int64=1", "child..int64", unknown],
+    ["+int64=1", " int64", unknown],
+    ["constructor=1", "constructor", unknown],
+    ["__proto__.int64=1", "__proto__.int64", unknown],
+    ["string.a=1", "string.a", unknown],
+    // Messages that have no text.
+    ["child=1", "child", unknown],
+    ["child={}", "child", unknown],
+    ["children={}", "children", unknown],
+    ["children.int64=1", "children.int64", unknown],
+    ["struct={}", "struct", unknown],
+    ["struct.fields[a]=1", "struct.fields[a]", unknown],
+    ["value=1", "value", unknown],
+    ["list_value=1", "list_value", unknown],
+    ["list_value.values=1", "list_value.values", unknown],
+    ["any={}", "any", unknown],
+    // What is a map takes a key, and nothing else does.
+    ["string_by_string=a", "string_by_string", unknown],
+    ["string_by_string[a=b", "string_by_string[a", unknown],
+    ["string_by_string.a=b", "string_by_string.a", unknown],
+    ["string[a]=b", "string[a]", unknown],
+    ["string_list[]=a", "string_list[]", unknown],
+    ["string_list[0]=a", "string_list[0]", unknown],
+    ["child[string]=a", "child[string]", unknown],
+    ["child_by_string[a]=1", "child_by_string[a]", unknown],
+    ["child_by_string[a].int64=1", "child_by_string[a].int64", unknown],
+    ["value_by_string[a]=1", "value_by_string[a]", unknown],
+    ["[a]=1", "[a]", unknown],
+    // What stands alone is given once.
+    ["string=a&string=a", "string", once],
+    ["string=&string=", "string", once],
+    ["bool=false&bool=false", "bool", once],
+    ["optional_int64=1&optionalInt64=1", "optionalInt64", once],
+    ["child.string=a&child.string=b", "child.string", once],
+    ["timestamp=2026-01-02T03:04:05Z&timestamp=2026-01-02T03:04:05Z", "timestamp", once],
+    ["int64_wrapper=1&int64_wrapper=2", "int64_wrapper", once],
+    ["choice_int64=1&choice_int64=1", "choice_int64", once],
+    ["string_by_string[a]=b&string_by_string[a]=b", "string_by_string[a]", once],
+    ["stringByString[]=a&string_by_string[]=b", "string_by_string[]", once],
+    // A oneof has one member.
+    ["choice_int64=1&choice_string=a", "choice", oneof],
+    ["choice_string=&choice_bool=false", "choice", oneof],
+    ["choice_null=NULL_VALUE&choice_genre=1", "choice", oneof],
+    ["choice_child.int64=1&choice_duration=1s", "choice", oneof],
+    ["child.choice_int64=1&child.choice_bool=true", "child.choice", oneof],
+    // Integers.
+    ["int64=", "int64", int64],
+    ["int64", "int64", int64],
+    ["int64=a", "int64", int64],
+    ["int64=1.0", "int64", int64],
+    ["int64=1e3", "int64", int64],
+    ["int64=01", "int64", int64],
+    ["int64=0x10", "int64", int64],
+    ["int64=%2B1", "int64", int64],
+    ["int64=+1", "int64", int64],
+    ["int64=1+", "int64", int64],
+    ["int64=1_000", "int64", int64],
+    ["int64=null", "int64", int64],
+    ["int64=%D9%A1", "int64", int64], // a digit, but an Arabic one
+    ["child.int64=a", "child.int64", int64],
+    ["int64Wrapper=a", "int64Wrapper", int64],
+    ["int64=9223372036854775808", "int64", `${int64}, from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`],
+    ["int64=-9223372036854775809", "int64", `${int64}, from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`],
+    ["uint64=-1", "uint64", `must be a 64-bit unsigned integer, from 0 to ${2n ** 64n - 1n}`],
+    [
+      "uint64=18446744073709551616",
+      "uint64",
+      `must be a 64-bit unsigned integer, from 0 to ${2n ** 64n - 1n}`,
+    ],
+    ["int32=2147483648", "int32", "must be a 32-bit integer, from -2147483648 to 2147483647"],
+    ["uint32=-1", "uint32", "must be a 32-bit unsigned integer, from 0 to 4294967295"],
+    ["uint32=4294967296", "uint32", "must be a 32-bit unsigned integer, from 0 to 4294967295"],
+    // Bools.
+    ["bool=1", "bool", bool],
+    ["bool=TRUE", "bool", bool],
+    ["bool=", "bool", bool],
+    ["bool", "bool", bool],
+    ["bool_wrapper=yes", "bool_wrapper", bool],
+    ["bool_list=true&bool_list=0", "bool_list", bool],
+    ["child.bool=0", "child.bool", bool],
+    // Enums.
+    ["genre=NOVEL", "genre", genre],
+    ["genre=genre_novel", "genre", genre],
+    ["genre=", "genre", genre],
+    ["genre=1.0", "genre", genre],
+    ["genre=2147483648", "genre", genre],
+    ["genre=99999999999", "genre", genre],
+    ["child.genre=NOVEL", "child.genre", genre],
+    // Floats.
+    ["double=", "double", number],
+    ["double=a", "double", number],
+    ["double=1.", "double", number],
+    ["double=.5", "double", number],
+    ["double=0x1", "double", number],
+    ["double=nan", "double", number],
+    ["double=inf", "double", number],
+    ["double=1,5", "double", number],
+    ["double=1e400", "double", "must be a number nearer to 0"],
+    ["float=3.5e38", "float", "must be a number nearer to 0"],
+    // Bytes.
+    ["bytes=a", "bytes", "must be base64"],
+    ["bytes=!", "bytes", "must be base64"],
+    // Messages with a text of their own.
+    ["timestamp=", "timestamp", "must be a Timestamp in its JSON form"],
+    ["timestamp=yesterday", "timestamp", "must be a Timestamp in its JSON form"],
+    ["timestamp=2026-01-02", "timestamp", "must be a Timestamp in its JSON form"],
+    ["timestamp=1767323045", "timestamp", "must be a Timestamp in its JSON form"],
+    ["timestamp=2026-01-02T03:04:05+01:00", "timestamp", "must be a Timestamp in its JSON form"],
+    ["duration=1", "duration", "must be a Duration in its JSON form"],
+    ["duration=1m", "duration", "must be a Duration in its JSON form"],
+    ["duration=", "duration", "must be a Duration in its JSON form"],
+    // Items and entries are named.
+    ["int64List=1&int64List=a", "int64List[1]", int64],
+    ["genreList=NOVEL", "genreList[0]", genre],
+    ["int64ByInt64[1]=a", 'int64ByInt64["1"]', int64],
+    ["int64ByInt64[a]=1", 'int64ByInt64["a"]', int64],
+    ["int64ByInt64[]=1", 'int64ByInt64[""]', int64],
+    ["int64ByInt64[01]=1", 'int64ByInt64["01"]', int64],
+    // UTF-8.
+    ["string=%ff", "", "has a query that is not percent-encoded UTF-8"],
+    ["%ff=a", "", "has a query that is not percent-encoded UTF-8"],
+    ["string=a&".repeat(1001), "", "must not have more than 1000 query parameters"],
+  ];
+  test.each(rows.map(([query, ...violation]) => ({ query, violation })))(
+    "$query: $violation",
+    ({ query, violation }) => {
+      expect(violationsOf(() => bind({ query }))).toEqual([violation]);
+    },
+  );
+
+  test.each([
+    ["int64_by_int64[0]=1&int64_by_int64[-0]=2", "a key in another spelling"],
+    ["genre_by_bool[1]=1", "a key that is no bool"],
+    ["timestamp.seconds=1", "the inside of a Timestamp"],
+    ["field_mask.paths=a", "the inside of a FieldMask"],
+    ["int64_wrapper.value=1", "the inside of a wrapper"],
+    ["any.type_url=a", "the inside of an Any"],
+    ["duration=1s&duration.seconds=1", "a message, and what is in it"],
+  ])("%s (%s)", (query) => {
+    expect(violationsOf(() => bind({ query }))).toHaveLength(1);
+  });
+});
+
+describe("a parameter that the body covers is refused:", () => {
+  const inBody = "belongs in the body, not in the query";
+  test.each<[bodyField: string, query: string, field: string, description?: string]>([
+    ["*", "string=a", "string"],
+    ["*", "child.string=a", "child.string"],
+    ["*", "string_list=a", "string_list"],
+    ["*", "stringByString[a]=b", "stringByString[a]"],
+    ["*", "nothing=a", "nothing", "is not a known query parameter"],
+    ["child", "child.string=a", "child.string"],
+    ["child", "child.child.string=a", "child.child.string"],
+    ["string", "string=a", "string"],
+    ["string_list", "stringList=a", "stringList"],
+    ["string_by_string", "string_by_string[a]=b", "string_by_string[a]"],
+  ])("body %s, ?%s", (bodyField, query, field, description = inBody) => {
+    expect(violationsOf(() => bind({ bodyField, query, body: "{}" }))).toEqual([
+      [field, description],
+    ]);
+    expect(violationsOf(() => bind({ bodyField, query }))).toEqual([[field, description]]);
+  });
+});

@@ -1,0 +1,70 @@
+import { gunzipSync, gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { get, json, openCatalog, openCatalogOf, versions } from "../support/catalog.ts";
+import { jsonOf } from "../support/gateway.ts";
+
+describe.each(versions)("over HTTP/%s,", (version) => {
+  describe("compression", () => {
+    const large = "a".repeat(2000);
+    const getLarge = get("/v1/shelves/x/volumes/1");
+    const openLarge = (title: string) =>
+      openCatalogOf({ getVolume: () => ({ title }) }, { compressMinBytes: 1000 });
+
+    test.each<[accept: string, coding: string | null]>([
+      ["gzip", "gzip"],
+      ["GZIP", "gzip"],
+      ["deflate, gzip", "gzip"],
+      ["gzip;q=0.1", "gzip"],
+      ["gzip; q=1.000", "gzip"],
+      ["br", "br"],
+      ["gzip;q=0, br", "br"],
+      ["gzip;q=0", null],
+      ["gzip; q=0.000", null],
+      ["deflate", null],
+      ["identity", null],
+      ["", null],
+    ])("Accept-Encoding %j: the answer is in %s", async (accept, coding) => {
+      await using gateway = await openLarge(large);
+      const headers = { "accept-encoding": accept };
+      const response = await gateway.send({ version, ...getLarge, headers });
+      expect(response.headers.get("content-encoding")).toBe(coding);
+      expect(response.headers.get("vary")).toBe("accept-encoding");
+      expect(response.headers.get("content-length")).toBe(String(response.body.length));
+      if (coding === null) expect(jsonOf(response)).toEqual({ title: large });
+      if (coding === "gzip") {
+        expect(jsonOf({ body: gunzipSync(response.body) })).toEqual({ title: large });
+      }
+    });
+
+    test.each([
+      [1000 - '{"title":""}'.length, "gzip"],
+      [999 - '{"title":""}'.length, null],
+    ])("begins at compressMinBytes: a title of %s, in %s", async (length, coding) => {
+      await using gateway = await openLarge("b".repeat(length));
+      const headers = { "accept-encoding": "gzip" };
+      const response = await gateway.send({ version, ...getLarge, headers });
+      expect(response.headers.get("content-encoding")).toBe(coding);
+    });
+
+    test("a body in gzip is read", async () => {
+      await using gateway = await openCatalog();
+      const headers = { ...json, "content-encoding": "gzip" };
+      const body = gzipSync('{"id":"7"}');
+      const request = { version, path: "/v1/shelves/c/volumes", headers, body };
+      expect(jsonOf(await gateway.send(request))).toEqual({ name: "shelves/c/volumes/7", id: "7" });
+    });
+
+    const limit = 500;
+    test.each<[what: string, body: Uint8Array, status: number]>([
+      ["within the limit", gzipSync(`{"title":"${"a".repeat(400)}"}`), 200],
+      ["above it once unpacked", gzipSync(`{"title":"${"a".repeat(600)}"}`), 413],
+      ["cut short", gzipSync('{"title":"a"}').subarray(0, 20), 400],
+      ["that is none", Buffer.from('{"title":"a"}'), 400],
+    ])("a body in gzip %s: %s", async (_what, body, status) => {
+      await using gateway = await openCatalog({ readMaxBytes: limit });
+      const headers = { ...json, "content-encoding": "gzip" };
+      const request = { version, path: "/v1/shelves/c/volumes", headers, body };
+      expect(await gateway.send(request)).toMatchObject({ status });
+    });
+  });
+});

@@ -1,0 +1,44 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import { createCatalog } from "../catalog-server.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { openGateway, type SentRequest, type TestGatewayOptions } from "./gateway.ts";
+
+export type Catalog = Partial<ServiceImpl<typeof CatalogService>>;
+
+/** A catalog of which only these methods are of interest. */
+export function openCatalogOf(catalog: Catalog, options: Partial<TestGatewayOptions> = {}) {
+  return openGateway({
+    routes: (router) => {
+      router.service(CatalogService, catalog);
+    },
+    ...options,
+  });
+}
+
+export const json = { "content-type": "application/json" };
+export const big = "9007199254740993";
+
+export const walden = { name: "shelves/a/volumes/1", id: "1", title: "Walden" };
+export const emma = { name: `shelves/a/volumes/${big}`, id: big, title: "Emma" };
+export const ulysses = { name: "shelves/b/volumes/3", id: "3", title: "Ulysses" };
+
+/** A catalog with three volumes on two shelves. */
+export async function openCatalog(options: Partial<TestGatewayOptions> = {}) {
+  const gateway = await openCatalogOf(createCatalog(), options);
+  const prefix = options.requestPathPrefix ?? "";
+  for (const { name, id, title } of [walden, emma, ulysses]) {
+    const path = `${prefix}/v1/${name.replace(/\/\d+$/, "")}`;
+    await gateway.send({ path, headers: json, body: JSON.stringify({ id, title }) });
+  }
+  return gateway;
+}
+
+export const get = (path: string): SentRequest => ({ method: "GET", path });
+export const send = (method: string, path: string, body: unknown): SentRequest => ({
+  method,
+  path,
+  headers: json,
+  body: typeof body === "string" ? body : JSON.stringify(body),
+});
+
+export const versions = ["1.1", "2"] as const;
