@@ -9,7 +9,7 @@ import { describeOldNode } from "./node-floor.ts";
 import { createRateLimits } from "./rate-limit/rate-limits.ts";
 import { type Serving, serve } from "./serve.ts";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings.ts";
-import { type ServiceHooks, serveWithThreads } from "./threads.ts";
+import { type ServiceHooks, serveWithThreads } from "./threads/service.ts";
 
 /** A plant store that serves. */
 export interface RunningServer {
@@ -30,8 +30,8 @@ export interface RunningServer {
  * Starts a server.
  *
  * @param nodeVersion What it runs on; one with known vulnerabilities is told to the log.
- * @throws {SettingsError} {@link AuthSettingError}, {@link TokenFileError},
- * {@link StoreOpenError}, or the system's error if it cannot listen. Nothing is left open then.
+ * @throws {SettingsError} {@link TokenFileError}, {@link StoreOpenError}, or the system's error
+ * if it cannot listen. Nothing is left open then.
  */
 export async function startServer(
   options: ServerOptions = {},

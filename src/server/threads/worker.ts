@@ -1,19 +1,19 @@
-/** A serving thread: the whole service but for what exists once, see threads.ts. */
+/** A serving thread: the whole service but for what exists once, see service.ts. */
 import { parentPort, workerData } from "node:worker_threads";
-import { openAuthenticator } from "../auth/authenticator.ts";
-import type { PlantStore } from "../plant.ts";
-import { heapBytes } from "../store/group-commit.ts";
-import { openStore } from "../store/open.ts";
-import { type CommitLimits, defaultLimits } from "../store/options.ts";
-import { RemoteStore } from "../store/remote/store.ts";
-import type { Log } from "./log.ts";
-import { stackOf } from "./logging/error.ts";
-import { ThreadMetrics } from "./metrics/thread-metrics.ts";
-import { createRateLimits } from "./rate-limit/rate-limits.ts";
+import { openAuthenticator } from "../../auth/authenticator.ts";
+import type { PlantStore } from "../../plant.ts";
+import { heapBytes } from "../../store/group-commit.ts";
+import { openStore } from "../../store/open.ts";
+import { type CommitLimits, defaultLimits } from "../../store/options.ts";
+import { RemoteStore } from "../../store/remote/store.ts";
+import type { Log } from "../log.ts";
+import { stackOf } from "../logging/error.ts";
+import { ThreadMetrics } from "../metrics/thread-metrics.ts";
+import { createRateLimits } from "../rate-limit/rate-limits.ts";
+import { serve } from "../serve.ts";
+import { resolveSettings, type ServerSettings } from "../settings.ts";
+import type { LogEntry, ServingReport, ServingRequest, ServingSetup } from "./messages.ts";
 import { Readiness } from "./readiness.ts";
-import { serve } from "./serve.ts";
-import type { LogEntry, ServingReport, ServingRequest, ServingSetup } from "./serving-messages.ts";
-import { resolveSettings, type ServerSettings } from "./settings.ts";
 
 /** How late the other threads may know whether this one has a database. */
 const readinessIntervalMs = 250;

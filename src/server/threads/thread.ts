@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { Log } from "./log.ts";
-import type { LogEntry, ServingReport, ServingRequest, ServingSetup } from "./serving-messages.ts";
+import type { Log } from "../log.ts";
+import type { LogEntry, ServingReport, ServingRequest, ServingSetup } from "./messages.ts";
 
 /** A serving thread, seen from the main thread. */
 export interface ServingThread {
@@ -14,7 +14,7 @@ export interface ServingThread {
 }
 
 /** The worker is a .ts file in the source and a .js file in the build, as this one is. */
-const workerUrl = new URL(`./serving-worker${extname(import.meta.url)}`, import.meta.url);
+const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
 
 export function startServingThread(setup: ServingSetup, log: Log): ServingThread {
   const worker = new Worker(workerUrl, {

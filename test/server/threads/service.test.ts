@@ -5,24 +5,24 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "vitest";
-import { revokeToken } from "../../src/auth/token-file.ts";
-import { spawnServer } from "../support/child-server.ts";
-import { exchangeOn } from "../support/http-exchange.ts";
-import { lockStore } from "../support/locked-store.ts";
-import { hasPostgres, startPostgres } from "../support/postgres-server.ts";
-import { newPlantJson } from "../support/protocol/message.ts";
-import type { PlantCaller, PlantInput } from "../support/protocol/protocol.ts";
-import { protocolsOnStores } from "../support/protocols-on-stores.ts";
-import { readStoredPlants } from "../support/stored-plants.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { knownToken, openTestServer } from "../support/test-server.ts";
+import { revokeToken } from "../../../src/auth/token-file.ts";
+import { spawnServer } from "../../support/child-server.ts";
+import { exchangeOn } from "../../support/http-exchange.ts";
+import { lockStore } from "../../support/locked-store.ts";
+import { hasPostgres, startPostgres } from "../../support/postgres-server.ts";
+import { newPlantJson } from "../../support/protocol/message.ts";
+import type { PlantCaller, PlantInput } from "../../support/protocol/protocol.ts";
+import { protocolsOnStores } from "../../support/protocols-on-stores.ts";
+import { readStoredPlants } from "../../support/stored-plants.ts";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
+import { knownToken, openTestServer } from "../../support/test-server.ts";
 import {
   oneConnectionEach,
   openSession,
   openThreadSessions,
   tryToOpen,
-} from "../support/thread-sessions.ts";
-import { within } from "../support/within.ts";
+} from "../../support/thread-sessions.ts";
+import { within } from "../../support/within.ts";
 
 beforeEach(({ skip }) => skip(process.platform !== "linux", "needs a kernel that shares ports"));
 
@@ -296,7 +296,7 @@ describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
 });
 
 describe("a serving thread that dies", () => {
-  const preload = new URL("../support/crash-thread.ts", import.meta.url).href;
+  const preload = new URL("../../support/crash-thread.ts", import.meta.url).href;
   const spawn = (cwd: string, how: string, ...flags: readonly string[]) =>
     spawnServer({
       cwd,

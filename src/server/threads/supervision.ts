@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Log } from "./log.ts";
-import type { ServingThread } from "./serving-thread.ts";
+import type { Log } from "../log.ts";
+import type { ServingThread } from "./thread.ts";
 
 export interface SupervisedThreads {
   readonly count: number;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { shareLog } from "../../src/server/shared-log.ts";
-import { createRecordedLog } from "../support/recorded-log.ts";
+import { shareLog } from "../../../src/server/threads/shared-log.ts";
+import { createRecordedLog } from "../../support/recorded-log.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,9 +1,13 @@
 /** Threads that die are started again, until it is clear that this does not help. */
 import { describe, expect, test } from "vitest";
-import type { ServingThread } from "../../src/server/serving-thread.ts";
-import { backoffMs, failedStartsMax, superviseThreads } from "../../src/server/supervision.ts";
-import { createRecordedLog } from "../support/recorded-log.ts";
-import { within } from "../support/within.ts";
+import {
+  backoffMs,
+  failedStartsMax,
+  superviseThreads,
+} from "../../../src/server/threads/supervision.ts";
+import type { ServingThread } from "../../../src/server/threads/thread.ts";
+import { createRecordedLog } from "../../support/recorded-log.ts";
+import { within } from "../../support/within.ts";
 
 /** A thread that does what the test says. */
 interface FakeThread extends ServingThread {

@@ -1,20 +1,20 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
-import { listTokens } from "../auth/token-file.ts";
-import type { PlantStore } from "../plant.ts";
-import { findStoreOwner, openStore } from "../store/open.ts";
-import type { StoreOptions } from "../store/options.ts";
-import { hostStore } from "../store/remote/host.ts";
-import type { ServiceMetrics } from "./metrics/service-metrics.ts";
-import { createRateLimitMemories } from "./rate-limit/rate-limits.ts";
+import { listTokens } from "../../auth/token-file.ts";
+import type { PlantStore } from "../../plant.ts";
+import { findStoreOwner, openStore } from "../../store/open.ts";
+import type { StoreOptions } from "../../store/options.ts";
+import { hostStore } from "../../store/remote/host.ts";
+import type { ServiceMetrics } from "../metrics/service-metrics.ts";
+import { createRateLimitMemories } from "../rate-limit/rate-limits.ts";
+import type { Serving } from "../serve.ts";
+import type { ServerOptions, ServerSettings } from "../settings.ts";
+import { readTlsMaterial } from "../tls.ts";
 import { mainPart, Readiness } from "./readiness.ts";
-import type { Serving } from "./serve.ts";
-import { type ServingThread, startServingThread } from "./serving-thread.ts";
-import type { ServerOptions, ServerSettings } from "./settings.ts";
 import { shareLog } from "./shared-log.ts";
 import { superviseThreads } from "./supervision.ts";
-import { readTlsMaterial } from "./tls.ts";
+import { type ServingThread, startServingThread } from "./thread.ts";
 
 /** Who hears of what goes on in a service. */
 export interface ServiceHooks {
