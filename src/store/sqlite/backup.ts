@@ -19,7 +19,7 @@ import { openError } from "./database.ts";
 import { assertDriver } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { fileId, syncDirectory } from "./files.ts";
-import { applicationId } from "./schema.ts";
+import { assertPlantStore } from "./schema.ts";
 
 export interface BackupOptions {
   /** Absolute. */
@@ -124,9 +124,7 @@ async function copy(
   let db: Database.Database | undefined;
   try {
     db = new Database(path, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs });
-    if (db.pragma("application_id", { simple: true }) !== applicationId) {
-      throw new StoreOpenError("foreign", `${path} is not the database of a plant store`);
-    }
+    assertPlantStore(db);
     db.exec("BEGIN");
     const count = Number(db.prepare("SELECT count(*) FROM plants").pluck().get());
     await db.backup(temporary, {

@@ -2,11 +2,10 @@ import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import type { Finding } from "../finding.ts";
-import { StoreOpenError } from "../open-error.ts";
 import { configure, openError } from "./database.ts";
 import { assertDriver } from "./driver.ts";
 import { failureCode } from "./failure.ts";
-import { applicationId, assertKnown, migrations } from "./schema.ts";
+import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
 /** Below this a commit may soon fail; below the other it is time to do something. */
 const freeBytesMin = { fail: 64 * 1024 * 1024, warn: 1024 * 1024 * 1024 } as const;
@@ -22,10 +21,7 @@ export async function* checkDatabase(
   path: string,
   busyTimeoutMs: number,
 ): AsyncGenerator<Finding, void> {
-  const driver = attempt("SQLite", () => {
-    assertDriver();
-    return sqliteVersion();
-  });
+  const driver = attempt("SQLite", assertDriver);
   yield driver;
   if (driver.level === "fail") return;
   const stats = statSync(path, { throwIfNoEntry: false });
@@ -49,9 +45,7 @@ export async function* checkDatabase(
 }
 
 function* checkOpen(db: Database.Database): Generator<Finding, void> {
-  if (db.pragma("application_id", { simple: true }) !== applicationId) {
-    throw new StoreOpenError("foreign", `${db.name} is not the database of a plant store`);
-  }
+  assertPlantStore(db);
   const version = Number(db.pragma("user_version", { simple: true }));
   assertKnown(db.name, version);
   const isDue = version < migrations.length;
@@ -158,14 +152,5 @@ function attempt(subject: string, look: () => string): Finding {
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     return { level: "fail", subject, text };
-  }
-}
-
-function sqliteVersion(): string {
-  const db = new Database(":memory:");
-  try {
-    return String(db.prepare("SELECT sqlite_version()").pluck().get());
-  } finally {
-    db.close();
   }
 }

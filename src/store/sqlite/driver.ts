@@ -8,8 +8,11 @@ const driverMajor = 13;
 // log (the "WAL-reset bug", sqlite.org/wal.html).
 const sqliteMin = [3, 51, 3] as const;
 
-/** @throws {StoreOpenError} `unsupported` */
-export function assertDriver(): void {
+/**
+ * @returns The version of SQLite.
+ * @throws {StoreOpenError} `unsupported`
+ */
+export function assertDriver(): string {
   const { version } = createRequire(import.meta.url)("better-sqlite3/package.json") as {
     version: string;
   };
@@ -26,6 +29,7 @@ export function assertDriver(): void {
       `SQLite is ${sqlite}, and ${sqliteMin.join(".")} or later is needed; run npm ci`,
     );
   }
+  return sqlite;
 }
 
 /** The driver loads its native code when it opens its first database. */

@@ -7,7 +7,7 @@ import { StoreReadError } from "../read-error.ts";
 import { openError } from "./database.ts";
 import { assertDriver } from "./driver.ts";
 import { failureCode } from "./failure.ts";
-import { applicationId, assertKnown, migrations } from "./schema.ts";
+import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
 interface PlantRow {
   readonly id: bigint;
@@ -108,9 +108,7 @@ export class SqliteReader implements PlantReader {
 
 /** @throws {StoreOpenError} `foreign`, `newer_schema`, `unsupported` */
 function assertReadable(db: Database.Database): void {
-  if (db.pragma("application_id", { simple: true }) !== applicationId) {
-    throw new StoreOpenError("foreign", `${db.name} is not the database of a plant store`);
-  }
+  assertPlantStore(db);
   const version = Number(db.pragma("user_version", { simple: true }));
   assertKnown(db.name, version);
   if (version === migrations.length) return;

@@ -39,6 +39,12 @@ function migrateOnce(db: Database.Database): boolean {
   return true;
 }
 
+/** @throws {StoreOpenError} `foreign`, of an empty database too */
+export function assertPlantStore(db: Database.Database): void {
+  if (db.pragma("application_id", { simple: true }) === applicationId) return;
+  throw new StoreOpenError("foreign", `${db.name} is not the database of a plant store`);
+}
+
 /** @throws {StoreOpenError} `newer_schema` */
 export function assertKnown(name: string, version: number): void {
   if (version <= migrations.length) return;
