@@ -2,10 +2,10 @@ import { statSync } from "node:fs";
 import { Command } from "commander";
 import { listTokens } from "../auth/token-file.ts";
 import { TokenFileError } from "../auth/token-file-error.ts";
-import { nodeMin, version } from "../server/version.ts";
+import { describeOldNode } from "../server/node-floor.ts";
+import { version } from "../server/version.ts";
 import type { Finding } from "../store/finding.ts";
 import { checkStore, describeStoreUrl } from "../store/open.ts";
-import { isBelow } from "../store/sqlite/driver.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
@@ -48,9 +48,10 @@ async function* findings(
 }
 
 function checkNode(found: string): Finding {
-  if (!isBelow(found, nodeMin)) return { level: "ok", subject: "Node", text: found };
-  const text = `${found} is below ${nodeMin.join(".")}; run a later one`;
-  return { level: "fail", subject: "Node", text };
+  const subject = "Node";
+  const problem = describeOldNode(found);
+  if (problem === undefined) return { level: "ok", subject, text: found };
+  return { level: "warn", subject, text: problem };
 }
 
 async function* checkTokenFile(file: string): AsyncGenerator<Finding, void> {

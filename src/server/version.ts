@@ -6,9 +6,3 @@ const packageJson = file === undefined ? {} : JSON.parse(readFileSync(file, "utf
 
 /** The version of this package. */
 export const version: string = packageJson.version ?? "unknown";
-
-/** The least Node that it runs on, part by part. */
-export const nodeMin: readonly number[] = String(packageJson.engines?.node ?? "")
-  .replace(/^>=/, "")
-  .split(".")
-  .map(Number);
