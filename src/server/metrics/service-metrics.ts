@@ -1,7 +1,7 @@
 import type { Registry } from "@prometheus-io/client";
 import { version } from "../version.ts";
-import { createRegistry } from "./exposition.ts";
 import { clearGauges, createNumbersMemory } from "./layout.ts";
+import { createRegistry } from "./registry.ts";
 import { ThreadMetrics } from "./thread-metrics.ts";
 
 /** The metrics of one service, whatever threads it has; in the main thread. */

@@ -1,5 +1,4 @@
-/** The metrics of a service, as Prometheus reads them. */
-import { collectDefaultMetrics, type Metric, Registry } from "@prometheus-io/client";
+/** What is told of a service: each metric, and how it is made of the numbers of its threads. */
 import { requestPlace } from "./call-metrics.ts";
 import {
   codeNames,
@@ -13,7 +12,7 @@ import {
 /** The numbers of a service's threads. The first is the main thread. */
 export type ServiceNumbers = readonly Float64Array[];
 
-type Labels = Readonly<Record<string, string>>;
+export type Labels = Readonly<Record<string, string>>;
 
 /** One line. */
 interface Sample {
@@ -23,51 +22,14 @@ interface Sample {
   readonly metricName?: string;
 }
 
-interface MetricFamily {
+export interface MetricFamily {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge" | "histogram";
   readonly samples: () => Sample[];
 }
 
-/** @param build What runs, for its labels. */
-export function createRegistry(numbers: ServiceNumbers, build: Labels): Registry {
-  const registry = new Registry();
-  for (const family of [...familiesOf(numbers), buildInfo(build)]) {
-    const { name, help, type, samples } = family;
-    // What a registry asks of a metric. Those of the package count by themselves, and hash
-    // the labels of each call; our numbers are counted already.
-    const metric = { name, help, type, get: async () => ({ name, help, type, values: samples() }) };
-    registry.registerMetric(metric as unknown as Metric);
-  }
-  return Registry.merge([registry, processRegistry()]);
-}
-
-let ofProcess: Registry | undefined;
-
-/** Metrics of the process: once, because what measures them goes on until its end. */
-function processRegistry(): Registry {
-  if (ofProcess === undefined) {
-    ofProcess = new Registry();
-    collectDefaultMetrics({ register: ofProcess });
-    for (const name of costly) ofProcess.removeSingleMetric(name);
-  }
-  return ofProcess;
-}
-
-/** Those that look at each open connection, or say again what we say of each thread. */
-const costly = [
-  ...["nodejs_active_handles", "nodejs_active_handles_total"],
-  ...["nodejs_active_requests", "nodejs_active_requests_total"],
-  ...["nodejs_active_resources", "nodejs_active_resources_total"],
-  ...["nodejs_eventloop_utilization_summary", "nodejs_eventloop_utilization_histogram"],
-  // They begin anew with each scrape: a second scraper would spoil the first one's.
-  ...["", "_min", "_max", "_mean", "_stddev", "_p50", "_p90", "_p99"].map(
-    (part) => `nodejs_eventloop_lag${part}_seconds`,
-  ),
-];
-
-function familiesOf(numbers: ServiceNumbers): MetricFamily[] {
+export function createFamilies(numbers: ServiceNumbers): MetricFamily[] {
   const sum = (at: number) => numbers.reduce((total, own) => total + (own[at] ?? 0), 0);
   const one = (at: number) => () => [{ labels: {}, value: sum(at) }];
   const eachThread = (at: number) => () =>
@@ -185,15 +147,6 @@ function familiesOf(numbers: ServiceNumbers): MetricFamily[] {
       samples: eachThread(places.heapUsedBytes),
     },
   ];
-}
-
-function buildInfo(labels: Labels): MetricFamily {
-  return {
-    name: "plant_store_build_info",
-    help: "What runs; always 1.",
-    type: "gauge",
-    samples: () => [{ labels, value: 1 }],
-  };
 }
 
 /** As `--threads` counts: from 1. */
