@@ -9,10 +9,12 @@ import { revokeToken } from "../../../src/auth/token-file.ts";
 import { spawnServer } from "../../support/child-server.ts";
 import { exchangeOn } from "../../support/http-exchange.ts";
 import { lockStore } from "../../support/locked-store.ts";
+import { openPostgresClient } from "../../support/postgres-client.ts";
 import { hasPostgres, startPostgres } from "../../support/postgres-server.ts";
 import { newPlantJson } from "../../support/protocol/message.ts";
 import type { PlantCaller, PlantInput } from "../../support/protocol/protocol.ts";
 import { protocolsOnStores } from "../../support/protocols-on-stores.ts";
+import { storeKinds } from "../../support/store-place.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
 import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { knownToken, openTestServer } from "../../support/test-server.ts";
@@ -59,11 +61,14 @@ describe.each(protocolsOnStores)("over $name", ({ kind, open }) => {
   });
 });
 
-describe("plants that race in two threads", () => {
+const storesHere = storeKinds.filter(({ isMissing }) => !isMissing);
+
+describe.each(storesHere)("on $store, plants that race in two threads", ({ open }) => {
   const ids = Array.from({ length: 100 }, (_, id) => BigInt(id));
 
   test("for an id: exactly one wins", async () => {
-    await using server = await openTestServer(oneConnectionEach);
+    await using place = await open();
+    await using server = await openTestServer({ ...oneConnectionEach, store: place.url });
     using threads = await openThreadSessions(server.url);
     const racers = ids.flatMap((id) =>
       threads.sessions.map((session, index) => ({ session, plant: { id, name: `${index}` } })),
@@ -78,13 +83,14 @@ describe("plants that race in two threads", () => {
   });
 
   test("and are equal: all succeed", async () => {
-    await using server = await openTestServer(oneConnectionEach);
+    await using place = await open();
+    await using server = await openTestServer({ ...oneConnectionEach, store: place.url });
     using threads = await openThreadSessions(server.url);
     const answers = await Promise.all(
       ids.flatMap((id) => threads.sessions.map((session) => post(session, { id, name: "Fern" }))),
     );
     expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
-    expect(readStoredPlants(server.database)).toHaveLength(ids.length);
+    expect(await place.read()).toHaveLength(ids.length);
   });
 });
 
@@ -250,18 +256,24 @@ describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
     const store = postgres.url(database, "postgres", ...params);
     await using server = await openTestServer({ ...oneConnectionEach, store });
     using threads = await openThreadSessions(server.url);
-    const lock = "LOCK TABLE plants IN SHARE MODE";
-    const locked = postgres.query(`${lock}; SELECT pg_sleep(2)`, database);
+    await using holder = await openPostgresClient(postgres.url(database));
+    await holder.query("BEGIN; LOCK TABLE plants IN SHARE MODE");
     const waiting = `SELECT * FROM pg_stat_activity
       WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
-    const answers = [];
+    const answers: ReturnType<typeof post>[] = [];
     let most = 0;
+    const untilWaiting = async (count: number) => {
+      while (most < count) most = Math.max(most, (await postgres.query(waiting)).length);
+    };
     // Each round begins one more commit in each thread, while there are connections.
-    for (let id = 0n; id < 12n; id++) {
-      for (const session of threads.sessions) answers.push(post(session, { id, name: "Fern" }));
+    for (let round = 1; round <= 12; round++) {
+      const plant = { id: BigInt(round), name: "Fern" };
+      for (const session of threads.sessions) answers.push(post(session, plant));
+      const count = Math.min(round * threads.sessions.length, connections);
+      await within(`${count} commits under way`, untilWaiting(count));
       most = Math.max(most, (await postgres.query(waiting)).length);
     }
-    await locked;
+    await holder.query("ROLLBACK");
     const statuses = (await Promise.all(answers)).map(({ status }) => status);
     expect(statuses.filter((status) => status !== 200)).toEqual([]);
     expect(most).toBe(connections);

@@ -1,8 +1,8 @@
-import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
 import { failureCode } from "../../../src/store/postgres/failure.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
+import { openPostgresClient } from "../../support/postgres-client.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { within } from "../../support/within.ts";
 import { plantOf } from "../plant-of.ts";
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
 
   test("a row that stays locked: unavailable, and then as before", async () => {
     const { database, store, kept } = await openFresh({ retryLimitMs: 500 });
-    await using holder = await openHolder(server.current.url(database));
+    await using holder = await openPostgresClient(server.current.url(database));
     await holder.query("BEGIN; INSERT INTO plants VALUES (1, 'held', NULL)");
     await expect(store.create(first)).rejects.toMatchObject({
       code: "unavailable",
@@ -104,7 +104,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
 
   test("a row that is locked for a moment: nobody notices, and its owner wins", async () => {
     const { database, store, kept } = await openFresh();
-    await using holder = await openHolder(server.current.url(database));
+    await using holder = await openPostgresClient(server.current.url(database));
     await holder.query("BEGIN; INSERT INTO plants VALUES (1, 'held', NULL)");
     const creating = store.create(first);
     creating.catch(() => {});
@@ -239,15 +239,4 @@ async function isCreated(
 
 async function untilRows(kept: () => Promise<readonly NewPlant[]>, count: number): Promise<void> {
   while ((await kept()).length < count);
-}
-
-/** Another client of the database. */
-async function openHolder(url: string) {
-  const client = new pg.Client({ connectionString: url });
-  client.on("error", () => {});
-  await client.connect();
-  return {
-    query: (sql: string) => client.query(sql),
-    [Symbol.asyncDispose]: () => client.end(),
-  };
 }

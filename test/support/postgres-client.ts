@@ -1,0 +1,16 @@
+import pg from "pg";
+
+/** A session of its own, ended at the end of an `await using`: what it has locked is then free. */
+export interface PostgresClient extends AsyncDisposable {
+  query(sql: string): Promise<unknown>;
+}
+
+export async function openPostgresClient(url: string): Promise<PostgresClient> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  return {
+    query: (sql) => client.query(sql),
+    [Symbol.asyncDispose]: () => client.end(),
+  };
+}
