@@ -24,7 +24,7 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: "strangers: a request of HTTP/2 may take for ever",
     file: "src/server/http2.ts",
-    find: "if (!stream.readableEnded) endLateRequest(stream);",
+    find: "if (!stream.readableEnded) endLateRequest(stream, onRefusal);",
     replace: "",
     campaign: "hostile",
   },
