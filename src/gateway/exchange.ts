@@ -34,6 +34,9 @@ export interface Exchange {
   /** Whether the head of an answer is on its way. */
   readonly isAnswered: boolean;
 
+  /** The status of the answer, once its head is on its way. */
+  readonly status: number | undefined;
+
   /**
    * What the client has got: the code of an error, undefined for success.
    * `Canceled` until there is an answer.

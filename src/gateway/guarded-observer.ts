@@ -1,29 +1,47 @@
-import { type Code, type ContextValues, createContextValues } from "@connectrpc/connect";
+import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import type { Exchange } from "./exchange.ts";
 import type { NodeHandler } from "./node-handler.ts";
-import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
+import {
+  type CallEnding,
+  type CallObservation,
+  type CallObserver,
+  protocolOf,
+} from "./observer.ts";
 import type { RequestExchange } from "./request-exchange.ts";
 import type { Route } from "./routing.ts";
 import { StreamOutcome } from "./stream-outcome.ts";
 
+export interface GuardedObserverOptions {
+  readonly observer: CallObserver | undefined;
+  /** What stands before the path of each route. */
+  readonly requestPathPrefix: string;
+  readonly onError: (error: unknown) => void;
+}
+
 /** Calls the observer, if there is one: what it throws goes to `onError`, and does nothing to the request. */
 export class GuardedObserver {
   readonly #observer: CallObserver | undefined;
+  readonly #requestPathPrefix: string;
   readonly #onError: (error: unknown) => void;
 
-  constructor(observer: CallObserver | undefined, onError: (error: unknown) => void) {
+  constructor({ observer, requestPathPrefix, onError }: GuardedObserverOptions) {
     this.#observer = observer;
+    this.#requestPathPrefix = requestPathPrefix;
     this.#onError = onError;
   }
 
-  begin(exchange: Exchange, { method, isRpc }: Route): CallObservation | undefined {
+  begin(
+    exchange: Exchange,
+    { method, pathTemplate: path, isRpc }: Route,
+  ): CallObservation | undefined {
     if (this.#observer === undefined) return undefined;
     const { method: requestMethod, target, headers } = exchange;
     const protocol = protocolOf(headers, isRpc);
     const peerAddress = () => exchange.peerAddress;
+    const pathTemplate = path && this.#requestPathPrefix + path;
+    const request = { method, pathTemplate, protocol, requestMethod, target, headers };
     try {
-      const head = { method, protocol, requestMethod, target, headers, peerAddress };
-      const observation = this.#observer.begin(head);
+      const observation = this.#observer.begin({ ...request, peerAddress });
       const added = observation?.responseHeader;
       if (added !== undefined) exchange.addHeader(added);
       return observation;
@@ -48,9 +66,9 @@ export class GuardedObserver {
     return values;
   }
 
-  end(observation: CallObservation | undefined, code: Code | undefined): void {
+  end(observation: CallObservation | undefined, { code, status }: CallEnding): void {
     try {
-      observation?.end({ code });
+      observation?.end({ code, status });
     } catch (error) {
       this.#onError(error);
     }
@@ -68,9 +86,9 @@ export class GuardedObserver {
   ): StreamOutcome {
     const outcome = new StreamOutcome();
     exchange.onceClosed(() => {
-      const status = response.headersSent ? response.statusCode : undefined;
+      const { status } = exchange;
       const end = { code: exchange.code, status, isWhole: response.writableEnded };
-      this.end(observation, outcome.code(end));
+      this.end(observation, { code: outcome.code(end), status });
     });
     return outcome;
   }

@@ -60,7 +60,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     requestPathPrefix = "",
     exposePeerAddress,
   } = options;
-  const guarded = new GuardedObserver(observer, onError);
+  const guarded = new GuardedObserver({ observer, requestPathPrefix, onError });
   const isObserved = observer !== undefined;
   const endpoints = collectEndpoints({ ...options, acceptCompression }, options.routes, isObserved);
   const applyCors = options.cors && createCors(options.cors);
@@ -147,7 +147,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     observation: CallObservation | undefined,
     run: () => Promise<void> | undefined,
   ): void {
-    const end = observation && (() => guarded.end(observation, exchange.code));
+    const end = observation && (() => guarded.end(observation, exchange));
     const failed = (error: unknown) => {
       fail(error, exchange);
       end?.();

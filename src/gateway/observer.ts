@@ -24,6 +24,8 @@ export interface CallObserver {
 export interface ObservedRequest {
   /** The method that is called; undefined where there is none, as behind a 404 or 405. */
   readonly method: DescMethod | undefined;
+  /** The path of the route, with variables in braces; undefined where none was found. */
+  readonly pathTemplate: string | undefined;
   readonly protocol: ProtocolName;
   /** The method of HTTP, as it was sent. */
   readonly requestMethod: string;
@@ -58,6 +60,8 @@ export interface CallEnding {
    * the client left before it was answered.
    */
   readonly code: Code | undefined;
+  /** The status of HTTP that was sent; undefined if none was. */
+  readonly status: number | undefined;
 }
 
 /** As connect-es calls them, and `rest`. */

@@ -61,6 +61,10 @@ export class RequestExchange implements Exchange {
     return this.#response.headersSent;
   }
 
+  get status(): number | undefined {
+    return this.isAnswered ? this.#response.statusCode : undefined;
+  }
+
   get isClosed(): boolean {
     return isOver(this.#response);
   }

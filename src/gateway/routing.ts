@@ -12,6 +12,8 @@ import type { UnaryHandler } from "./unary.ts";
 export type Route = RouteKind & {
   /** The method that is called; undefined if none is. */
   readonly method: DescMethod | undefined;
+  /** Its path below the prefix, with variables in braces; undefined if none was found. */
+  readonly pathTemplate: string | undefined;
   /** Whether the path is that of a method, and not one of REST. */
   readonly isRpc: boolean;
   /** The methods of HTTP that the path has. */
@@ -31,7 +33,13 @@ export type StreamHandler = (request: UniversalServerRequest) => Promise<Univers
 /** Finds what serves a method and target. */
 export type FindRoute = (method: string, target: RequestTarget) => Route;
 
-const notFound: Route = { kind: "not_found", method: undefined, isRpc: false, allow: [] };
+const notFound: Route = {
+  kind: "not_found",
+  method: undefined,
+  pathTemplate: undefined,
+  isRpc: false,
+  allow: [],
+};
 
 /**
  * The routes of all protocols, below `prefix`: a path of RPC goes before one of
@@ -56,14 +64,14 @@ export function createRoutes(
       case "found": {
         const { value, segments, allow } = match;
         const target = { segments, query };
-        const { kind, serve, method: called } = value;
-        const found = { method: called, isRpc: false, allow };
+        const { kind, serve, method: called, pathTemplate } = value;
+        const found = { method: called, pathTemplate, isRpc: false, allow };
         return kind === "unary"
           ? { kind, ...found, serve: (exchange, values) => serve(exchange, values, target) }
           : { kind, ...found, serve: (request) => serve(request, target) };
       }
       case "method_not_allowed":
-        return { ...match, method: undefined, isRpc: false };
+        return { ...match, method: undefined, pathTemplate: undefined, isRpc: false };
       case "not_found":
         return notFound;
     }
@@ -79,7 +87,8 @@ export function createRoutes(
 
 function rpcRoute(endpoint: Endpoint): Route {
   const { spec, rpc } = endpoint;
-  const found = { method: spec.method, isRpc: true, allow: rpc.allowedMethods };
+  const { requestPath: pathTemplate, allowedMethods: allow } = rpc;
+  const found = { method: spec.method, pathTemplate, isRpc: true, allow };
   if (spec.kind !== "unary") return { kind: "stream", ...found, serve: rpc };
   const codecs = createCodecs(endpoint);
   return { kind: "unary", ...found, serve: createRpcHandler({ ...endpoint, spec, codecs }) };

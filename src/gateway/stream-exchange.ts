@@ -64,6 +64,11 @@ export class StreamExchange implements Exchange {
     return this.#stream.headersSent;
   }
 
+  get status(): number | undefined {
+    const status = this.#stream.sentHeaders?.[":status"];
+    return status === undefined ? undefined : Number(status);
+  }
+
   get isClosed(): boolean {
     return isOver(this.#stream);
   }

@@ -37,6 +37,10 @@ export class TextExchange implements Exchange {
     return this.#inner.isAnswered;
   }
 
+  get status() {
+    return this.#inner.status;
+  }
+
   get code() {
     return this.#inner.code;
   }

@@ -289,6 +289,52 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   );
 });
 
+const routed: readonly [template: string | undefined, status: number, request: SentRequest][] = [
+  ["/base/v1/library", 200, get("/base/v1/library")],
+  ["/base/v1/library", 401, get("/base/v1/library", {})],
+  [`/base${rpc("GetLibrary")}`, 200, { ...grpcStream, path: `/base${rpc("GetLibrary")}` }],
+  [`/base${rpc("GetLibrary")}`, 415, { path: `/base${rpc("GetLibrary")}`, headers: as("a/b") }],
+  ["/base/v1/{parent=shelves/*}/volumes:watch", 200, get("/base/v1/shelves/a/volumes:watch")],
+  [`/base${rpc("FollowBook")}`, 200, { ...grpcStream, path: `/base${rpc("FollowBook")}` }],
+  [undefined, 404, get("/base/nothing/here")],
+  [undefined, 405, { method: "POST", path: "/base/v1/library" }],
+];
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  test.each(routed)("the observer sees the route %s, and the status %d", async (...row) => {
+    const [template, status, request] = row;
+    const ended = Promise.withResolvers<unknown>();
+    await using gateway = await openObserved({
+      requestPathPrefix: "/base",
+      observer: {
+        begin: ({ pathTemplate }) => ({
+          end: ({ status }) => ended.resolve({ pathTemplate, status }),
+        }),
+      },
+    });
+    const sent = await gateway.send({ version, ...request });
+    expect(sent.status).toBe(status);
+    const told = await within("the end", ended.promise);
+    expect(told).toEqual({ pathTemplate: template, status });
+  });
+});
+
+test("a client that leaves before its answer is told without a status", async () => {
+  const reached = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<number | undefined>();
+  await using gateway = await openObserved({
+    observer: { begin: () => ({ end: ({ status }) => ended.resolve(status) }) },
+    requestGate: async ({ signal }) => {
+      reached.resolve();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    },
+  });
+  const leave = await begin(gateway.origin("1.1"), "1.1", "/v1/library");
+  await within("the call", reached.promise);
+  leave();
+  expect(await within("the end", ended.promise)).toBeUndefined();
+});
+
 test("an observer hears of the values that the application gives a call", async () => {
   const key = createContextKey("nobody");
   const heard: string[] = [];

@@ -6,6 +6,7 @@ import { composeObservers } from "../../src/gateway/index.ts";
 
 const request: ObservedRequest = {
   method: undefined,
+  pathTemplate: undefined,
   protocol: "rest",
   requestMethod: "GET",
   target: "/",
@@ -40,7 +41,7 @@ test("all are told, in their order", () => {
   const two = [recordTold("a", told), recordTold("b", told)];
   const observation = composeObservers(two, throwAtOnce)?.begin(request);
   observation?.calling?.(createContextValues());
-  observation?.end({ code: Code.Aborted });
+  observation?.end({ code: Code.Aborted, status: 409 });
   expect(told).toEqual([
     "a begins /",
     "b begins /",
@@ -63,7 +64,7 @@ test.each<[string, CallObserver]>([
   const observer = composeObservers(observers, (error) => errors.push(error));
   const observation = observer?.begin(request);
   observation?.calling?.(createContextValues());
-  observation?.end({ code: undefined });
+  observation?.end({ code: undefined, status: 200 });
   expect(told).toHaveLength(6);
   expect(errors).toEqual([new Error("broken")]);
 });
@@ -72,7 +73,7 @@ test("one that wants to know nothing of a request is not asked again", () => {
   const none: CallObserver = { begin: () => undefined };
   const observation = composeObservers([none, none], throwAtOnce)?.begin(request);
   expect(observation?.responseHeader).toBeUndefined();
-  observation?.end({ code: undefined });
+  observation?.end({ code: undefined, status: 200 });
 });
 
 test("the only one is itself, and none is none", () => {

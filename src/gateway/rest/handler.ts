@@ -9,7 +9,10 @@ import { createStreamHandler, type RestStreamHandler } from "./stream.ts";
 import { createUnaryHandler, type RestUnaryHandler } from "./unary.ts";
 
 /** What serves the requests to a bound method and path. */
-export type RestHandler = { readonly method: DescMethod } & (
+export type RestHandler = {
+  readonly method: DescMethod;
+  readonly pathTemplate: string;
+} & (
   | { readonly kind: "unary"; readonly serve: RestUnaryHandler }
   | { readonly kind: "stream"; readonly serve: RestStreamHandler }
 );
@@ -43,9 +46,9 @@ export function createRestRoutes(
 }
 
 function createHandler(route: Route): RestHandler {
-  const { spec } = route;
-  const { method } = spec;
+  const { spec, binding } = route;
+  const common = { method: spec.method, pathTemplate: printPathTemplate(binding.template) };
   return spec.kind === "unary"
-    ? { kind: "unary", method, serve: createUnaryHandler(route, spec) }
-    : { kind: "stream", method, serve: createStreamHandler(route, spec) };
+    ? { kind: "unary", ...common, serve: createUnaryHandler(route, spec) }
+    : { kind: "stream", ...common, serve: createStreamHandler(route, spec) };
 }

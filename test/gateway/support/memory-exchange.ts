@@ -29,6 +29,9 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
     get isAnswered() {
       return response !== undefined;
     },
+    get status() {
+      return response?.status;
+    },
     isClosed: false,
     code: undefined,
     closeReason: undefined,
