@@ -29,6 +29,7 @@ import { openPort } from "./port.ts";
 import { limitRates } from "./rate-limit/gate.ts";
 import type { RateLimits } from "./rate-limit/rate-limits.ts";
 import type { ServerSettings } from "./settings.ts";
+import { openTracing, type Tracing } from "./tracing/open.ts";
 import { version } from "./version.ts";
 
 export interface ServedParts {
@@ -62,7 +63,12 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
     draining: draining.signal,
     interceptors: [logFailures(log)],
   });
-  const gateway = createGateway(settings, parts, { openServices, shutdown: shutdown.signal });
+  const tracing = await openTracing({ scheme: settings.tls === undefined ? "http" : "https", log });
+  const gateway = createGateway(settings, parts, {
+    openServices,
+    shutdown: shutdown.signal,
+    tracing,
+  });
   // What is beside the services, by its exact path: one look for all of it.
   const beside = new Map([
     ...(settings.page ? createPage(settings) : []),
@@ -91,6 +97,7 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
     clearTimeout(cutOff);
     await store.close();
     authenticator.close();
+    await tracing?.close();
   }
 
   return { port: port.address.port, close };
@@ -99,6 +106,7 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
 interface GatewayParts {
   readonly openServices: (router: ConnectRouter) => void;
   readonly shutdown: AbortSignal;
+  readonly tracing: Tracing | undefined;
 }
 
 function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, NodeHandler> {
@@ -109,12 +117,12 @@ function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, Node
 function createGateway(
   settings: ServerSettings,
   { authenticator, store, metrics, rateLimits = {} }: ServedParts,
-  { openServices, shutdown }: GatewayParts,
+  { openServices, shutdown, tracing }: GatewayParts,
 ): GatewayHandler {
   const { limits, log, basePath } = settings;
   const cors = corsOptions(settings.corsOrigins);
   const onError = (error: unknown) => log.error("a response could not be made", error);
-  const observer = composeObservers(createObservers(settings, metrics), onError);
+  const observer = composeObservers(createObservers(settings, metrics, tracing), onError);
   const common = {
     ...(cors && { cors }),
     ...(observer && { observer }),
@@ -144,11 +152,13 @@ function createGateway(
 function createObservers(
   { accessLog, logFormat }: ServerSettings,
   metrics: ThreadMetrics | undefined,
+  tracing: Tracing | undefined,
 ): CallObserver[] {
   const observers: CallObserver[] = metrics === undefined ? [] : [metrics.calls];
+  if (tracing !== undefined) observers.push(tracing.calls);
   if (accessLog) {
     const logger = createLogger(logFormat);
-    observers.push(createAccessLog((entry) => logger.info(entry, "request")));
+    observers.push(createAccessLog((entry) => logger.info(entry, "request"), tracing?.traceIdOf));
   }
   return observers;
 }

@@ -25,7 +25,7 @@ export interface AccessEntry {
   /** Who calls; undefined where no token was accepted. */
   readonly principal: string | undefined;
   readonly requestId: string;
-  /** Of a client that traces. */
+  /** Of a client that traces, or of our own span. */
   readonly traceId: string | undefined;
   readonly peer: string | undefined;
   /** As HTTP has them. */
@@ -38,23 +38,38 @@ const pathCharactersMax = 200;
 const principalCharactersMax = 128;
 const requestMethodCharactersMax = 32;
 
-/** Tells of every request once, when it ends; gives each an id, which its client gets, too. */
-export function createAccessLog(write: (entry: AccessEntry) => void): CallObserver {
-  return { begin: (request) => new LoggedCall(request, write) };
+/**
+ * Tells of every request once, when it ends; gives each an id, which its client gets, too.
+ *
+ * @param findTraceId The trace that a request belongs to. Default: the one that its client names.
+ */
+export function createAccessLog(
+  write: (entry: AccessEntry) => void,
+  findTraceId: FindTraceId = ({ headers }) => traceIdOf(headers["traceparent"]),
+): CallObserver {
+  return { begin: (request) => new LoggedCall(request, write, findTraceId) };
 }
+
+type FindTraceId = (request: ObservedRequest) => string | undefined;
 
 class LoggedCall implements CallObservation {
   readonly responseHeader: Readonly<Record<string, string>>;
   readonly #request: ObservedRequest;
   readonly #write: (entry: AccessEntry) => void;
+  readonly #findTraceId: FindTraceId;
   readonly #requestId: string;
   readonly #peer: string | undefined;
   readonly #startedAt = performance.now();
   #values: ContextValues | undefined;
 
-  constructor(request: ObservedRequest, write: (entry: AccessEntry) => void) {
+  constructor(
+    request: ObservedRequest,
+    write: (entry: AccessEntry) => void,
+    findTraceId: FindTraceId,
+  ) {
     this.#request = request;
     this.#write = write;
+    this.#findTraceId = findTraceId;
     this.#requestId = requestIdOf(request.headers);
     this.#peer = request.peerAddress(); // which nobody knows once the client has gone
     this.responseHeader = { [requestIdHeader]: this.#requestId };
@@ -65,7 +80,7 @@ class LoggedCall implements CallObservation {
   }
 
   end({ code }: CallEnding): void {
-    const { method, protocol, requestMethod, target, headers } = this.#request;
+    const { method, protocol, requestMethod, target } = this.#request;
     const principal = this.#values?.get(principalKey);
     this.#write({
       method: method && nameOf(method),
@@ -74,7 +89,7 @@ class LoggedCall implements CallObservation {
       durationMs: Math.round((performance.now() - this.#startedAt) * 1000) / 1000,
       principal: principal && principalId(principal).slice(0, principalCharactersMax),
       requestId: this.#requestId,
-      traceId: traceIdOf(headers["traceparent"]),
+      traceId: this.#findTraceId(this.#request),
       peer: this.#peer,
       requestMethod: requestMethod.slice(0, requestMethodCharactersMax),
       path: parseRequestTarget(target).path.slice(0, pathCharactersMax),

@@ -1,0 +1,58 @@
+/** Who does not ask for traces pays nothing for them. */
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { spawnServer } from "../../support/child-server.ts";
+import { exchange } from "../../support/http-exchange.ts";
+import { openOtlpCollector } from "../../support/otlp-collector.ts";
+import { newPlantJson } from "../../support/protocol/message.ts";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
+import { knownToken } from "../../support/test-server.ts";
+import { within } from "../../support/within.ts";
+import { environmentFor } from "./tracing-environment.ts";
+
+const recorder = fileURLToPath(new URL("../../support/record-opentelemetry.ts", import.meta.url));
+const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
+
+/** Serves a request and ends. @returns what of OpenTelemetry was loaded by then. */
+async function loadedWith(env: Record<string, string>, threads: number): Promise<string[]> {
+  await using folder = await createTemporaryFolder();
+  await using server = await spawnServer({
+    cwd: folder.path,
+    env: { ...withoutTracing, NODE_OPTIONS: `--import ${recorder}`, ...env },
+    args: ["--threads", String(threads), "--access-log", "on"],
+  });
+  const body = newPlantJson({ id: 1n, name: "Basil" });
+  const request = { origin: server.url, version: "1.1", path: "/plants", headers, body } as const;
+  expect(await exchange(request)).toMatchObject({ status: 200 });
+  server.process.kill("SIGTERM");
+  expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+  return server.stderr.text.split("\n").filter((line) => line.startsWith("loaded"));
+}
+
+/** Whatever the machine of the tests has. */
+const withoutTracing = Object.fromEntries(
+  Object.keys(process.env)
+    .filter((name) => name.startsWith("OTEL_"))
+    .map((name) => [name, ""]),
+);
+
+test.each([
+  ["without variables", {}, 1],
+  ["without variables, in threads", {}, 2],
+  ["when all is off", { OTEL_SDK_DISABLED: "true", OTEL_TRACES_EXPORTER: "otlp" }, 1],
+])("%s nothing of OpenTelemetry is loaded, and nothing sent", async (_, env, threads) => {
+  await using collector = await openOtlpCollector();
+  const endpoint = "OTEL_SDK_DISABLED" in env ? environmentFor(collector.url) : {};
+  expect(await loadedWith({ ...endpoint, ...env }, threads)).toEqual([]);
+  expect(collector.exports).toEqual([]);
+});
+
+test.each([1, 2])(
+  "with a collector it is loaded, and sends what there is (%d)",
+  async (threads) => {
+    await using collector = await openOtlpCollector();
+    const loaded = await loadedWith(environmentFor(collector.url), threads);
+    expect(loaded).toContain("loaded @opentelemetry/sdk-trace");
+    expect(collector.spans).toHaveLength(1);
+  },
+);

@@ -1,0 +1,239 @@
+/** What a collector gets of each call: by the conventions, and nothing of what was sent. */
+import { describe, expect, test } from "vitest";
+import { exchange, exchangeOn, type HttpRequest } from "../../support/http-exchange.ts";
+import { lockStore } from "../../support/locked-store.ts";
+import { type OtlpCollector, openOtlpCollector } from "../../support/otlp-collector.ts";
+import { createPlantPath, newPlantJson, requestJson } from "../../support/protocol/message.ts";
+import { protocols } from "../../support/protocol/protocols.ts";
+import { knownToken, openTestServer, type TestServerOptions } from "../../support/test-server.ts";
+import { oneConnectionEach, openThreadSessions } from "../../support/thread-sessions.ts";
+import { environmentFor, stubEnvironment } from "./tracing-environment.ts";
+
+const authorization = `Bearer ${knownToken}`;
+const json = { authorization, "content-type": "application/json" };
+const basil = newPlantJson({ id: 1n, name: "Basil" });
+const traceId = "0af7651916cd43dd8448eb211c80319c";
+const parentSpanId = "b7ad6b7169203331";
+const traceparent = `00-${traceId}-${parentSpanId}-01`;
+
+async function openTraced(
+  collector: OtlpCollector,
+  options: TestServerOptions = {},
+  env: Readonly<Record<string, string>> = {},
+) {
+  using _ = stubEnvironment({ ...environmentFor(collector.url), ...env });
+  return await openTestServer(options);
+}
+
+/** The convention that a protocol of the tests has its spans by. */
+function systemOf(protocolName: string): "http" | "grpc" | "connectrpc" {
+  if (protocolName.includes("REST")) return "http";
+  return protocolName.includes("gRPC") ? "grpc" : "connectrpc";
+}
+
+const rest = { "http.request.method": "POST", "http.route": "/plants" };
+const rpc = { "rpc.method": "plantstore.v1.PlantService/CreatePlant" };
+const grpc = { "rpc.system.name": "grpc", ...rpc };
+const connect = { "rpc.system.name": "connectrpc", ...rpc };
+
+/** What the spans of a success, a taken id, no name, and a wrong token say. */
+const expected = {
+  http: {
+    name: "POST /plants",
+    attributes: [200, 400, 400, 401].map((status) => ({
+      ...rest,
+      "http.response.status_code": status,
+    })),
+  },
+  grpc: {
+    name: "plantstore.v1.PlantService/CreatePlant",
+    attributes: ["OK", "ALREADY_EXISTS", "INVALID_ARGUMENT", "UNAUTHENTICATED"].map((code) => ({
+      ...grpc,
+      "rpc.status_code": code,
+    })),
+  },
+  connectrpc: {
+    name: "plantstore.v1.PlantService/CreatePlant",
+    attributes: [undefined, "already_exists", "invalid_argument", "unauthenticated"].map(
+      (code) => ({ ...connect, ...(code !== undefined && { "rpc.status_code": code }) }),
+    ),
+  },
+};
+
+test.each(protocols)("$name: a span for a success, and for each refusal", async (protocol) => {
+  await using collector = await openOtlpCollector();
+  await using server = await openTraced(collector);
+  using caller = protocol.open(server.url);
+  await caller.create({ id: 1n, name: "Basil" });
+  await caller.create({ id: 1n, name: "Mint" });
+  await caller.create({ id: 2n });
+  await caller.create({ id: 1n, name: "Basil" }, { authorization: "Bearer nobody-knows-this" });
+  const spans = await collector.until(4);
+  const { name, attributes } = expected[systemOf(protocol.name)];
+  const common = { name, kind: 2, parentSpanId: "", statusCode: 0 };
+  expect(spans).toMatchObject(attributes.map((own) => ({ ...common, attributes: own })));
+  expect(new Set(spans.map((span) => span.traceId)).size).toBe(4);
+  for (const { attributes, durationNs } of spans) {
+    expect(attributes).toMatchObject({
+      "server.port": server.port,
+      "network.peer.address": "127.0.0.1",
+    });
+    expect(attributes["server.address"]).toMatch(/^(127\.0\.0\.1|localhost)$/);
+    expect(attributes).not.toHaveProperty("error.type");
+    expect(durationNs > 0n).toBe(true);
+  }
+});
+
+const whole: readonly [name: string, request: Partial<HttpRequest>, attributes: object][] = [
+  [
+    "POST /plants",
+    { path: "/plants", headers: json, body: basil },
+    { ...rest, "url.scheme": "http", "url.path": "/plants", "http.response.status_code": 200 },
+  ],
+  [
+    "POST /plants",
+    { path: `/plants?access_token=${knownToken}`, headers: json, body: basil },
+    { ...rest, "url.scheme": "http", "url.path": "/plants", "http.response.status_code": 400 },
+  ],
+  [
+    "POST /plants",
+    { path: "/plants", headers: { ...json, "content-type": "text/plain" }, body: basil },
+    { ...rest, "url.scheme": "http", "url.path": "/plants", "http.response.status_code": 415 },
+  ],
+  // What is no path of ours may be anything: a plant's, or a token.
+  [
+    "GET",
+    { method: "GET", path: `/plants/1/Basil/${knownToken}`, headers: json },
+    { "http.request.method": "GET", "url.scheme": "http", "http.response.status_code": 404 },
+  ],
+  [
+    "DELETE",
+    { method: "DELETE", path: "/plants", headers: json },
+    { "http.request.method": "DELETE", "url.scheme": "http", "http.response.status_code": 405 },
+  ],
+  [
+    "HTTP",
+    { method: "PROPFIND", path: "/plants", headers: json },
+    { "http.request.method": "_OTHER", "url.scheme": "http", "http.response.status_code": 405 },
+  ],
+  [
+    "plantstore.v1.PlantService/CreatePlant",
+    { path: createPlantPath, headers: json, body: requestJson({ id: 1n, name: "Basil" }) },
+    connect,
+  ],
+  [
+    "grpc.health.v1.Health/Check",
+    { path: "/grpc.health.v1.Health/Check", headers: json, body: '{"service":"Basil"}' },
+    {
+      "rpc.system.name": "connectrpc",
+      "rpc.method": "grpc.health.v1.Health/Check",
+      "rpc.status_code": "not_found",
+    },
+  ],
+];
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  test.each(whole)("%s has these attributes and no others (%#)", async (name, request, own) => {
+    await using collector = await openOtlpCollector();
+    await using server = await openTraced(collector);
+    await exchange({ origin: server.url, version, path: "", ...request });
+    const [span] = await collector.until(1);
+    const connection = {
+      "server.address": "127.0.0.1",
+      "server.port": server.port,
+      "network.peer.address": "127.0.0.1",
+    };
+    expect(span).toMatchObject({ name, kind: 2, statusCode: 0 });
+    expect(span?.attributes).toEqual({ ...own, ...connection });
+    const [sent] = collector.exports;
+    expect(sent?.body.toString("latin1")).not.toMatch(/Basil|access_token|a-token-for/);
+  });
+
+  test.each([
+    ["REST", "/plants", basil],
+    ["Connect", createPlantPath, requestJson({ id: 1n, name: "Basil" })],
+  ])("a span of %s stands below its caller's", async (_, path, body) => {
+    await using collector = await openOtlpCollector();
+    await using server = await openTraced(collector);
+    const headers = { ...json, traceparent, tracestate: "a=1,b=2" };
+    await exchange({ origin: server.url, version, path, headers, body });
+    const [span] = await collector.until(1);
+    expect(span).toMatchObject({ traceId, parentSpanId, traceState: "a=1,b=2" });
+  });
+
+  test.each([
+    ["is malformed", { traceparent: `00-${traceId}-${parentSpanId}` }],
+    ["is all zero", { traceparent: `00-${"0".repeat(32)}-${parentSpanId}-01` }],
+    ["is twice there", { traceparent: `${traceparent}, ${traceparent}` }],
+  ])("a caller whose traceparent %s is passed over", async (_, more) => {
+    await using collector = await openOtlpCollector();
+    await using server = await openTraced(collector);
+    const headers = { ...json, ...more };
+    await exchange({ origin: server.url, version, path: "/plants", headers, body: basil });
+    const [span] = await collector.until(1);
+    expect(span).toMatchObject({ name: "POST /plants", parentSpanId: "" });
+    expect(span?.traceId).not.toBe(traceId);
+  });
+
+  test("what the caller does not sample is left out", async () => {
+    await using collector = await openOtlpCollector();
+    await using server = await openTraced(collector);
+    const send = (more: Record<string, string>) => {
+      const headers = { ...json, ...more };
+      return exchange({ origin: server.url, version, path: "/plants", headers, body: basil });
+    };
+    const { status } = await send({ traceparent: `00-${traceId}-${parentSpanId}-00` });
+    await send({});
+    await server.close();
+    expect(status).toBe(200);
+    expect(collector.spans).toHaveLength(1);
+    expect(collector.spans[0]?.traceId).not.toBe(traceId);
+  });
+});
+
+test.each([
+  ["REST", "/plants", basil, { "error.type": "504", "http.response.status_code": 504 }],
+  [
+    "Connect",
+    createPlantPath,
+    requestJson({ id: 1n, name: "Basil" }),
+    { "error.type": "deadline_exceeded", "rpc.status_code": "deadline_exceeded" },
+  ],
+])("a service that fails says so in its span of %s", async (_, path, body, attributes) => {
+  await using collector = await openOtlpCollector();
+  await using server = await openTraced(collector);
+  using _lock = lockStore(server.database);
+  const headers = { ...json, "connect-timeout-ms": "20" };
+  await exchange({ origin: server.url, version: "1.1", path, headers, body });
+  expect(await collector.until(1)).toMatchObject([{ statusCode: 2, attributes }]);
+});
+
+test("paths below a base path, and the resource that the environment names", async () => {
+  await using collector = await openOtlpCollector();
+  const env = { OTEL_SERVICE_NAME: "basil-bed", OTEL_RESOURCE_ATTRIBUTES: "region=north" };
+  await using server = await openTraced(collector, { basePath: "/api" }, env);
+  const request = { version: "1.1", headers: json, body: basil } as const;
+  await exchange({ origin: new URL(server.url).origin, path: "/api/plants", ...request });
+  const [span] = await collector.until(1);
+  expect(span).toMatchObject({
+    name: "POST /api/plants",
+    resource: {
+      "service.name": "basil-bed",
+      "service.version": expect.stringMatching(/^\d+\.\d+\.\d+/),
+      region: "north",
+    },
+  });
+});
+
+test("every thread makes spans", async () => {
+  await using collector = await openOtlpCollector();
+  await using server = await openTraced(collector, oneConnectionEach);
+  using threads = await openThreadSessions(server.url);
+  for (const session of threads.sessions) {
+    const answer = await exchangeOn(session, { path: "/plants", headers: json, body: basil });
+    expect(answer.status).toBe(200);
+  }
+  const spans = await collector.until(2);
+  expect(spans.map(({ name }) => name)).toEqual(["POST /plants", "POST /plants"]);
+  expect(spans[0]?.resource["service.name"]).toBe("plant-store");
+});

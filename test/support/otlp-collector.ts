@@ -1,0 +1,97 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { gunzipSync } from "node:zlib";
+import { type ExportedSpan, parseSpans } from "./otlp-spans.ts";
+import { watchForTokens } from "./token-leaks.ts";
+import { within } from "./within.ts";
+
+/** Where spans go to in tests. What comes has no token in it, or the test fails. */
+export interface OtlpCollector extends AsyncDisposable {
+  readonly url: string;
+  /** All that came, in their order. */
+  readonly spans: readonly ExportedSpan[];
+  /** Each export, also those that were not taken. */
+  readonly exports: readonly CollectedExport[];
+  /** The first of the spans, once there are so many. */
+  until(count: number): Promise<readonly ExportedSpan[]>;
+  /** Once so many exports have come. */
+  untilExports(count: number): Promise<void>;
+}
+
+export interface CollectedExport {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Unpacked. */
+  readonly body: Buffer;
+}
+
+export interface CollectorAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | string;
+}
+
+export interface OtlpCollectorOptions {
+  /** What the nth export gets, from 0; `silence`: nothing, ever. Default: 200. */
+  readonly answer?: (index: number) => CollectorAnswer | "silence";
+  /** Speaks TLS. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+}
+
+export async function openOtlpCollector(
+  options: OtlpCollectorOptions = {},
+): Promise<OtlpCollector> {
+  const { answer = takeAll, tls } = options;
+  const spans: ExportedSpan[] = [];
+  const exports: CollectedExport[] = [];
+  const watchers = new Set<() => void>();
+  const server: Server = tls === undefined ? createServer() : createTlsServer(tls);
+  server.on("request", async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const { headers, url: path = "" } = request;
+    const sent = Buffer.concat(chunks);
+    const body = headers["content-encoding"] === "gzip" ? gunzipSync(sent) : sent;
+    watchForTokens(`${path} ${JSON.stringify(headers)} ${body.toString("latin1")}`, "log");
+    exports.push({ path, headers, body });
+    const given = answer(exports.length - 1);
+    if (given !== "silence") {
+      if (given.status === 200) spans.push(...parseSpans(body));
+      response.writeHead(given.status, given.headers).end(given.body);
+    }
+    for (const look of watchers) look();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+
+  function untilTrue(what: string, condition: () => boolean): Promise<void> {
+    const reached = Promise.withResolvers<void>();
+    const look = () => condition() && reached.resolve();
+    watchers.add(look);
+    look();
+    return within(what, reached.promise).finally(() => watchers.delete(look));
+  }
+
+  return {
+    url: `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`,
+    spans,
+    exports,
+    async until(count) {
+      await untilTrue(`${count} spans`, () => spans.length >= count);
+      return spans.slice(0, count);
+    },
+    untilExports: (count) => untilTrue(`${count} exports`, () => exports.length >= count),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function takeAll(): CollectorAnswer {
+  return { status: 200 };
+}
