@@ -26,6 +26,7 @@ export class OtlpExporter implements SpanExporter {
   }
 
   export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
+    // There is always a form for spans; the type is that of all serializers.
     const body = ProtobufTraceSerializer.serializeRequest(spans) ?? new Uint8Array();
     const send = async (signal: AbortSignal) => outcomeOf(await this.#poster.post(body, signal));
     const delivery = new Delivery(send, this.#timeoutMs);

@@ -1,5 +1,6 @@
 /** How spans are sent, and what a collector that is away, slow or choosy does to the service: nothing. */
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 import type { ObservedRequest } from "../../../src/gateway/index.ts";
@@ -81,7 +82,6 @@ test.runIf(hasOpenssl)(
   async () => {
     await using folder = await createTemporaryFolder();
     const { certFile, keyFile, pem } = createCertificate(folder.path, "collector");
-    const { readFile } = await import("node:fs/promises");
     const key = await readFile(keyFile, "utf8");
     await using collector = await openOtlpCollector({ tls: { cert: pem, key } });
     const trusting = { OTEL_EXPORTER_OTLP_CERTIFICATE: certFile };
@@ -107,6 +107,16 @@ test("a collector that has no room is asked again when it says so, and gets each
   expect(collector.exports).toHaveLength(3);
   expect(collector.spans).toHaveLength(1);
   expect(recorded.lines).toEqual([]);
+});
+
+test("a collector that has no room at the end is asked once more, and not waited for", async () => {
+  const full = { status: 503, headers: { "retry-after": "3600" } };
+  await using collector = await openOtlpCollector({ answer: () => full });
+  const tracing = await openWith(environmentFor(collector.url));
+  makeSpans(tracing);
+  await collector.untilExports(1);
+  await within("the end", tracing.close());
+  expect(collector.exports).toHaveLength(2);
 });
 
 /** ExportTraceServiceResponse: partial_success { rejected_spans: 1 }. */
