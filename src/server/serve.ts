@@ -29,7 +29,8 @@ import { openPort } from "./port.ts";
 import { limitRates } from "./rate-limit/gate.ts";
 import type { RateLimits } from "./rate-limit/rate-limits.ts";
 import type { ServerSettings } from "./settings.ts";
-import { openTracing, type Tracing } from "./tracing/open.ts";
+import { openTracing } from "./tracing/open.ts";
+import type { Tracing } from "./tracing/tracing.ts";
 import { version } from "./version.ts";
 
 export interface ServedParts {

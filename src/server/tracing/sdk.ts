@@ -1,0 +1,61 @@
+/** The SDK of OpenTelemetry, set by the variables that it defines for every program. */
+import { setGlobalErrorHandler } from "@opentelemetry/core";
+import {
+  BatchSpanProcessor,
+  ConsoleSpanExporter,
+  SimpleSpanProcessor,
+  type SpanProcessor,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import { version } from "../version.ts";
+import { readBatchLimits } from "./batch-limits.ts";
+import { CallSpans } from "./call-spans.ts";
+import { reportOutcomes } from "./export-report.ts";
+import { OtlpExporter } from "./otlp-exporter.ts";
+import { createResource } from "./resource.ts";
+import { createSampler } from "./sampler.ts";
+import { logSdkWarnings } from "./sdk-warnings.ts";
+import type { Tracing, TracingOptions } from "./tracing.ts";
+import type { ExporterName } from "./wanted-exporters.ts";
+
+/** How long a drain may wait for the last spans to arrive. */
+const flushTimeoutMs = 2000;
+
+/**
+ * Registers nothing with the API of OpenTelemetry but where its warnings go: no
+ * span is made but ours, and none needs to be found by others.
+ */
+export function createTracing(
+  exporters: readonly ExporterName[],
+  { scheme, log }: TracingOptions,
+): Tracing {
+  logSdkWarnings(log);
+  setGlobalErrorHandler(ignore); // an export that fails is told once, by reportOutcomes
+  const otlp = exporters.includes("otlp") ? new OtlpExporter() : undefined;
+  const spanProcessors: SpanProcessor[] = [];
+  if (otlp !== undefined) {
+    const exporter = reportOutcomes(otlp, log);
+    spanProcessors.push(new BatchSpanProcessor({ exporter, ...readBatchLimits() }));
+  }
+  if (exporters.includes("console")) {
+    spanProcessors.push(new SimpleSpanProcessor({ exporter: new ConsoleSpanExporter() }));
+  }
+  const provider = new TracerProvider({
+    resource: createResource(),
+    sampler: createSampler(),
+    spanProcessors,
+  });
+  const calls = new CallSpans(provider.getTracer("plant-store", version), scheme);
+
+  async function close(): Promise<void> {
+    otlp?.hurry();
+    const cutOff = setTimeout(() => otlp?.cutOff(), flushTimeoutMs);
+    await provider.shutdown().catch(ignore);
+    await otlp?.shutdown(); // which the SDK leaves out when the last export has failed
+    clearTimeout(cutOff);
+  }
+
+  return { calls, traceIdOf: (request) => calls.traceIdOf(request), close };
+}
+
+function ignore(): void {}
