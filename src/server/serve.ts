@@ -142,7 +142,12 @@ function createGateway(
     requestPathPrefix: basePath,
     requestGate: inOrder(limitRates(authenticator.gate, rateLimits), () => assertRoom(store)),
     exposePeerAddress: rateLimits.perAddress !== undefined,
-    interceptors: [logFailures(log), requirePrincipal, requireFields],
+    interceptors: [
+      logFailures(log),
+      requirePrincipal,
+      requireFields,
+      ...(tracing === undefined ? [] : [tracing.inStore]),
+    ],
     readMaxBytes: limits.bodyBytesMax,
     // Probes, and most tools of gRPC, cannot be told a base path.
     ...(basePath !== "" && { fallback: gatewayNodeAdapter({ ...common, routes: openServices }) }),

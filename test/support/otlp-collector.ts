@@ -3,18 +3,20 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
-import { type ExportedSpan, parseSpans } from "./otlp-spans.ts";
+import { type ExportedSpan, parseSpans, serverKind } from "./otlp-spans.ts";
 import { watchForTokens } from "./token-leaks.ts";
 import { within } from "./within.ts";
 
 /** Where spans go to in tests. What comes has no token in it, or the test fails. */
 export interface OtlpCollector extends AsyncDisposable {
   readonly url: string;
-  /** All that came, in their order. */
-  readonly spans: readonly ExportedSpan[];
+  /** The spans of calls that came, in their order. */
+  readonly calls: readonly ExportedSpan[];
+  /** Those of what goes on within a call. */
+  readonly inner: readonly ExportedSpan[];
   /** Each export, also those that were not taken. */
   readonly exports: readonly CollectedExport[];
-  /** The first of the spans, once there are so many. */
+  /** The first of the calls, once there are so many. */
   until(count: number): Promise<readonly ExportedSpan[]>;
   /** Once so many exports have come. */
   untilExports(count: number): Promise<void>;
@@ -44,7 +46,8 @@ export async function openOtlpCollector(
   options: OtlpCollectorOptions = {},
 ): Promise<OtlpCollector> {
   const { answer = takeAll, tls } = options;
-  const spans: ExportedSpan[] = [];
+  const calls: ExportedSpan[] = [];
+  const inner: ExportedSpan[] = [];
   const exports: CollectedExport[] = [];
   const watchers = new Set<() => void>();
   const server: Server = tls === undefined ? createServer() : createTlsServer(tls);
@@ -58,7 +61,9 @@ export async function openOtlpCollector(
     exports.push({ path, headers, body });
     const given = answer(exports.length - 1);
     if (given !== "silence") {
-      if (given.status === 200) spans.push(...parseSpans(body));
+      const taken = given.status === 200 ? parseSpans(body) : [];
+      calls.push(...taken.filter(({ kind }) => kind === serverKind));
+      inner.push(...taken.filter(({ kind }) => kind !== serverKind));
       response.writeHead(given.status, given.headers).end(given.body);
     }
     for (const look of watchers) look();
@@ -77,11 +82,12 @@ export async function openOtlpCollector(
 
   return {
     url: `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`,
-    spans,
+    calls,
+    inner,
     exports,
     async until(count) {
-      await untilTrue(`${count} spans`, () => spans.length >= count);
-      return spans.slice(0, count);
+      await untilTrue(`${count} spans of calls`, () => calls.length >= count);
+      return calls.slice(0, count);
     },
     untilExports: (count) => untilTrue(`${count} exports`, () => exports.length >= count),
     async [Symbol.asyncDispose]() {

@@ -8,7 +8,7 @@ export interface ExportedSpan {
   readonly parentSpanId: string;
   readonly traceState: string;
   readonly name: string;
-  /** 2 is a server's. */
+  /** {@link serverKind}, or another. */
   readonly kind: number;
   readonly attributes: Attributes;
   /** 0: not set, 2: an error. */
@@ -19,6 +19,9 @@ export interface ExportedSpan {
 }
 
 type Attributes = Readonly<Record<string, string | number | undefined>>;
+
+/** SPAN_KIND_SERVER. */
+export const serverKind = 2;
 
 /** The spans of an ExportTraceServiceRequest. */
 export function parseSpans(bytes: Uint8Array): ExportedSpan[] {

@@ -1,3 +1,4 @@
+import type { ContextValues } from "@connectrpc/connect";
 import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import type {
@@ -9,6 +10,7 @@ import type {
 import { httpConvention } from "./http-convention.ts";
 import { rpcConvention } from "./rpc-convention.ts";
 import type { SpanConvention } from "./span-convention.ts";
+import { callSpanKey } from "./store-spans.ts";
 
 /** Makes a span of every call: below that of its caller, if the caller traces. */
 export class CallSpans implements CallObserver {
@@ -52,6 +54,10 @@ class SpannedCall implements CallObservation {
     this.#span = span;
     this.#request = request;
     this.#convention = convention;
+  }
+
+  calling(values: ContextValues): void {
+    values.set(callSpanKey, this.#span);
   }
 
   end(ending: CallEnding): void {

@@ -15,6 +15,7 @@ import { OtlpExporter } from "./otlp-exporter.ts";
 import { createResource } from "./resource.ts";
 import { createSampler } from "./sampler.ts";
 import { logSdkWarnings } from "./sdk-warnings.ts";
+import { spanStore } from "./store-spans.ts";
 import type { Tracing, TracingOptions } from "./tracing.ts";
 import type { ExporterName } from "./wanted-exporters.ts";
 
@@ -45,7 +46,8 @@ export function createTracing(
     sampler: createSampler(),
     spanProcessors,
   });
-  const calls = new CallSpans(provider.getTracer("plant-store", version), scheme);
+  const tracer = provider.getTracer("plant-store", version);
+  const calls = new CallSpans(tracer, scheme);
 
   async function close(): Promise<void> {
     otlp?.hurry();
@@ -55,7 +57,12 @@ export function createTracing(
     clearTimeout(cutOff);
   }
 
-  return { calls, traceIdOf: (request) => calls.traceIdOf(request), close };
+  return {
+    calls,
+    inStore: spanStore(tracer),
+    traceIdOf: (request) => calls.traceIdOf(request),
+    close,
+  };
 }
 
 function ignore(): void {}

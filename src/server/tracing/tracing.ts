@@ -1,9 +1,12 @@
+import type { Interceptor } from "@connectrpc/connect";
 import type { CallObserver, ObservedRequest } from "../../gateway/index.ts";
 import type { Log } from "../log.ts";
 
 /** The traces of one thread. Nothing is open before its first span has ended. */
 export interface Tracing {
   readonly calls: CallObserver;
+  /** The last interceptor before the store. */
+  readonly inStore: Interceptor;
   /** The trace of a request that `calls` was told of. */
   traceIdOf(request: ObservedRequest): string | undefined;
   /** Sends what is left, as far as that goes in a short time. */

@@ -50,7 +50,7 @@ test("what has ended is sent when the service ends, without waiting for its time
   const tracing = await openWith({ ...environmentFor(collector.url), ...minute });
   makeSpans(tracing, 700); // more than a batch
   await within("the end", tracing.close());
-  expect(collector.spans).toHaveLength(700);
+  expect(collector.calls).toHaveLength(700);
 });
 
 test.each([
@@ -65,7 +65,7 @@ test.each([
   });
   makeSpans(tracing);
   await within("the end", tracing.close());
-  expect(collector.spans).toHaveLength(1);
+  expect(collector.calls).toHaveLength(1);
   expect(collector.exports).toMatchObject([
     {
       path: expected,
@@ -90,7 +90,7 @@ test.runIf(hasOpenssl)(
       const tracing = await openWith({ ...environmentFor(collector.url), ...env });
       makeSpans(tracing);
       await within("the end", tracing.close());
-      expect(collector.spans).toHaveLength(env === trusting ? 1 : 0);
+      expect(collector.calls).toHaveLength(env === trusting ? 1 : 0);
     }
   },
 );
@@ -106,7 +106,7 @@ test("a collector that has no room is asked again when it says so, and gets each
   await collector.until(1);
   await within("the end", tracing.close());
   expect(collector.exports).toHaveLength(3);
-  expect(collector.spans).toHaveLength(1);
+  expect(collector.calls).toHaveLength(1);
   expect(recorded.lines).toEqual([]);
 });
 
@@ -153,7 +153,7 @@ test("what has no room is dropped, and that is told", async () => {
   await collector.untilExports(2); // of what was at once, and of what then had room
   makeSpans(tracing);
   await within("the end", tracing.close());
-  expect(collector.spans.length).toBe(9);
+  expect(collector.calls.length).toBe(9);
   expect(recorded.lines).toEqual([
     {
       level: "warn",
@@ -178,7 +178,7 @@ test.each(wrong)("%j is told, and passed over", async (env, warning) => {
   const tracing = await openWith({ ...environmentFor(collector.url), ...env }, recorded);
   makeSpans(tracing);
   await within("the end", tracing.close());
-  expect(collector.spans).toHaveLength(1);
+  expect(collector.calls).toHaveLength(1);
   expect(recorded.lines).toEqual([
     { level: "warn", message: expect.stringMatching(warning), cause: undefined },
   ]);

@@ -53,6 +53,6 @@ test.each([1, 2])(
     await using collector = await openOtlpCollector();
     const loaded = await loadedWith(environmentFor(collector.url), threads);
     expect(loaded).toContain("loaded @opentelemetry/sdk-trace");
-    expect(collector.spans).toHaveLength(1);
+    expect(collector.calls).toHaveLength(1);
   },
 );

@@ -186,8 +186,8 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     await send({});
     await server.close();
     expect(status).toBe(200);
-    expect(collector.spans).toHaveLength(1);
-    expect(collector.spans[0]?.traceId).not.toBe(traceId);
+    expect(collector.calls).toHaveLength(1);
+    expect(collector.calls[0]?.traceId).not.toBe(traceId);
   });
 });
 
@@ -206,6 +206,34 @@ test.each([
   const headers = { ...json, "connect-timeout-ms": "20" };
   await exchange({ origin: server.url, version: "1.1", path, headers, body });
   expect(await collector.until(1)).toMatchObject([{ statusCode: 2, attributes }]);
+});
+
+test("within a call that was let in there is a span of its wait for the store, and in no other", async () => {
+  await using collector = await openOtlpCollector();
+  await using server = await openTraced(collector);
+  const send = (more: object, body = basil) =>
+    exchange({
+      origin: server.url,
+      version: "1.1",
+      path: "/plants",
+      headers: { ...json, ...more },
+      body,
+    });
+  await send({ traceparent });
+  await send({ authorization: "Bearer nobody-knows-this" });
+  await send({}, newPlantJson({ id: 2n }));
+  await send({}, newPlantJson({ id: 1n, name: "Mint" }));
+  const lock = lockStore(server.database);
+  await send({ "connect-timeout-ms": "20" }, newPlantJson({ id: 3n, name: "Sage" }));
+  lock.release();
+  const [created, , , taken, late] = await collector.until(5);
+  await server.close();
+  const common = { name: "store.create", attributes: {}, kind: 1 };
+  expect(collector.inner).toMatchObject([
+    { ...common, traceId, parentSpanId: created?.spanId, statusCode: 0 },
+    { ...common, parentSpanId: taken?.spanId, statusCode: 0 },
+    { ...common, parentSpanId: late?.spanId, statusCode: 2 },
+  ]);
 });
 
 test("paths below a base path, and the resource that the environment names", async () => {
