@@ -251,6 +251,15 @@ test.each([
   expect(server.stderr.text.match(/spans cannot be exported/g)).toHaveLength(1);
 });
 
+test("spans go to standard output for who wants to look at them", async () => {
+  await using folder = await createTemporaryFolder();
+  const env = { OTEL_TRACES_EXPORTER: "console" };
+  await using server = await spawnServer({ cwd: folder.path, env });
+  const body = newPlantJson({ id: 1n, name: "Basil" });
+  await exchange({ origin: server.url, version: "1.1", path: "/plants", headers, body });
+  await server.stdout.until(/name: 'POST \/plants'[\s\S]*'http.response.status_code': 200/);
+});
+
 test("the log has the trace of the span: the caller's, or its own", async () => {
   await using collector = await openOtlpCollector();
   await using folder = await createTemporaryFolder();

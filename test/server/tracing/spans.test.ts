@@ -1,10 +1,12 @@
 /** What a collector gets of each call: by the conventions, and nothing of what was sent. */
 import { describe, expect, test } from "vitest";
+import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
 import { exchange, exchangeOn, type HttpRequest } from "../../support/http-exchange.ts";
 import { lockStore } from "../../support/locked-store.ts";
 import { type OtlpCollector, openOtlpCollector } from "../../support/otlp-collector.ts";
 import { createPlantPath, newPlantJson, requestJson } from "../../support/protocol/message.ts";
 import { protocols } from "../../support/protocol/protocols.ts";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { knownToken, openTestServer, type TestServerOptions } from "../../support/test-server.ts";
 import { oneConnectionEach, openThreadSessions } from "../../support/thread-sessions.ts";
 import { environmentFor, stubEnvironment } from "./tracing-environment.ts";
@@ -251,6 +253,17 @@ test("paths below a base path, and the resource that the environment names", asy
       region: "north",
     },
   });
+});
+
+test.runIf(hasOpenssl)("over TLS the scheme is https", async () => {
+  await using folder = await createTemporaryFolder();
+  const { pem: ca, ...tls } = createCertificate(folder.path, "server");
+  await using collector = await openOtlpCollector();
+  await using server = await openTraced(collector, { tls });
+  const request = { version: "2", path: "/plants", headers: json, body: basil } as const;
+  await exchange({ origin: server.url, ca, ...request });
+  const [span] = await collector.until(1);
+  expect(span?.attributes).toMatchObject({ "url.scheme": "https", "server.port": server.port });
 });
 
 test("every thread makes spans", async () => {
