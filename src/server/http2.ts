@@ -118,6 +118,8 @@ function limitSession(
   });
   session.on("timeout", () => {
     if (isResting()) session.destroy();
+    // It strikes once: what rested has begun to move again, and may rest later.
+    isTimed = false;
   });
 }
 

@@ -129,6 +129,44 @@ describe.concurrent("over HTTP/2", () => {
     await connection.untilClosed();
   });
 
+  test("ends a session that took its answer late, once its call is over", async () => {
+    await using server = await openTestServer({
+      limits: { requestTimeoutMs: 100, idleTimeoutMs: 500 },
+    });
+    using connection = await openRawConnection(server.port);
+    const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
+    const watch = frame(frameType.headers, {
+      flags: flag.endHeaders,
+      streamId: 1,
+      payload: fieldBlock([
+        [":method", "POST"],
+        [":scheme", "http"],
+        [":path", "/grpc.health.v1.Health/Watch"],
+        [":authority", "a"],
+        ["content-type", "application/grpc"],
+      ]),
+    });
+    connection.write(Buffer.concat([preface, noWindow, settingsAck, watch, data(1, "\0\0\0\0\0")]));
+    // It is seen to rest by the time that others who never begin have been let go of.
+    for (let i = 0; i < 2; i++) {
+      using silent = await openRawConnection(server.port);
+      silent.write(preface);
+      await silent.untilClosed();
+    }
+    const room = Buffer.of(0, 0, 4, 0);
+    connection.write(frame(frameType.windowUpdate, { streamId: 1, payload: room }));
+    // Its own time is up while the call is at work again.
+    for (let i = 0; i < 2; i++) {
+      using resting = await openRawConnection(server.port);
+      resting.write(Buffer.concat([greeting, settingsAck]));
+      await resting.untilClosed();
+    }
+    expect(parseFrames(connection.received).some(({ type }) => type === frameType.data)).toBe(true);
+    const cancel = Buffer.of(0, 0, 0, errorCode.cancel);
+    connection.write(frame(frameType.rstStream, { streamId: 1, payload: cancel }));
+    await connection.untilClosed();
+  });
+
   test("ends a session whose client has gone, without waiting for it to rest", async () => {
     await using server = await openTestServer();
     using connection = await openRawConnection(server.port);
