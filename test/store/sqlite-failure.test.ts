@@ -11,6 +11,7 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { failureCode, isPassing } from "../../src/store/sqlite/failure.ts";
 import { SqliteThread } from "../../src/store/sqlite/thread.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
+import { within } from "../support/within.ts";
 import { plantOf } from "./plant-of.ts";
 import { expectKept } from "./suite.ts";
 import { temporaryFolder, WorkerWatch } from "./temporary.ts";
@@ -66,6 +67,16 @@ describe("a failure that passes", () => {
     await store.create(plantOf(1n));
     await expectKept(store, plantOf(1n));
     expect(failures).toEqual([]);
+  });
+
+  test("a batch that cannot be sent to the thread: the next ones have their own outcomes", async () => {
+    const path = join(await temporaryFolder(), "plants.db");
+    const thread = await SqliteThread.open({ path, busyTimeoutMs: 50 }, () => {});
+    onTestFinished(() => thread.close());
+    const unsendable = { ...plantOf(1n), name: Symbol("no text") as unknown as string };
+    await expect(thread.commit([unsendable])).rejects.toThrow("could not be cloned");
+    const outcomes = Promise.all([thread.commit([plantOf(2n)]), thread.commit([plantOf(3n)])]);
+    expect(await within("the outcomes", outcomes)).toEqual([["created"], ["created"]]);
   });
 
   test("a full disk: nothing of the batch is kept, and then as before", async () => {

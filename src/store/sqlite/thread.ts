@@ -70,9 +70,10 @@ export class SqliteThread implements Engine {
 
   async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
     if (this.#failure !== undefined) throw this.#failure;
+    this.#send({ kind: "commit", batch: toColumns(batch) });
+    // Behind it: what could not be sent would be given the answer of the next.
     const commit = Promise.withResolvers<readonly number[]>();
     this.#commits.push(commit);
-    this.#send({ kind: "commit", batch: toColumns(batch) });
     const taken = new Set(await commit.promise);
     return batch.map((_, index) => (taken.has(index) ? "id_taken" : "created"));
   }
