@@ -138,6 +138,30 @@ test("what a killed one has left is told, and left alone", async () => {
   expect(await readFile(join(folder, left, "backup.db"), "utf8")).toBe("half");
 });
 
+test("its file may have a long name, deep in folders", async () => {
+  const { folder, store } = await prepare();
+  // SQLite opens no path of more than 512 bytes; this one leaves room for its -journal.
+  const deep = join(folder, ...Array.from({ length: 6 }, () => "d".repeat(40)));
+  await mkdir(deep, { recursive: true });
+  const file = join(deep, "n".repeat(480 - Buffer.byteLength(deep)));
+  expect(await runInProcess(["backup", file, "--store", store])).toMatchObject({ code: 0 });
+  expect(readStoredPlants(file)).toHaveLength(11);
+});
+
+test.skipIf(process.platform === "win32" || process.getuid?.() === 0)(
+  "it may be put where nobody may look",
+  async () => {
+    const { folder, store } = await prepare();
+    const box = join(folder, "box");
+    await mkdir(box);
+    await chmod(box, 0o300);
+    onTestFinished(() => chmod(box, 0o700));
+    const file = join(box, "backup.db");
+    expect(await runInProcess(["backup", file, "--store", store])).toMatchObject({ code: 0 });
+    expect(readStoredPlants(file)).toHaveLength(11);
+  },
+);
+
 test("the database of another program is not a store", async () => {
   const { folder, file, listed } = await prepare();
   const other = join(folder, "other.db");

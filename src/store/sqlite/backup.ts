@@ -68,7 +68,8 @@ export async function backupDatabase(
     tellUnfinished(options);
     // New, and for us alone: nothing that is not ours can be in it, whatever SQLite puts beside the copy.
     folder = mkdtempSync(unfinishedPrefix(file));
-    const temporary = join(folder, basename(file));
+    // The name is not there a second time: SQLite opens no path of more than 512 bytes.
+    const temporary = join(folder, "copy");
     // SQLite opens a file that is there, so that its mode is ours from the first byte.
     closeSync(openSync(temporary, "wx", 0o600));
     const count = await copy(path, temporary, busyTimeoutMs, options);
@@ -93,8 +94,18 @@ function unfinishedPrefix(file: string): string {
 /** Nobody can know whether another process is still at it: that is for whoever is told. */
 function tellUnfinished({ file, onUnfinished }: BackupOptions): void {
   const prefix = basename(unfinishedPrefix(file));
-  for (const name of readdirSync(dirname(file))) {
+  for (const name of namesIn(dirname(file))) {
     if (name.startsWith(prefix)) onUnfinished(join(dirname(file), name));
+  }
+}
+
+/** None of a folder that may not be looked into: files may be put there all the same. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EACCES") return [];
+    throw error;
   }
 }
 
