@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -20,7 +20,9 @@ export async function openOutputFile(path: string): Promise<OutputFile> {
   const old = await stat(target).catch(() => undefined);
   if (old !== undefined && !old.isFile()) return toStream(await open(target, "w"));
   // A number of this process would not do: in a container it may be that of one killed before.
-  const temporary = join(dirname(target), `.${basename(target)}.part-${randomUUID()}`);
+  // Short, as names have an end: it is made here or not at all, so that none is taken twice.
+  const mark = randomBytes(4).toString("hex");
+  const temporary = join(dirname(target), `.${basename(target)}.part-${mark}`);
   const handle = await open(temporary, "wx", 0o600);
   let isThere = true;
   return {

@@ -18,3 +18,12 @@ test("two at once, of processes with one number as in containers, leave each oth
   expect(await readFile(path, "utf8")).toBe("first");
   expect(await readdir(folder)).toEqual(["out.csv"]);
 });
+
+test("its name may be long", async () => {
+  const folder = await temporaryFolder();
+  const name = "n".repeat(230);
+  await using file = await openOutputFile(join(folder, name));
+  await file.write(Buffer.from("whole"));
+  await file.commit();
+  expect(await readFile(join(folder, name), "utf8")).toBe("whole");
+});
