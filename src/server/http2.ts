@@ -1,4 +1,5 @@
 import http2 from "node:http2";
+import type { Socket } from "node:net";
 import { type GatewayHandler, leaveRequest } from "../gateway/index.ts";
 import { LinkedList } from "../gateway/linked-list.ts";
 import type { Limits } from "./limits.ts";
@@ -30,7 +31,12 @@ export function createHttp2Server(
     streamResetBurst: 1000,
     streamResetRate: 33,
   });
-  server.on("session", (session) => limitSession(session, limits, onRefusal));
+  // A session does not hand out its socket: it is the one that came just before it.
+  let socket: Socket | undefined;
+  server.prependListener("connection", (opened: Socket) => {
+    socket = opened;
+  });
+  server.on("session", (session) => limitSession(session, socket, limits, onRefusal));
   server.on("request", (request, response) => {
     request.stream.once("finish", () => leaveRequest(request.stream));
     if (headerBytes(request.rawHeaders) > limits.headerBytesMax) refuseAt(response, "oversized");
@@ -85,6 +91,7 @@ function headerBytes(rawHeaders: readonly string[]): number {
  */
 function limitSession(
   session: http2.ServerHttp2Session,
+  socket: Socket | undefined,
   limits: Limits,
   onRefusal: OnRefusal,
 ): void {
@@ -100,6 +107,12 @@ function limitSession(
   const isResting = () => [...streams].every(({ stream }) => stream.writableLength > 0);
   const timer = setInterval(
     () => {
+      if (session.destroyed) {
+        clearInterval(timer);
+        // Node waits for the client to take what has been written, however long that takes.
+        socket?.setTimeout(idleTimeoutMs, () => socket.destroy());
+        return;
+      }
       const start = performance.now() - requestTimeoutMs;
       for (const { stream, startedAt } of streams) {
         if (startedAt > start) break; // in order of their start

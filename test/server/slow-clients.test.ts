@@ -1,8 +1,12 @@
 /** Clients that are slow, silent or greedy: each is let go of within a limit. */
 import { once } from "node:events";
 import http2 from "node:http2";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import type { NodeHandler } from "../../src/gateway/index.ts";
+import { createHttp2Server } from "../../src/server/http2.ts";
+import { defaultLimits } from "../../src/server/limits.ts";
 import { exchangeOn } from "../support/http-exchange.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { lockStore } from "../support/locked-store.ts";
@@ -127,6 +131,33 @@ describe.concurrent("over HTTP/2", () => {
     const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
     connection.write(Buffer.concat([preface, noWindow, settingsAck, headers(1), data(1, plant)]));
     await connection.untilClosed();
+  });
+
+  test("ends the connection of a session whose client reads nothing", async () => {
+    const handler = (...[, response]: Parameters<NodeHandler>) => {
+      response.end(Buffer.alloc(16 * 1024 * 1024)); // more than the system takes
+    };
+    const limits = { ...defaultLimits, idleTimeoutMs: 200 };
+    const sessions = createHttp2Server(
+      limits,
+      Object.assign(handler, { serveStream: () => false }),
+    );
+    const server = createServer((socket) => sessions.emit("connection", socket));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const accepted = once(server, "connection");
+    using connection = await openRawConnection((server.address() as AddressInfo).port);
+    connection.socket.pause();
+    const [socket] = (await accepted) as [Socket];
+    const windowMax = Buffer.of(0x7f, 0xff, 0xff, 0xff);
+    const settings = frame(frameType.settings, { payload: Buffer.of(0, 4, ...windowMax) });
+    const room = Buffer.of(0x7f, 0xff, 0, 0);
+    const window = frame(frameType.windowUpdate, { payload: room });
+    const end = flag.endHeaders + flag.endStream;
+    connection.write(Buffer.concat([preface, settings, settingsAck, window, headers(1, end)]));
+    await within("the end of the connection", once(socket, "close"));
+    server.close();
+    await once(server, "close");
   });
 
   test("ends a session that took its answer late, once its call is over", async () => {
