@@ -5,9 +5,9 @@ export function corsOptions(origins: readonly string[]): CorsOptions | undefined
   if (origins.length === 0) return undefined;
   return {
     origins,
-    // Pages that are traced send these: https://www.w3.org/TR/trace-context/
-    allowedHeaders: ["Traceparent", "Tracestate"],
-    exposedHeaders: ["RateLimit", "RateLimit-Policy"],
+    // Pages that are traced, or give their requests ids, send these: https://www.w3.org/TR/trace-context/
+    allowedHeaders: ["Traceparent", "Tracestate", "X-Request-Id"],
+    exposedHeaders: ["RateLimit", "RateLimit-Policy", "X-Request-Id"],
   };
 }
 

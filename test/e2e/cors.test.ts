@@ -76,7 +76,13 @@ describe.each(browserProtocols)("$name", (protocol) => {
     if (path === "/plants") expect(response.status).toBe(rest);
     expectReadable(response);
     expect(listIn(response, "access-control-expose-headers")).toEqual(
-      expect.arrayContaining(["grpc-status", "www-authenticate", "retry-after", "ratelimit"]),
+      expect.arrayContaining([
+        "grpc-status",
+        "www-authenticate",
+        "retry-after",
+        "ratelimit",
+        "x-request-id",
+      ]),
     );
     const other = await call({ ...given, headers: { ...given.headers, origin: stranger } });
     expect(other.status).toBe(response.status);
@@ -97,7 +103,13 @@ describe.each(browserProtocols)("$name", (protocol) => {
     expectReadable(response);
     expect(listIn(response, "access-control-allow-methods")).toContain("post");
     expect(listIn(response, "access-control-allow-headers")).toEqual(
-      expect.arrayContaining(["authorization", "content-type", "x-grpc-web", "traceparent"]),
+      expect.arrayContaining([
+        "authorization",
+        "content-type",
+        "x-grpc-web",
+        "traceparent",
+        "x-request-id",
+      ]),
     );
     expect(corsOf(await ask(stranger))).toEqual([]);
   });
