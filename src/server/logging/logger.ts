@@ -39,10 +39,17 @@ export function createLogger(format: string): Logger {
 /**
  * Pino takes longer to load than most starts would like to wait, and most need
  * no line of it. It is there soon after a start all the same: what a log is
- * needed for may be that no more files can be opened.
+ * needed for may be that no more files can be opened. If that is so already, it
+ * is tried again.
  */
 export function loadLoggerSoon(): void {
-  setTimeout(loadPino, loadAfterMs).unref();
+  setTimeout(() => {
+    try {
+      loadPino();
+    } catch {
+      loadLoggerSoon();
+    }
+  }, loadAfterMs).unref();
 }
 
 const loadAfterMs = 1000;
