@@ -21,7 +21,10 @@ import { recover } from "./recover.ts";
  */
 const goodputMin = 0.3;
 
-/** Many times what may wait at once, in heap and in buffers. */
+/** Several times what waits at once: a server that holds more ends for want of it. */
+const heapMiB = 512;
+
+/** With buffers, threads and code. */
 const residentMiBMax = 1024;
 
 const sampleIntervalMs = 250;
@@ -29,7 +32,9 @@ const sampleIntervalMs = 250;
 export async function flood({ partMs, log }: PartOptions): Promise<CampaignResult> {
   const found: string[] = [];
   await using folder = await createTemporaryFolder();
-  const env = { PLANT_STORE_TOKENS: `${knownToken},${token}` };
+  // With all the memory of a machine, V8 leaves more of its garbage than what is in use.
+  const heap = `--max-old-space-size=${heapMiB}`;
+  const env = { PLANT_STORE_TOKENS: `${knownToken},${token}`, NODE_OPTIONS: heap };
   await using server = await spawnServer({ cwd: folder.path, env, startTimeoutMs: patienceMs });
   const database = join(folder.path, "data/plants.db");
   const seconds = Math.max(3, Math.min(30, partMs / 4000));
