@@ -22,7 +22,7 @@ import { recover } from "./recover.ts";
 const goodputMin = 0.3;
 
 /** Several times what waits at once: a server that holds more ends for want of it. */
-const heapMiB = 512;
+const heapMiB = 768;
 
 /** With buffers, threads and code. */
 const residentMiBMax = 1024;
