@@ -7,6 +7,7 @@ import {
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromHttpStatus, findTrailerError } from "@connectrpc/connect/protocol-grpc";
+import { LazyHeaders } from "../gateway/lazy-headers.ts";
 
 export interface UnaryCall {
   readonly headers: OutgoingHttpHeaders;
@@ -77,11 +78,11 @@ function isGrpc(head: Head): boolean {
 function httpError(head: Head): ConnectError {
   const { ":status": status = 0, "content-type": type = "no content type" } = head;
   const message = `HTTP status ${status} with ${type}, which is not gRPC`;
-  return new ConnectError(message, codeFromHttpStatus(status), toHeaders(head));
+  return new ConnectError(message, codeFromHttpStatus(status), new LazyHeaders(head));
 }
 
 function errorOf(head: Head, fields: IncomingHttpHeaders): ConnectError {
-  const headers = toHeaders({ ...head, ...fields });
+  const headers = new LazyHeaders({ ...head, ...fields });
   const status = headers.get("grpc-status");
   const unreadable = `an answer without a gRPC status that can be read (${status ?? "none"})`;
   try {
@@ -95,12 +96,4 @@ function endedEarly(head: Head): ConnectError {
   const isAnswered = head[":status"] !== undefined;
   const what = isAnswered ? "the answer ended without a gRPC status" : "the connection was lost";
   return new ConnectError(what, Code.Unavailable);
-}
-
-function toHeaders(fields: IncomingHttpHeaders): Headers {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(fields)) {
-    if (!name.startsWith(":") && value !== undefined) headers.set(name, String(value));
-  }
-  return headers;
 }

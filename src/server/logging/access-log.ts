@@ -1,5 +1,4 @@
-import type { DescMethod } from "@bufbuild/protobuf";
-import type { Code, ContextValues } from "@connectrpc/connect";
+import type { ContextValues } from "@connectrpc/connect";
 import { principalId, principalKey } from "../../auth/principal.ts";
 import {
   type CallEnding,
@@ -9,7 +8,7 @@ import {
   type ProtocolName,
   parseRequestTarget,
 } from "../../gateway/index.ts";
-import { codeNames } from "../metrics/layout.ts";
+import { codeNameOf, methodNameOf } from "../call-names.ts";
 import { requestIdHeader, requestIdOf } from "./request-id.ts";
 import { traceIdOf } from "./trace-parent.ts";
 
@@ -83,7 +82,7 @@ class LoggedCall implements CallObservation {
     const { method, protocol, requestMethod, target } = this.#request;
     const principal = this.#values?.get(principalKey);
     this.#write({
-      method: method && nameOf(method),
+      method: method && methodNameOf(method),
       protocol,
       code: codeNameOf(code),
       durationMs: Math.round((performance.now() - this.#startedAt) * 1000) / 1000,
@@ -95,12 +94,4 @@ class LoggedCall implements CallObservation {
       path: parseRequestTarget(target).path.slice(0, pathCharactersMax),
     });
   }
-}
-
-function nameOf(method: DescMethod): string {
-  return `${method.parent.typeName}/${method.name}`;
-}
-
-function codeNameOf(code: Code | undefined): string {
-  return codeNames[code ?? 0] ?? "UNKNOWN";
 }

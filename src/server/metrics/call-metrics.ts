@@ -5,7 +5,8 @@ import type {
   CallObserver,
   ObservedRequest,
 } from "../../gateway/index.ts";
-import { add, codeNames, observe, places, protocolNames } from "./layout.ts";
+import { codeNames } from "../call-names.ts";
+import { add, observe, places, protocolNames } from "./layout.ts";
 
 /** Counts and times calls. Nothing of it is made anew for a call but what remembers its start. */
 export class CallMetrics implements CallObserver {

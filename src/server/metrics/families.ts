@@ -1,13 +1,7 @@
 /** What is told of a service: each metric, and how it is made of the numbers of its threads. */
+import { codeNames } from "../call-names.ts";
 import { requestPlace } from "./call-metrics.ts";
-import {
-  codeNames,
-  type HistogramPlace,
-  methodNames,
-  places,
-  protocolNames,
-  refusalKinds,
-} from "./layout.ts";
+import { type HistogramPlace, methodNames, places, protocolNames, refusalKinds } from "./layout.ts";
 
 /** The numbers of a service's threads. The first is the main thread. */
 export type ServiceNumbers = readonly Float64Array[];

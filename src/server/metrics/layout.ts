@@ -5,33 +5,13 @@
  * one whole while another thread writes it.
  */
 import type { ProtocolName } from "../../gateway/index.ts";
+import { codeNames } from "../call-names.ts";
 import type { RefusalKind } from "../refusal.ts";
 
 /** Labels of `method`: what is not ours is one series, whatever it is called. */
 export const methodNames = ["CreatePlant", "other"] as const;
 
 export const protocolNames: readonly ProtocolName[] = ["rest", "connect", "grpc", "grpc-web"];
-
-/** By the number of a google.rpc.Code. */
-export const codeNames = [
-  "OK",
-  "CANCELLED",
-  "UNKNOWN",
-  "INVALID_ARGUMENT",
-  "DEADLINE_EXCEEDED",
-  "NOT_FOUND",
-  "ALREADY_EXISTS",
-  "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED",
-  "FAILED_PRECONDITION",
-  "ABORTED",
-  "OUT_OF_RANGE",
-  "UNIMPLEMENTED",
-  "INTERNAL",
-  "UNAVAILABLE",
-  "DATA_LOSS",
-  "UNAUTHENTICATED",
-] as const;
 
 export const refusalKinds: readonly RefusalKind[] = [
   "malformed",

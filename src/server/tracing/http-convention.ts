@@ -1,4 +1,4 @@
-import { codeNames } from "../metrics/layout.ts";
+import { codeNameOf } from "../call-names.ts";
 import { describeConnection, isServerError, type SpanConvention } from "./span-convention.ts";
 
 /** Calls of REST. */
@@ -24,7 +24,7 @@ export const httpConvention: SpanConvention = {
     if (status !== undefined && status >= 500) return { attributes, errorType: String(status) };
     // What was begun well and broken off.
     const isBroken = status !== undefined && status < 400 && isServerError(code);
-    return { attributes, errorType: isBroken ? codeNames[code ?? 0] : undefined };
+    return { attributes, errorType: isBroken ? codeNameOf(code) : undefined };
   },
 };
 

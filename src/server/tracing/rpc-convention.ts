@@ -1,7 +1,7 @@
 import type { Code } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import type { ProtocolName } from "../../gateway/index.ts";
-import { codeNames } from "../metrics/layout.ts";
+import { codeNameOf, methodNameOf } from "../call-names.ts";
 import { describeConnection, isServerError, type SpanConvention } from "./span-convention.ts";
 
 /** Calls of gRPC, gRPC-Web and Connect. */
@@ -9,7 +9,7 @@ export const rpcConvention: SpanConvention = {
   describeRequest(request) {
     const { method, protocol } = request;
     const system = systemOf(protocol);
-    const called = method && `${method.parent.typeName}/${method.name}`;
+    const called = method && methodNameOf(method);
     return {
       name: called ?? system,
       attributes: {
@@ -35,6 +35,6 @@ function systemOf(protocol: ProtocolName): string {
 
 /** As each protocol writes it; Connect has none for success. */
 function statusOf(protocol: ProtocolName, code: Code | undefined): string | undefined {
-  if (protocol !== "connect") return codeNames[code ?? 0] ?? "UNKNOWN";
+  if (protocol !== "connect") return codeNameOf(code);
   return code === undefined ? undefined : codeToString(code);
 }

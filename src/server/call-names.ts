@@ -1,0 +1,34 @@
+/** What metrics, log and traces call a method, and what has become of a call. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Code } from "@connectrpc/connect";
+
+/** By the number of a google.rpc.Code. */
+export const codeNames = [
+  "OK",
+  "CANCELLED",
+  "UNKNOWN",
+  "INVALID_ARGUMENT",
+  "DEADLINE_EXCEEDED",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "PERMISSION_DENIED",
+  "RESOURCE_EXHAUSTED",
+  "FAILED_PRECONDITION",
+  "ABORTED",
+  "OUT_OF_RANGE",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+  "UNAUTHENTICATED",
+] as const;
+
+/** @param code Undefined for success. One that google.rpc.Code does not have is unknown. */
+export function codeNameOf(code: Code | undefined): string {
+  return codeNames[code ?? 0] ?? "UNKNOWN";
+}
+
+/** `plantstore.v1.PlantService/CreatePlant`. */
+export function methodNameOf({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`;
+}
