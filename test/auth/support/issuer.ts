@@ -38,3 +38,10 @@ export function forge(header: object, claims: object, signature: string | Uint8A
     .map((part) => Buffer.from(part).toString("base64url"))
     .join(".");
 }
+
+/** Signs anything at all, right or wrong, with ES256. */
+export async function signInput({ privateKey }: SigningKey, input: string): Promise<string> {
+  const algorithm = { name: "ECDSA", hash: "SHA-256" };
+  const signature = await crypto.subtle.sign(algorithm, privateKey, Buffer.from(input));
+  return `${input}.${Buffer.from(signature).toString("base64url")}`;
+}
