@@ -10,10 +10,13 @@ export type RowOutcome = "created" | "id_taken";
  */
 export interface Engine {
   /**
-   * How many commits may be under way at once; with more than one, the database
-   * settles which of several rows with one id is the first.
+   * How many commits run side by side; with more than one, the database settles
+   * which of several rows with one id is the first.
    */
   readonly commitsMax: number;
+
+  /** How many more it takes while those run, to begin each without a pause. */
+  readonly commitsAhead: number;
 
   /**
    * Stores the batch, all of it or none. The batch may hold an id more than

@@ -1,12 +1,11 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { type NewPlant, overloaded, PlantError } from "../plant.ts";
 import type { CommitObserver } from "./commit-observer.ts";
 import type { Engine, RowOutcome } from "./engine.ts";
 import type { CommitLimits } from "./options.ts";
 
 /**
- * As many rows make a commit worth its while: it begins at once, and is written
- * while the rest of a burst is still being read.
+ * As many rows make a commit worth its while: it begins at once, ahead of its turn
+ * if the engine takes it, and is written while the rest of a burst is still being read.
  */
 const rowsAtOnce = 32;
 
@@ -15,18 +14,19 @@ const rowsAtOnce = 32;
  * way as the engine takes go into the next, up to the limits, in order of arrival.
  */
 export class GroupCommit {
-  readonly #engine: Pick<Engine, "commit" | "commitsMax">;
+  readonly #engine: Pick<Engine, "commit" | "commitsMax" | "commitsAhead">;
   readonly #limits: CommitLimits;
   readonly #observer: CommitObserver | undefined;
   /** In order of arrival; those that have left stay until their turn comes, or are half of all. */
   #queue: Waiter[] = [];
   #waitingRows = 0;
   #waitingBytes = 0;
-  #gathering: Promise<void> | undefined;
-  readonly #underWay = new Set<Promise<void>>();
+  #isGathering = false;
+  #underWay = 0;
+  #drained: PromiseWithResolvers<void> | undefined;
 
   constructor(
-    engine: Pick<Engine, "commit" | "commitsMax">,
+    engine: Pick<Engine, "commit" | "commitsMax" | "commitsAhead">,
     limits: CommitLimits,
     observer?: CommitObserver,
   ) {
@@ -67,9 +67,9 @@ export class GroupCommit {
 
   /** Resolves when nothing waits and no commit is under way. */
   async drain(): Promise<void> {
-    while (this.#gathering !== undefined || this.#underWay.size > 0) {
-      await Promise.all([this.#gathering, ...this.#underWay]);
-    }
+    if (this.#underWay === 0 && !this.#isGathering) return;
+    this.#drained = Promise.withResolvers();
+    await this.#drained.promise;
   }
 
   #hasRoomFor(bytes: number): boolean {
@@ -81,27 +81,35 @@ export class GroupCommit {
 
   /** Begins commits with all that waits, unless enough of them are under way. */
   #gather(): void {
-    while (this.#waitingRows >= rowsAtOnce && this.#mayBegin()) this.#begin();
-    if (this.#gathering !== undefined || !this.#mayBegin()) return;
-    // What arrives in the same turn of the event loop shares the commit, too:
-    // without this the first of a burst would go alone and all others wait.
-    this.#gathering = nextTurn().then(() => {
-      this.#gathering = undefined;
-      if (this.#mayBegin()) this.#begin();
-      this.#gather();
-    });
+    const { commitsMax, commitsAhead } = this.#engine;
+    while (this.#waitingRows >= rowsAtOnce && this.#underWay < commitsMax + commitsAhead) {
+      this.#begin();
+    }
+    if (this.#isGathering) return;
+    if (this.#mayBegin()) {
+      // What arrives in the same turn of the event loop shares the commit, too:
+      // without this the first of a burst would go alone and all others wait.
+      this.#isGathering = true;
+      setImmediate(() => {
+        this.#isGathering = false;
+        if (this.#mayBegin()) this.#begin();
+        this.#gather();
+      });
+    } else if (this.#underWay === 0) {
+      this.#drained?.resolve();
+    }
   }
 
   #mayBegin(): boolean {
-    return this.#waitingRows > 0 && this.#underWay.size < this.#engine.commitsMax;
+    return this.#waitingRows > 0 && this.#underWay < this.#engine.commitsMax;
   }
 
   #begin(): void {
-    const commit = this.#commitBatch(this.#takeBatch()).then(() => {
-      this.#underWay.delete(commit);
+    this.#underWay++;
+    void this.#commitBatch(this.#takeBatch()).then(() => {
+      this.#underWay--;
       this.#gather();
     });
-    this.#underWay.add(commit);
   }
 
   /** Takes a waiter out whose caller has given up: its plant is not written. */

@@ -37,6 +37,21 @@ describe("commits are shared", () => {
     expect((await nextCommit()).ids).toEqual(Array.from({ length: 68 }, (_, i) => BigInt(32 + i)));
   });
 
+  test("ahead of their turn where the engine takes it, if they are 32", async () => {
+    const { group, nextCommit, begun } = begin({}, 1, 1);
+    void group.submit(plantOf(0n));
+    const first = await nextCommit();
+    for (let id = 1n; id < 32n; id++) void group.submit(plantOf(id));
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    expect(begun).toEqual([]);
+    for (let id = 32n; id < 100n; id++) void group.submit(plantOf(id));
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    expect(begun.map(({ ids }) => ids.length)).toEqual([32]);
+    first.succeed();
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    expect(begun.map(({ ids }) => ids.length)).toEqual([32, 67]);
+  });
+
   test("up to the limit of rows", async () => {
     const { group, nextCommit } = begin();
     for (let id = 0n; id < 1000n; id++) void group.submit(plantOf(id));
@@ -193,7 +208,7 @@ describe("a commit that fails", () => {
     const commit = () => {
       throw cause;
     };
-    const group = new GroupCommit({ commit, commitsMax: 1 }, defaultLimits);
+    const group = new GroupCommit({ commit, commitsMax: 1, commitsAhead: 0 }, defaultLimits);
     await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "unavailable", cause });
     await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "unavailable", cause });
   });
@@ -222,7 +237,7 @@ describe("an observer", () => {
       begun.push(one);
       return one.promise;
     };
-    const group = new GroupCommit({ commit, commitsMax: 1 }, defaultLimits, {
+    const group = new GroupCommit({ commit, commitsMax: 1, commitsAhead: 0 }, defaultLimits, {
       queueChanged: (rows, bytes) => told.push(`${rows} wait, ${bytes > 0 ? "some" : "no"} bytes`),
       commitEnded: ({ rows, durationMs, isFailed }) =>
         told.push(`${rows} ${isFailed ? "failed" : "done"}, ${durationMs >= 0 ? "timed" : "?"}`),

@@ -11,6 +11,7 @@ export class MemoryEngine implements Engine {
   after: () => void | Promise<void> = () => {};
   closed = 0;
   readonly commitsMax = 1;
+  readonly commitsAhead = 0;
 
   constructor(plants: Map<bigint, Plant> = new Map()) {
     this.plants = plants;

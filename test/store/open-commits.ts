@@ -12,12 +12,12 @@ export interface OpenCommit {
 }
 
 /** A group commit whose commits end when the test says so. */
-export function begin(limits: Partial<CommitLimits> = {}, commitsMax = 1) {
+export function begin(limits: Partial<CommitLimits> = {}, commitsMax = 1, commitsAhead = 0) {
   const begun: OpenCommit[] = [];
   let open = 0;
   let wake = () => {};
   const commit: Engine["commit"] = (batch, abandoned) => {
-    expect(++open, "commits at once").toBeLessThanOrEqual(commitsMax);
+    expect(++open, "commits at once").toBeLessThanOrEqual(commitsMax + commitsAhead);
     const { promise, resolve, reject } = Promise.withResolvers<readonly RowOutcome[]>();
     begun.push({
       ids: batch.map((plant) => plant.id),
@@ -28,7 +28,7 @@ export function begin(limits: Partial<CommitLimits> = {}, commitsMax = 1) {
     wake();
     return promise.finally(() => open--);
   };
-  const group = new GroupCommit({ commit, commitsMax }, resolveLimits(limits));
+  const group = new GroupCommit({ commit, commitsMax, commitsAhead }, resolveLimits(limits));
   const nextCommit = async (): Promise<OpenCommit> => {
     for (;;) {
       const commit = begun.shift();

@@ -13,6 +13,7 @@ import { writeBatch } from "./writer.ts";
  */
 export class PostgresEngine implements Engine {
   readonly commitsMax: number;
+  readonly commitsAhead = 0;
   readonly #pool: SessionPool;
   readonly #limits: PostgresLimits;
 

@@ -26,8 +26,10 @@ const openPaths = new Set<string>();
 
 /** The service's end of the thread that owns the database. */
 export class SqliteThread implements Engine {
-  /** SQLite has one writer: a second commit waits in its thread, so that it never waits for ours. */
-  readonly commitsMax = 2;
+  /** SQLite has one writer. */
+  readonly commitsMax = 1;
+  /** It lies ready in the thread, which then never waits for ours. */
+  readonly commitsAhead = 1;
   readonly #worker: Worker;
   readonly #ended: Promise<void>;
   readonly #onFailure: (error: Error) => void;
