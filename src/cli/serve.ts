@@ -1,3 +1,4 @@
+import v8 from "node:v8";
 import { Command } from "commander";
 import { type RunningServer, startServer } from "../server/start.ts";
 import { addSettingFlags } from "./settings/flags.ts";
@@ -9,11 +10,21 @@ import { welcome } from "./welcome.ts";
 export function createServeCommand(): Command {
   const command = new Command("serve").description("Run the store.");
   return addSettingFlags(command).action(async (flags: Flags) => {
+    keepRequestsYoung();
     const { options, use } = await readSettings(flags);
     const server = await use(() => startServer(options));
     process.stdout.write(welcome(server));
     await untilStopped(server);
   });
+}
+
+/**
+ * V8 may come to allocate the objects of requests among the old ones, because many
+ * of them outlive a collection while their commit is under way. From there they hold
+ * all that hangs on them until a full collection, requests that came later too.
+ */
+function keepRequestsYoung(): void {
+  v8.setFlagsFromString("--no-allocation-site-pretenuring");
 }
 
 /** Resolves after a drain; a second signal ends the process at once. */
