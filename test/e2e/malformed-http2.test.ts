@@ -9,12 +9,14 @@ import {
   request,
   reset,
   right,
+  takenBack,
 } from "../support/malformed/http2.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import {
   errorCode,
   type Frame,
   flag,
+  frame,
   frameType,
   greeting,
   parseFrames,
@@ -86,6 +88,26 @@ describe("over HTTP/2", () => {
     }
     using next = await open();
     await expectGoodAnswer(next, 1);
+  });
+
+  test("ends a connection that takes back a thousand requests, some at a time", async () => {
+    using connection = await open();
+    const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
+    let rounds = 0;
+    let last: Frame | undefined;
+    do {
+      const streamIds = Array.from({ length: 50 }, (_, index) => 2 * (50 * rounds + index) + 1);
+      connection.write(Buffer.concat([...streamIds.map(takenBack), ping]));
+      rounds++;
+      const isOver = ({ type }: Frame) => type === frameType.goaway || type === frameType.ping;
+      const received = await connection.until("the end of a round", (bytes) => {
+        const frames = parseFrames(bytes).filter(isOver);
+        return frames.length === rounds || frames.at(-1)?.type === frameType.goaway;
+      });
+      last = parseFrames(received).filter(isOver).at(-1);
+    } while (last?.type !== frameType.goaway && rounds < 40);
+    expect(last?.type).toBe(frameType.goaway);
+    expect(rounds).toBeGreaterThanOrEqual(20);
   });
 
   test("refuses a body that is not as long as it says, and answers the next", async () => {

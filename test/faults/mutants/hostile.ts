@@ -56,4 +56,18 @@ export const hostileMutants: readonly Mutant[] = [
     replace: "",
     campaign: "hostile",
   },
+  {
+    name: "strangers: requests may be taken back without end",
+    file: "src/server/http2.ts",
+    find: "streamResetBurst: 1000,",
+    replace: "streamResetBurst: 1_000_000,",
+    campaign: "test/e2e/malformed-http2.test.ts",
+  },
+  {
+    name: "strangers: plants of any size may wait",
+    file: "src/store/group-commit.ts",
+    find: "this.#waitingBytes + bytes <= this.#limits.waitingBytesMax",
+    replace: "this.#waitingBytes + bytes > 0",
+    campaign: "test/store/group-commit-queue.test.ts",
+  },
 ];

@@ -1,6 +1,6 @@
 /** Requests that are wrong in HTTP/2 itself, frame by frame. */
 import { Code } from "@connectrpc/connect";
-import { fieldBlock, flag, frame, frameType } from "../raw-http2.ts";
+import { errorCode, fieldBlock, flag, frame, frameType } from "../raw-http2.ts";
 import { knownToken } from "../test-server.ts";
 
 export type Field = readonly [name: string, value: string];
@@ -27,6 +27,16 @@ export function request(block: readonly Field[], streamId = 1): Buffer {
   return Buffer.concat([
     frame(frameType.headers, { flags: flag.endHeaders, streamId, payload }),
     frame(frameType.data, { flags: flag.endStream, streamId, payload: plant }),
+  ]);
+}
+
+/** A request that its client gives up at once. */
+export function takenBack(streamId: number): Buffer {
+  const payload = fieldBlock(right);
+  const cancel = Buffer.of(0, 0, 0, errorCode.cancel);
+  return Buffer.concat([
+    frame(frameType.headers, { flags: flag.endHeaders, streamId, payload }),
+    frame(frameType.rstStream, { streamId, payload: cancel }),
   ]);
 }
 
