@@ -31,8 +31,11 @@ import { p99, Witness } from "./witness.ts";
 /** Distinct ones, in ten minutes. */
 const attacksPerMinute = 2000;
 
-/** In the warm-up: enough to have been everywhere. */
-const warmUpAttacks = 500;
+/** After as many, the heap has grown to what the floods need. */
+const warmUpRounds = 3;
+
+/** In each round of the warm-up: all of them together have been everywhere. */
+const warmUpAttacks = 200;
 
 /** Attacks of the corpus under way at once. */
 const atOnce = 16;
@@ -132,13 +135,14 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
     const idle = this.#beIdle(minutes);
     {
       await using witness = new Witness(callers, { seed, recorder });
-      await this.#round(witness, warmUpAttacks);
+      for (let round = 0; round < warmUpRounds; round++) await this.#round(witness, warmUpAttacks);
       const before = await this.#rest(witness);
       this.#baselineMs = p99(witness.takeTimes());
       log(`after the warm-up: ${before ?? "?"} MiB, p99 ${show(this.#baselineMs)}`);
 
       const rounds = Math.max(1, Math.round(minutes / roundMinutes) - 1);
-      const perRound = Math.ceil((attacksPerMinute * minutes - warmUpAttacks) / rounds);
+      const left = attacksPerMinute * minutes - warmUpRounds * warmUpAttacks;
+      const perRound = Math.ceil(Math.max(0, left) / rounds);
       for (let round = 1; round <= rounds && !this.#isOver(end); round++) {
         const slow = beSlow("request", this.#ports);
         await this.#round(witness, perRound);
