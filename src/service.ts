@@ -41,7 +41,7 @@ export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantS
  * @throws {ConnectError} `unavailable`.
  */
 export function assertRoom(store: PlantStore): void {
-  if (store.isFull()) throw connectErrorFrom(overloaded());
+  if (store.isFull()) throw noRoom;
 }
 
 function parseNewPlant(message: NewPlantMessage | undefined): NewPlant {
@@ -89,3 +89,6 @@ function connectErrorFrom(error: PlantError): ConnectError {
 
 /** Long enough for a burst to be written, short enough not to idle a client. */
 const retryAfterSeconds = 1n;
+
+/** One for all calls: to make an error costs more than to refuse with it. */
+const noRoom = connectErrorFrom(overloaded());

@@ -22,9 +22,9 @@ export function createBearerGate(verifiers: readonly Verifier[]): BearerGate {
     switch (authorization.kind) {
       case "absent":
       case "other_scheme":
-        throw credentialsMissing();
+        throw credentialsMissing;
       case "malformed":
-        throw tokenInvalid("the bearer token is malformed");
+        throw tokenMalformed;
       case "bearer": {
         const verdict = verifyWith(verifiers, authorization.token);
         if (verdict instanceof Promise) return verdict.then((known) => admit(context, known));
@@ -39,7 +39,7 @@ export function createBearerGate(verifiers: readonly Verifier[]): BearerGate {
  * does the work; this makes sure that nothing can be mounted around it.
  */
 export const requirePrincipal: Interceptor = (next) => (request) => {
-  if (request.contextValues.get(principalKey) === undefined) throw credentialsMissing();
+  if (request.contextValues.get(principalKey) === undefined) throw credentialsMissing;
   return next(request);
 };
 
@@ -49,19 +49,40 @@ function admit(context: Pick<HandlerContext, "values">, verdict: Verdict): void 
       context.values.set(principalKey, verdict.principal);
       return;
     case "refused":
-      throw tokenInvalid(descriptions[verdict.reason]);
+      throw refusals[verdict.reason];
     case "unavailable":
-      throw new ConnectError("bearer tokens cannot be verified right now", Code.Unavailable);
+      throw verifierUnavailable;
   }
 }
+
+// Each is one for all calls: strangers may ask often, and to make an error costs more than to
+// refuse with it.
+
+const verifierUnavailable = new ConnectError(
+  "bearer tokens cannot be verified right now",
+  Code.Unavailable,
+);
 
 const challenge = 'Bearer realm="plant-store"';
 
 /** RFC 6750, section 3.1: a request without credentials gets no error code. */
-function credentialsMissing(): ConnectError {
-  const message = "a bearer token is required: send the header Authorization: Bearer <token>";
-  return new ConnectError(message, Code.Unauthenticated, { "WWW-Authenticate": challenge });
-}
+const credentialsMissing = new ConnectError(
+  "a bearer token is required: send the header Authorization: Bearer <token>",
+  Code.Unauthenticated,
+  { "WWW-Authenticate": challenge },
+);
+
+const tokenMalformed = tokenInvalid("the bearer token is malformed");
+
+const refusals: Readonly<Record<RefusalReason, ConnectError>> = {
+  unknown: tokenInvalid("the bearer token is unknown or revoked"),
+  expired: tokenInvalid("the bearer token has expired"),
+  not_yet_valid: tokenInvalid("the bearer token is not valid yet"),
+  wrong_issuer: tokenInvalid("the bearer token has an issuer (iss) that is not accepted here"),
+  wrong_audience: tokenInvalid("the bearer token is meant for another audience (aud)"),
+  wrong_type: tokenInvalid("the bearer token is not an access token (typ)"),
+  bad_claims: tokenInvalid("the bearer token lacks a claim that is needed, or has a malformed one"),
+};
 
 /** @param description ASCII without `"` and `\`, as `error_description` demands. */
 function tokenInvalid(description: string): ConnectError {
@@ -69,13 +90,3 @@ function tokenInvalid(description: string): ConnectError {
     "WWW-Authenticate": `${challenge}, error="invalid_token", error_description="${description}"`,
   });
 }
-
-const descriptions: Readonly<Record<RefusalReason, string>> = {
-  unknown: "the bearer token is unknown or revoked",
-  expired: "the bearer token has expired",
-  not_yet_valid: "the bearer token is not valid yet",
-  wrong_issuer: "the bearer token has an issuer (iss) that is not accepted here",
-  wrong_audience: "the bearer token is meant for another audience (aud)",
-  wrong_type: "the bearer token is not an access token (typ)",
-  bad_claims: "the bearer token lacks a claim that is needed, or has a malformed one",
-};

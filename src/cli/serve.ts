@@ -10,9 +10,9 @@ import { welcome } from "./welcome.ts";
 export function createServeCommand(): Command {
   const command = new Command("serve").description("Run the store.");
   return addSettingFlags(command).action(async (flags: Flags) => {
-    keepRequestsYoung();
     const { options, use } = await readSettings(flags);
     const server = await use(() => startServer(options));
+    keepRequestsYoung();
     process.stdout.write(welcome(server));
     await untilStopped(server);
   });
@@ -21,7 +21,9 @@ export function createServeCommand(): Command {
 /**
  * V8 may come to allocate the objects of requests among the old ones, because many
  * of them outlive a collection while their commit is under way. From there they hold
- * all that hangs on them until a full collection, requests that came later too.
+ * all that hangs on them until a full collection, requests that came later too. It asks
+ * for the flag whenever it looks at what outlived, and so may be told at any time; if it
+ * were told before the start, it would refuse the cached code of what is loaded then.
  */
 function keepRequestsYoung(): void {
   v8.setFlagsFromString("--no-allocation-site-pretenuring");

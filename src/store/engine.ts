@@ -15,7 +15,7 @@ export interface Engine {
    */
   readonly commitsMax: number;
 
-  /** How many more it takes while those run, to begin each without a pause. */
+  /** How many more it takes in line behind those, to run each without a pause. */
   readonly commitsAhead: number;
 
   /**

@@ -3,15 +3,14 @@ import type { CommitObserver } from "./commit-observer.ts";
 import type { Engine, RowOutcome } from "./engine.ts";
 import type { CommitLimits } from "./options.ts";
 
-/**
- * As many rows make a commit worth its while: it begins at once, ahead of its turn
- * if the engine takes it, and is written while the rest of a burst is still being read.
- */
+/** As many rows make a commit worth its while. */
 const rowsAtOnce = 32;
 
 /**
  * Makes plants share commits: all that arrive while as many commits are under
- * way as the engine takes go into the next, up to the limits, in order of arrival.
+ * way as the engine runs go into the next, up to the limits, in order of arrival.
+ * One that is worth its while begins at once, in line where the engine takes it,
+ * and is written while the rest of a burst is still being read.
  */
 export class GroupCommit {
   readonly #engine: Pick<Engine, "commit" | "commitsMax" | "commitsAhead">;
@@ -68,7 +67,7 @@ export class GroupCommit {
   /** Resolves when nothing waits and no commit is under way. */
   async drain(): Promise<void> {
     if (this.#underWay === 0 && !this.#isGathering) return;
-    this.#drained = Promise.withResolvers();
+    this.#drained ??= Promise.withResolvers();
     await this.#drained.promise;
   }
 
@@ -79,12 +78,10 @@ export class GroupCommit {
     );
   }
 
-  /** Begins commits with all that waits, unless enough of them are under way. */
+  /** Begins commits with all that waits, unless enough of them are under way; ends a drain. */
   #gather(): void {
     const { commitsMax, commitsAhead } = this.#engine;
-    while (this.#waitingRows >= rowsAtOnce && this.#underWay < commitsMax + commitsAhead) {
-      this.#begin();
-    }
+    while (this.#isWorthwhile() && this.#underWay < commitsMax + commitsAhead) this.#begin();
     if (this.#isGathering) return;
     if (this.#mayBegin()) {
       // What arrives in the same turn of the event loop shares the commit, too:
@@ -97,7 +94,16 @@ export class GroupCommit {
       });
     } else if (this.#underWay === 0) {
       this.#drained?.resolve();
+      this.#drained = undefined;
     }
+  }
+
+  /** Whether the next commit is full, or nearly enough. */
+  #isWorthwhile(): boolean {
+    const { batchRowsMax, batchBytesMax } = this.#limits;
+    return (
+      this.#waitingRows >= Math.min(rowsAtOnce, batchRowsMax) || this.#waitingBytes >= batchBytesMax
+    );
   }
 
   #mayBegin(): boolean {
@@ -105,8 +111,9 @@ export class GroupCommit {
   }
 
   #begin(): void {
+    const batch = this.#takeBatch();
     this.#underWay++;
-    void this.#commitBatch(this.#takeBatch()).then(() => {
+    void this.#commitBatch(batch).then(() => {
       this.#underWay--;
       this.#gather();
     });

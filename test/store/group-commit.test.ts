@@ -52,6 +52,18 @@ describe("commits are shared", () => {
     expect(begun.map(({ ids }) => ids.length)).toEqual([32, 67]);
   });
 
+  test.each([
+    ["rows", { batchRowsMax: 10 }],
+    ["bytes", { batchBytesMax: 5000 }],
+  ])("ahead of their turn, if they are as many %s as a commit takes", async (_what, limits) => {
+    const { group, nextCommit, begun } = begin(limits, 1, 1);
+    void group.submit(plantOf(0n));
+    await nextCommit();
+    for (let id = 1n; id <= 10n; id++) void group.submit(plantOf(id));
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    expect(begun).toHaveLength(1);
+  });
+
   test("up to the limit of rows", async () => {
     const { group, nextCommit } = begin();
     for (let id = 0n; id < 1000n; id++) void group.submit(plantOf(id));
@@ -226,6 +238,20 @@ test("drain waits for the commit under way and for all that wait", async () => {
   (await nextCommit()).succeed();
   await drained;
   expect(ends).toEqual(["0", "1", "drained"]);
+});
+
+test("drain, called twice, waits for what lies ready, too", async () => {
+  const { group, nextCommit } = begin({}, 1, 1);
+  const ends: string[] = [];
+  for (let id = 0n; id < 70n; id++) void group.submit(plantOf(id));
+  const commits = [await nextCommit(), await nextCommit()];
+  const drained = [1, 2].map((n) => group.drain().then(() => ends.push(`${n}`)));
+  for (const commit of commits) commit.succeed();
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+  expect(ends).toEqual([]);
+  (await nextCommit()).succeed();
+  await Promise.all(drained);
+  expect(ends).toEqual(["1", "2"]);
 });
 
 describe("an observer", () => {

@@ -28,7 +28,7 @@ const openPaths = new Set<string>();
 export class SqliteThread implements Engine {
   /** SQLite has one writer. */
   readonly commitsMax = 1;
-  /** It lies ready in the thread, which then never waits for ours. */
+  /** It lies ready in the thread, which under load never waits for ours. */
   readonly commitsAhead = 1;
   readonly #worker: Worker;
   readonly #ended: Promise<void>;

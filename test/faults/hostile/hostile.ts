@@ -128,7 +128,6 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
 
   async run(): Promise<void> {
     const { server, minutes, seed, recorder, log } = this.#options;
-    const end = performance.now() + minutes * 60_000;
     const callers = openCallers(server.url);
     await using stack = new AsyncDisposableStack();
     for (const caller of callers) stack.use(caller);
@@ -140,7 +139,8 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
       this.#baselineMs = p99(witness.takeTimes());
       log(`after the warm-up: ${before ?? "?"} MiB, p99 ${show(this.#baselineMs)}`);
 
-      const rounds = Math.max(1, Math.round(minutes / roundMinutes) - 1);
+      const end = performance.now() + minutes * 60_000;
+      const rounds = Math.max(1, Math.round(minutes / roundMinutes));
       const left = attacksPerMinute * minutes - warmUpRounds * warmUpAttacks;
       const perRound = Math.ceil(Math.max(0, left) / rounds);
       for (let round = 1; round <= rounds && !this.#isOver(end); round++) {
