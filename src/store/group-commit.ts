@@ -2,6 +2,7 @@ import { type NewPlant, overloaded, PlantError } from "../plant.ts";
 import type { CommitObserver } from "./commit-observer.ts";
 import type { Engine, RowOutcome } from "./engine.ts";
 import type { CommitLimits } from "./options.ts";
+import { Waiter } from "./waiter.ts";
 
 /** As many rows make a commit worth its while. */
 const rowsAtOnce = 32;
@@ -194,66 +195,6 @@ export class GroupCommit {
       const durationMs = performance.now() - startedAt;
       this.#observer?.commitEnded({ rows: plants.length, durationMs, isFailed });
     }
-  }
-}
-
-/**
- * One caller: what it wants stored, and how it hears of it.
- *
- * No function is assigned to a property where it is written: V8 puts such a one
- * among the old objects, where it holds all that it sees until a full collection.
- */
-class Waiter {
-  /** Let go of when its caller gives up before its turn comes. */
-  plant: NewPlant | undefined;
-  readonly bytes: number;
-  readonly #resolve: (outcome: RowOutcome) => void;
-  readonly #reject: (reason: unknown) => void;
-  #onLeave: (() => void) | undefined;
-  #signal: AbortSignal | undefined;
-  #onAbort: (() => void) | undefined;
-
-  constructor(
-    plant: NewPlant,
-    bytes: number,
-    resolve: (outcome: RowOutcome) => void,
-    reject: (reason: unknown) => void,
-  ) {
-    this.plant = plant;
-    this.bytes = bytes;
-    this.#resolve = resolve;
-    this.#reject = reject;
-  }
-
-  /** Calls back, in place of an earlier listener, when its signal aborts. */
-  whenLeaving(listener: () => void): void {
-    this.#onLeave = listener;
-  }
-
-  watch(signal: AbortSignal): void {
-    const onAbort = () => {
-      this.#onLeave?.();
-      this.reject(signal.reason);
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
-    this.#signal = signal;
-    this.#onAbort = onAbort;
-  }
-
-  resolve(outcome: RowOutcome): void {
-    this.#unwatch();
-    this.#resolve(outcome);
-  }
-
-  reject(reason: unknown): void {
-    this.#unwatch();
-    this.#reject(reason);
-  }
-
-  #unwatch(): void {
-    if (this.#onAbort !== undefined) this.#signal?.removeEventListener("abort", this.#onAbort);
-    this.#signal = undefined;
-    this.#onAbort = undefined;
   }
 }
 
