@@ -39,7 +39,7 @@ async function expectFailedForGood(store: PlantStore, failures: readonly Error[]
 
 test.each<[boolean, readonly string[]]>([
   [true, ["SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT", "SQLITE_FULL", "SQLITE_NOMEM"]],
-  [true, ["SQLITE_IOERR_SHMSIZE"]],
+  [true, ["SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_TRUNCATE"]],
   [false, ["SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC", "SQLITE_IOERR_WRITE", "SQLITE_IOERR"]],
   [false, ["SQLITE_CORRUPT", "SQLITE_CORRUPT_INDEX", "SQLITE_NOTADB", "SQLITE_READONLY_DBMOVED"]],
   [false, ["SQLITE_ERROR", "SQLITE_MISUSE", "TypeError", "a code of tomorrow"]],

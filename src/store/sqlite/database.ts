@@ -28,7 +28,7 @@ export function openDatabase(path: string, busyTimeoutMs: number): Database.Data
     enterWal(db);
     assertDurable(db);
     settle(db, path, busyTimeoutMs);
-    assertReadable(db);
+    assertUsable(db);
     syncDirectories(path);
     return db;
   } catch (error) {
@@ -130,9 +130,14 @@ function settle(db: Database.Database, path: string, busyTimeoutMs: number): voi
   }
 }
 
-/** So that a table that is missing or broken stops the start, not the first create. */
-function assertReadable(db: Database.Database): void {
+/**
+ * So that a table that is missing or broken stops the start, not the first create, and
+ * so does a file that the system refused to open for writing: SQLite then opens it for
+ * reading alone, and even a transaction that is IMMEDIATE says nothing until a statement writes.
+ */
+function assertUsable(db: Database.Database): void {
   db.prepare("SELECT id, name, tag FROM plants LIMIT 1").get();
+  db.exec("DELETE FROM plants WHERE false");
 }
 
 /** Result of SQLite's wal_checkpoint; the counts are frames, of one page each. */

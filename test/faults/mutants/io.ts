@@ -23,4 +23,11 @@ export const ioMutants: readonly Mutant[] = [
     replace: '      reply({ kind: "committed", taken: [] });\n      return;',
     campaign: "io",
   },
+  {
+    name: "a database that may only be read is opened",
+    file: "src/store/sqlite/database.ts",
+    find: '  db.exec("DELETE FROM plants WHERE false");\n',
+    replace: "",
+    campaign: "test/store/sqlite-read-only.test.ts",
+  },
 ];
