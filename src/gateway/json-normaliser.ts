@@ -9,12 +9,20 @@ import {
   type DescExtension,
   type DescField,
   type DescMessage,
-  type DescOneof,
   fromJson,
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import {
+  asObject,
+  assertMayBeUnknown,
+  createMembers,
+  type Members,
+  readMembers,
+  takesNull,
+  within,
+} from "./json-members.ts";
 import {
   enumNormaliser,
   integerTypes,
@@ -22,22 +30,8 @@ import {
   type Normaliser,
   scalarNormaliser,
 } from "./json-scalar.ts";
-import { type ExactJson, isJsonObject, JsonNumber } from "./json-text.ts";
+import { type ExactJson, JsonNumber } from "./json-text.ts";
 import { FieldViolation } from "./violation.ts";
-
-/** What the JSON of a message may have in it. */
-interface Members {
-  readonly byName: ReadonlyMap<string, Member>;
-  /** Whether two different keys may say the same: a field has two names, or a oneof two members. */
-  readonly mayRepeat: boolean;
-}
-
-interface Member {
-  readonly field: DescField;
-  readonly normalise: Normaliser;
-  /** Whether null is a value; else it means that the field is not set. */
-  readonly takesNull: boolean;
-}
 
 const normalisers = new WeakMap<DescMessage, Normaliser>();
 
@@ -50,68 +44,32 @@ export function normaliserOf(desc: DescMessage): Normaliser {
     normalisers.set(desc, special);
     return special;
   }
-  const byName = new Map<string, Member>();
-  const mayRepeat = desc.fields.some(({ name, jsonName, oneof }) => name !== jsonName || oneof);
-  const members = { byName, mayRepeat };
-  const created: Normaliser = (json, options) => readMessage(members, json, options);
-  normalisers.set(desc, created); // before its fields: a message may contain itself
-  for (const field of desc.fields) {
-    const isPlural = field.fieldKind === "list" || field.fieldKind === "map";
-    const normalise = fieldNormaliser(field);
-    const member = { field, normalise, takesNull: !isPlural && takesNull(field) };
-    byName.set(field.name, member).set(field.jsonName, member);
-  }
+  // Made when it is first read: a message may contain itself.
+  let members: Members<JsonValue> | undefined;
+  const created: Normaliser = (json, options) => {
+    members ??= createMembers(desc, fieldNormaliser);
+    return readMessage(members, json, options);
+  };
+  normalisers.set(desc, created);
   return created;
 }
 
 function readMessage(
-  { byName, mayRepeat }: Members,
+  members: Members<JsonValue>,
   json: ExactJson,
   options: JsonOptions,
 ): JsonValue {
   const object = asObject(json);
-  const seen = mayRepeat ? new Set<DescField | DescOneof>() : undefined;
-  for (const key of Object.keys(object)) {
-    const value = object[key] ?? null;
-    const member = byName.get(key);
-    if (member === undefined) {
-      object[key] = within(key, () => readUnknown(key, value, options));
-      continue;
-    }
-    const isSet = value !== null || member.takesNull;
-    if (seen !== undefined) assertNotSeen(seen, key, member.field, isSet);
-    if (isSet) object[key] = readMember(key, member, value, options);
-  }
+  readMembers(members, object, {
+    options,
+    unknown: (key, value) => {
+      object[key] = readUnknown(key, value, options);
+    },
+    known: (key, value) => {
+      object[key] = value;
+    },
+  });
   return object as JsonValue;
-}
-
-/** Notes that a key is there. @throws {FieldViolation} if another has said the same. */
-function assertNotSeen(
-  seen: Set<DescField | DescOneof>,
-  key: string,
-  field: DescField,
-  isSet: boolean,
-): void {
-  if (seen.has(field)) throw new FieldViolation(key, "must be given once");
-  seen.add(field);
-  const { oneof } = field;
-  if (oneof === undefined || !isSet) return;
-  if (seen.has(oneof)) throw new FieldViolation(oneof.name, "must have one member only");
-  seen.add(oneof);
-}
-
-/** As `within`, without a function for each of the fields that a message has. */
-function readMember(
-  key: string,
-  { normalise }: Member,
-  value: ExactJson,
-  options: JsonOptions,
-): JsonValue {
-  try {
-    return normalise(value, options);
-  } catch (error) {
-    throw error instanceof FieldViolation ? error.within(key) : error;
-  }
 }
 
 /** An extension, or what no field is named; the latter only where it is passed over. */
@@ -120,8 +78,8 @@ function readUnknown(key: string, json: ExactJson, options: JsonOptions): JsonVa
   const extension = options.registry?.getExtension(typeName);
   if (extension !== undefined)
     return json === null ? null : fieldNormaliser(extension)(json, options);
-  if (options.ignoreUnknownFields === true) return null;
-  throw new FieldViolation("", "is not a known field");
+  assertMayBeUnknown(options);
+  return null;
 }
 
 function fieldNormaliser(field: DescField | DescExtension): Normaliser {
@@ -187,14 +145,6 @@ function readElement(
   return element(json, options);
 }
 
-/** For all but two types, null means that a field is not set. */
-function takesNull({ message, enum: enumeration }: DescField | DescExtension): boolean {
-  return (
-    message?.typeName === "google.protobuf.Value" ||
-    enumeration?.typeName === "google.protobuf.NullValue"
-  );
-}
-
 /** google.protobuf types whose JSON is not that of a message with fields. */
 function wellKnownNormaliser(desc: DescMessage): Normaliser | undefined {
   if (isWrapperDesc(desc)) return scalarNormaliser(desc.fields[0].scalar);
@@ -251,17 +201,4 @@ function plain(json: ExactJson): JsonValue {
     json[key] = plain(json[key] ?? null);
   }
   return json as JsonValue;
-}
-
-function asObject(json: ExactJson): { [key: string]: ExactJson } {
-  if (!isJsonObject(json)) throw new FieldViolation("", "must be a JSON object");
-  return json;
-}
-
-function within<T>(name: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof FieldViolation ? error.within(name) : error;
-  }
 }

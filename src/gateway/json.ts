@@ -1,10 +1,11 @@
 /**
  * Exact ProtoJSON: what protobuf-es reads from JSON, without its roundings.
  * Every number is first brought into a form that it reads exactly, field by
- * field; the message itself it then reads and checks as ever.
+ * field; a plain message is made of that, any other by protobuf-es as ever.
  */
 import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
 import { normaliserOf } from "./json-normaliser.ts";
+import { plainReaderOf } from "./json-plain.ts";
 import type { JsonOptions } from "./json-scalar.ts";
 import { type ExactJson, JsonTextError, parseJsonText, rawJson } from "./json-text.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
@@ -23,6 +24,9 @@ export function messageFromJson<D extends DescMessage>(
   options: JsonOptions,
 ): MessageShape<D> {
   return rejectViolations(() => {
+    // A limit of depth is for protobuf-es to keep; our own is that of the text.
+    const read = options.recursionLimit === undefined ? plainReaderOf(desc) : undefined;
+    if (read !== undefined) return read(json, options) as MessageShape<D>;
     const value = normaliserOf(desc)(json, options);
     try {
       return fromJson(desc, value, options);

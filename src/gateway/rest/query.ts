@@ -9,6 +9,7 @@ const parametersMax = 1000;
  * @throws {FieldViolation} for percent-encoding that is not UTF-8.
  */
 export function parseQuery(query: string): readonly (readonly [name: string, value: string])[] {
+  if (query === "") return [];
   const pairs = query.split("&").filter((pair) => pair !== "");
   if (pairs.length > parametersMax) {
     throw new FieldViolation("", `must not have more than ${parametersMax} query parameters`);

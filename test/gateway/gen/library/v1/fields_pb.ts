@@ -13,7 +13,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file library/v1/fields.proto.
  */
 export const file_library_v1_fields: GenFile = /*@__PURE__*/
-  fileDesc("ChdsaWJyYXJ5L3YxL2ZpZWxkcy5wcm90bxIKbGlicmFyeS52MSLTGwoKRXZlcnlGaWVsZBIOCgZkb3VibGUYASABKAESDQoFZmxvYXQYAiABKAISDQoFaW50MzIYAyABKAUSDQoFaW50NjQYBCABKAMSDgoGdWludDMyGAUgASgNEg4KBnVpbnQ2NBgGIAEoBBIOCgZzaW50MzIYByABKBESDgoGc2ludDY0GAggASgSEg8KB2ZpeGVkMzIYCSABKAcSDwoHZml4ZWQ2NBgKIAEoBhIQCghzZml4ZWQzMhgLIAEoDxIQCghzZml4ZWQ2NBgMIAEoEBIMCgRib29sGA0gASgIEg4KBnN0cmluZxgOIAEoCRINCgVieXRlcxgPIAEoDBIgCgVnZW5yZRgQIAEoDjIRLmxpYnJhcnkudjEuR2VucmUSHAoPb3B0aW9uYWxfZG91YmxlGBEgASgBSAGIAQESGwoOb3B0aW9uYWxfaW50MzIYEiABKAVIAogBARIbCg5vcHRpb25hbF9pbnQ2NBgTIAEoA0gDiAEBEhoKDW9wdGlvbmFsX2Jvb2wYFCABKAhIBIgBARIcCg9vcHRpb25hbF9zdHJpbmcYFSABKAlIBYgBARIbCg5vcHRpb25hbF9ieXRlcxgWIAEoDEgGiAEBEi4KDm9wdGlvbmFsX2dlbnJlGBcgASgOMhEubGlicmFyeS52MS5HZW5yZUgHiAEBEiUKBWNoaWxkGBggASgLMhYubGlicmFyeS52MS5FdmVyeUZpZWxkEhMKC2RvdWJsZV9saXN0GBkgAygBEhIKCmZsb2F0X2xpc3QYGiADKAISEgoKaW50MzJfbGlzdBgbIAMoBRISCgppbnQ2NF9saXN0GBwgAygDEhMKC3VpbnQ2NF9saXN0GB0gAygEEhEKCWJvb2xfbGlzdBgeIAMoCBITCgtzdHJpbmdfbGlzdBgfIAMoCRISCgpieXRlc19saXN0GCAgAygMEiUKCmdlbnJlX2xpc3QYISADKA4yES5saWJyYXJ5LnYxLkdlbnJlEigKCGNoaWxkcmVuGCIgAygLMhYubGlicmFyeS52MS5FdmVyeUZpZWxkEkQKEHN0cmluZ19ieV9zdHJpbmcYIyADKAsyKi5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQuU3RyaW5nQnlTdHJpbmdFbnRyeRJACg5pbnQ2NF9ieV9pbnQ2NBgkIAMoCzIoLmxpYnJhcnkudjEuRXZlcnlGaWVsZC5JbnQ2NEJ5SW50NjRFbnRyeRJEChB1aW50NjRfYnlfdWludDY0GCUgAygLMioubGlicmFyeS52MS5FdmVyeUZpZWxkLlVpbnQ2NEJ5VWludDY0RW50cnkSQgoPZG91YmxlX2J5X2ludDMyGCYgAygLMikubGlicmFyeS52MS5FdmVyeUZpZWxkLkRvdWJsZUJ5SW50MzJFbnRyeRJCCg9ieXRlc19ieV91aW50MzIYJyADKAsyKS5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQuQnl0ZXNCeVVpbnQzMkVudHJ5Ej4KDWdlbnJlX2J5X2Jvb2wYKCADKAsyJy5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQuR2VucmVCeUJvb2xFbnRyeRJCCg9jaGlsZF9ieV9zdHJpbmcYKSADKAsyKS5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQuQ2hpbGRCeVN0cmluZ0VudHJ5EkIKD2NoaWxkX2J5X3NpbnQ2NBgqIAMoCzIpLmxpYnJhcnkudjEuRXZlcnlGaWVsZC5DaGlsZEJ5U2ludDY0RW50cnkSFgoMY2hvaWNlX2ludDY0GCsgASgDSAASFwoNY2hvaWNlX3N0cmluZxgsIAEoCUgAEhUKC2Nob2ljZV9ib29sGC0gASgISAASKQoMY2hvaWNlX2dlbnJlGC4gASgOMhEubGlicmFyeS52MS5HZW5yZUgAEi4KDGNob2ljZV9jaGlsZBgvIAEoCzIWLmxpYnJhcnkudjEuRXZlcnlGaWVsZEgAEjQKD2Nob2ljZV9kdXJhdGlvbhgwIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgAEjEKC2Nob2ljZV9udWxsGDEgASgOMhouZ29vZ2xlLnByb3RvYnVmLk51bGxWYWx1ZUgAEjQKDmRvdWJsZV93cmFwcGVyGDIgASgLMhwuZ29vZ2xlLnByb3RvYnVmLkRvdWJsZVZhbHVlEjIKDWZsb2F0X3dyYXBwZXIYMyABKAsyGy5nb29nbGUucHJvdG9idWYuRmxvYXRWYWx1ZRIyCg1pbnQ2NF93cmFwcGVyGDQgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDY0VmFsdWUSNAoOdWludDY0X3dyYXBwZXIYNSABKAsyHC5nb29nbGUucHJvdG9idWYuVUludDY0VmFsdWUSMgoNaW50MzJfd3JhcHBlchg2IAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlEjQKDnVpbnQzMl93cmFwcGVyGDcgASgLMhwuZ29vZ2xlLnByb3RvYnVmLlVJbnQzMlZhbHVlEjAKDGJvb2xfd3JhcHBlchg4IAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5Cb29sVmFsdWUSNAoOc3RyaW5nX3dyYXBwZXIYOSABKAsyHC5nb29nbGUucHJvdG9idWYuU3RyaW5nVmFsdWUSMgoNYnl0ZXNfd3JhcHBlchg6IAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5CeXRlc1ZhbHVlEi0KCXRpbWVzdGFtcBg7IAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIZHVyYXRpb24YPCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoKZmllbGRfbWFzaxg9IAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSJwoGc3RydWN0GD4gASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIlCgV2YWx1ZRg/IAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIuCgpsaXN0X3ZhbHVlGEAgASgLMhouZ29vZ2xlLnByb3RvYnVmLkxpc3RWYWx1ZRIhCgNhbnkYQSABKAsyFC5nb29nbGUucHJvdG9idWYuQW55EjcKEmludDY0X3dyYXBwZXJfbGlzdBhCIAMoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQ2NFZhbHVlEjIKDnRpbWVzdGFtcF9saXN0GEMgAygLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCghhbnlfbGlzdBhEIAMoCzIULmdvb2dsZS5wcm90b2J1Zi5BbnkSQgoPdmFsdWVfYnlfc3RyaW5nGEUgAygLMikubGlicmFyeS52MS5FdmVyeUZpZWxkLlZhbHVlQnlTdHJpbmdFbnRyeRJPChZpbnQ2NF93cmFwcGVyX2J5X2ludDMyGEYgAygLMi8ubGlicmFyeS52MS5FdmVyeUZpZWxkLkludDY0V3JhcHBlckJ5SW50MzJFbnRyeRIdCgdyZW5hbWVkGEcgASgDUgxhbm90aGVyLW5hbWUSFQoJYXNfc3RyaW5nGEggASgDQgIwARo1ChNTdHJpbmdCeVN0cmluZ0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMwoRSW50NjRCeUludDY0RW50cnkSCwoDa2V5GAEgASgDEg0KBXZhbHVlGAIgASgDOgI4ARo1ChNVaW50NjRCeVVpbnQ2NEVudHJ5EgsKA2tleRgBIAEoBBINCgV2YWx1ZRgCIAEoBDoCOAEaNAoSRG91YmxlQnlJbnQzMkVudHJ5EgsKA2tleRgBIAEoBRINCgV2YWx1ZRgCIAEoAToCOAEaNAoSQnl0ZXNCeVVpbnQzMkVudHJ5EgsKA2tleRgBIAEoDRINCgV2YWx1ZRgCIAEoDDoCOAEaRQoQR2VucmVCeUJvb2xFbnRyeRILCgNrZXkYASABKAgSIAoFdmFsdWUYAiABKA4yES5saWJyYXJ5LnYxLkdlbnJlOgI4ARpMChJDaGlsZEJ5U3RyaW5nRW50cnkSCwoDa2V5GAEgASgJEiUKBXZhbHVlGAIgASgLMhYubGlicmFyeS52MS5FdmVyeUZpZWxkOgI4ARpMChJDaGlsZEJ5U2ludDY0RW50cnkSCwoDa2V5GAEgASgSEiUKBXZhbHVlGAIgASgLMhYubGlicmFyeS52MS5FdmVyeUZpZWxkOgI4ARpMChJWYWx1ZUJ5U3RyaW5nRW50cnkSCwoDa2V5GAEgASgJEiUKBXZhbHVlGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlOgI4ARpXChhJbnQ2NFdyYXBwZXJCeUludDMyRW50cnkSCwoDa2V5GAEgASgFEioKBXZhbHVlGAIgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDY0VmFsdWU6AjgBQggKBmNob2ljZUISChBfb3B0aW9uYWxfZG91YmxlQhEKD19vcHRpb25hbF9pbnQzMkIRCg9fb3B0aW9uYWxfaW50NjRCEAoOX29wdGlvbmFsX2Jvb2xCEgoQX29wdGlvbmFsX3N0cmluZ0IRCg9fb3B0aW9uYWxfYnl0ZXNCEQoPX29wdGlvbmFsX2dlbnJlKlkKBUdlbnJlEhUKEUdFTlJFX1VOU1BFQ0lGSUVEEAASDwoLR0VOUkVfTk9WRUwQARIPCgtHRU5SRV9BVExBUxACEhcKCkdFTlJFX0xPU1QQ////////////ATKZAgoMRmllbGRTZXJ2aWNlElAKBEVjaG8SFi5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQaFi5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQiGJACAYLT5JMCDzoBKiIKL3YxL2ZpZWxkcxI7CgdDb2xsZWN0EhYubGlicmFyeS52MS5FdmVyeUZpZWxkGhYubGlicmFyeS52MS5FdmVyeUZpZWxkKAESOgoGUmVwZWF0EhYubGlicmFyeS52MS5FdmVyeUZpZWxkGhYubGlicmFyeS52MS5FdmVyeUZpZWxkMAESPgoIRXhjaGFuZ2USFi5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQaFi5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQoATABYgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_any, file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_protobuf_wrappers]);
+  fileDesc("ChdsaWJyYXJ5L3YxL2ZpZWxkcy5wcm90bxIKbGlicmFyeS52MSLTGwoKRXZlcnlGaWVsZBIOCgZkb3VibGUYASABKAESDQoFZmxvYXQYAiABKAISDQoFaW50MzIYAyABKAUSDQoFaW50NjQYBCABKAMSDgoGdWludDMyGAUgASgNEg4KBnVpbnQ2NBgGIAEoBBIOCgZzaW50MzIYByABKBESDgoGc2ludDY0GAggASgSEg8KB2ZpeGVkMzIYCSABKAcSDwoHZml4ZWQ2NBgKIAEoBhIQCghzZml4ZWQzMhgLIAEoDxIQCghzZml4ZWQ2NBgMIAEoEBIMCgRib29sGA0gASgIEg4KBnN0cmluZxgOIAEoCRINCgVieXRlcxgPIAEoDBIgCgVnZW5yZRgQIAEoDjIRLmxpYnJhcnkudjEuR2VucmUSHAoPb3B0aW9uYWxfZG91YmxlGBEgASgBSAGIAQESGwoOb3B0aW9uYWxfaW50MzIYEiABKAVIAogBARIbCg5vcHRpb25hbF9pbnQ2NBgTIAEoA0gDiAEBEhoKDW9wdGlvbmFsX2Jvb2wYFCABKAhIBIgBARIcCg9vcHRpb25hbF9zdHJpbmcYFSABKAlIBYgBARIbCg5vcHRpb25hbF9ieXRlcxgWIAEoDEgGiAEBEi4KDm9wdGlvbmFsX2dlbnJlGBcgASgOMhEubGlicmFyeS52MS5HZW5yZUgHiAEBEiUKBWNoaWxkGBggASgLMhYubGlicmFyeS52MS5FdmVyeUZpZWxkEhMKC2RvdWJsZV9saXN0GBkgAygBEhIKCmZsb2F0X2xpc3QYGiADKAISEgoKaW50MzJfbGlzdBgbIAMoBRISCgppbnQ2NF9saXN0GBwgAygDEhMKC3VpbnQ2NF9saXN0GB0gAygEEhEKCWJvb2xfbGlzdBgeIAMoCBITCgtzdHJpbmdfbGlzdBgfIAMoCRISCgpieXRlc19saXN0GCAgAygMEiUKCmdlbnJlX2xpc3QYISADKA4yES5saWJyYXJ5LnYxLkdlbnJlEigKCGNoaWxkcmVuGCIgAygLMhYubGlicmFyeS52MS5FdmVyeUZpZWxkEkQKEHN0cmluZ19ieV9zdHJpbmcYIyADKAsyKi5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQuU3RyaW5nQnlTdHJpbmdFbnRyeRJACg5pbnQ2NF9ieV9pbnQ2NBgkIAMoCzIoLmxpYnJhcnkudjEuRXZlcnlGaWVsZC5JbnQ2NEJ5SW50NjRFbnRyeRJEChB1aW50NjRfYnlfdWludDY0GCUgAygLMioubGlicmFyeS52MS5FdmVyeUZpZWxkLlVpbnQ2NEJ5VWludDY0RW50cnkSQgoPZG91YmxlX2J5X2ludDMyGCYgAygLMikubGlicmFyeS52MS5FdmVyeUZpZWxkLkRvdWJsZUJ5SW50MzJFbnRyeRJCCg9ieXRlc19ieV91aW50MzIYJyADKAsyKS5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQuQnl0ZXNCeVVpbnQzMkVudHJ5Ej4KDWdlbnJlX2J5X2Jvb2wYKCADKAsyJy5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQuR2VucmVCeUJvb2xFbnRyeRJCCg9jaGlsZF9ieV9zdHJpbmcYKSADKAsyKS5saWJyYXJ5LnYxLkV2ZXJ5RmllbGQuQ2hpbGRCeVN0cmluZ0VudHJ5EkIKD2NoaWxkX2J5X3NpbnQ2NBgqIAMoCzIpLmxpYnJhcnkudjEuRXZlcnlGaWVsZC5DaGlsZEJ5U2ludDY0RW50cnkSFgoMY2hvaWNlX2ludDY0GCsgASgDSAASFwoNY2hvaWNlX3N0cmluZxgsIAEoCUgAEhUKC2Nob2ljZV9ib29sGC0gASgISAASKQoMY2hvaWNlX2dlbnJlGC4gASgOMhEubGlicmFyeS52MS5HZW5yZUgAEi4KDGNob2ljZV9jaGlsZBgvIAEoCzIWLmxpYnJhcnkudjEuRXZlcnlGaWVsZEgAEjQKD2Nob2ljZV9kdXJhdGlvbhgwIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgAEjEKC2Nob2ljZV9udWxsGDEgASgOMhouZ29vZ2xlLnByb3RvYnVmLk51bGxWYWx1ZUgAEjQKDmRvdWJsZV93cmFwcGVyGDIgASgLMhwuZ29vZ2xlLnByb3RvYnVmLkRvdWJsZVZhbHVlEjIKDWZsb2F0X3dyYXBwZXIYMyABKAsyGy5nb29nbGUucHJvdG9idWYuRmxvYXRWYWx1ZRIyCg1pbnQ2NF93cmFwcGVyGDQgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDY0VmFsdWUSNAoOdWludDY0X3dyYXBwZXIYNSABKAsyHC5nb29nbGUucHJvdG9idWYuVUludDY0VmFsdWUSMgoNaW50MzJfd3JhcHBlchg2IAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQzMlZhbHVlEjQKDnVpbnQzMl93cmFwcGVyGDcgASgLMhwuZ29vZ2xlLnByb3RvYnVmLlVJbnQzMlZhbHVlEjAKDGJvb2xfd3JhcHBlchg4IAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5Cb29sVmFsdWUSNAoOc3RyaW5nX3dyYXBwZXIYOSABKAsyHC5nb29nbGUucHJvdG9idWYuU3RyaW5nVmFsdWUSMgoNYnl0ZXNfd3JhcHBlchg6IAEoCzIbLmdvb2dsZS5wcm90b2J1Zi5CeXRlc1ZhbHVlEi0KCXRpbWVzdGFtcBg7IAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIZHVyYXRpb24YPCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoKZmllbGRfbWFzaxg9IAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSJwoGc3RydWN0GD4gASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIlCgV2YWx1ZRg/IAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIuCgpsaXN0X3ZhbHVlGEAgASgLMhouZ29vZ2xlLnByb3RvYnVmLkxpc3RWYWx1ZRIhCgNhbnkYQSABKAsyFC5nb29nbGUucHJvdG9idWYuQW55EjcKEmludDY0X3dyYXBwZXJfbGlzdBhCIAMoCzIbLmdvb2dsZS5wcm90b2J1Zi5JbnQ2NFZhbHVlEjIKDnRpbWVzdGFtcF9saXN0GEMgAygLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCghhbnlfbGlzdBhEIAMoCzIULmdvb2dsZS5wcm90b2J1Zi5BbnkSQgoPdmFsdWVfYnlfc3RyaW5nGEUgAygLMikubGlicmFyeS52MS5FdmVyeUZpZWxkLlZhbHVlQnlTdHJpbmdFbnRyeRJPChZpbnQ2NF93cmFwcGVyX2J5X2ludDMyGEYgAygLMi8ubGlicmFyeS52MS5FdmVyeUZpZWxkLkludDY0V3JhcHBlckJ5SW50MzJFbnRyeRIdCgdyZW5hbWVkGEcgASgDUgxhbm90aGVyLW5hbWUSFQoJYXNfc3RyaW5nGEggASgDQgIwARo1ChNTdHJpbmdCeVN0cmluZ0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMwoRSW50NjRCeUludDY0RW50cnkSCwoDa2V5GAEgASgDEg0KBXZhbHVlGAIgASgDOgI4ARo1ChNVaW50NjRCeVVpbnQ2NEVudHJ5EgsKA2tleRgBIAEoBBINCgV2YWx1ZRgCIAEoBDoCOAEaNAoSRG91YmxlQnlJbnQzMkVudHJ5EgsKA2tleRgBIAEoBRINCgV2YWx1ZRgCIAEoAToCOAEaNAoSQnl0ZXNCeVVpbnQzMkVudHJ5EgsKA2tleRgBIAEoDRINCgV2YWx1ZRgCIAEoDDoCOAEaRQoQR2VucmVCeUJvb2xFbnRyeRILCgNrZXkYASABKAgSIAoFdmFsdWUYAiABKA4yES5saWJyYXJ5LnYxLkdlbnJlOgI4ARpMChJDaGlsZEJ5U3RyaW5nRW50cnkSCwoDa2V5GAEgASgJEiUKBXZhbHVlGAIgASgLMhYubGlicmFyeS52MS5FdmVyeUZpZWxkOgI4ARpMChJDaGlsZEJ5U2ludDY0RW50cnkSCwoDa2V5GAEgASgSEiUKBXZhbHVlGAIgASgLMhYubGlicmFyeS52MS5FdmVyeUZpZWxkOgI4ARpMChJWYWx1ZUJ5U3RyaW5nRW50cnkSCwoDa2V5GAEgASgJEiUKBXZhbHVlGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlOgI4ARpXChhJbnQ2NFdyYXBwZXJCeUludDMyRW50cnkSCwoDa2V5GAEgASgFEioKBXZhbHVlGAIgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDY0VmFsdWU6AjgBQggKBmNob2ljZUISChBfb3B0aW9uYWxfZG91YmxlQhEKD19vcHRpb25hbF9pbnQzMkIRCg9fb3B0aW9uYWxfaW50NjRCEAoOX29wdGlvbmFsX2Jvb2xCEgoQX29wdGlvbmFsX3N0cmluZ0IRCg9fb3B0aW9uYWxfYnl0ZXNCEQoPX29wdGlvbmFsX2dlbnJlIv0ECgtFdmVyeVNjYWxhchIOCgZkb3VibGUYASABKAESDQoFZmxvYXQYAiABKAISDQoFaW50MzIYAyABKAUSDQoFaW50NjQYBCABKAMSDgoGdWludDMyGAUgASgNEg4KBnVpbnQ2NBgGIAEoBBIOCgZzaW50MzIYByABKBESDgoGc2ludDY0GAggASgSEg8KB2ZpeGVkMzIYCSABKAcSDwoHZml4ZWQ2NBgKIAEoBhIQCghzZml4ZWQzMhgLIAEoDxIQCghzZml4ZWQ2NBgMIAEoEBIMCgRib29sGA0gASgIEg4KBnN0cmluZxgOIAEoCRINCgVieXRlcxgPIAEoDBIcCg9vcHRpb25hbF9kb3VibGUYESABKAFIAIgBARIbCg5vcHRpb25hbF9pbnQzMhgSIAEoBUgBiAEBEhsKDm9wdGlvbmFsX2ludDY0GBMgASgDSAKIAQESGgoNb3B0aW9uYWxfYm9vbBgUIAEoCEgDiAEBEhwKD29wdGlvbmFsX3N0cmluZxgVIAEoCUgEiAEBEhsKDm9wdGlvbmFsX2J5dGVzGBYgASgMSAWIAQESJgoFY2hpbGQYGCABKAsyFy5saWJyYXJ5LnYxLk1vcmVTY2FsYXJzEh0KB3JlbmFtZWQYRyABKANSDGFub3RoZXItbmFtZRIVCglhc19zdHJpbmcYSCABKANCAjABQhIKEF9vcHRpb25hbF9kb3VibGVCEQoPX29wdGlvbmFsX2ludDMyQhEKD19vcHRpb25hbF9pbnQ2NEIQCg5fb3B0aW9uYWxfYm9vbEISChBfb3B0aW9uYWxfc3RyaW5nQhEKD19vcHRpb25hbF9ieXRlcyJeCgtNb3JlU2NhbGFycxINCgVpbnQ2NBgEIAEoAxIOCgZzdHJpbmcYDiABKAkSHAoPb3B0aW9uYWxfc3RyaW5nGBUgASgJSACIAQFCEgoQX29wdGlvbmFsX3N0cmluZypZCgVHZW5yZRIVChFHRU5SRV9VTlNQRUNJRklFRBAAEg8KC0dFTlJFX05PVkVMEAESDwoLR0VOUkVfQVRMQVMQAhIXCgpHRU5SRV9MT1NUEP///////////wEymQIKDEZpZWxkU2VydmljZRJQCgRFY2hvEhYubGlicmFyeS52MS5FdmVyeUZpZWxkGhYubGlicmFyeS52MS5FdmVyeUZpZWxkIhiQAgGC0+STAg86ASoiCi92MS9maWVsZHMSOwoHQ29sbGVjdBIWLmxpYnJhcnkudjEuRXZlcnlGaWVsZBoWLmxpYnJhcnkudjEuRXZlcnlGaWVsZCgBEjoKBlJlcGVhdBIWLmxpYnJhcnkudjEuRXZlcnlGaWVsZBoWLmxpYnJhcnkudjEuRXZlcnlGaWVsZDABEj4KCEV4Y2hhbmdlEhYubGlicmFyeS52MS5FdmVyeUZpZWxkGhYubGlicmFyeS52MS5FdmVyeUZpZWxkKAEwAWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_any, file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_protobuf_wrappers]);
 
 /**
  * EveryField has a field of every kind that protobuf knows.
@@ -414,6 +414,175 @@ export type EveryField = Message<"library.v1.EveryField"> & {
  */
 export const EveryFieldSchema: GenMessage<EveryField> = /*@__PURE__*/
   messageDesc(file_library_v1_fields, 0);
+
+/**
+ * EveryScalar has the fields of EveryField that are scalars, and messages of them, alone.
+ *
+ * @generated from message library.v1.EveryScalar
+ */
+export type EveryScalar = Message<"library.v1.EveryScalar"> & {
+  /**
+   * Without presence.
+   *
+   * @generated from field: double double = 1;
+   */
+  double: number;
+
+  /**
+   * @generated from field: float float = 2;
+   */
+  float: number;
+
+  /**
+   * @generated from field: int32 int32 = 3;
+   */
+  int32: number;
+
+  /**
+   * @generated from field: int64 int64 = 4;
+   */
+  int64: bigint;
+
+  /**
+   * @generated from field: uint32 uint32 = 5;
+   */
+  uint32: number;
+
+  /**
+   * @generated from field: uint64 uint64 = 6;
+   */
+  uint64: bigint;
+
+  /**
+   * @generated from field: sint32 sint32 = 7;
+   */
+  sint32: number;
+
+  /**
+   * @generated from field: sint64 sint64 = 8;
+   */
+  sint64: bigint;
+
+  /**
+   * @generated from field: fixed32 fixed32 = 9;
+   */
+  fixed32: number;
+
+  /**
+   * @generated from field: fixed64 fixed64 = 10;
+   */
+  fixed64: bigint;
+
+  /**
+   * @generated from field: sfixed32 sfixed32 = 11;
+   */
+  sfixed32: number;
+
+  /**
+   * @generated from field: sfixed64 sfixed64 = 12;
+   */
+  sfixed64: bigint;
+
+  /**
+   * @generated from field: bool bool = 13;
+   */
+  bool: boolean;
+
+  /**
+   * @generated from field: string string = 14;
+   */
+  string: string;
+
+  /**
+   * @generated from field: bytes bytes = 15;
+   */
+  bytes: Uint8Array;
+
+  /**
+   * With presence.
+   *
+   * @generated from field: optional double optional_double = 17;
+   */
+  optionalDouble?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 optional_int32 = 18;
+   */
+  optionalInt32?: number | undefined;
+
+  /**
+   * @generated from field: optional int64 optional_int64 = 19;
+   */
+  optionalInt64?: bigint | undefined;
+
+  /**
+   * @generated from field: optional bool optional_bool = 20;
+   */
+  optionalBool?: boolean | undefined;
+
+  /**
+   * @generated from field: optional string optional_string = 21;
+   */
+  optionalString?: string | undefined;
+
+  /**
+   * @generated from field: optional bytes optional_bytes = 22;
+   */
+  optionalBytes?: Uint8Array | undefined;
+
+  /**
+   * @generated from field: library.v1.MoreScalars child = 24;
+   */
+  child?: MoreScalars | undefined;
+
+  /**
+   * Names and types that options change.
+   *
+   * @generated from field: int64 renamed = 71 [json_name = "another-name"];
+   */
+  renamed: bigint;
+
+  /**
+   * @generated from field: int64 as_string = 72 [jstype = JS_STRING];
+   */
+  asString: string;
+};
+
+/**
+ * Describes the message library.v1.EveryScalar.
+ * Use `create(EveryScalarSchema)` to create a new message.
+ */
+export const EveryScalarSchema: GenMessage<EveryScalar> = /*@__PURE__*/
+  messageDesc(file_library_v1_fields, 1);
+
+/**
+ * MoreScalars is what EveryScalar holds.
+ *
+ * @generated from message library.v1.MoreScalars
+ */
+export type MoreScalars = Message<"library.v1.MoreScalars"> & {
+  /**
+   * @generated from field: int64 int64 = 4;
+   */
+  int64: bigint;
+
+  /**
+   * @generated from field: string string = 14;
+   */
+  string: string;
+
+  /**
+   * @generated from field: optional string optional_string = 21;
+   */
+  optionalString?: string | undefined;
+};
+
+/**
+ * Describes the message library.v1.MoreScalars.
+ * Use `create(MoreScalarsSchema)` to create a new message.
+ */
+export const MoreScalarsSchema: GenMessage<MoreScalars> = /*@__PURE__*/
+  messageDesc(file_library_v1_fields, 2);
 
 /**
  * Genre is what kind of book a book is.

@@ -1,0 +1,86 @@
+/** A plain message is read like any other, though not by protobuf-es. */
+import { create, type DescMessage } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import type { JsonOptions } from "../../src/gateway/json-scalar.ts";
+import { EveryFieldSchema, EveryScalarSchema } from "./gen/library/v1/fields_pb.ts";
+import { readRest } from "./support/json-reader.ts";
+import { refusalOf } from "./support/violations.ts";
+
+const numbers = [
+  ...["0", "-0", "0.0", "-0.0", "1", "-1", "1.0", "12e-1", "1.5", "1e3", "1e21", "1e400"],
+  ...["2147483647", "2147483648", "-2147483648", "-2147483649", "4294967295", "4294967296"],
+  ...["9007199254740991", "9007199254740993", "-9007199254740993"],
+  ...["9223372036854775807", "9223372036854775808", "-9223372036854775808"],
+  ...["18446744073709551615", "18446744073709551616", "3.4028234663852886e38", "3.5e38"],
+];
+const strings = [
+  ...["", " 1", "01", "0x10", "NaN", "Infinity", "-Infinity", "true", "*", "+/8=", "-_8", "é🌱"],
+  ...["\\ud800", "\\u0000"],
+];
+const values = [
+  ...numbers,
+  ...numbers.map((number) => `"${number}"`),
+  ...strings.map((text) => `"${text}"`),
+  ...["null", "true", "false", "{}", "[]", "[1]"],
+  ...['{"int64":"9007199254740993","string":"é"}', '{"int64":1.5}', '{"optional_string":null}'],
+  ...['{"optionalString":"","optional_string":"a"}', '{"a":1}'],
+];
+
+/** What comes of a text: the fields that are set, or why it is refused. */
+function outcomeOf(desc: DescMessage, text: string, options: JsonOptions = {}): unknown {
+  let message: Record<string, unknown> = {};
+  const refusal = refusalOf(() => {
+    message = readRest(desc, text, options) as unknown as Record<string, unknown>;
+  });
+  if (refusal !== "accepted") return refusal;
+  const names = EveryScalarSchema.fields.map(({ localName }) => localName);
+  return Object.fromEntries(names.map((name) => [name, withoutType(message[name])]));
+}
+
+function withoutType(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
+  const { int64, string, optionalString } = value as Record<string, unknown>;
+  return { int64, string, optionalString };
+}
+
+describe.each(EveryScalarSchema.fields)("$name", ({ name, jsonName }) => {
+  test.each(values)("from %s", (json) => {
+    for (const key of new Set([name, jsonName])) {
+      const text = `{"${key}":${json}}`;
+      expect(outcomeOf(EveryScalarSchema, text), text).toEqual(outcomeOf(EveryFieldSchema, text));
+    }
+  });
+});
+
+test.each(["1", "[]", "null", '{"a":1}', '{"[library.v1.barcode]":1}', '{"int64":1,"a":{}}', "{}"])(
+  "a message from %s",
+  (text) => {
+    for (const options of [{}, { ignoreUnknownFields: true }]) {
+      const outcome = outcomeOf(EveryFieldSchema, text, options);
+      expect(outcomeOf(EveryScalarSchema, text, options)).toEqual(outcome);
+    }
+  },
+);
+
+test("two names of one field are refused, even if one says nothing", () => {
+  for (const json of ["1", "null"]) {
+    const text = `{"optional_int64":1,"optionalInt64":${json}}`;
+    expect(outcomeOf(EveryScalarSchema, text)).toEqual(outcomeOf(EveryFieldSchema, text));
+  }
+});
+
+test("the message is as one that create() makes", () => {
+  const message = readRest(EveryScalarSchema, '{"int64":1,"optional_string":"","child":{}}');
+  expect(message).toEqual(create(EveryScalarSchema, { int64: 1n, optionalString: "", child: {} }));
+  expect(Object.getPrototypeOf(message)).toBe(Object.getPrototypeOf(create(EveryScalarSchema)));
+});
+
+test("an own limit of depth is kept", () => {
+  const text = '{"child":{"int64":1}}';
+  expect(refusalOf(() => readRest(EveryScalarSchema, text, { recursionLimit: 2 }))).toBe(
+    "accepted",
+  );
+  expect(refusalOf(() => readRest(EveryScalarSchema, text, { recursionLimit: 1 }))).not.toBe(
+    "accepted",
+  );
+});
