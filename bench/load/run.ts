@@ -18,6 +18,8 @@ export class Run {
   #start = 0;
   #end = Number.POSITIVE_INFINITY;
   #sent = 0;
+  /** Whether requests are due that no connection had room for. */
+  #isBehind = false;
   #succeeded = 0;
   #failed = 0;
   #inTime = 0;
@@ -33,7 +35,7 @@ export class Run {
       onFree:
         rate === undefined
           ? (connection, now) => this.#refill(connection, now)
-          : (_connection, now) => this.#sendDue(rate, now),
+          : (connection, now) => this.#catchUp(connection, rate, now),
       onBroken: this.#done.reject,
     };
   }
@@ -87,23 +89,42 @@ export class Run {
 
   /**
    * The open loop: looks all the time what has fallen due. That keeps a core
-   * busy, and makes no bursts as a timer would.
+   * busy, and makes no bursts as a timer would. A request that finds all
+   * connections taken waits for an answer, and its latency counts from when it
+   * was due; meanwhile there is nothing to look for.
    */
   #pace(rate: number): void {
     const now = performance.now();
-    this.#sendDue(rate, now);
+    const due = this.#dueAt(now, rate);
+    while (this.#sent < due && !this.#isOver(now)) {
+      const connection = this.#nextFree();
+      this.#isBehind = connection === undefined;
+      if (connection === undefined) return;
+      this.#sendNext(connection, rate);
+      connection.flush();
+    }
     if (!this.#isOver(now)) setImmediate(() => this.#pace(rate));
   }
 
-  /** A request that finds all connections taken waits, and its latency counts from when it was due. */
-  #sendDue(rate: number, now: number): void {
-    const due = Math.floor(((now - this.#start) * rate) / 1000);
-    while (this.#sent < due && !this.#isOver(now)) {
-      const connection = this.#nextFree();
-      if (connection === undefined) return;
-      this.#send(connection, this.#start + ((this.#sent + 1) * 1000) / rate);
-      connection.flush();
+  /** Sends what had to wait until this connection was free again. */
+  #catchUp(connection: Connection, rate: number, now: number): void {
+    if (!this.#isBehind) return;
+    const due = this.#dueAt(now, rate);
+    while (this.#sent < due && connection.free > 0 && !this.#isOver(now)) {
+      this.#sendNext(connection, rate);
     }
+    connection.flush();
+    if (connection.free === 0 || this.#isOver(now)) return;
+    this.#isBehind = false;
+    this.#pace(rate);
+  }
+
+  #dueAt(now: number, rate: number): number {
+    return Math.floor(((now - this.#start) * rate) / 1000);
+  }
+
+  #sendNext(connection: Connection, rate: number): void {
+    this.#send(connection, this.#start + ((this.#sent + 1) * 1000) / rate);
   }
 
   /** Goes round, so that all connections are used alike. */

@@ -2,6 +2,7 @@ import http2 from "node:http2";
 import type { Socket } from "node:net";
 import { type GatewayHandler, leaveRequest } from "../gateway/index.ts";
 import { LinkedList } from "../gateway/linked-list.ts";
+import { Intake } from "./intake.ts";
 import type { Limits } from "./limits.ts";
 import { type OnRefusal, type RefusalKind, refuse, refuseOnStream } from "./refusal.ts";
 
@@ -36,7 +37,11 @@ export function createHttp2Server(
   server.prependListener("connection", (opened: Socket) => {
     socket = opened;
   });
-  server.on("session", (session) => limitSession(session, socket, limits, onRefusal));
+  const intake = new Intake();
+  server.on("session", (session) => {
+    if (socket !== undefined) limitIntake(session, socket, intake);
+    limitSession(session, socket, limits, onRefusal);
+  });
   server.on("request", (request, response) => {
     request.stream.once("finish", () => leaveRequest(request.stream));
     if (headerBytes(request.rawHeaders) > limits.headerBytesMax) refuseAt(response, "oversized");
@@ -58,6 +63,12 @@ export function createHttp2Server(
     refuse(response, kind);
   }
   return server;
+}
+
+function limitIntake(session: http2.ServerHttp2Session, socket: Socket, intake: Intake): void {
+  intake.add(socket);
+  session.on("stream", () => intake.take(socket));
+  session.once("close", () => intake.remove(socket));
 }
 
 type StreamListener = (

@@ -70,4 +70,11 @@ export const hostileMutants: readonly Mutant[] = [
     replace: "this.#waitingBytes + bytes > 0",
     campaign: "test/store/group-commit-queue.test.ts",
   },
+  {
+    name: "strangers: all that was sent begins in one turn",
+    file: "src/server/intake.ts",
+    find: "socket._handle?.readStop?.();",
+    replace: "",
+    campaign: "test/server/intake.test.ts",
+  },
 ];

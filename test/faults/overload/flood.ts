@@ -15,24 +15,20 @@ import { patienceMs } from "../start-server.ts";
 import type { PartOptions } from "./overload.ts";
 import { recover } from "./recover.ts";
 
-/**
- * Of the rate without overload. On a machine of its own it is above 0.8; here the
- * generator takes part of the same cores, and more of them the more it sends.
- */
-const goodputMin = 0.3;
+/** Of the rate without overload: here the generator takes part of the same cores. */
+const goodputMin = 0.5;
 
-/** Several times what waits at once: a server that holds more ends for want of it. */
-const heapMiB = 768;
+/** The requests of all clients at once would take many times that. */
+const heapMiB = 256;
 
 /** With buffers, threads and code. */
-const residentMiBMax = 1024;
+const residentMiBMax = 512;
 
 const sampleIntervalMs = 250;
 
 export async function flood({ partMs, log }: PartOptions): Promise<CampaignResult> {
   const found: string[] = [];
   await using folder = await createTemporaryFolder();
-  // With all the memory of a machine, V8 leaves more of its garbage than what is in use.
   const heap = `--max-old-space-size=${heapMiB}`;
   const env = { PLANT_STORE_TOKENS: `${knownToken},${token}`, NODE_OPTIONS: heap };
   await using server = await spawnServer({ cwd: folder.path, env, startTimeoutMs: patienceMs });
