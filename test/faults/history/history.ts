@@ -1,7 +1,7 @@
 /**
  * What clients asked for and were told, and what the store was seen to hold: kept
  * by the campaign, where no fault of the service reaches it. Times are of one clock
- * (`performance.now()`).
+ * (`performance.now()`): Node counts them from the start of the process, in all threads.
  */
 import type { StoredPlant } from "../../support/stored-plants.ts";
 

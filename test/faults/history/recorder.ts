@@ -16,16 +16,23 @@ export class Recorder {
     const startMs = performance.now();
     const outcome = await ask();
     const endMs = performance.now();
-    this.#requests.push({ client, plant, deadlineMs, startMs, endMs, outcome });
-    const name = outcome.kind === "unknown" ? outcome.why : outcome.kind;
-    this.#counts[name] = (this.#counts[name] ?? 0) + 1;
+    this.#add({ client, plant, deadlineMs, startMs, endMs, outcome });
     return outcome;
+  }
+
+  /** Takes over what a recorder of another thread has noted. */
+  adopt(requests: readonly RequestRecord[]): void {
+    for (const request of requests) this.#add(request);
   }
 
   async read(read: () => Promise<readonly StoredPlant[]>): Promise<void> {
     const startMs = performance.now();
     const rows = await read();
     this.#reads.push({ startMs, endMs: performance.now(), rows });
+  }
+
+  get requests(): readonly RequestRecord[] {
+    return this.#requests;
   }
 
   /** How many requests ended how. */
@@ -39,6 +46,12 @@ export class Recorder {
 
   check(): Violation[] {
     return checkHistory({ requests: this.#requests, reads: this.#reads });
+  }
+
+  #add(request: RequestRecord): void {
+    const { outcome } = request;
+    this.#requests.push(request);
+    addCounts(this.#counts, { [outcome.kind === "unknown" ? outcome.why : outcome.kind]: 1 });
   }
 }
 

@@ -14,7 +14,6 @@ import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
 import { isComplaint } from "../complaint.ts";
 import type { TestPlant } from "../history/history.ts";
 import { addCounts, linesOf, Recorder } from "../history/recorder.ts";
-import { openCallers } from "../load/caller.ts";
 import { createRandom } from "../random.ts";
 import { startServer } from "../start-server.ts";
 import type { Attack } from "./attack.ts";
@@ -26,7 +25,8 @@ import type { Flood } from "./floods/flood.ts";
 import { frameFloods } from "./floods/frames.ts";
 import { residentMiB } from "./memory.ts";
 import { beSlow, idleLimitMs, type SlowPorts } from "./slow-clients.ts";
-import { p99, Witness } from "./witness.ts";
+import { describeSlowdown, type Span } from "./slowdown.ts";
+import { Witness } from "./witness.ts";
 
 /** Distinct ones, in ten minutes. */
 const attacksPerMinute = 2000;
@@ -117,8 +117,8 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
   readonly #ports: SlowPorts;
   /** In the next of many passes, the corpus goes on. */
   readonly #answers: Record<string, number> = {};
-  readonly #worst = { name: "none", p99Ms: 0 };
-  #baselineMs: number | undefined;
+  /** When each flood ran, since the warm-up. */
+  readonly #floods: Span[] = [];
 
   constructor(options: SiegeOptions) {
     this.#options = options;
@@ -128,36 +128,31 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
 
   async run(): Promise<void> {
     const { server, minutes, seed, recorder, log } = this.#options;
-    const callers = openCallers(server.url);
-    await using stack = new AsyncDisposableStack();
-    for (const caller of callers) stack.use(caller);
     const idle = this.#beIdle(minutes);
-    {
-      await using witness = new Witness(callers, { seed, recorder });
-      for (let round = 0; round < warmUpRounds; round++) await this.#round(witness, warmUpAttacks);
-      const before = await this.#rest(witness);
-      this.#baselineMs = p99(witness.takeTimes());
-      log(`after the warm-up: ${before ?? "?"} MiB, p99 ${show(this.#baselineMs)}`);
+    await using witness = new Witness({ url: server.url, seed });
+    for (let round = 0; round < warmUpRounds; round++) await this.#round(warmUpAttacks);
+    this.#floods.length = 0;
+    const before = await this.#rest();
+    log(`after the warm-up: ${before ?? "?"} MiB`);
+    const rest = await spanOf("nobody else there", () => delay(baselineMs));
 
-      const end = performance.now() + minutes * 60_000;
-      const rounds = Math.max(1, Math.round(minutes / roundMinutes));
-      const left = attacksPerMinute * minutes - warmUpRounds * warmUpAttacks;
-      const perRound = Math.ceil(Math.max(0, left) / rounds);
-      for (let round = 1; round <= rounds && !this.#isOver(end); round++) {
-        const slow = beSlow("request", this.#ports);
-        await this.#round(witness, perRound);
-        this.#add("slow clients", await slow);
-        if (this.found.length > 0) break;
-      }
-      this.#add("clients that rest", await idle);
-      const after = await this.#rest(witness);
-      this.#judgeMemory(before, after);
-      const ratio = (this.#worst.p99Ms / this.#baselineMs).toFixed(1);
-      log(
-        `p99 at worst ${show(this.#worst.p99Ms)}, ${ratio} times the baseline: ${this.#worst.name}`,
-      );
-      log(`answers: ${JSON.stringify(this.#answers)}`);
+    const end = performance.now() + minutes * 60_000;
+    const rounds = Math.max(1, Math.round(minutes / roundMinutes));
+    const left = attacksPerMinute * minutes - warmUpRounds * warmUpAttacks;
+    const perRound = Math.ceil(Math.max(0, left) / rounds);
+    for (let round = 1; round <= rounds && !this.#isOver(end); round++) {
+      const slow = beSlow("request", this.#ports);
+      await this.#round(perRound);
+      this.#add("slow clients", await slow);
+      if (this.found.length > 0) break;
     }
+    this.#add("clients that rest", await idle);
+    this.#judgeMemory(before, await this.#rest());
+    recorder.adopt(await witness.finish());
+    // Told, and no more: attackers, the server and who waits for it have the same processors.
+    for (const line of describeSlowdown(recorder.requests, { rest, floods: this.#floods }))
+      log(line);
+    log(`answers: ${JSON.stringify(this.#answers)}`);
   }
 
   #isOver(end: number): boolean {
@@ -173,7 +168,7 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
     return await beSlow("idle", this.#ports);
   }
 
-  async #round(witness: Witness, attacks: number): Promise<void> {
+  async #round(attacks: number): Promise<void> {
     const { server, seed, signal } = this.#options;
     const target = {
       url: server.url,
@@ -182,11 +177,11 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
     };
     for (const flood of floods) {
       if (signal.aborted) return;
-      await this.#watch(witness, flood.name, async () => {
+      await this.#watch(flood.name, async () => {
         this.#add(flood.name, await flood.run(target));
       });
     }
-    await this.#watch(witness, "the corpus", () => this.#attack(attacks));
+    await this.#watch("the corpus", () => this.#attack(attacks));
   }
 
   async #attack(count: number): Promise<void> {
@@ -200,23 +195,15 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
     this.sound.push(...report.sound);
   }
 
-  /** Does it, and looks at how long clients that behave had to wait meanwhile. */
-  async #watch(witness: Witness, name: string, work: () => Promise<void>): Promise<void> {
-    witness.takeTimes();
-    await work();
-    const p99Ms = p99(witness.takeTimes());
-    // Told, and no more: who attacks has the same processors, and the same process, as who waits.
-    const isWorse = this.#baselineMs !== undefined && p99Ms > this.#worst.p99Ms;
-    if (isWorse) Object.assign(this.#worst, { name, p99Ms });
+  /** Does it, and notes when: at the end it is compared with how long clients that behave waited. */
+  async #watch(name: string, work: () => Promise<void>): Promise<void> {
+    this.#floods.push(await spanOf(name, work));
   }
 
   /** Lets the server come to rest, with nobody there but clients that behave. */
-  async #rest(witness: Witness): Promise<number | undefined> {
+  async #rest(): Promise<number | undefined> {
     await delay(restMs);
-    const memory = residentMiB(this.#options.server.process.pid);
-    witness.takeTimes();
-    await delay(baselineMs);
-    return memory;
+    return residentMiB(this.#options.server.process.pid);
   }
 
   #judgeMemory(before: number | undefined, after: number | undefined): void {
@@ -245,6 +232,8 @@ function* take<T>(source: Iterable<T>, count: number): Generator<T> {
   }
 }
 
-function show(ms: number): string {
-  return `${Math.round(ms)} ms`;
+async function spanOf(name: string, work: () => Promise<void>): Promise<Span> {
+  const startMs = performance.now();
+  await work();
+  return { name, startMs, endMs: performance.now() };
 }
