@@ -49,6 +49,12 @@ export function overloaded(): PlantError {
   return new PlantError("overloaded", "the store has too much work waiting; try again later");
 }
 
+/** As much of an `AbortSignal` as it takes to give up waiting. */
+export interface Cancellation extends Pick<AbortSignal, "aborted" | "reason"> {
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
 /**
  * A place that keeps plants: one port, an engine behind it.
  *
@@ -79,7 +85,7 @@ export interface PlantStore {
    * @param signal Gives up waiting when it aborts; rejects with its reason.
    * @throws {PlantError} `id_taken`, `overloaded` or `unavailable`.
    */
-  create(plant: NewPlant, signal?: AbortSignal): Promise<Plant>;
+  create(plant: NewPlant, signal?: Cancellation): Promise<Plant>;
 
   /** Whether any `create` would fail with `overloaded` now: so much is waiting. */
   isFull(): boolean;

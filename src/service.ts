@@ -7,6 +7,7 @@ import type {
   NewPlant as NewPlantMessage,
   PlantService,
 } from "../gen/plantstore/v1/plant_service_pb.ts";
+import { cancellationOf } from "./gateway/index.ts";
 import {
   assertValidPlant,
   type NewPlant,
@@ -23,10 +24,10 @@ import {
  */
 export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantService> {
   return {
-    async createPlant(request, { signal }) {
+    async createPlant(request, context) {
       try {
         const plant = parseNewPlant(request.plant);
-        return toResponse(await store.create(plant, signal));
+        return toResponse(await store.create(plant, cancellationOf(context)));
       } catch (error) {
         throw error instanceof PlantError ? connectErrorFrom(error) : error;
       }

@@ -1,4 +1,6 @@
 /** Any Connect service on one Node handler: gRPC, gRPC-Web, Connect and REST. */
+export { cancellationOf } from "./call-context.ts";
+export type { Cancellation } from "./call-signal.ts";
 export type { CorsOptions } from "./cors.ts";
 export { requireFields } from "./field-behavior.ts";
 export { compressionGzip } from "./gzip.ts";

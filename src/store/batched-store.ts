@@ -1,5 +1,6 @@
 import {
   assertValidPlant,
+  type Cancellation,
   type NewPlant,
   type Plant,
   PlantError,
@@ -21,7 +22,7 @@ export class BatchedStore implements PlantStore {
     this.#commits = new GroupCommit(engine, limits, observer);
   }
 
-  async create(plant: NewPlant, signal?: AbortSignal): Promise<Plant> {
+  async create(plant: NewPlant, signal?: Cancellation): Promise<Plant> {
     // An engine would bend an invalid plant into another one without a word.
     assertValidPlant(plant);
     if (this.#closed !== undefined) throw new PlantError("unavailable", "the store is closed");

@@ -1,4 +1,4 @@
-import { type NewPlant, overloaded, PlantError } from "../plant.ts";
+import { type Cancellation, type NewPlant, overloaded, PlantError } from "../plant.ts";
 import type { CommitObserver } from "./commit-observer.ts";
 import type { Engine, RowOutcome } from "./engine.ts";
 import type { CommitLimits } from "./options.ts";
@@ -42,7 +42,7 @@ export class GroupCommit {
    * @throws The reason of the signal, at once; a {@link PlantError}
    * `overloaded`, at once; or `unavailable`, when the commit failed.
    */
-  submit(plant: NewPlant, signal?: AbortSignal): Promise<RowOutcome> {
+  submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     const bytes = heapBytes(plant);
     if (!this.#hasRoomFor(bytes)) {

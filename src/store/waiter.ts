@@ -1,4 +1,4 @@
-import type { NewPlant } from "../plant.ts";
+import type { Cancellation, NewPlant } from "../plant.ts";
 import type { RowOutcome } from "./engine.ts";
 
 /**
@@ -14,7 +14,7 @@ export class Waiter {
   readonly #resolve: (outcome: RowOutcome) => void;
   readonly #reject: (reason: unknown) => void;
   #onLeave: (() => void) | undefined;
-  #signal: AbortSignal | undefined;
+  #signal: Cancellation | undefined;
   #onAbort: (() => void) | undefined;
 
   constructor(
@@ -34,12 +34,12 @@ export class Waiter {
     this.#onLeave = listener;
   }
 
-  watch(signal: AbortSignal): void {
+  watch(signal: Cancellation): void {
     const onAbort = () => {
       this.#onLeave?.();
       this.reject(signal.reason);
     };
-    signal.addEventListener("abort", onAbort, { once: true });
+    signal.addEventListener("abort", onAbort);
     this.#signal = signal;
     this.#onAbort = onAbort;
   }

@@ -25,3 +25,44 @@ test("a signal that is first looked at when its call has succeeded is open", () 
   call.release();
   expect(call.signal.aborted).toBe(false);
 });
+
+test("listeners hear of the end, once, and then find its reason", () => {
+  const failure = new Error("no");
+  const call = new CallSignal(open);
+  const heard: unknown[] = [];
+  call.addEventListener("abort", () => heard.push(call.reason));
+  call.addEventListener("abort", () => heard.push(call.signal.reason));
+  expect(call.aborted).toBe(false);
+  call.abort(failure);
+  call.abort(new Error("later"));
+  expect(call.aborted).toBe(true);
+  expect(heard).toEqual([failure, failure]);
+});
+
+test("a client that leaves without a reason leaves one all the same, that of any AbortSignal", () => {
+  const listeners: ((reason: unknown) => void)[] = [];
+  const onceClosed = (listener: (reason: unknown) => void) => {
+    listeners.push(listener);
+    return () => {};
+  };
+  const call = new CallSignal({ ...open, exchange: { ...createMemoryExchange(), onceClosed } });
+  let reason: unknown;
+  call.addEventListener("abort", () => {
+    reason = call.reason;
+  });
+  for (const listener of listeners) listener(undefined);
+  expect(reason).toMatchObject({ name: "AbortError" });
+});
+
+test("listeners hear nothing once they are removed, or the call has succeeded", () => {
+  const heard: string[] = [];
+  const removed = () => heard.push("removed");
+  const call = new CallSignal(open);
+  call.addEventListener("abort", removed);
+  call.removeEventListener("abort", removed);
+  call.addEventListener("abort", () => heard.push("released"));
+  call.release();
+  call.abort(new Error("too late"));
+  expect(heard).toEqual([]);
+  expect(call.aborted).toBe(false);
+});

@@ -1,6 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import {
   assertValidPlant,
+  type Cancellation,
   type NewPlant,
   overloaded,
   type Plant,
@@ -46,10 +47,10 @@ export class RemoteStore implements PlantStore {
     port.once("close", () => this.#end());
   }
 
-  async create(plant: NewPlant, signal?: AbortSignal): Promise<Plant> {
+  async create(plant: NewPlant, signal?: Cancellation): Promise<Plant> {
     assertValidPlant(plant);
     if (this.#isClosed) throw new PlantError("unavailable", "the store is closed");
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw signal.reason;
     const bytes = heapBytes(plant);
     if (!this.#hasRoomFor(bytes)) {
       throw overloaded();
@@ -64,7 +65,7 @@ export class RemoteStore implements PlantStore {
         this.#left.push(number);
         this.#take(number)?.reject(signal?.reason);
       };
-      signal?.addEventListener("abort", onAbort, { once: true });
+      signal?.addEventListener("abort", onAbort);
       const unwatch = () => signal?.removeEventListener("abort", onAbort);
       this.#waiting.set(number, { bytes, resolve, reject, unwatch });
     });
