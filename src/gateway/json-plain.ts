@@ -31,7 +31,6 @@ export function plainReaderOf(desc: DescMessage): JsonReader<Message> | undefine
 function createReader(desc: DescMessage): JsonReader<Message> | undefined {
   // Those have a JSON of their own, or are another thing in the message that holds them.
   if (desc.typeName.startsWith("google.protobuf.")) return undefined;
-  if (desc.proto.extensionRange.length > 0) return undefined;
   const fieldReaders = new Map<DescField, JsonReader<unknown>>();
   for (const field of desc.fields) {
     const reader = fieldReader(field);

@@ -24,8 +24,10 @@ export function messageFromJson<D extends DescMessage>(
   options: JsonOptions,
 ): MessageShape<D> {
   return rejectViolations(() => {
-    // A limit of depth is for protobuf-es to keep; our own is that of the text.
-    const read = options.recursionLimit === undefined ? plainReaderOf(desc) : undefined;
+    // Extensions, and a limit of depth that is not that of the text, are for protobuf-es.
+    const { registry, recursionLimit } = options;
+    const isUsual = registry === undefined && recursionLimit === undefined;
+    const read = isUsual ? plainReaderOf(desc) : undefined;
     if (read !== undefined) return read(json, options) as MessageShape<D>;
     const value = normaliserOf(desc)(json, options);
     try {

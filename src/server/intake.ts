@@ -1,13 +1,19 @@
 import type { Socket } from "node:net";
 
-/** Requests that may begin in one turn of the event loop; what a connection has sent besides comes on top. */
+/** Of each connection, as many requests begin in a turn of the event loop without being counted. */
+const freeRequests = 4;
+
+/** Requests beyond those that may begin in one turn; what a connection has sent besides comes on top. */
 const turnRequestsMax = 256;
 
-/** Who begins more than that in a turn has had a share of it. */
-const shareMax = 32;
+/** Connections that are read again in one turn, at most. */
+const turnConnectionsMax = 64;
 
-/** How long after its last request a connection is one that may send many: to stop it costs a little. */
-const busyMs = 60_000;
+/** How long after its last request a connection is thought of as one that may send more. */
+const recentMs = 10_000;
+
+/** How often at most all of those are stopped, which costs a little for each. */
+const stopAllIntervalMs = 1000;
 
 /**
  * Bounds the requests that begin in one turn of the event loop.
@@ -15,113 +21,126 @@ const busyMs = 60_000;
  * In one turn, Node reads all that every connection of HTTP/2 has sent: where some dozens send
  * all they may, tens of thousands of requests begin before one is answered, or one commit is
  * heard of. They take memory, make everyone wait, and fill the queue of the store, which then
- * refuses what it could have taken a moment later. So once enough have begun in a turn, nothing
- * is read any more until the next; what was sent waits in the system's buffers, and TCP holds
- * its sender back. Whoever has had a share then rests until all others have had theirs.
+ * refuses what it could have taken a moment later. So once enough have begun in a turn, those
+ * that sent many are not read until their turn comes again, in the order in which they were
+ * stopped. What they send meanwhile waits in the system's buffers, and TCP holds them back.
+ * A connection that sends a few at a time is read in every turn.
  */
 export class Intake {
-  /** Who may send requests, and when each last did; those that sent many are at the end. */
-  readonly #busy = new Map<Socket, number>();
-  /** Who has had a share, and is not read until all others have. */
-  readonly #resting = new Set<Socket>();
-  /** Who has had a share in this turn. */
+  /** Open connections, and when each last began a request. */
+  readonly #asked = new Map<Socket, number>();
+  /** Not read, in the order in which they will be again. */
+  readonly #waiting = new Set<Socket>();
+  /** Before those: they were to be read in a turn in which others had brought enough. */
+  readonly #overdue = new Set<Socket>();
+  /** Read again in this turn. */
+  readonly #resumed = new Set<Socket>();
+  /** How many are, so that few are overdue: whose turn has come is not read first if others are. */
+  #resumedMax = turnConnectionsMax;
+  /** Who has begun more in this turn than is free. */
   readonly #served = new Set<Socket>();
-  #begun = 0;
+  #counted = 0;
   /** Whose requests are being read, and how many of them. */
   #reading: Socket | undefined;
   #read = 0;
   #isScheduled = false;
-  #now = performance.now();
-  #forgotAt = this.#now;
+  #now = 0;
+  #stoppedAllAt = Number.NEGATIVE_INFINITY;
 
   add(socket: Socket): void {
-    this.#busy.set(socket, this.#now);
-    if (this.#isFull) stopReading(socket);
+    this.#asked.set(socket, performance.now());
   }
 
   remove(socket: Socket): void {
-    this.#busy.delete(socket);
-    this.#resting.delete(socket);
-    this.#served.delete(socket);
+    this.#asked.delete(socket);
+    for (const sockets of [this.#waiting, this.#overdue, this.#resumed, this.#served]) {
+      sockets.delete(socket);
+    }
   }
 
-  /** A connection has begun a request. */
+  /** A connection that was added has begun a request. */
   take(socket: Socket): void {
-    if (socket !== this.#reading) this.#turnTo(socket);
-    this.#read++;
-    this.#begun++;
-    if (this.#begun === turnRequestsMax) for (const one of this.#busy.keys()) stopReading(one);
     this.#schedule();
-  }
-
-  get #isFull(): boolean {
-    return this.#begun >= turnRequestsMax;
-  }
-
-  #turnTo(socket: Socket | undefined): void {
-    if (this.#reading !== undefined && this.#read > shareMax) this.#served.add(this.#reading);
-    this.#reading = socket;
-    this.#read = 0;
-    if (socket === undefined) return;
-    this.add(socket);
+    if (socket !== this.#reading) {
+      this.#reading = socket;
+      this.#read = 0;
+      this.#asked.set(socket, this.#now);
+    }
+    if (++this.#read <= freeRequests) return;
+    this.#served.add(socket);
+    if (++this.#counted === turnRequestsMax) this.#fill();
   }
 
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
+    this.#now = performance.now();
     setImmediate(() => this.#endTurn());
+  }
+
+  /** Enough have begun: whoever has not been read yet waits for another turn. */
+  #fill(): void {
+    for (const socket of this.#resumed) {
+      if (!this.#served.has(socket)) stop(socket, this.#overdue);
+    }
+    if (this.#overdue.size > 0) this.#resumedMax = Math.ceil(this.#resumedMax / 2);
+    // Those that send many wait already, and who does not sends a few.
+    if (this.#isAnyStopped || this.#now < this.#stoppedAllAt + stopAllIntervalMs) return;
+    this.#stoppedAllAt = this.#now;
+    for (const [socket, askedAt] of this.#asked) {
+      const isRecent = askedAt >= this.#now - recentMs;
+      if (isRecent && !this.#served.has(socket)) stop(socket, this.#waiting);
+    }
+  }
+
+  get #isAnyStopped(): boolean {
+    return this.#waiting.size > 0 || this.#overdue.size > 0;
   }
 
   #endTurn(): void {
     this.#isScheduled = false;
-    this.#turnTo(undefined);
-    if (this.#isFull) this.#share();
-    else this.#readAll(this.#resting);
+    const isFull = this.#counted >= turnRequestsMax;
+    if (isFull || this.#isAnyStopped) {
+      for (const socket of this.#served) {
+        this.#overdue.delete(socket); // what it had sent came all the same
+        stop(socket, this.#waiting);
+      }
+    }
+    if (!isFull) this.#resumedMax = Math.min(turnConnectionsMax, 2 * this.#resumedMax);
     this.#served.clear();
-    this.#begun = 0;
-    this.#forget();
-    if (this.#resting.size > 0) this.#schedule();
+    this.#counted = 0;
+    this.#reading = undefined;
+    this.#resume();
+    if (this.#isAnyStopped) this.#schedule();
   }
 
-  /** Lets those go on who wait for their share; if nobody does, everyone. */
-  #share(): void {
-    for (const socket of this.#served) {
-      this.#resting.add(socket);
-      this.#busy.delete(socket);
-      this.#busy.set(socket, this.#now);
-    }
-    const waiting = [...this.#busy.keys()].filter((socket) => !this.#resting.has(socket));
-    if (waiting.length === 0) this.#readAll(this.#busy.keys());
-    else for (const socket of waiting) startReading(socket);
-  }
-
-  #readAll(sockets: Iterable<Socket>): void {
-    for (const socket of sockets) startReading(socket);
-    this.#resting.clear();
-  }
-
-  #forget(): void {
-    this.#now = performance.now();
-    if (this.#now < this.#forgotAt + busyMs) return;
-    this.#forgotAt = this.#now;
-    for (const [socket, at] of this.#busy) {
-      if (at < this.#now - busyMs && !this.#resting.has(socket)) this.#busy.delete(socket);
+  #resume(): void {
+    this.#resumed.clear();
+    for (const stopped of [this.#overdue, this.#waiting]) {
+      for (const socket of stopped) {
+        if (this.#resumed.size >= this.#resumedMax) return;
+        stopped.delete(socket);
+        this.#resumed.add(socket);
+        handleOf(socket)?.readStart?.();
+      }
     }
   }
+}
+
+function stop(socket: Socket, stopped: Set<Socket>): void {
+  stopped.add(socket);
+  handleOf(socket)?.readStop?.();
 }
 
 /**
  * A session of HTTP/2 takes over what a socket is read by, and `Socket.pause()` does nothing from
  * then on: this does, and is not documented. Where Node has it no more, all is read as ever.
  */
-interface Readable {
-  readonly _handle?: { readStart?(): void; readStop?(): void } | null;
+interface Handle {
+  readStart?(): void;
+  readStop?(): void;
 }
 
-function stopReading(socket: Socket & Readable): void {
-  socket._handle?.readStop?.();
-}
-
-function startReading(socket: Socket & Readable): void {
-  socket._handle?.readStart?.();
+function handleOf(socket: Socket & { readonly _handle?: Handle | null }): Handle | undefined {
+  return socket._handle ?? undefined;
 }

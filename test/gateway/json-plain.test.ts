@@ -1,7 +1,8 @@
 /** A plain message is read like any other, though not by protobuf-es. */
-import { create, type DescMessage } from "@bufbuild/protobuf";
+import { create, createRegistry, type DescMessage } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { JsonOptions } from "../../src/gateway/json-scalar.ts";
+import { barcode } from "./gen/library/v1/card_pb.ts";
 import { EveryFieldSchema, EveryScalarSchema } from "./gen/library/v1/fields_pb.ts";
 import { readRest } from "./support/json-reader.ts";
 import { refusalOf } from "./support/violations.ts";
@@ -55,7 +56,8 @@ describe.each(EveryScalarSchema.fields)("$name", ({ name, jsonName }) => {
 test.each(["1", "[]", "null", '{"a":1}', '{"[library.v1.barcode]":1}', '{"int64":1,"a":{}}', "{}"])(
   "a message from %s",
   (text) => {
-    for (const options of [{}, { ignoreUnknownFields: true }]) {
+    const registry = createRegistry(barcode);
+    for (const options of [{}, { ignoreUnknownFields: true }, { registry }]) {
       const outcome = outcomeOf(EveryFieldSchema, text, options);
       expect(outcomeOf(EveryScalarSchema, text, options)).toEqual(outcome);
     }

@@ -73,7 +73,7 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: "strangers: all that was sent begins in one turn",
     file: "src/server/intake.ts",
-    find: "socket._handle?.readStop?.();",
+    find: "handleOf(socket)?.readStop?.();",
     replace: "",
     campaign: "test/server/intake.test.ts",
   },
