@@ -1,15 +1,15 @@
 /** CreatePlant: message -> domain -> store -> message. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { BadRequestSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
 import type {
   CreatePlantResponseSchema,
   NewPlant as NewPlantMessage,
   PlantService,
 } from "../gen/plantstore/v1/plant_service_pb.ts";
-import { cancellationOf } from "./gateway/index.ts";
 import {
   assertValidPlant,
+  type Cancellation,
   type NewPlant,
   overloaded,
   PlantError,
@@ -21,8 +21,13 @@ import {
  *
  * Requests reach it with their required fields set: the server has checked
  * `google.api.field_behavior` by then.
+ *
+ * @param cancellationOf What tells that a call is given up: its signal, or what costs less.
  */
-export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantService> {
+export function createPlantService(
+  store: PlantStore,
+  cancellationOf: (context: HandlerContext) => Cancellation,
+): ServiceImpl<typeof PlantService> {
   return {
     async createPlant(request, context) {
       try {

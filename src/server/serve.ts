@@ -5,6 +5,7 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import { requirePrincipal } from "../auth/bearer.ts";
 import {
   type CallObserver,
+  cancellationOf,
   composeObservers,
   compressionGzip,
   type GatewayHandler,
@@ -136,7 +137,7 @@ function createGateway(
   return gatewayNodeAdapter({
     ...common,
     routes: (router) => {
-      router.service(PlantService, createPlantService(store));
+      router.service(PlantService, createPlantService(store, cancellationOf));
       openServices(router);
     },
     requestPathPrefix: basePath,
