@@ -18,13 +18,22 @@ vi.mock(import("better-sqlite3"), async (original) => {
   return { default: Stub as unknown as typeof Driver };
 });
 
-test("a database that SQLite could open for reading alone is refused when it opens", async () => {
+async function createDatabase(): Promise<string> {
   const path = join(await temporaryFolder(), "plants.db");
   openDatabase(path, 100).close();
+  return path;
+}
+
+test("a database that SQLite could open for reading alone is refused when it opens", async () => {
+  const path = await createDatabase();
   forReading.path = path;
   expect(() => openDatabase(path, 100)).toThrow(
     expect.objectContaining({ code: "inaccessible", message: expect.stringMatching(/read-only/) }),
   );
-  forReading.path = "";
+});
+
+test("another that may be written opens beside it", async () => {
+  const path = await createDatabase();
+  forReading.path = await createDatabase();
   openDatabase(path, 100).close();
 });
