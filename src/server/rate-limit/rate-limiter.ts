@@ -45,8 +45,8 @@ export function createRateLimitMemory(): RateLimitMemory {
  * A bucket is full after a second, so all that was not used in the last second is
  * free by itself, and nothing has to be cleared away.
  *
- * Threads write without a lock: of two requests for one key in the same tenth of
- * a microsecond, one may go uncounted.
+ * Threads write without a lock: of two requests for one key in the same
+ * microsecond, or few while the code is cold, one may go uncounted.
  */
 export class RateLimiter {
   readonly perSecond: number;
@@ -69,9 +69,9 @@ export class RateLimiter {
   take(key: string): number {
     const cells = this.#cells;
     const places = this.#placesOf(key);
+    const now = this.#now();
     let full = Number.POSITIVE_INFINITY;
     for (const place of places) full = Math.min(full, cells[place] ?? 0);
-    const now = this.#now();
     const next = Math.max(full, now) + 1 / this.perSecond;
     const wait = next - (now + 1);
     if (wait > slack) return wait;
