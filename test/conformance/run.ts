@@ -85,8 +85,8 @@ function runCases(suite: string, cases: readonly string[]): { isPassed: boolean;
 }
 
 /**
- * The cases that failed because a connection over TLS was lost: one in some of ten
- * runs, and another each time. Why is not known yet, so it is tried again, and told.
+ * The cases that failed because a connection over TLS was lost: one or two in 5
+ * of 25 runs, and others each time. Why is not known yet, so it is tried again, and told.
  */
 function lostConnections(stdout: string): string[] {
   const failures = stdout.matchAll(/^FAILED: (.+TLS:true.+):\n((?:\t.*\n)+)/gm);
