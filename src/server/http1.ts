@@ -91,11 +91,17 @@ function endUnlessBusy(socket: Socket): void {
 
 /** Answers what the parser refuses, where an answer still has a place. */
 export function refuseRequest(
-  error: Error & { code?: string },
+  error: Error & { code?: string; rawPacket?: Buffer },
   socket: Duplex,
   onRefusal: OnRefusal = ignore,
 ): void {
   switch (error.code) {
+    // No fault of the client: while answers wait for it, Node pauses the parser and
+    // the socket, and TLS goes on to hand over what it has decrypted. It is read on
+    // once the answers have gone.
+    case "HPE_PAUSED":
+      socket.push(error.rawPacket);
+      break;
     case "ECONNRESET":
       socket.destroy();
       break;

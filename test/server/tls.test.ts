@@ -1,12 +1,18 @@
 /** TLS on the one port: ALPN, certificates that are renewed, files that contradict each other. */
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import tls from "node:tls";
 import { beforeAll, describe, expect, test } from "vitest";
+import type { NodeHandler } from "../../src/gateway/index.ts";
+import { defaultLimits } from "../../src/server/limits.ts";
+import { openPort } from "../../src/server/port.ts";
 import { SettingsError } from "../../src/server/settings-error.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { exchange, type HttpVersion } from "../support/http-exchange.ts";
+import { parseHttp1Responses } from "../support/http1-response.ts";
 import { createRawConnection, openRawConnection } from "../support/raw-connection.ts";
 import { createTemporaryFolder, type TemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
@@ -110,6 +116,48 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     expect((await connection.untilClosed()).toString()).toMatch(/^HTTP\/1\.1 408 /);
   });
 });
+
+/** Node pauses its parser then, which refuses what TLS has in hand already. */
+test.skipIf(!hasOpenssl)(
+  "takes requests of many records behind an answer not yet taken",
+  async () => {
+    await using folder = await createTemporaryFolder();
+    const { pem, ...files } = createCertificate(folder.path, "one");
+    const second = Promise.withResolvers<void>();
+    const digest: NodeHandler = async (request, response) => {
+      if (request.url === "/2") second.resolve();
+      response.end((await hash(request)).padEnd(request.url === "/1" ? 20_000_000 : 0));
+    };
+    const handler = Object.assign(digest, { serveStream: () => false });
+    const port = await openPort({
+      ...{ host: "127.0.0.1", port: 0, limits: defaultLimits, tls: files, handler },
+      onTlsError: () => {},
+    });
+    const socket = tls.connect({ port: port.address.port, host: "127.0.0.1", ca: pem });
+    await within("the handshake", once(socket, "secureConnect"));
+    const bodies = [1, 2, 3, 4].map((n) => Array.from({ length: 20_000 }, (_, i) => i * n).join());
+    const requests = bodies.map((body, i) => {
+      const last = i === bodies.length - 1 ? "Connection: close\r\n" : "";
+      const length = `Content-Length: ${body.length}\r\n`;
+      return `POST /${i + 1} HTTP/1.1\r\nHost: a\r\n${length}${last}\r\n${body}`;
+    });
+    socket.write(requests[0] ?? "");
+    await within("an answer", once(socket, "readable"));
+    socket.write(requests.slice(1).join(""));
+    await within("the second request", second.promise);
+    const answers = parseHttp1Responses(await within("the answers", buffer(socket)));
+    expect(answers.map(({ body }) => body.trimEnd())).toEqual(
+      await Promise.all(bodies.map((body) => hash([body]))),
+    );
+    await port.drain(0);
+  },
+);
+
+async function hash(chunks: Iterable<string> | AsyncIterable<Buffer>): Promise<string> {
+  const sum = createHash("sha256");
+  for await (const chunk of chunks) sum.update(chunk);
+  return sum.digest("hex");
+}
 
 describe.skipIf(!hasOpenssl)("certificates that are renewed", () => {
   test("are taken once both files belong together, without a restart", async () => {

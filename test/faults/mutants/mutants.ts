@@ -137,6 +137,13 @@ export const mutants: readonly Mutant[] = [
     campaign: "overload",
   },
   {
+    name: "TLS: what comes while an answer waits is dropped",
+    file: "src/server/http1.ts",
+    find: "socket.push(error.rawPacket);",
+    replace: "",
+    campaign: "test/server/tls.test.ts",
+  },
+  {
     name: "who has asked too often once is forgotten at once",
     file: "src/server/rate-limit/rate-limiter.ts",
     find: "for (const place of places) cells[place] = Math.max(cells[place] ?? 0, next);",
