@@ -1,9 +1,12 @@
-import { describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   createRateLimitMemory,
   RateLimiter,
   type RateLimitMemory,
 } from "../../../src/server/rate-limit/rate-limiter.ts";
+import type { Counting } from "./counting-thread.ts";
 
 /** A day after the machine has started. */
 const start = 86_400;
@@ -93,6 +96,30 @@ describe("a rate limiter", () => {
     for (let i = 0; i < 10_000; i++) a.take(`${i}`);
     expect(memory.cells.byteLength).toBe(byteLength);
     expect(byteLength).toBe(2 * 1024 * 1024);
+  });
+
+  test("takes no more of two threads that ask at the same time", async () => {
+    const counting: Counting = {
+      memory: createRateLimitMemory(),
+      ...{ perSecond: 50_000, requests: 50_000 },
+    };
+    const file = new URL("counting-thread.ts", import.meta.url);
+    const threads = [1, 2].map(() => new Worker(file, { workerData: counting }));
+    onTestFinished(async () => void (await Promise.all(threads.map((t) => t.terminate()))));
+    await Promise.all(threads.map((thread) => once(thread, "message")));
+    const counts = threads.map((thread) => once(thread, "message"));
+    for (const thread of threads) thread.postMessage("go");
+    const [[one], [other]] = (await Promise.all(counts)) as [[number], [number]];
+    expect(Math.min(one, other), "both had their turns").toBeGreaterThan(0);
+    expect(one + other).toBe(50_000);
+  });
+
+  test("goes on after a thread that has died while it counted", () => {
+    const memory = createRateLimitMemory();
+    new Int32Array(memory.lock)[0] = 1;
+    const { limiter } = createLimiter(10, memory);
+    expect(takenOf(limiter, "a", 20)).toBe(10);
+    expect([...new Int32Array(memory.lock)]).toEqual([0]);
   });
 
   test("keeps it a secret which keys share a bucket", () => {
