@@ -1,12 +1,13 @@
-import { type BearerGate, createBearerGate } from "./bearer.ts";
 import type { ReportProblem } from "./problem.ts";
 import type { AuthSettings } from "./settings.ts";
 import { openTokenVerifier } from "./token-verifier.ts";
+import type { Verifier } from "./verifier.ts";
 
 /** The settings at work. */
 export interface Authenticator {
-  readonly gate: BearerGate;
-  /** Ends the watching of files and endpoints. The gate goes on with what it knows. */
+  /** In the order in which to ask them. */
+  readonly verifiers: readonly Verifier[];
+  /** Ends the watching of files and endpoints. The verifiers go on with what they know. */
   close(): void;
 }
 
@@ -23,7 +24,7 @@ export async function openAuthenticator(
   const { tokenFile: file, tokens, jwt } = settings;
   const opaque = await openTokenVerifier({ file, tokens, report });
   const verifyOpaque = [opaque.verify, opaque.verifyNew];
-  if (jwt === undefined) return { gate: createBearerGate(verifyOpaque), close: opaque.close };
+  if (jwt === undefined) return { verifiers: verifyOpaque, close: opaque.close };
 
   // Loaded where it is wanted alone, for the sake of the start.
   const { openKeySet } = await import("./jwks.ts");
@@ -33,7 +34,7 @@ export async function openAuthenticator(
   const verifyJwt = createJwtVerifier({ keys, issuer, audience });
   return {
     // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
-    gate: createBearerGate([...verifyOpaque, verifyJwt]),
+    verifiers: [...verifyOpaque, verifyJwt],
     close() {
       opaque.close();
       keys.close();

@@ -1,4 +1,8 @@
 #!/usr/bin/env node
+import module from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
 /** The least Node, as package.json has it. An older one could not even load what would look there. */
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 18)) {
@@ -7,6 +11,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
   );
   process.exitCode = 1;
 } else {
+  keepCompiledCode();
   const { runCommand } = await import("./program.ts");
   // Whoever reads our output may go away; that is no reason to stop serving.
   process.stdout.on("error", () => {});
@@ -14,4 +19,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
   process.exitCode = await runCommand(process.argv.slice(2));
 }
 
-export {};
+/** The next start takes from there what this one compiled. Where nothing can be kept, nothing is. */
+function keepCompiledCode(): void {
+  module.enableCompileCache(join(homedir(), ".cache", "plant-store"));
+}

@@ -4,7 +4,6 @@ import { type RunningServer, startServer } from "../server/start.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
 import { readSettings } from "./settings/read.ts";
-import { welcome } from "./welcome.ts";
 
 /** `plant-store serve`: runs until SIGTERM or SIGINT, then drains. */
 export function createServeCommand(): Command {
@@ -13,6 +12,7 @@ export function createServeCommand(): Command {
     const { options, use } = await readSettings(flags);
     const server = await use(() => startServer(options));
     keepRequestsYoung();
+    const { welcome } = await import("./welcome.ts");
     process.stdout.write(welcome(server));
     await untilStopped(server);
   });

@@ -2,7 +2,7 @@
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
-import { requirePrincipal } from "../auth/bearer.ts";
+import { createBearerGate, requirePrincipal } from "../auth/bearer.ts";
 import {
   type CallObserver,
   cancellationOf,
@@ -123,6 +123,7 @@ function createGateway(
 ): GatewayHandler {
   const { limits, log, basePath } = settings;
   const cors = corsOptions(settings.corsOrigins);
+  const bearer = createBearerGate(authenticator.verifiers);
   const onError = (error: unknown) => log.error("a response could not be made", error);
   const observer = composeObservers(createObservers(settings, metrics, tracing), onError);
   const common = {
@@ -141,7 +142,7 @@ function createGateway(
       openServices(router);
     },
     requestPathPrefix: basePath,
-    requestGate: inOrder(limitRates(authenticator.gate, rateLimits), () => assertRoom(store)),
+    requestGate: inOrder(limitRates(bearer, rateLimits), () => assertRoom(store)),
     exposePeerAddress: rateLimits.perAddress !== undefined,
     interceptors: [
       logFailures(log),

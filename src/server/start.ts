@@ -2,12 +2,12 @@
 import { openAuthenticator } from "../auth/authenticator.ts";
 import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
 import { openStore } from "../store/open.ts";
-import { type AdminListener, openAdmin } from "./admin.ts";
+import type { AdminListener } from "./admin.ts";
 import { loadLoggerSoon } from "./logging/logger.ts";
 import type { ServiceMetrics } from "./metrics/service-metrics.ts";
 import { describeOldNode } from "./node-floor.ts";
 import { createRateLimits } from "./rate-limit/rate-limits.ts";
-import { type Serving, serve } from "./serve.ts";
+import type { Serving } from "./serve.ts";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings.ts";
 import { type ServiceHooks, serveWithThreads } from "./threads/service.ts";
 
@@ -85,7 +85,10 @@ async function openMetrics({
 }: ServerSettings): Promise<Admin | undefined> {
   if (adminPort === undefined) return undefined;
   // Loaded where it is wanted alone.
-  const { ServiceMetrics } = await import("./metrics/service-metrics.ts");
+  const [{ ServiceMetrics }, { openAdmin }] = await Promise.all([
+    import("./metrics/service-metrics.ts"),
+    import("./admin.ts"),
+  ]);
   const metrics = new ServiceMetrics(threads === 1 ? 0 : threads);
   try {
     const listener = await openAdmin({ host: adminHost, port: adminPort }, metrics);
@@ -105,8 +108,10 @@ async function serveAlone(
   try {
     const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
     opened.push(authenticator.close);
-    const store = await openStore(settings.store, { onFailure, observer: metrics?.main.commits });
-    opened.push(() => store.close());
+    const opening = openStore(settings.store, { onFailure, observer: metrics?.main.commits });
+    opened.push(() => opening.then((store) => store.close(), ignore));
+    // A store opens on a thread of its own, or elsewhere; most of the code is loaded meanwhile.
+    const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);
     const rateLimits = createRateLimits(settings);
     return await serve(settings, { authenticator, store, rateLimits, metrics: metrics?.main });
   } catch (error) {
@@ -114,6 +119,8 @@ async function serveAlone(
     throw error;
   }
 }
+
+function ignore(): void {}
 
 function urlOf({ host, tls, basePath }: ServerSettings, port: number): string {
   return `${tls === undefined ? "http" : "https"}://${authorityOf(host, port)}${basePath}`;

@@ -7,6 +7,7 @@ import { describePostgres } from "./postgres/address.ts";
 import type { SchemaState } from "./schema-state.ts";
 import type { BackupOptions } from "./sqlite/backup.ts";
 import { describeSqlite, identifySqlite } from "./sqlite/location.ts";
+import { migrateSqlite, openSqlite } from "./sqlite/open.ts";
 
 /** Opens the store at `location`: what follows the scheme and its colon. */
 type OpenEngine = (location: string, options: StoreOptions) => Promise<PlantStore>;
@@ -30,14 +31,15 @@ interface EngineEntry {
   readonly owner: StoreOwner;
 }
 
-// What an engine is made of is loaded when it is used, for the sake of the start.
+// What an engine is made of is loaded when it is used, for the sake of the start. The thread of
+// SQLite is begun without a wait, so that it starts while its caller loads other code.
 
 const sqlite: EngineEntry = {
   form: "sqlite:PATH",
   describe: describeSqlite,
   identify: identifySqlite,
-  open: async (at, options) => (await import("./sqlite/open.ts")).openSqlite(at, options),
-  migrate: async (at) => (await import("./sqlite/open.ts")).migrateSqlite(at),
+  open: openSqlite,
+  migrate: migrateSqlite,
   openReader: async (at) => (await import("./sqlite/tools.ts")).openSqliteReader(at),
   readSchema: async (at) => (await import("./sqlite/tools.ts")).readSqliteSchema(at),
   backUp: async (at, options) => (await import("./sqlite/tools.ts")).backupSqlite(at, options),

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type Authenticator, openAuthenticator } from "../../src/auth/authenticator.ts";
+import { createBearerGate } from "../../src/auth/bearer.ts";
 import { createFirstToken } from "../../src/auth/first-token.ts";
 import { principalId } from "../../src/auth/principal.ts";
 import { type AuthOptions, resolveAuthOptions } from "../../src/auth/settings.ts";
@@ -25,8 +26,8 @@ async function open(options: AuthOptions): Promise<Authenticator> {
 }
 
 /** The id of the principal, or the code of the refusal. */
-async function ask({ gate }: Authenticator, token: string): Promise<string> {
-  const outcome = await callGate(gate, `Bearer ${token}`);
+async function ask({ verifiers }: Authenticator, token: string): Promise<string> {
+  const outcome = await callGate(createBearerGate(verifiers), `Bearer ${token}`);
   return "principal" in outcome ? principalId(outcome.principal) : outcome.code;
 }
 
@@ -43,7 +44,7 @@ test("tokens of every source get in by one gate", async () => {
   expect(await ask(authenticator, await sign(key))).toBe("jwt:alice");
   expect(await ask(authenticator, `${ada}x`)).toBe("Unauthenticated");
   const expired = await callGate(
-    authenticator.gate,
+    createBearerGate(authenticator.verifiers),
     `Bearer ${await sign(key, { iss: issuer, aud: audience, exp: 1 })}`,
   );
   expect(expired).toMatchObject({ challenge: expect.stringContaining("has expired") });

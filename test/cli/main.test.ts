@@ -1,10 +1,12 @@
 /** The very first lines: on a Node that is too old for all others. */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { version } from "../../src/server/version.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const packageJson = JSON.parse(
@@ -12,10 +14,14 @@ const packageJson = JSON.parse(
 );
 
 /** Runs `plant-store --version` on a Node that calls itself so. */
-async function runOn(node: string): Promise<{ code: number; stdout: string; stderr: string }> {
+function runOn(node: string) {
   const versions = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${node}" } })`;
-  const args = ["--import", `data:text/javascript,${encodeURIComponent(versions)}`, main];
-  const run = promisify(execFile)(process.execPath, [...args, "--version"]);
+  return runVersion(["--import", `data:text/javascript,${encodeURIComponent(versions)}`], {});
+}
+
+async function runVersion(nodeArgs: readonly string[], env: NodeJS.ProcessEnv) {
+  const options = { env: { ...process.env, ...env } };
+  const run = promisify(execFile)(process.execPath, [...nodeArgs, main, "--version"], options);
   return await run.then(
     (output) => ({ code: 0, ...output }),
     (error) => ({ code: error.code, stdout: error.stdout, stderr: error.stderr }),
@@ -37,5 +43,22 @@ describe("plant-store", () => {
 
   test.each(["22.18.0", "24.0.0", "26.10.0"])("runs on Node %s", async (node) => {
     expect(await runOn(node)).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+  });
+
+  test("keeps compiled code in the user's cache", async () => {
+    await using home = await createTemporaryFolder();
+    const env = { NODE_COMPILE_CACHE: undefined, HOME: home.path };
+    const expected = { code: 0, stdout: `${version}\n`, stderr: "" };
+    expect(await runVersion([], env)).toEqual(expected);
+    const files = readdirSync(join(home.path, ".cache/plant-store"), { recursive: true });
+    expect(files.length).toBeGreaterThan(10);
+    expect(await runVersion([], env)).toEqual(expected);
+  });
+
+  test("runs where it can keep nothing", async () => {
+    const expected = { code: 0, stdout: `${version}\n`, stderr: "" };
+    expect(await runVersion([], { NODE_COMPILE_CACHE: undefined, HOME: "/dev/null" })).toEqual(
+      expected,
+    );
   });
 });
