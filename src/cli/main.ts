@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import module from "node:module";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 
 /** The least Node, as package.json has it. An older one could not even load what would look there. */
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -21,5 +21,15 @@ if (major < 22 || (major === 22 && minor < 18)) {
 
 /** The next start takes from there what this one compiled. Where nothing can be kept, nothing is. */
 function keepCompiledCode(): void {
-  module.enableCompileCache(join(homedir(), ".cache", "plant-store"));
+  const home = findHome();
+  // Whoever can write there can run what they like: no folder that depends on the working directory.
+  if (isAbsolute(home)) module.enableCompileCache(join(home, ".cache", "plant-store"));
+}
+
+function findHome(): string {
+  try {
+    return homedir();
+  } catch {
+    return ""; // a user that the system does not know
+  }
 }

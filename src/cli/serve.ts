@@ -1,3 +1,4 @@
+import module from "node:module";
 import v8 from "node:v8";
 import { Command } from "commander";
 import { type RunningServer, startServer } from "../server/start.ts";
@@ -14,6 +15,8 @@ export function createServeCommand(): Command {
     keepRequestsYoung();
     const { welcome } = await import("./welcome.ts");
     process.stdout.write(welcome(server));
+    // Not at the end, as Node would: that may be sudden.
+    module.flushCompileCache();
     await untilStopped(server);
   });
 }

@@ -71,17 +71,23 @@ export function createHttp1Server(
 const requestsUnderWay = Symbol("requests under way");
 
 /** A property, not a map beside it: this is on the path of every request. */
-type CountedSocket = Socket & { [requestsUnderWay]?: number };
+type CountedSocket = Socket & {
+  [requestsUnderWay]?: number;
+  /** Node's note that it has paused the connection until its answers are taken. */
+  readonly _paused?: boolean;
+};
 
 /**
  * What an answer did not need of its request stands before the next one (RFC 9112
  * section 9.3). Node discards it by itself unless someone began to read it, and
- * stopped: a body that is destroyed leaves its connection paused.
+ * stopped: a body that is destroyed leaves its connection paused. One that Node has
+ * paused, because its client takes no answers, must be left to Node: it ends the
+ * process if anything is read before.
  */
-function discardRest(request: http.IncomingMessage, socket: Socket): void {
+function discardRest(request: http.IncomingMessage, socket: CountedSocket): void {
   if (request.complete) return;
   (request as unknown as { _dump(): void })._dump();
-  socket.resume();
+  if (socket._paused !== true) socket.resume();
 }
 
 /** A connection may rest while its request is at work; not while its client takes no answer. */
@@ -91,17 +97,11 @@ function endUnlessBusy(socket: Socket): void {
 
 /** Answers what the parser refuses, where an answer still has a place. */
 export function refuseRequest(
-  error: Error & { code?: string; rawPacket?: Buffer },
+  error: Error & { code?: string },
   socket: Duplex,
   onRefusal: OnRefusal = ignore,
 ): void {
   switch (error.code) {
-    // No fault of the client: while answers wait for it, Node pauses the parser and
-    // the socket, and TLS goes on to hand over what it has decrypted. It is read on
-    // once the answers have gone.
-    case "HPE_PAUSED":
-      socket.push(error.rawPacket);
-      break;
     case "ECONNRESET":
       socket.destroy();
       break;
@@ -121,7 +121,10 @@ export function refuseRequest(
  * of their requests: where an earlier one is still at work, the client would take
  * the refusal for its answer, so the connection ends behind that instead.
  */
-function refuseLast(socket: Duplex, kind: RefusalKind, onRefusal: OnRefusal): void {
+function refuseLast(socket: RefusedSocket, kind: RefusalKind, onRefusal: OnRefusal): void {
+  // The parser refuses all that comes behind it, too, piece by piece.
+  if (socket[isRefused]) return;
+  socket[isRefused] = true;
   onRefusal(kind);
   const response = responseOn(socket);
   if (response?.req.complete === true) {
@@ -133,6 +136,10 @@ function refuseLast(socket: Duplex, kind: RefusalKind, onRefusal: OnRefusal): vo
     socket.destroy();
   }
 }
+
+const isRefused = Symbol("is refused");
+
+type RefusedSocket = Duplex & { [isRefused]?: boolean };
 
 /** Node's own note of the response that a connection is at; it tells nobody else. */
 function responseOn(socket: Duplex): http.ServerResponse | undefined {

@@ -92,12 +92,12 @@ export async function openPort(options: PortOptions): Promise<Port> {
     if (tls === undefined) sniff(socket);
   });
   http1.on("secureConnection", (socket: TLSSocket) => {
-    socket.on("error", ignore);
+    socket.on("error", ignoreError);
     handOver(socket, socket.alpnProtocol === "h2" ? "h2" : "http/1.1");
   });
 
   function sniff(socket: Socket): void {
-    socket.on("error", ignore);
+    socket.on("error", ignoreError);
     sniffProtocol(socket, limits.requestTimeoutMs, (protocol) => {
       undecided.delete(socket);
       handOver(socket, protocol);
@@ -114,6 +114,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
         break;
       case "http/1.1":
         serveHttp1.call(http1, socket);
+        if (tls !== undefined) parseWhatIsRead(socket);
         break;
       case "timeout":
         refuseRequest(
@@ -160,6 +161,16 @@ function takeConnections(server: http.Server, event: "connection" | "secureConne
   return serve;
 }
 
+/**
+ * Node's parser takes what comes from below the socket, until someone else listens to
+ * its data. TLS hands over all that it has decrypted, even when the socket is paused
+ * (while a client takes no answers), and the parser, paused as well, would refuse it.
+ * The socket keeps it until it is read again, and then hands it to the parser in order.
+ */
+function parseWhatIsRead(socket: Socket): void {
+  socket.on("data", ignore);
+}
+
 function listen(server: http.Server, { host, port, isShared = false }: PortOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
@@ -171,4 +182,6 @@ function listen(server: http.Server, { host, port, isShared = false }: PortOptio
 }
 
 /** An error of a connection is its client's affair: its close tells the rest. */
+function ignoreError(): void {}
+
 function ignore(): void {}

@@ -13,19 +13,32 @@ const packageJson = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
 );
 
-/** Runs `plant-store --version` on a Node that calls itself so. */
-function runOn(node: string) {
-  const versions = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${node}" } })`;
-  return runVersion(["--import", `data:text/javascript,${encodeURIComponent(versions)}`], {});
+const ofVersion = { code: 0, stdout: `${version}\n`, stderr: "" };
+
+interface RunOptions {
+  readonly nodeArgs?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
 }
 
-async function runVersion(nodeArgs: readonly string[], env: NodeJS.ProcessEnv) {
-  const options = { env: { ...process.env, ...env } };
+/** Runs `plant-store --version`. */
+async function runVersion({ nodeArgs = [], env, cwd }: RunOptions) {
+  const options = { env: { ...process.env, ...env }, cwd };
   const run = promisify(execFile)(process.execPath, [...nodeArgs, main, "--version"], options);
   return await run.then(
     (output) => ({ code: 0, ...output }),
     (error) => ({ code: error.code, stdout: error.stdout, stderr: error.stderr }),
   );
+}
+
+/** Does it on a Node that calls itself so. */
+function runOn(node: string) {
+  const versions = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${node}" } })`;
+  return runVersion({ nodeArgs: importing(versions) });
+}
+
+function importing(script: string): string[] {
+  return ["--import", `data:text/javascript,${encodeURIComponent(script)}`];
 }
 
 describe("plant-store", () => {
@@ -42,23 +55,29 @@ describe("plant-store", () => {
   );
 
   test.each(["22.18.0", "24.0.0", "26.10.0"])("runs on Node %s", async (node) => {
-    expect(await runOn(node)).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+    expect(await runOn(node)).toEqual(ofVersion);
   });
 
   test("keeps compiled code in the user's cache", async () => {
     await using home = await createTemporaryFolder();
     const env = { NODE_COMPILE_CACHE: undefined, HOME: home.path };
-    const expected = { code: 0, stdout: `${version}\n`, stderr: "" };
-    expect(await runVersion([], env)).toEqual(expected);
+    expect(await runVersion({ env })).toEqual(ofVersion);
     const files = readdirSync(join(home.path, ".cache/plant-store"), { recursive: true });
     expect(files.length).toBeGreaterThan(10);
-    expect(await runVersion([], env)).toEqual(expected);
+    expect(await runVersion({ env })).toEqual(ofVersion);
   });
 
-  test("runs where it can keep nothing", async () => {
-    const expected = { code: 0, stdout: `${version}\n`, stderr: "" };
-    expect(await runVersion([], { NODE_COMPILE_CACHE: undefined, HOME: "/dev/null" })).toEqual(
-      expected,
-    );
+  const unknownUser = `import os from "node:os"; import { syncBuiltinESMExports } from "node:module";
+    os.homedir = () => { throw new Error("no such user"); }; syncBuiltinESMExports();`;
+
+  test.each([
+    ["is no folder", { HOME: "/dev/null" }],
+    ["is not absolute", { HOME: "" }],
+    ["nobody knows", {}, importing(unknownUser)],
+  ])("runs for a user whose home %s, and keeps nothing", async (_what, home, nodeArgs = []) => {
+    await using folder = await createTemporaryFolder();
+    const env = { NODE_COMPILE_CACHE: undefined, ...home };
+    expect(await runVersion({ env, cwd: folder.path, nodeArgs })).toEqual(ofVersion);
+    expect(readdirSync(folder.path)).toEqual([]);
   });
 });

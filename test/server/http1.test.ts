@@ -1,5 +1,6 @@
 /** HTTP/1.1 on the one port: forms of a request that are rare and right. */
 import { once } from "node:events";
+import { setTimeout } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../src/gateway/index.ts";
 import { defaultLimits } from "../../src/server/limits.ts";
@@ -157,6 +158,31 @@ describe("a connection of HTTP/1.1", () => {
     await responses(connection, 1);
     connection.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     expect(await responses(connection, 2)).toMatchObject([{ status: 200 }, { status: 200 }]);
+    await port.drain(0);
+  });
+
+  test("refuses once what is malformed, however much comes behind it", async () => {
+    const refused: string[] = [];
+    const answer = Promise.withResolvers<void>();
+    const wait: NodeHandler = async (_request, response) => {
+      await answer.promise;
+      response.end();
+    };
+    const handler = Object.assign(wait, { serveStream: () => false });
+    const port = await openPort({
+      ...{ host: "127.0.0.1", port: 0, limits: defaultLimits, tls: undefined, handler },
+      onTlsError: () => {},
+      traffic: { opened: () => {}, refused: (kind) => refused.push(kind) },
+    });
+    using connection = await openRawConnection(port.address.port);
+    connection.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    for (let piece = 0; piece < 20; piece++) {
+      connection.write("what is this\r\n\r\n");
+      await setTimeout(5);
+    }
+    answer.resolve();
+    expect(parseHttp1Responses(await connection.untilClosed())).toMatchObject([{ status: 200 }]);
+    expect(refused).toEqual(["malformed"]);
     await port.drain(0);
   });
 

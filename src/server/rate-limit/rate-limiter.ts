@@ -58,7 +58,7 @@ export function createRateLimitMemory(): RateLimitMemory {
  * A bucket is full after a second, so all that was not used in the last second is
  * free by itself, and nothing has to be cleared away.
  *
- * Threads count one at a time.
+ * Threads count one at a time. Who is stopped for long while it counts is overtaken.
  */
 export class RateLimiter {
   readonly perSecond: number;
@@ -82,8 +82,9 @@ export class RateLimiter {
    */
   take(key: string): number {
     const places = this.#placesOf(key);
+    const now = this.#now();
     this.#enter();
-    const wait = this.#count(places, this.#now());
+    const wait = this.#count(places, now);
     Atomics.store(this.#lock, 0, 0);
     return wait;
   }

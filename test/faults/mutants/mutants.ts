@@ -137,9 +137,9 @@ export const mutants: readonly Mutant[] = [
     campaign: "overload",
   },
   {
-    name: "TLS: what comes while an answer waits is dropped",
-    file: "src/server/http1.ts",
-    find: "socket.push(error.rawPacket);",
+    name: "TLS: what comes while an answer waits is refused",
+    file: "src/server/port.ts",
+    find: "if (tls !== undefined) parseWhatIsRead(socket);",
     replace: "",
     campaign: "test/server/tls.test.ts",
   },
