@@ -14,7 +14,7 @@ export const rates: Part = {
     const measurable = rows.filter(({ kind }) => kind === "grpc" || bench.hasWrk);
     const rounds = new Map<string, Round[]>(measurable.map(({ name }) => [name, []]));
     // Interleaved: what changes on the machine meanwhile meets all rows alike.
-    for (let round = 1; round <= bench.plan.rounds; round++) {
+    for (let round = 1; round <= bench.plan.rateRounds; round++) {
       for (const row of measurable) {
         const result = await measure(bench, row);
         rounds.get(row.name)?.push(result);
@@ -78,10 +78,14 @@ function cpuBetween(
 
 function createTable(measured: readonly Row[], rounds: ReadonlyMap<string, Round[]>): Table {
   const of = (name: string, key: keyof Round) => medianOf(rounds.get(name) ?? [], key);
+  // Round by round: what a machine does in one minute and not in the next meets both.
   const ratio = (name: string, other: string) => {
-    const rate = of(name, "requestsPerSecond");
-    const otherRate = of(other, "requestsPerSecond");
-    return figure(rate && otherRate && rate / otherRate, 2);
+    const others = rounds.get(other) ?? [];
+    const ratios = (rounds.get(name) ?? []).flatMap(({ requestsPerSecond }, index) => {
+      const beside = others[index];
+      return beside === undefined ? [] : requestsPerSecond / beside.requestsPerSecond;
+    });
+    return figure(ratios.length === 0 ? undefined : median(ratios), 2);
   };
   return {
     title: "Rates",
