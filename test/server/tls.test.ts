@@ -174,7 +174,7 @@ describe.skipIf(!hasOpenssl)("behind an answer not yet taken", () => {
       requests.push(request);
       return "x".repeat(50_000);
     });
-    // 16 MB, of which the systems of both hold some.
+    // 19 MB, of which the systems of both hold some.
     for (let i = 0; i < 400; i++) socket.write(post("/2", "").repeat(1000));
     await expect.poll(() => requests.length).toBeGreaterThan(1);
     await setTimeout(500);
