@@ -9,6 +9,7 @@ import type {
 import { transformInvokeImplementation } from "@connectrpc/connect/protocol";
 import { type CallContext, CallRequest } from "./call-context.ts";
 import type { EndpointOptions } from "./endpoint.ts";
+import type { Exchange, Response } from "./exchange.ts";
 
 export type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 
@@ -20,41 +21,53 @@ export type StreamContext = ReturnType<typeof createHandlerContext>;
 
 type Message = MessageShape<DescMessage>;
 
+/** How the protocol of one call reads the request, and what it answers. */
+export interface UnaryWire {
+  /** Reads and decodes the request message. */
+  read(): Message | Promise<Message>;
+  /** The response for the message that the implementation answered. */
+  write(message: Message): Response | Promise<Response>;
+  /** The response for an error, of whatever went wrong in the call. */
+  fail(error: unknown): Response | Promise<Response>;
+}
+
 /**
- * One unary call, in the order of connect-es: the gate, before one byte of the
- * body is read; then the message; then interceptors and implementation.
+ * Serves one unary call, in the order of connect-es: the gate, before one byte of
+ * the body is read; then the message; then interceptors and implementation.
  *
- * @param read Reads and decodes the request message.
- * @param write Encodes the response message.
- * @throws what any of them throws.
+ * @throws what `fail` throws.
  */
-export async function callUnary<T>(
-  spec: UnarySpec,
-  options: EndpointOptions,
+export async function serveUnary(
+  { spec, options }: { readonly spec: UnarySpec; readonly options: EndpointOptions },
+  exchange: Pick<Exchange, "respond">,
   context: CallContext,
-  read: () => Message | Promise<Message>,
-  write: (message: Message) => T,
-): Promise<T> {
+  wire: UnaryWire,
+): Promise<void> {
+  let response: Response;
   try {
     const passed = options.requestGate?.(context);
     if (passed !== undefined) await passed;
-    const written = write(await invokeUnary(spec, options, context, await read()));
+    const request = new CallRequest(context, await wire.read());
+    const answered = await chainFor(spec, options, context, request)(request);
+    context.responseHeader.replace(answered.header);
+    context.responseTrailer.replace(answered.trailer);
+    const written = wire.write(answered.message as Message);
     context.release();
-    return written;
+    response = written instanceof Promise ? await written : written;
   } catch (error) {
     context.abort(error);
-    throw error;
+    response = await wire.fail(error);
   }
+  exchange.respond(response);
 }
 
 /** The chain is made anew for each call: an interceptor may keep what belongs to one call. */
-async function invokeUnary(
+function chainFor(
   spec: UnarySpec,
   options: EndpointOptions,
   context: CallContext,
-  message: Message,
-): Promise<Message> {
-  const request = new CallRequest(context, message);
+  request: CallRequest,
+): UnaryFn {
   const invoke = async (asked: UnaryRequest): Promise<UnaryResponse> => {
     const answered = await spec.impl(asked.message as never, contextFor(asked, request, context));
     return {
@@ -66,15 +79,17 @@ async function invokeUnary(
       trailer: context.responseTrailer,
     };
   };
-  let next = invoke as Parameters<EndpointOptions["interceptors"][number]>[0];
+  let next = invoke as InterceptorFn;
   for (let i = options.interceptors.length - 1; i >= 0; i--) {
     next = options.interceptors[i]?.(next) ?? next;
   }
-  const response = await next(request);
-  context.responseHeader.replace(response.header);
-  context.responseTrailer.replace(response.trailer);
-  return response.message as Message;
+  return next as UnaryFn;
 }
+
+type InterceptorFn = Parameters<EndpointOptions["interceptors"][number]>[0];
+
+/** What an interceptor makes of a unary call; a stream it sees only of streams. */
+type UnaryFn = (request: UnaryRequest) => Promise<UnaryResponse>;
 
 /** What the implementation gets: what an interceptor put into the request comes before our own. */
 function contextFor(

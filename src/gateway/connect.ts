@@ -14,11 +14,11 @@ import {
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
 import { type Body, byteLengthOf, bytesOf } from "./body.ts";
-import { callUnary } from "./call.ts";
+import { serveUnary } from "./call.ts";
 import { CallContext } from "./call-context.ts";
 import type { Codec } from "./codec.ts";
 import { parseConnectQuery } from "./connect-query.ts";
-import { type Exchange, headerOf } from "./exchange.ts";
+import { type Exchange, headerOf, type Response } from "./exchange.ts";
 import { createNegotiator } from "./negotiation.ts";
 import { connectErrorFrom } from "./outcome.ts";
 import { readBody } from "./read-body.ts";
@@ -120,13 +120,14 @@ function wrongVersion(message: string): ConnectError {
   return new ConnectError(message, Code.InvalidArgument);
 }
 
-function createCall({ spec, options, codecs }: UnaryEndpoint) {
-  const { readMaxBytes, maxTimeoutMs, shutdownSignal, requireConnectProtocolHeader } = options;
+function createCall(endpoint: UnaryEndpoint) {
+  const { spec, options, codecs } = endpoint;
+  const { readMaxBytes, maxTimeoutMs, shutdownSignal, compressMinBytes } = options;
   const negotiate = createNegotiator(options.acceptCompression, headerUnaryAcceptEncoding);
   const binaryHeader = { "content-type": contentTypeUnaryProto };
   const jsonHeader = { "content-type": contentTypeUnaryJson };
 
-  return async (
+  return (
     exchange: Exchange,
     contextValues: ContextValues | undefined,
     { codec, compression: requested, assertVersion, read }: ConnectRequest,
@@ -148,31 +149,34 @@ function createCall({ spec, options, codecs }: UnaryEndpoint) {
       decompress === null
         ? codec.parse(bytes)
         : decompress.decompress(bytes, readMaxBytes).then(codec.parse);
-    const readMessage = () => {
-      if (requireConnectProtocolHeader) assertVersion();
-      const refusal = compression.error ?? timeout.error;
-      if (refusal !== undefined) throw refusal;
-      return read(parse, readMaxBytes);
+    const respond = (body: Body, code?: Code): Response => ({
+      status: code === undefined ? 200 : codeToHttpStatus(code),
+      header: { ...headerWithTrailer(context), "content-length": byteLengthOf(body) },
+      body,
+      code,
+    });
+    const answer = (body: Body, code?: Code): Response | Promise<Response> => {
+      if (compress === null || byteLengthOf(body) < compressMinBytes) return respond(body, code);
+      return compress.compress(bytesOf(body)).then((compressed) => {
+        context.responseHeader.set("content-encoding", compress.name);
+        return respond(compressed, code);
+      });
     };
-    let status = 200;
-    let code: Code | undefined;
-    let body: Body;
-    try {
-      body = await callUnary(spec, options, context, readMessage, codec.serialize);
-    } catch (reason) {
-      const error = connectErrorFrom(reason);
-      code = error.code;
-      status = codeToHttpStatus(code);
-      context.responseHeader.set("content-type", contentTypeUnaryJson);
-      // What another service answered has headers of its own, which are not ours to pass on.
-      if (!error.isWireError) mergeNonProtocolHeaders(context.responseHeader, error.metadata);
-      body = errorToJsonBytes(error, options.jsonOptions);
-    }
-    if (compress !== null && byteLengthOf(body) >= options.compressMinBytes) {
-      body = await compress.compress(bytesOf(body));
-      context.responseHeader.set("content-encoding", compress.name);
-    }
-    const header = { ...headerWithTrailer(context), "content-length": byteLengthOf(body) };
-    exchange.respond({ status, header, body, code });
+    return serveUnary(endpoint, exchange, context, {
+      read() {
+        if (options.requireConnectProtocolHeader) assertVersion();
+        const refusal = compression.error ?? timeout.error;
+        if (refusal !== undefined) throw refusal;
+        return read(parse, readMaxBytes);
+      },
+      write: (message) => answer(codec.serialize(message)),
+      fail(reason) {
+        const error = connectErrorFrom(reason);
+        context.responseHeader.set("content-type", contentTypeUnaryJson);
+        // What another service answered has headers of its own, which are not ours to pass on.
+        if (!error.isWireError) mergeNonProtocolHeaders(context.responseHeader, error.metadata);
+        return answer(errorToJsonBytes(error, options.jsonOptions), error.code);
+      },
+    });
   };
 }

@@ -1,5 +1,5 @@
 /** What gRPC and gRPC-Web have in common: one message in an envelope in, one out, and a status. */
-import type { Code, ContextValues } from "@connectrpc/connect";
+import type { Code } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import {
   grpcStatusOk,
@@ -7,14 +7,14 @@ import {
   parseTimeout,
   setTrailerStatus,
 } from "@connectrpc/connect/protocol-grpc";
-import { callUnary } from "./call.ts";
+import { serveUnary } from "./call.ts";
 import { CallContext } from "./call-context.ts";
 import type { Codec } from "./codec.ts";
 import { readEnvelope, writeEnvelope } from "./envelope.ts";
-import { type Exchange, headerOf } from "./exchange.ts";
+import { headerOf, type Response } from "./exchange.ts";
 import { createNegotiator } from "./negotiation.ts";
 import { connectErrorFrom } from "./outcome.ts";
-import type { UnaryEndpoint } from "./unary.ts";
+import type { UnaryEndpoint, UnaryHandler } from "./unary.ts";
 
 export interface GrpcVariant {
   readonly protocolName: string;
@@ -39,11 +39,13 @@ export interface GrpcOutcome {
 /** The trailers of a call to which the application added none. */
 export const okTrailer = { "grpc-status": grpcStatusOk };
 
-/** @returns what runs one call. It fails only where even the error cannot be written. */
-export function createGrpcCall(
-  { spec, options }: UnaryEndpoint,
+/** @param respond Makes the response of what is left to write. */
+export function createGrpcHandler(
+  endpoint: UnaryEndpoint,
   { protocolName, contentType, codec, endFlag }: GrpcVariant,
-): (exchange: Exchange, contextValues: ContextValues | undefined) => Promise<GrpcOutcome> {
+  respond: (outcome: GrpcOutcome) => Response | Promise<Response>,
+): UnaryHandler {
+  const { spec, options } = endpoint;
   const { readMaxBytes, maxTimeoutMs, compressMinBytes, shutdownSignal } = options;
   const negotiate = createNegotiator(options.acceptCompression, headerAcceptEncoding);
   const plainHeader = { "content-type": contentType };
@@ -51,7 +53,7 @@ export function createGrpcCall(
     options.acceptCompression.map(({ name }) => [name, { ...plainHeader, "grpc-encoding": name }]),
   );
 
-  return async (exchange, contextValues) => {
+  return (exchange, contextValues) => {
     const timeout = parseTimeout(headerOf(exchange, "grpc-timeout"), maxTimeoutMs);
     const { request, response, error } = negotiate(
       headerOf(exchange, "grpc-encoding"),
@@ -67,20 +69,25 @@ export function createGrpcCall(
       responseHeader: (response && headers.get(response.name)) ?? plainHeader,
       responseTrailer: okTrailer,
     });
-    const read = () => {
-      const refusal = error ?? timeout.error;
-      if (refusal !== undefined) throw refusal;
-      return readEnvelope(exchange, { compression: request, readMaxBytes, endFlag }, codec.parse);
-    };
-    try {
-      const data = await callUnary(spec, options, context, read, codec.serialize);
-      const written = writeEnvelope(data, response, compressMinBytes);
-      const message = written instanceof Promise ? await written : written;
-      return { context, message, code: undefined, compression: response };
-    } catch (reason) {
-      const error = connectErrorFrom(reason);
-      setTrailerStatus(context.responseTrailer, error);
-      return { context, message: undefined, code: error.code, compression: response };
-    }
+    const answer = (message: Uint8Array | undefined, code?: Code) =>
+      respond({ context, message, code, compression: response });
+    return serveUnary(endpoint, exchange, context, {
+      read() {
+        const refusal = error ?? timeout.error;
+        if (refusal !== undefined) throw refusal;
+        return readEnvelope(exchange, { compression: request, readMaxBytes, endFlag }, codec.parse);
+      },
+      write(message) {
+        const written = writeEnvelope(codec.serialize(message), response, compressMinBytes);
+        return written instanceof Promise
+          ? written.then((envelope) => answer(envelope))
+          : answer(written);
+      },
+      fail(reason) {
+        const failure = connectErrorFrom(reason);
+        setTrailerStatus(context.responseTrailer, failure);
+        return answer(undefined, failure.code);
+      },
+    });
   };
 }

@@ -9,7 +9,8 @@ import {
 } from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "./codec.ts";
 import { wrapEnvelope } from "./envelope.ts";
-import { createGrpcCall, type GrpcOutcome, okTrailer } from "./grpc-call.ts";
+import type { Response } from "./exchange.ts";
+import { createGrpcHandler, type GrpcOutcome, okTrailer } from "./grpc-call.ts";
 import { TextExchange } from "./text-exchange.ts";
 import type { UnaryEndpoint, UnaryHandler, UnaryProtocol } from "./unary.ts";
 
@@ -34,17 +35,20 @@ export function createGrpcWeb(endpoint: UnaryEndpoint): UnaryProtocol {
 
 function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: string): UnaryHandler {
   const variant = { protocolName: "grpc-web", contentType, codec, endFlag: trailerFlag };
-  const call = createGrpcCall(endpoint, variant);
-  return async (exchange, contextValues) => {
-    const outcome = await call(exchange, contextValues);
-    const written = trailerEnvelope(outcome, endpoint.options.compressMinBytes);
-    const trailer = written instanceof Promise ? await written : written;
-    const body = outcome.message ? Buffer.concat([outcome.message, trailer]) : trailer;
-    const own = outcome.context.responseHeader.toNode();
-    // Node takes a field `Trailer` with chunks alone, and makes those where it has no length.
-    const header = "trailer" in own ? own : { ...own, "content-length": body.length };
-    exchange.respond({ status: 200, header, body, code: outcome.code });
-  };
+  return createGrpcHandler(endpoint, variant, (outcome) => {
+    const trailer = trailerEnvelope(outcome, endpoint.options.compressMinBytes);
+    return trailer instanceof Promise
+      ? trailer.then((written) => responseWith(written, outcome))
+      : responseWith(trailer, outcome);
+  });
+}
+
+function responseWith(trailer: Uint8Array, { context, message, code }: GrpcOutcome): Response {
+  const body = message ? Buffer.concat([message, trailer]) : trailer;
+  const own = context.responseHeader.toNode();
+  // Node takes a field `Trailer` with chunks alone, and makes those where it has no length.
+  const header = "trailer" in own ? own : { ...own, "content-length": body.length };
+  return { status: 200, header, body, code };
 }
 
 /** The last envelope of the body: the trailers, as header lines. */

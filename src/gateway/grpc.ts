@@ -5,7 +5,7 @@ import {
   parseContentType,
 } from "@connectrpc/connect/protocol-grpc";
 import type { Codec } from "./codec.ts";
-import { createGrpcCall } from "./grpc-call.ts";
+import { createGrpcHandler } from "./grpc-call.ts";
 import type { NodeHeaders } from "./lazy-headers.ts";
 import type { UnaryEndpoint, UnaryHandler, UnaryProtocol } from "./unary.ts";
 
@@ -27,17 +27,13 @@ const nothing = new Uint8Array(0);
 
 function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: string): UnaryHandler {
   const variant = { protocolName: "grpc", contentType, codec, endFlag: 0 };
-  const call = createGrpcCall(endpoint, variant);
-  return async (exchange, contextValues) => {
-    const { context, message, code } = await call(exchange, contextValues);
-    exchange.respond({
-      status: 200,
-      header: withoutLength(context.responseHeader.toNode()),
-      body: message ?? nothing,
-      trailer: withoutLength(context.responseTrailer.toNode()),
-      code,
-    });
-  };
+  return createGrpcHandler(endpoint, variant, ({ context, message, code }) => ({
+    status: 200,
+    header: withoutLength(context.responseHeader.toNode()),
+    body: message ?? nothing,
+    trailer: withoutLength(context.responseTrailer.toNode()),
+    code,
+  }));
 }
 
 /** A length that the application tells is that of something else, and breaks the answer. */

@@ -50,7 +50,7 @@ export function parseOrigin(
   host: string | undefined,
   target: string,
 ): string | undefined {
-  const origin = host === undefined ? undefined : normalOrigin(`${scheme}://${host}`, host);
+  const origin = host === undefined ? undefined : normalOrigin(scheme, host);
   if (origin === undefined || plainTarget.test(target)) return origin;
   const [, named] = absoluteForm.exec(target) ?? [];
   const isHost = named === undefined || authority.test(named);
@@ -66,16 +66,25 @@ function countHosts(rawHeaders: readonly string[]): number {
   return count;
 }
 
-/** A service has few names: what was found out of one is kept. */
-const origins = new Map<string, string>();
-const originsMax = 256;
+interface Origin {
+  readonly scheme: string;
+  readonly host: string;
+  readonly origin: string;
+}
 
-function normalOrigin(text: string, host: string): string | undefined {
-  const known = origins.get(text);
-  if (known !== undefined) return known;
+/** A service has few names: what was found out of the last ones is kept, the latest first. */
+const origins: Origin[] = [];
+const originsMax = 16;
+
+function normalOrigin(scheme: string, host: string): string | undefined {
+  // Strings that are new with each request: to hash one costs more than to compare it with a few.
+  for (const known of origins) {
+    if (known.host === host && known.scheme === scheme) return known.origin;
+  }
+  const text = `${scheme}://${host}`;
   if (!authority.test(host) || !URL.canParse(text)) return undefined;
   const { origin } = new URL(text);
-  if (origins.size >= originsMax) origins.clear();
-  origins.set(text, origin);
+  origins.unshift({ scheme, host, origin });
+  if (origins.length > originsMax) origins.pop();
   return origin;
 }

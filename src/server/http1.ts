@@ -46,9 +46,9 @@ export function createHttp1Server(
       return;
     }
     socket[requestsUnderWay] = count;
-    response.on("finish", () => discardRest(request, socket));
     response.on("close", () => {
       socket[requestsUnderWay] = (socket[requestsUnderWay] ?? 1) - 1;
+      if (!request.complete && !socket.destroyed) discardRest(request, socket);
     });
     // The parser takes any digits for a version.
     if (request.httpVersionMajor === 1) handler(request, response);
@@ -85,7 +85,6 @@ type CountedSocket = Socket & {
  * process if anything is read before.
  */
 function discardRest(request: http.IncomingMessage, socket: CountedSocket): void {
-  if (request.complete) return;
   (request as unknown as { _dump(): void })._dump();
   if (socket._paused !== true) socket.resume();
 }

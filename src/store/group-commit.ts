@@ -155,13 +155,15 @@ export class GroupCommit {
   async #commitBatch(batch: readonly Waiter[]): Promise<void> {
     const abandoned = new AbortController();
     let left = batch.length;
+    const onLeave = () => {
+      if (--left === 0) abandoned.abort();
+    };
+    const plants: NewPlant[] = [];
     for (const waiter of batch) {
-      waiter.whenLeaving(() => {
-        if (--left === 0) abandoned.abort();
-      });
+      waiter.whenLeaving(onLeave);
+      if (waiter.plant !== undefined) plants.push(waiter.plant);
     }
     try {
-      const plants = batch.flatMap(({ plant }) => plant ?? []);
       const outcomes = await this.#observed(plants, abandoned.signal);
       if (outcomes.length !== batch.length) {
         throw new Error(`a commit of ${batch.length} rows had ${outcomes.length} outcomes`);

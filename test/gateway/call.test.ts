@@ -9,7 +9,7 @@ import {
 } from "@connectrpc/connect";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import { callUnary, type UnarySpec } from "../../src/gateway/call.ts";
+import { serveUnary, type UnarySpec } from "../../src/gateway/call.ts";
 import { CallContext } from "../../src/gateway/call-context.ts";
 import { type EveryField, EveryFieldSchema, FieldService } from "./gen/library/v1/fields_pb.ts";
 import { createMemoryExchange } from "./support/memory-exchange.ts";
@@ -28,8 +28,9 @@ function callEcho({ gate, read = async () => message, interceptors = [], echo }:
   const method = FieldService.method.echo;
   const impl = echo ?? ((request: EveryField) => request);
   const spec = { kind: "unary", method, impl } as unknown as UnarySpec;
+  const exchange = createMemoryExchange();
   const context = new CallContext({
-    exchange: createMemoryExchange(),
+    exchange,
     method,
     protocolName: "test",
     timeoutMs: undefined,
@@ -42,8 +43,21 @@ function callEcho({ gate, read = async () => message, interceptors = [], echo }:
     ...validateUniversalHandlerOptions({ interceptors: [...interceptors] }),
     ...(gate && { requestGate: gate }),
   };
-  const answer = callUnary(spec, options, context, read, (answered) => answered as EveryField);
-  return { answer, context };
+  async function call(): Promise<EveryField> {
+    let answered: unknown;
+    await serveUnary({ spec, options }, exchange, context, {
+      read,
+      write(written) {
+        answered = written;
+        return { status: 200, header: {}, body: "" };
+      },
+      fail(error) {
+        throw error;
+      },
+    });
+    return answered as EveryField;
+  }
+  return { answer: call(), context };
 }
 
 describe("a call", () => {

@@ -74,7 +74,8 @@ export function messageResponse(
   // Ours needs no check; that of a google.api.HttpBody may not be a header at all.
   const isJson = contentType === jsonType;
   if (!isJson && contentType !== "") context.responseHeader.set("content-type", contentType);
-  const header = { ...headerWithTrailer(context), ...(isJson && { "content-type": jsonType }) };
+  const own = headerWithTrailer(context);
+  const header = isJson ? { ...own, "content-type": jsonType } : { ...own };
   const size = byteLengthOf(data);
   if (size >= options.compressMinBytes)
     return compressedResponse({ options, header, data, context });

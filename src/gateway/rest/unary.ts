@@ -1,9 +1,9 @@
 /** Unary calls by REST. */
 import type { ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { callUnary, type UnarySpec } from "../call.ts";
+import { serveUnary, type UnarySpec } from "../call.ts";
 import { CallContext } from "../call-context.ts";
-import { type Exchange, headerOf, type Response } from "../exchange.ts";
+import { type Exchange, headerOf } from "../exchange.ts";
 import { type BodyLimit, readBody } from "../read-body.ts";
 import { noTrailer } from "../trailer-header.ts";
 import type { Parse } from "./body.ts";
@@ -22,8 +22,9 @@ const noHeader = {};
 
 export function createUnaryHandler(route: Route, spec: UnarySpec): RestUnaryHandler {
   const { options, settings } = route;
+  const endpoint = { spec, options };
 
-  return async (exchange, contextValues, target) => {
+  return (exchange, contextValues, target) => {
     const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), options.maxTimeoutMs);
     const context = new CallContext({
       exchange,
@@ -39,21 +40,14 @@ export function createUnaryHandler(route: Route, spec: UnarySpec): RestUnaryHand
       header: context.requestHeader,
       read: <T>(limit: BodyLimit, parse: Parse<T>) => readBody(exchange, limit, parse),
     };
-    const read = () => {
-      // As in connect-es: behind the gate, and before the body.
-      if (timeout.error !== undefined) throw timeout.error;
-      return readMessage(route, request, target);
-    };
-    let response: Response;
-    try {
-      const content = await callUnary(spec, options, context, read, (message) =>
-        encodeMessage(route, message),
-      );
-      const written = messageResponse(route, content, context);
-      response = written instanceof Promise ? await written : written;
-    } catch (error) {
-      response = errorResponse(error, settings, context);
-    }
-    exchange.respond(response);
+    return serveUnary(endpoint, exchange, context, {
+      read() {
+        // As in connect-es: behind the gate, and before the body.
+        if (timeout.error !== undefined) throw timeout.error;
+        return readMessage(route, request, target);
+      },
+      write: (message) => messageResponse(route, encodeMessage(route, message), context),
+      fail: (error) => errorResponse(error, settings, context),
+    });
   };
 }

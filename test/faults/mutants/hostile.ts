@@ -14,11 +14,11 @@ export const hostileMutants: readonly Mutant[] = [
     file: "src/gateway/call.ts",
     find: `    const passed = options.requestGate?.(context);
     if (passed !== undefined) await passed;
-    const written = `,
+    const request = `,
     replace: `    const isRest = context.protocolName === "rest";
     const passed = isRest ? undefined : options.requestGate?.(context);
     if (passed !== undefined) await passed;
-    const written = `,
+    const request = `,
     campaign: "hostile",
   },
   {
