@@ -30,12 +30,14 @@ export interface Codecs {
 
 export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options">): Codecs {
   const { input, output } = spec.method;
-  const { binaryOptions } = options;
+  const { binaryOptions, readMaxValues = Number.POSITIVE_INFINITY } = options;
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
   return {
     binary: limited(options, {
       parse: (bytes) =>
         readBinary(() => {
+          // A field has two bytes at least.
+          if (bytes.length > 2 * readMaxValues) assertWireFormat(input, bytes, readMaxValues);
           const message = fromBinary(input, bytes, binaryOptions);
           assertWireFormat(input, bytes);
           return message;
@@ -43,7 +45,7 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
       serialize: (message) => writeBinary(() => toBinary(output, message, binaryOptions)),
     }),
     json: limited(options, {
-      parse: (bytes) => messageFromJson(input, parseJson(bytes), jsonOptions),
+      parse: (bytes) => messageFromJson(input, parseJson(bytes, readMaxValues), jsonOptions),
       serialize: (message) => writeJson(() => toJsonString(output, message, jsonOptions)),
     }),
   };

@@ -16,10 +16,20 @@ import { exactJsonDecoder } from "./json.ts";
 import type { JsonOptions } from "./json-scalar.ts";
 import { watchOutcome } from "./stream-outcome.ts";
 
+/** What bounds the work for a message, besides the options of connect-es. */
+export interface MessageLimits {
+  /**
+   * How many values a message may have that a client sends, at every depth: those of
+   * JSON, or the fields of protobuf, known or not. Looked at before anything is made
+   * of them, since a short body may hold very many. Not for protobuf in streams of
+   * gRPC, gRPC-Web and Connect. Default: any number.
+   */
+  readonly readMaxValues?: number;
+}
+
 /** The router's options, with those of the service or method on top. */
-export type EndpointOptions = Omit<UniversalHandlerOptions, "acceptCompression"> & {
-  readonly acceptCompression: readonly Compression[];
-};
+export type EndpointOptions = Omit<UniversalHandlerOptions, "acceptCompression"> &
+  MessageLimits & { readonly acceptCompression: readonly Compression[] };
 
 /** One method of one service, with all that serves it. */
 export interface Endpoint {
@@ -37,7 +47,7 @@ export interface Endpoint {
  * @param isObserved Whether somebody wants to know how streams end.
  */
 export function collectEndpoints(
-  routerOptions: ConnectRouterOptions,
+  routerOptions: ConnectRouterOptions & MessageLimits,
   routes: (router: ConnectRouter) => void,
   isObserved = false,
 ): Endpoint[] {
@@ -50,7 +60,7 @@ export function collectEndpoints(
     const options = { ...merged, ...validateUniversalHandlerOptions(merged) };
     if (isObserved && spec.kind !== "unary") options.requestGate = watchOutcome(merged.requestGate);
     const readOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
-    const textDecoder = exactJsonDecoder(spec.method.input, readOptions);
+    const textDecoder = exactJsonDecoder(spec.method.input, readOptions, options.readMaxValues);
     const jsonOptions = { ...options.jsonOptions, textDecoder };
     // What has options of its own gets its protocols from them alone.
     const protocols = definedOnly(protocolSwitches(own ?? base));

@@ -34,6 +34,7 @@ const depthMax = 100;
 
 /** Every integer of up to 15 digits is a double, and those of 16 are up to 2^53. */
 const exactDigitsMax = 15;
+const safeLengthMax = 17;
 
 // ignoreBOM keeps a leading U+FEFF in the text, where JSON.parse refuses it.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -42,13 +43,18 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  * Reads a JSON text (RFC 8259).
  *
  * @param bytes The text in UTF-8. Invalid UTF-8 is refused, never replaced.
+ * @param valuesMax How many values it may have, at every depth. Default: any number.
  * @throws {JsonTextError} for anything but one JSON value, for an object that
- * names a member twice, and for more than 100 levels of nesting.
+ * names a member twice; for more than 100 levels of nesting and more than
+ * `valuesMax` values, before anything is made of them.
  */
-export function parseJsonText(bytes: Uint8Array): ExactJson {
+export function parseJsonText(
+  bytes: Uint8Array,
+  valuesMax: number = Number.POSITIVE_INFINITY,
+): ExactJson {
   const text = decodeUtf8(bytes);
+  const { members, exact } = scanText(text, valuesMax);
   const value = parseText(text);
-  const { members, exact } = scanText(text);
   if (countMembers(value) < members) throw duplicateIn(text);
   return exact ? value : parseText(text, keepDigits);
 }
@@ -77,13 +83,14 @@ function keepDigits(_key: string, value: ExactJson, context: { source?: string }
 }
 
 /**
- * Looks at what `JSON.parse` passes over in silence: depth, numbers that a
- * double may not hold, and how many members there are, as of duplicates it keeps one.
+ * Looks at what `JSON.parse` passes over in silence: depth, how many values there are,
+ * numbers that a double may not hold, and how many members, as of duplicates it keeps one.
  *
- * @param text A text that `JSON.parse` has accepted.
+ * @param text Any text; what is said of one that is no JSON means nothing.
  */
-function scanText(text: string): { members: number; exact: boolean } {
+function scanText(text: string, valuesMax: number): { members: number; exact: boolean } {
   let depth = 0;
+  let values = 1; // of which each comma and bracket tells one more; of empty brackets, one too many
   let members = 0;
   let exact = true;
   for (let i = 0; i < text.length; i++) {
@@ -94,13 +101,22 @@ function scanText(text: string): { members: number; exact: boolean } {
       case 0x3a: // :
         members++;
         break;
+      case 0x2c: // ,
+        values++;
+        break;
       case 0x7b: // {
       case 0x5b: // [
+        values++;
         if (++depth > depthMax) throw new JsonTextError(`nests deeper than ${depthMax} levels`);
         break;
       case 0x7d: // }
       case 0x5d: // ]
         depth--;
+        break;
+      case 0x20:
+      case 0x09:
+      case 0x0a:
+      case 0x0d:
         break;
       default: {
         const end = endOfNumber(text, i);
@@ -110,6 +126,7 @@ function scanText(text: string): { members: number; exact: boolean } {
         }
       }
     }
+    if (values > valuesMax) throw new JsonTextError(`has more than ${valuesMax} values`);
   }
   return { members, exact };
 }
@@ -164,10 +181,14 @@ function duplicateIn(text: string): JsonTextError {
   return new JsonTextError("has a member twice in one JSON object");
 }
 
-/** The index of the quote that ends the string whose first quote is at `start`. */
+/** The index of the quote that ends the string whose first quote is at `start`, or past the text. */
 function endOfString(text: string, start: number): number {
   let i = start + 1;
-  while (text.charCodeAt(i) !== 0x22) i += text.charCodeAt(i) === 0x5c ? 2 : 1;
+  for (; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (c === 0x22) break;
+    if (c === 0x5c) i++;
+  }
   return i;
 }
 
@@ -186,6 +207,7 @@ function endOfNumber(text: string, start: number): number {
 const integer = /^-?[0-9]+$/;
 
 function isExactInteger(token: string): boolean {
+  if (token.length > safeLengthMax) return false;
   if (token.length > exactDigitsMax && !Number.isSafeInteger(Number(token))) return false;
   return integer.test(token) && token !== "-0";
 }

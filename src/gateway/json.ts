@@ -38,9 +38,14 @@ export function messageFromJson<D extends DescMessage>(
   });
 }
 
-/** Parses the text of a body. @throws {ConnectError} INVALID_ARGUMENT. */
-export function parseJson(bytes: Uint8Array): ExactJson {
-  return rejectViolations(() => parseJsonText(bytes));
+/**
+ * Parses the text of a body.
+ *
+ * @param valuesMax How many values it may have. Default: any number.
+ * @throws {ConnectError} INVALID_ARGUMENT.
+ */
+export function parseJson(bytes: Uint8Array, valuesMax?: number): ExactJson {
+  return rejectViolations(() => parseJsonText(bytes, valuesMax));
 }
 
 /**
@@ -50,10 +55,13 @@ export function parseJson(bytes: Uint8Array): ExactJson {
 export function exactJsonDecoder(
   desc: DescMessage,
   options: JsonOptions,
+  valuesMax?: number,
 ): { decode(bytes: Uint8Array): string } {
   return {
     decode: (bytes) =>
-      rejectViolations(() => stringify(normaliserOf(desc)(parseJsonText(bytes), options))),
+      rejectViolations(() =>
+        stringify(normaliserOf(desc)(parseJsonText(bytes, valuesMax), options)),
+      ),
   };
 }
 

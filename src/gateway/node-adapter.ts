@@ -3,7 +3,7 @@ import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { type ConnectNodeAdapterOptions, compressionBrotli } from "@connectrpc/connect-node";
 import { type CorsOptions, createCors, isPreflightRequest } from "./cors.ts";
 import { clampDeadline } from "./deadline.ts";
-import { collectEndpoints } from "./endpoint.ts";
+import { collectEndpoints, type MessageLimits } from "./endpoint.ts";
 import type { Exchange, Response } from "./exchange.ts";
 import { GuardedObserver } from "./guarded-observer.ts";
 import { compressionGzip } from "./gzip.ts";
@@ -22,7 +22,7 @@ import { StreamExchange } from "./stream-exchange.ts";
 import type { StreamOutcome } from "./stream-outcome.ts";
 
 /** The options of `connectNodeAdapter`, with the same meaning, and those of REST. */
-export interface GatewayOptions extends ConnectNodeAdapterOptions {
+export interface GatewayOptions extends ConnectNodeAdapterOptions, MessageLimits {
   readonly rest?: RestOptions;
   /** Lets pages of other origins call, on every protocol. Default: none may. */
   readonly cors?: CorsOptions;

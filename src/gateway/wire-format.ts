@@ -8,11 +8,36 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
  * reads an id out of the length of something else, and a text past the end of its
  * message, where others refuse the bytes: a plant that nobody has asked for.
  *
+ * @param fieldsMax How many fields there may be, known or not, at every depth
+ * of what is known. Default: any number.
  * @throws {RangeError}
  */
-export function assertWireFormat(desc: DescMessage, bytes: Uint8Array): void {
-  const reader = new BinaryReader(bytes);
+export function assertWireFormat(
+  desc: DescMessage,
+  bytes: Uint8Array,
+  fieldsMax: number = Number.POSITIVE_INFINITY,
+): void {
+  const reader = new FieldReader(bytes, fieldsMax);
   walk(fieldsOf(desc), reader, reader.len);
+}
+
+/** Counts the fields that it reads. */
+class FieldReader extends BinaryReader {
+  readonly #fieldsMax: number;
+  #fields = 0;
+
+  constructor(bytes: Uint8Array, fieldsMax: number) {
+    super(bytes);
+    this.#fieldsMax = fieldsMax;
+  }
+
+  override tag(): [number, WireType] {
+    const tag = super.tag();
+    if (tag[1] !== WireType.EndGroup && ++this.#fields > this.#fieldsMax) {
+      throw new RangeError(`more than ${this.#fieldsMax} fields`);
+    }
+    return tag;
+  }
 }
 
 /** How a field may stand on the wire, and what is known of its inside. */

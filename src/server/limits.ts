@@ -47,6 +47,12 @@ export const limitSettings = {
   },
 } as const satisfies Record<string, IntegerSetting>;
 
+/**
+ * Values in one message; a plant has three. A body of 1 MiB could hold half a million, and
+ * take the event loop for 200 ms.
+ */
+export const messageValuesMax = 1000;
+
 export type Limits = ValuesOf<typeof limitSettings>;
 
 export const defaultLimits = Object.fromEntries(

@@ -20,6 +20,7 @@ import { corsOptions } from "./cors.ts";
 import { renderPlantError } from "./error-body.ts";
 import { inOrder } from "./gate.ts";
 import { createHealthHandlers } from "./health.ts";
+import { messageValuesMax } from "./limits.ts";
 import { logFailures } from "./log-failures.ts";
 import { createAccessLog } from "./logging/access-log.ts";
 import { createLogger } from "./logging/logger.ts";
@@ -151,6 +152,7 @@ function createGateway(
       ...(tracing === undefined ? [] : [tracing.inStore]),
     ],
     readMaxBytes: limits.bodyBytesMax,
+    readMaxValues: messageValuesMax,
     // Probes, and most tools of gRPC, cannot be told a base path.
     ...(basePath !== "" && { fallback: gatewayNodeAdapter({ ...common, routes: openServices }) }),
   });

@@ -295,8 +295,28 @@ describe("depth", () => {
   test("of a million levels is refused, too", () => {
     const nested = `${"[".repeat(1_000_000)}${"]".repeat(1_000_000)}`;
     expect(reasonFor(encoder.encode(nested))).toBe(tooDeep);
-    expect(reasonFor(encoder.encode("[".repeat(1_000_000)))).toMatch(/^is not valid JSON: /);
+    expect(reasonFor(encoder.encode("[".repeat(1_000_000)))).toBe(tooDeep);
   });
+});
+
+describe("at most so many values", () => {
+  const rows: [text: string, values: number][] = [
+    ["1", 1],
+    ['"a, [b], {c}, \\"d, e"', 1],
+    ["[1, 2, 3]", 4],
+    ['{"a": 1, "b": [2, {"c": null}]}', 6],
+    ["[[[[1]]]]", 5],
+  ];
+  test.each(rows)(
+    "%s is read where there may be as many, and refused where not",
+    (text, values) => {
+      const bytes = encoder.encode(text);
+      expect(parseJsonText(bytes, values)).toEqual(JSON.parse(text));
+      expect(() => parseJsonText(bytes, values - 1)).toThrow(
+        new JsonTextError(`has more than ${values - 1} values`),
+      );
+    },
+  );
 });
 
 describe("for any JSON value", () => {

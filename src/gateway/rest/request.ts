@@ -26,7 +26,9 @@ export function readMessage(route: Route, request: WholeRequest, target: Target)
     return readBody(request, options, (data) => withHttpBody(route, target, request, data));
   }
   assertMediaType(request, ["application/json"]);
-  return readBody(request, options, (bytes) => bind(route, target, parseJson(bytes)));
+  return readBody(request, options, (bytes) =>
+    bind(route, target, parseJson(bytes, options.readMaxValues)),
+  );
 }
 
 /**
@@ -49,7 +51,7 @@ export async function* readMessages(
   const type = assertMediaType(request, ["application/x-ndjson", "application/json"]);
   const split = type === "application/json" ? splitArray : splitLines;
   for await (const text of split(streamBody(request), options.readMaxBytes)) {
-    yield bind(route, target, parseJson(text));
+    yield bind(route, target, parseJson(text, options.readMaxValues));
   }
 }
 

@@ -57,6 +57,13 @@ export const hostileMutants: readonly Mutant[] = [
     campaign: "hostile",
   },
   {
+    name: "strangers: a message may have any number of values",
+    file: "src/server/serve.ts",
+    find: "readMaxValues: messageValuesMax,",
+    replace: "",
+    campaign: "test/e2e/malformed-rpc.test.ts",
+  },
+  {
     name: "strangers: requests may be taken back without end",
     file: "src/server/http2.ts",
     find: "streamResetBurst: 1000,",

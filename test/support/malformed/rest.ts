@@ -80,7 +80,6 @@ const notJson = badContent(/^the request is not valid JSON/, {
   "a character outside the BMP": "🌱",
   "a character outside the BMP behind the value": '{"id":1,"name":"Basil"}🌱🌱🌱🌱🌱🌱🌱🌱🌱🌱🌱🌱',
   "control characters": "\u001b[31m\u0007\u0085",
-  "a flood of open brackets": "[".repeat(bodyBytesMax),
 });
 
 const notUtf8 = badContent(/^the request is not valid UTF-8$/, {
@@ -221,7 +220,13 @@ const twice = badContent(/ twice in one JSON object$/, {
   "a name twice, deep in an unknown field": '{"x":[{"y":{"z":1,"z":2}}]}',
 });
 
+const tooMany = badContent(/^the request has more than 1000 values$/, {
+  "1,001 values": `{"id":1,"name":"Basil","x":[${"1,".repeat(1000)}1]}`,
+  "a number more than once": `{"id":${"1,".repeat(2000)}1}`,
+});
+
 const tooDeep = badContent(/^the request nests deeper than 100 levels$/, {
+  "a flood of open brackets": "[".repeat(bodyBytesMax),
   "101 levels": `${"[".repeat(101)}${"]".repeat(101)}`,
   "30,000 arrays": `${"[".repeat(30_000)}${"]".repeat(30_000)}`,
   "10,000 objects": `${'{"x":'.repeat(10_000)}1${"}".repeat(10_000)}`,
@@ -342,6 +347,7 @@ export const rows: readonly Row[] = [
   ...wrongText,
   ...unknownFields,
   ...twice,
+  ...tooMany,
   ...tooDeep,
   ...badHeaders,
 ];

@@ -62,6 +62,7 @@ const badJson: Bodies = {
   "a plant twice": '{"plant":{"id":1,"name":"a"},"plant":{"id":1,"name":"Basil"}}',
   "an id twice, once escaped": '{"plant":{"id":1,"\\u0069d":2,"name":"Basil"}}',
   "a name twice in an unknown field": `{"x":{"y":1,"y":2},${json.slice(1)}`,
+  "2,000 values in an unknown field": `{"x":[${"1,".repeat(2000)}1],${json.slice(1)}`,
   "30,000 levels": `{"x":${"[".repeat(15_000)}${"]".repeat(15_000)}}`,
 };
 
@@ -85,6 +86,7 @@ const badBinary: Bodies = {
   "an unknown wire type": Buffer.of(0x0f),
   "a varint of eleven bytes": Buffer.of(0x0a, 0x0d, 0x08, ...Array(11).fill(0xff), 0x01),
   "a length over the message": Buffer.of(0x0a, 0x7f, 0x08, 0x01),
+  "2,000 unknown fields": Buffer.concat([binary, Buffer.alloc(4000, Buffer.of(0x78, 0x01))]),
   // The plant is one byte shorter than its fields.
   "a tag that ends behind its plant": Buffer.of(10, 7, 8, 1, 18, 1, 65, 26, 1, 65),
   "an id that has a length": Buffer.of(10, 5, 10, 1, 18, 1, 65),

@@ -28,6 +28,16 @@ const bodies: Readonly<Record<string, string>> = {
   "an unknown field with a long name": `{"id":1,"name":"x","${"k".repeat(megabyte - 100)}":1}`,
   "numbers without an end": `[${"1,".repeat(megabyte / 2 - 10)}1]`,
   "empty strings without an end": `[${'"",'.repeat(megabyte / 3 - 10)}""]`,
+  "fractions without an end": `[${"1.5e300,".repeat(megabyte / 8 - 10)}1]`,
+  "objects without an end": `[${'{"a":1.5},'.repeat(megabyte / 10 - 10)}{}]`,
+};
+
+/** protobuf of a megabyte, in which each field has two bytes. */
+const fields: Readonly<Record<string, Buffer>> = {
+  "unknown numbers": Buffer.alloc(megabyte - 16, Buffer.of(0x78, 0x01)),
+  "unknown texts": Buffer.alloc(megabyte - 16, Buffer.of(0x7a, 0x00)),
+  "unknown groups": Buffer.alloc(megabyte - 16, Buffer.of(0x7b, 0x7c)),
+  "empty plants": Buffer.alloc(megabyte - 16, Buffer.of(0x0a, 0x00)),
 };
 
 const type = (contentType: string) => ({ "content-type": contentType });
@@ -85,6 +95,9 @@ const large: readonly ContentAttack[] = versions.flatMap((version) => [
       body: Buffer.from(text),
       headers: type("application/json"),
     }),
+  ),
+  ...Object.entries(fields).map(([what, body]) =>
+    content(what, { version, path: createPlantPath, body, headers: type("application/proto") }),
   ),
   // Its length is not told: it has to be counted.
   content("white space over the limit", {
