@@ -12,8 +12,8 @@ const turnConnectionsMax = 64;
 /** How long after its last request a connection is thought of as one that may send more. */
 const recentMs = 10_000;
 
-/** How often at most all of those are stopped, which costs a little for each. */
-const stopAllIntervalMs = 1000;
+/** All of those are stopped again after as long for each connection, as each costs a little. */
+const stopIntervalMs = 0.1;
 
 /**
  * Bounds the requests that begin in one turn of the event loop.
@@ -88,7 +88,8 @@ export class Intake {
     }
     if (this.#overdue.size > 0) this.#resumedMax = Math.ceil(this.#resumedMax / 2);
     // Those that send many wait already, and who does not sends a few.
-    if (this.#isAnyStopped || this.#now < this.#stoppedAllAt + stopAllIntervalMs) return;
+    const intervalMs = stopIntervalMs * this.#asked.size;
+    if (this.#isAnyStopped || this.#now < this.#stoppedAllAt + intervalMs) return;
     this.#stoppedAllAt = this.#now;
     for (const [socket, askedAt] of this.#asked) {
       const isRecent = askedAt >= this.#now - recentMs;

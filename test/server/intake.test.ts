@@ -170,6 +170,24 @@ describe("an intake", () => {
     expect(two.isRead).toBe(true);
   });
 
+  test("stops few connections as often as enough has come, and many not so often", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const isStoppedAgain = async (connections: number) => {
+      const [first, last] = Array.from({ length: connections }, connect);
+      first?.send(many);
+      await quiet();
+      first?.send(1);
+      await quiet();
+      vi.advanceTimersByTime(1);
+      first?.send(many);
+      return last?.isRead === false;
+    };
+    expect(await isStoppedAgain(2)).toBe(true);
+    intake = new Intake();
+    expect(await isStoppedAgain(500)).toBe(false);
+  });
+
   test("stops those who have just sent something, however long it was quiet before", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     onTestFinished(() => void vi.useRealTimers());
