@@ -90,23 +90,27 @@ function keepDigits(_key: string, value: ExactJson, context: { source?: string }
  */
 function scanText(text: string, valuesMax: number): { members: number; exact: boolean } {
   let depth = 0;
-  let values = 1; // of which each comma and bracket tells one more; of empty brackets, one too many
   let members = 0;
+  let valuesAndKeys = 0;
   let exact = true;
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case 0x22: // "
+        valuesAndKeys++;
         i = endOfString(text, i);
         break;
       case 0x3a: // :
         members++;
         break;
-      case 0x2c: // ,
-        values++;
+      case 0x66: // false
+      case 0x6e: // null
+      case 0x74: // true
+        valuesAndKeys++;
+        i += 3;
         break;
       case 0x7b: // {
       case 0x5b: // [
-        values++;
+        valuesAndKeys++;
         if (++depth > depthMax) throw new JsonTextError(`nests deeper than ${depthMax} levels`);
         break;
       case 0x7d: // }
@@ -121,12 +125,16 @@ function scanText(text: string, valuesMax: number): { members: number; exact: bo
       default: {
         const end = endOfNumber(text, i);
         if (end > i) {
+          valuesAndKeys++;
           exact &&= isExactInteger(text.slice(i, end));
           i = end - 1;
         }
       }
     }
-    if (values > valuesMax) throw new JsonTextError(`has more than ${valuesMax} values`);
+    // Of both, as in what is no JSON there may be any number of colons.
+    if (valuesAndKeys - members > valuesMax || members > valuesMax) {
+      throw new JsonTextError(`has more than ${valuesMax} values`);
+    }
   }
   return { members, exact };
 }
