@@ -101,8 +101,14 @@ function isOver(stream: ServerHttp2Stream): boolean {
  */
 export function leaveRequest(stream: ServerHttp2Stream): void {
   if (stream.destroyed || stream.readableEnded) return;
-  if (stream.state.localClose === 1) stream.close(constants.NGHTTP2_NO_ERROR);
-  else setTimeout(() => leaveRequest(stream), leaveIntervalMs).unref();
+  if (stream.state.localClose !== 1) {
+    setTimeout(() => leaveRequest(stream), leaveIntervalMs).unref();
+    return;
+  }
+  stream.close(constants.NGHTTP2_NO_ERROR);
+  // Node waits for someone to read what has come of the request, and with it for ever holds
+  // the session of a client that says it leaves (GOAWAY).
+  stream.destroy();
 }
 
 /** How often it is looked whether an answer has left; Node does not tell. */

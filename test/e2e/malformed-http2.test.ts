@@ -11,10 +11,12 @@ import {
   right,
   takenBack,
 } from "../support/malformed/http2.ts";
+import { createPlantPath } from "../support/protocol/message.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import {
   errorCode,
   type Frame,
+  fieldBlock,
   flag,
   frame,
   frameType,
@@ -129,6 +131,40 @@ describe("over HTTP/2", () => {
     using next = await open();
     await expectGoodAnswer(next, 1);
   });
+
+  const large: readonly (readonly [path: string, contentType: string])[] = [
+    [createPlantPath, "application/grpc"],
+    ["/grpc.health.v1.Health/Check", "application/grpc"],
+    ["/grpc.health.v1.Health/Watch", "application/grpc"],
+    ["/grpc.health.v1.Health/Watch", "application/grpc-web"],
+    ["/grpc.health.v1.Health/Watch", "application/connect+proto"],
+    ["/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc"],
+  ];
+  test.each(large)(
+    "lets go of a client that leaves once its message to %s as %s was found too large",
+    async (path, contentType) => {
+      using connection = await open();
+      const block = fields({ ":path": path, "content-type": contentType, te: "trailers" });
+      const head = frame(frameType.headers, {
+        flags: flag.endHeaders,
+        streamId: 1,
+        payload: fieldBlock(block),
+      });
+      // As much as the window has room for, and again, of a message over every limit.
+      const payload = Buffer.alloc(16_000);
+      payload.writeUInt32BE(2 ** 30, 1);
+      const data = Buffer.concat(Array(4).fill(frame(frameType.data, { streamId: 1, payload })));
+      connection.write(Buffer.concat([head, data]));
+      await answer(
+        connection,
+        ({ type, streamId }) => type === frameType.windowUpdate && streamId === 1,
+      );
+      connection.write(data);
+      await answer(connection, ({ type }) => type === frameType.rstStream);
+      connection.write(frame(frameType.goaway, { payload: Buffer.alloc(8) }));
+      await connection.untilClosed();
+    },
+  );
 
   test.each([
     ["a header over 16 KiB", { x: "x".repeat(17 * 1024) }],

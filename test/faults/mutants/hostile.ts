@@ -64,6 +64,13 @@ export const hostileMutants: readonly Mutant[] = [
     campaign: "test/e2e/malformed-rpc.test.ts",
   },
   {
+    name: "strangers: who leaves behind what nobody has read is kept",
+    file: "src/gateway/stream-exchange.ts",
+    find: "  stream.destroy();\n",
+    replace: "",
+    campaign: "test/e2e/malformed-http2.test.ts",
+  },
+  {
     name: "strangers: requests may be taken back without end",
     file: "src/server/http2.ts",
     find: "streamResetBurst: 1000,",
