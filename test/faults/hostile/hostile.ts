@@ -21,11 +21,12 @@ import { attackAll, withoutSound } from "./attackers.ts";
 import { createCorpus } from "./corpus/corpus.ts";
 import { bombs } from "./floods/bombs.ts";
 import { fourGiBClaims } from "./floods/claims.ts";
+import { departures } from "./floods/departures.ts";
 import type { Flood } from "./floods/flood.ts";
 import { frameFloods } from "./floods/frames.ts";
-import { residentMiB } from "./memory.ts";
 import { beSlow, idleLimitMs, type SlowPorts } from "./slow-clients.ts";
 import { describeSlowdown, type Span } from "./slowdown.ts";
+import { type Usage, usageOf } from "./usage.ts";
 import { Witness } from "./witness.ts";
 
 /** Distinct ones, in ten minutes. */
@@ -49,7 +50,10 @@ const baselineMs = 5000;
 /** What the same again may add to the memory: a leak of a KiB in each request would show. */
 const growthMaxMiB = 64;
 
-const floods: readonly Flood[] = [...frameFloods, fourGiBClaims, bombs];
+/** What the same again may add to the open files: clients that behave open a few anew. */
+const moreFilesMax = 8;
+
+const floods: readonly Flood[] = [...frameFloods, fourGiBClaims, bombs, departures];
 
 export const hostile: Campaign = {
   name: "hostile",
@@ -133,7 +137,9 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
     for (let round = 0; round < warmUpRounds; round++) await this.#round(warmUpAttacks);
     this.#floods.length = 0;
     const before = await this.#rest();
-    log(`after the warm-up: ${before ?? "?"} MiB`);
+    if (before !== undefined) {
+      log(`after the warm-up: ${before.memoryMiB} MiB, ${before.files} files open`);
+    }
     const rest = await spanOf("nobody else there", () => delay(baselineMs));
 
     const end = performance.now() + minutes * 60_000;
@@ -147,7 +153,7 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
       if (this.found.length > 0) break;
     }
     this.#add("clients that rest", await idle);
-    this.#judgeMemory(before, await this.#rest());
+    this.#judgeUsage(before, await this.#rest());
     recorder.adopt(await witness.finish());
     // Told, and no more: attackers, the server and who waits for it have the same processors.
     for (const line of describeSlowdown(recorder.requests, { rest, floods: this.#floods }))
@@ -201,20 +207,22 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
   }
 
   /** Lets the server come to rest, with nobody there but clients that behave. */
-  async #rest(): Promise<number | undefined> {
+  async #rest(): Promise<Usage | undefined> {
     await delay(restMs);
-    return residentMiB(this.#options.server.process.pid);
+    return usageOf(this.#options.server.process.pid);
   }
 
-  #judgeMemory(before: number | undefined, after: number | undefined): void {
+  #judgeUsage(before: Usage | undefined, after: Usage | undefined): void {
     if (before === undefined || after === undefined) {
-      this.skipped.push("memory: only Linux tells it");
+      this.skipped.push("memory and open files: only Linux tells them");
       return;
     }
-    this.#options.log(`at the end: ${after} MiB, ${after - before} more than after the warm-up`);
-    if (after - before >= growthMaxMiB) {
-      this.found.push(`memory: ${before} MiB after the warm-up, ${after} MiB after the same again`);
-    }
+    const grownMiB = after.memoryMiB - before.memoryMiB;
+    const moreFiles = after.files - before.files;
+    const more = `${grownMiB} and ${moreFiles} more than after the warm-up`;
+    this.#options.log(`at the end: ${after.memoryMiB} MiB, ${after.files} files open, ${more}`);
+    if (grownMiB >= growthMaxMiB) this.found.push(`memory: ${after.memoryMiB} MiB, ${more}`);
+    if (moreFiles >= moreFilesMax) this.found.push(`open files: ${after.files}, ${more}`);
   }
 
   #add(name: string, { count, found }: { count: number; found: readonly string[] }): void {
