@@ -1,11 +1,12 @@
 /** A call that is no unary one: served by the handler that connect-es has for it. */
-import { type ContextValues, createContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
 import type { UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { NodeHandler } from "./node-handler.ts";
+import { bodyOf } from "./rest/body.ts";
 import type { StreamHandler } from "./routing.ts";
 import { type StreamOutcome, streamOutcomeKey } from "./stream-outcome.ts";
 
@@ -16,7 +17,8 @@ export async function serveStreamCall(
   values: ContextValues | undefined,
   outcome: StreamOutcome | undefined,
 ): Promise<void> {
-  await send(await serve(universalRequest(node, values, outcome)), node);
+  const request = universalRequest(node, values, outcome);
+  await send(await serve({ ...request, body: untilLeft(bodyOf(request)) }), node);
 }
 
 function universalRequest(
@@ -31,6 +33,18 @@ function universalRequest(
   const universal = universalRequestFromNodeRequest(request, response, undefined, observed);
   outcome.expect(universal.signal);
   return universal;
+}
+
+/** Who leaves amid a request cancels it: connect-es hands on an error of Node's, as if we had failed. */
+async function* untilLeft(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    const isLeft =
+      error instanceof Error && "code" in error && error.code === "ERR_STREAM_PREMATURE_CLOSE";
+    if (!isLeft) throw error;
+    throw new ConnectError("the client has left", Code.Canceled, undefined, undefined, error);
+  }
 }
 
 /** To HEAD the head alone, and the call behind the rest is ended. */

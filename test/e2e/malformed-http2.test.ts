@@ -132,6 +132,31 @@ describe("over HTTP/2", () => {
     await expectGoodAnswer(next, 1);
   });
 
+  const streams = [
+    "/grpc.health.v1.Health/Watch",
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+  ];
+  test.each(streams)("calls it no failure when a client leaves amid a call of %s", async (path) => {
+    const block = fields({ ":path": path, "content-type": "application/grpc", te: "trailers" });
+    const head = { flags: flag.endHeaders, streamId: 1, payload: fieldBlock(block) };
+    const message = Buffer.of(0, 0, 0, 0, 9, 1);
+    const begun = [
+      frame(frameType.headers, head),
+      frame(frameType.data, { streamId: 1, payload: message }),
+    ];
+    const taken = frame(frameType.rstStream, { streamId: 1, payload: Buffer.alloc(4) });
+    const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
+    for (const end of [taken, Buffer.alloc(0)]) {
+      using connection = await open();
+      connection.write(Buffer.concat([...begun, ping]));
+      await answer(connection, ({ type }) => type === frameType.ping);
+      connection.write(end);
+    }
+    using next = await open();
+    await expectGoodAnswer(next, 1);
+    expect(server.log.lines.filter(({ level }) => level === "error")).toEqual([]);
+  });
+
   const large: readonly (readonly [path: string, contentType: string])[] = [
     [createPlantPath, "application/grpc"],
     ["/grpc.health.v1.Health/Check", "application/grpc"],
