@@ -1,3 +1,5 @@
+import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+
 /**
  * What has come of a body. A chunk that is alone, as most are, is kept as it is;
  * others are copied together, so that a body in small pieces takes no more
@@ -57,4 +59,9 @@ export function byteLengthOf(body: Body): number {
 
 export function bytesOf(body: Body): Uint8Array {
   return typeof body === "string" ? Buffer.from(body) : body;
+}
+
+/** An adapter may bring a body as JSON that it has parsed; ours does not. */
+export function bodyOf(request: UniversalServerRequest): AsyncIterable<Uint8Array> {
+  return request.body as AsyncIterable<Uint8Array>;
 }

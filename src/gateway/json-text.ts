@@ -117,11 +117,6 @@ function scanText(text: string, valuesMax: number): { members: number; exact: bo
       case 0x5d: // ]
         depth--;
         break;
-      case 0x20:
-      case 0x09:
-      case 0x0a:
-      case 0x0d:
-        break;
       default: {
         const end = endOfNumber(text, i);
         if (end > i) {

@@ -5,8 +5,8 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
+import { bodyOf } from "./body.ts";
 import type { NodeHandler } from "./node-handler.ts";
-import { bodyOf } from "./rest/body.ts";
 import type { StreamHandler } from "./routing.ts";
 import { type StreamOutcome, streamOutcomeKey } from "./stream-outcome.ts";
 

@@ -299,39 +299,6 @@ describe("depth", () => {
   });
 });
 
-describe("at most so many values", () => {
-  const rows: [text: string, values: number][] = [
-    ["1", 1],
-    ['"a, [b], {c}, \\"d, e"', 1],
-    ["[1, 2, 3]", 4],
-    ['{"a": 1, "b": [2, {"c": null}]}', 6],
-    ["[[[[1]]]]", 5],
-    ["[[],{},[{}]]", 5],
-    ["[true, false, null]", 4],
-    ['{"a": true, "b": false}', 3],
-  ];
-  test.each(rows)(
-    "%s is read where there may be as many, and refused where not",
-    (text, values) => {
-      const bytes = encoder.encode(text);
-      expect(parseJsonText(bytes, values)).toEqual(JSON.parse(text));
-      expect(() => parseJsonText(bytes, values - 1)).toThrow(
-        new JsonTextError(`has more than ${values - 1} values`),
-      );
-    },
-  );
-});
-
-describe("no JSON at all", () => {
-  // To read each number or name of them takes longer than to count it.
-  const rows = ["1 ", "12 ", "1a", "1:", '"" '].map((text) => [text] as const);
-  test.each(rows)("of %j again and again is refused after as many values", (text) => {
-    expect(() => parseJsonText(encoder.encode(text.repeat(100)), 50)).toThrow(
-      new JsonTextError("has more than 50 values"),
-    );
-  });
-});
-
 describe("for any JSON value", () => {
   /** What JSON.parse would have read. */
   function rounded(json: ExactJson): unknown {
@@ -359,22 +326,6 @@ describe("for any JSON value", () => {
         const value = parse(`{"a":[${source}]}`);
         const number = (value as { a: (number | JsonNumber)[] }).a[0];
         expect(number instanceof JsonNumber ? number.source : String(number)).toBe(source);
-      }),
-    );
-  });
-
-  test("it has as many values as JSON.stringify has to write", () => {
-    fc.assert(
-      fc.property(fc.json(), (text) => {
-        let values = 0;
-        JSON.parse(text, (_key, value) => {
-          values++;
-          return value;
-        });
-        const bytes = encoder.encode(text);
-        expect(reasonFor(bytes)).toMatch(/^read: /);
-        expect(() => parseJsonText(bytes, values)).not.toThrow();
-        expect(() => parseJsonText(bytes, values - 1)).toThrow(JsonTextError);
       }),
     );
   });

@@ -1,7 +1,9 @@
 /** How many values a message may have: short bodies that would be long to read. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { JsonTextError, parseJsonText } from "../../src/gateway/json-text.ts";
 import { envelope } from "../support/envelope.ts";
 import { EveryFieldSchema, FieldService } from "./gen/library/v1/fields_pb.ts";
 import { createEchoService } from "./support/echo.ts";
@@ -18,6 +20,54 @@ async function send(request: SentRequest, readMaxValues?: number) {
   });
   return { response: await gateway.send(request), received: service.received };
 }
+
+describe("a JSON text", () => {
+  const rows: [text: string, values: number][] = [
+    ["1", 1],
+    ['"a, [b], {c}, \\"d, e"', 1],
+    ["[1, 2, 3]", 4],
+    ['{"a": 1, "b": [2, {"c": null}]}', 6],
+    ["[[[[1]]]]", 5],
+    ["[[],{},[{}]]", 5],
+    ["[true, false, null]", 4],
+    ['{"a": true, "b": false}', 3],
+  ];
+  test.each(rows)(
+    "%s is read where there may be as many, and refused where not",
+    (text, values) => {
+      const bytes = Buffer.from(text);
+      expect(parseJsonText(bytes, values)).toEqual(JSON.parse(text));
+      expect(() => parseJsonText(bytes, values - 1)).toThrow(
+        new JsonTextError(`has more than ${values - 1} values`),
+      );
+    },
+  );
+
+  test("has as many values as JSON.stringify has to write", () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        let values = 0;
+        JSON.parse(text, (_key, value) => {
+          values++;
+          return value;
+        });
+        const bytes = Buffer.from(text);
+        expect(() => parseJsonText(bytes, values)).not.toThrow();
+        expect(() => parseJsonText(bytes, values - 1)).toThrow(JsonTextError);
+      }),
+    );
+  });
+});
+
+describe("what is no JSON", () => {
+  // To read each number or name of them takes longer than to count it.
+  const rows = ["1 ", "12 ", "1a", "1:", '"" '].map((text) => [text] as const);
+  test.each(rows)("of %j again and again is refused after as many values", (text) => {
+    expect(() => parseJsonText(Buffer.from(text.repeat(100)), 50)).toThrow(
+      new JsonTextError("has more than 50 values"),
+    );
+  });
+});
 
 describe.each(jsonWays)("JSON by $name", (way) => {
   const list = way.request('{"int32List": [1, 2, 3]}');

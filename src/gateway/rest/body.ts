@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { bodyOf } from "../body.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { BodyLimit } from "../read-body.ts";
 import { RestFailure } from "./error.ts";
@@ -74,11 +75,6 @@ export function assertMediaType(
     `Content-Type must be ${types.join(" or ")}, in UTF-8`,
     { accept: types.join(", ") },
   );
-}
-
-/** An adapter may bring a body as JSON that it has parsed; ours does not. */
-export function bodyOf(request: UniversalServerRequest): AsyncIterable<Uint8Array> {
-  return request.body as AsyncIterable<Uint8Array>;
 }
 
 function negotiateCoding(coding: string | null, available: ReadLimits["acceptCompression"]) {

@@ -48,35 +48,30 @@ interface Content {
 }
 
 /**
- * Encodes the message of a response.
+ * The response for one message. Trailers have no place in it that clients look
+ * at: as in Connect, they are headers that begin with `trailer-`.
  *
  * @throws {ConnectError} RESOURCE_EXHAUSTED above `writeMaxBytes`.
  */
-export function encodeMessage(route: Route, message: Message): Content {
-  const content = isHttpBodyRoute(route) ? httpBodyOf(route, message) : jsonBodyOf(route, message);
-  const { writeMaxBytes } = route.options;
-  if (byteLengthOf(content.data) <= writeMaxBytes) return content;
-  throw new ConnectError(
-    `the answer is larger than writeMaxBytes, ${writeMaxBytes}`,
-    Code.ResourceExhausted,
-  );
-}
-
-/**
- * The response for one message. Trailers have no place in it that clients look
- * at: as in Connect, they are headers that begin with `trailer-`.
- */
 export function messageResponse(
-  { options }: Route,
-  { contentType, data }: Content,
+  route: Route,
+  message: Message,
   context: ResponseContext,
 ): Response | Promise<Response> {
+  const { options } = route;
+  const { contentType, data } = contentOf(route, message);
+  const size = byteLengthOf(data);
+  if (size > options.writeMaxBytes) {
+    throw new ConnectError(
+      `the answer is larger than writeMaxBytes, ${options.writeMaxBytes}`,
+      Code.ResourceExhausted,
+    );
+  }
   // Ours needs no check; that of a google.api.HttpBody may not be a header at all.
   const isJson = contentType === jsonType;
   if (!isJson && contentType !== "") context.responseHeader.set("content-type", contentType);
   const own = headerWithTrailer(context);
   const header = isJson ? { ...own, "content-type": jsonType } : { ...own };
-  const size = byteLengthOf(data);
   if (size >= options.compressMinBytes)
     return compressedResponse({ options, header, data, context });
   header["content-length"] = size;
@@ -210,7 +205,8 @@ function accepts(acceptEncoding: string | null, name: string): boolean {
   });
 }
 
-function jsonBodyOf(route: Route, message: Message) {
+function contentOf(route: Route, message: Message): Content {
+  if (isHttpBodyRoute(route)) return httpBodyOf(route, message);
   return { contentType: jsonType, data: toText(route, message) };
 }
 

@@ -2,19 +2,13 @@
 import { type ConnectError, createHandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable, type UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { BodyBuffer, bytesOf } from "../body.ts";
+import { BodyBuffer, bodyOf, bytesOf } from "../body.ts";
 import { callStream, type StreamContext, type StreamSpec } from "../call.ts";
 import type { Response } from "../exchange.ts";
 import { LazyHeaders } from "../lazy-headers.ts";
-import { bodyOf, type WholeRequest } from "./body.ts";
+import type { WholeRequest } from "./body.ts";
 import { readMessage, readMessages } from "./request.ts";
-import {
-  encodeMessage,
-  errorResponse,
-  messageResponse,
-  type StreamResponse,
-  streamResponse,
-} from "./response.ts";
+import { errorResponse, messageResponse, type StreamResponse, streamResponse } from "./response.ts";
 import type { Route, Target } from "./route.ts";
 
 /** Serves one call, whose body and answer may be streams. */
@@ -70,7 +64,7 @@ async function call(
   }
   const messages = refusal === undefined ? readMessages(route, request, target) : once(read);
   const answer = await single(await callStream(spec, options, context, messages));
-  return streamOf(await messageResponse(route, encodeMessage(route, answer), context));
+  return streamOf(await messageResponse(route, answer, context));
 }
 
 function wholeRequest(request: UniversalServerRequest): WholeRequest {

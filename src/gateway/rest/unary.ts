@@ -8,7 +8,7 @@ import { type BodyLimit, readBody } from "../read-body.ts";
 import { noTrailer } from "../trailer-header.ts";
 import type { Parse } from "./body.ts";
 import { readMessage } from "./request.ts";
-import { encodeMessage, errorResponse, messageResponse } from "./response.ts";
+import { errorResponse, messageResponse } from "./response.ts";
 import type { Route, Target } from "./route.ts";
 
 /** Serves one call: answers the exchange. */
@@ -46,7 +46,7 @@ export function createUnaryHandler(route: Route, spec: UnarySpec): RestUnaryHand
         if (timeout.error !== undefined) throw timeout.error;
         return readMessage(route, request, target);
       },
-      write: (message) => messageResponse(route, encodeMessage(route, message), context),
+      write: (message) => messageResponse(route, message, context),
       fail: (error) => errorResponse(error, settings, context),
     });
   };
