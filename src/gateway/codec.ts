@@ -7,11 +7,13 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions } from "@connectrpc/connect/protocol";
+import { readPlain } from "./binary/plain-reader.ts";
+import { writePlain } from "./binary/plain-writer.ts";
+import { assertWireFormat } from "./binary/wire-format.ts";
 import { type Body, byteLengthOf } from "./body.ts";
 import type { Endpoint, EndpointOptions } from "./endpoint.ts";
 import { messageFromJson, parseJson } from "./json.ts";
 import type { JsonOptions } from "./json-scalar.ts";
-import { assertWireFormat } from "./wire-format.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -34,15 +36,19 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
   return {
     binary: limited(options, {
-      parse: (bytes) =>
-        readBinary(() => {
-          // A field has two bytes at least.
-          if (bytes.length > 2 * readMaxValues) assertWireFormat(input, bytes, readMaxValues);
+      parse(bytes) {
+        const mayBeMany = bytes.length > 2 * readMaxValues; // a field has two bytes at least
+        const plain = mayBeMany ? undefined : readPlain(input, bytes);
+        if (plain !== undefined) return plain;
+        return readBinary(() => {
+          if (mayBeMany) assertWireFormat(input, bytes, readMaxValues);
           const message = fromBinary(input, bytes, binaryOptions);
           assertWireFormat(input, bytes);
           return message;
-        }),
-      serialize: (message) => writeBinary(() => toBinary(output, message, binaryOptions)),
+        });
+      },
+      serialize: (message) =>
+        writePlain(output, message) ?? writeBinary(() => toBinary(output, message, binaryOptions)),
     }),
     json: limited(options, {
       parse: (bytes) => messageFromJson(input, parseJson(bytes, readMaxValues), jsonOptions),

@@ -57,6 +57,13 @@ export const hostileMutants: readonly Mutant[] = [
     campaign: "hostile",
   },
   {
+    name: "strangers: protobuf that is read fast may end behind its message",
+    file: "src/gateway/binary/plain-reader.ts",
+    find: "return from.position === end ? message : undefined;",
+    replace: "return message;",
+    campaign: "test/gateway/binary-plain.test.ts",
+  },
+  {
     name: "strangers: a message may have any number of values",
     file: "src/server/serve.ts",
     find: "readMaxValues: messageValuesMax,",
