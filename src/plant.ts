@@ -51,8 +51,13 @@ export function overloaded(): PlantError {
 
 /** As much of an `AbortSignal` as it takes to give up waiting. */
 export interface Cancellation extends Pick<AbortSignal, "aborted" | "reason"> {
-  addEventListener(type: "abort", listener: () => void): void;
-  removeEventListener(type: "abort", listener: () => void): void;
+  addEventListener(type: "abort", listener: AbortListener): void;
+  removeEventListener(type: "abort", listener: AbortListener): void;
+}
+
+/** An object, so that who waits can listen itself, without a function for each call. */
+export interface AbortListener {
+  handleEvent(): void;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Exchange } from "./exchange.ts";
-import { onShutdown } from "./shutdown.ts";
+import type { Abortable, Exchange } from "./exchange.ts";
+import type { Link } from "./linked-list.ts";
+import { abortOnShutdown } from "./shutdown.ts";
 
 export interface CallEnds {
   readonly exchange: Exchange;
@@ -17,14 +18,15 @@ export interface CallEnds {
  *
  * A call that succeeds lets go of it, and leaves it as it is.
  */
-export class CallSignal {
+export class CallSignal implements Abortable {
   readonly #ends: CallEnds;
   #state: "open" | "aborted" | "released" = "open";
   #cause: unknown;
   #controller: AbortController | undefined;
-  #listeners: readonly (() => void)[] = noListeners;
+  #listeners: readonly AbortListener[] = noListeners;
   #isWatched = false;
-  #unwatch: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #shutdown: Link | undefined;
 
   constructor(ends: CallEnds) {
     this.#ends = ends;
@@ -48,11 +50,11 @@ export class CallSignal {
     return this.signal.reason;
   }
 
-  addEventListener(_type: "abort", listener: () => void): void {
+  addEventListener(_type: "abort", listener: AbortListener): void {
     if (!this.aborted) this.#listeners = [...this.#listeners, listener];
   }
 
-  removeEventListener(_type: "abort", listener: () => void): void {
+  removeEventListener(_type: "abort", listener: AbortListener): void {
     this.#listeners = this.#listeners.filter((one) => one !== listener);
   }
 
@@ -61,53 +63,49 @@ export class CallSignal {
     if (this.#state !== "open") return;
     this.#state = "aborted";
     this.#cause = reason;
-    this.#unwatch?.();
+    this.#unwatch();
     this.#controller?.abort(reason);
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) listener.handleEvent();
     this.#listeners = noListeners;
   }
 
   /** The call has succeeded. */
   release(): void {
     if (this.#state === "open") this.#state = "released";
-    this.#unwatch?.();
+    this.#unwatch();
   }
 
   #watch(): void {
     if (this.#isWatched || this.#state !== "open") return;
     this.#isWatched = true;
     const { exchange, deadline, shutdownSignal } = this.#ends;
-    const abort = (reason: unknown) => this.abort(reason);
-    const onDeadline = () => abort(timedOut());
     const timeoutMs = deadline === undefined ? undefined : deadline - Date.now();
-    if (timeoutMs !== undefined && timeoutMs <= 0) {
-      onDeadline();
-      return;
+    if (timeoutMs !== undefined && timeoutMs <= 0) this.abort(timedOut());
+    else if (shutdownSignal?.aborted) this.abort(shutdownSignal.reason);
+    else if (exchange.isClosed) this.abort(exchange.closeReason);
+    else {
+      if (timeoutMs !== undefined) {
+        this.#timer = setTimeout(() => this.abort(timedOut()), timeoutMs);
+      }
+      this.#shutdown = shutdownSignal && abortOnShutdown(shutdownSignal, this);
+      exchange.call = this;
     }
-    if (shutdownSignal?.aborted) {
-      abort(shutdownSignal.reason);
-      return;
-    }
-    if (exchange.isClosed) {
-      abort(exchange.closeReason);
-      return;
-    }
+  }
 
-    const timer = timeoutMs === undefined ? undefined : setTimeout(onDeadline, timeoutMs);
-    const forgetClose = exchange.onceClosed(abort);
-    const forgetShutdown = shutdownSignal && onShutdown(shutdownSignal, abort);
-    // Not assigned as it is written: V8 puts a function literal that is assigned to
-    // a property among the old objects, where it keeps all of its call until a full collection.
-    const unwatch = () => {
-      clearTimeout(timer);
-      forgetClose();
-      forgetShutdown?.();
-    };
-    this.#unwatch = unwatch;
+  #unwatch(): void {
+    if (!this.#isWatched) return;
+    clearTimeout(this.#timer);
+    this.#shutdown?.remove();
+    this.#ends.exchange.call = undefined;
   }
 }
 
-const noListeners: readonly (() => void)[] = [];
+const noListeners: readonly AbortListener[] = [];
+
+/** An `EventListenerObject`. */
+export interface AbortListener {
+  handleEvent(): void;
+}
 
 /** As much of an `AbortSignal` as it takes to listen to one. */
 export type Cancellation = Pick<

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Readable } from "node:stream";
 import type { Code } from "@connectrpc/connect";
 import type { Body } from "./body.ts";
 import type { NodeHeaders } from "./lazy-headers.ts";
@@ -20,8 +19,8 @@ export interface Exchange {
    * Reads the body, from now on, into a sink.
    *
    * @returns what the sink makes of it.
-   * @throws what the sink throws, which ends the reading; a
-   * {@link ClientGoneError} if the client leaves.
+   * @throws what the sink throws, which ends the reading; a ClientGoneError if
+   * the client leaves.
    */
   readBody<T>(sink: BodySink<T>): Promise<T>;
 
@@ -52,12 +51,13 @@ export interface Exchange {
   /** Ends an answer that cannot go on, so that nobody takes what there is for the whole. */
   breakOff(): void;
 
-  /**
-   * Calls back once, when the exchange is over; with an error where one ended it.
-   *
-   * @returns what stops that.
-   */
-  onceClosed(listener: (reason: unknown) => void): () => void;
+  /** The one that is aborted when the exchange is over, with an error where one ended it. */
+  call: Abortable | undefined;
+}
+
+/** What can be given up. */
+export interface Abortable {
+  abort(reason: unknown): void;
 }
 
 /** What a body is read into. */
@@ -82,67 +82,4 @@ export interface Response {
 export function headerOf({ headers }: Exchange, name: string): string | null {
   const value = headers[name];
   return value === undefined ? null : String(value).trim();
-}
-
-/** The client closed its end before the request was whole. */
-export class ClientGoneError extends Error {
-  override readonly name = "ClientGoneError";
-}
-
-/**
- * Implements {@link Exchange.readBody} for any request of Node's.
- *
- * @param isClosed Whether the exchange is over: its body tells nobody any more,
- * or ends as if it were whole.
- */
-export function readStream<T>(
-  source: Readable,
-  isClosed: () => boolean,
-  sink: BodySink<T>,
-): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  // All that the listeners know of the call, and let go of when it is over: Node may hold
-  // a stream, and its listeners, for longer.
-  let reading: Reading<T> | undefined = { sink, resolve, reject };
-  if (isClosed()) fail(new ClientGoneError("the client has left"));
-  else if (source.readableEnded)
-    onEnd(); // an empty body may end by itself, before it is read
-  else {
-    source.on("data", (chunk: Uint8Array) => {
-      try {
-        reading?.sink.push(chunk); // what comes after a failure is passed over
-      } catch (error) {
-        fail(error);
-      }
-    });
-    source.on("end", onEnd);
-    source.on("close", () => {
-      if (reading !== undefined) fail(new ClientGoneError("the client has left"));
-    });
-  }
-  return promise;
-
-  function fail(error: unknown): void {
-    reading?.reject(error);
-    reading = undefined;
-  }
-
-  function onEnd(): void {
-    if (isClosed()) {
-      fail(new ClientGoneError("the client has left"));
-      return;
-    }
-    try {
-      reading?.resolve(reading.sink.end());
-      reading = undefined;
-    } catch (error) {
-      fail(error);
-    }
-  }
-}
-
-interface Reading<T> {
-  readonly sink: BodySink<T>;
-  readonly resolve: (value: T | Promise<T>) => void;
-  readonly reject: (reason: unknown) => void;
 }

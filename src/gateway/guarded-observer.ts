@@ -85,11 +85,13 @@ export class GuardedObserver {
     response: Parameters<NodeHandler>[1],
   ): StreamOutcome {
     const outcome = new StreamOutcome();
-    exchange.onceClosed(() => {
-      const { status } = exchange;
-      const end = { code: exchange.code, status, isWhole: response.writableEnded };
-      this.end(observation, { code: outcome.code(end), status });
-    });
+    exchange.call = {
+      abort: () => {
+        const { status } = exchange;
+        const end = { code: exchange.code, status, isWhole: response.writableEnded };
+        this.end(observation, { code: outcome.code(end), status });
+      },
+    };
     return outcome;
   }
 }

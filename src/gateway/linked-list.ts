@@ -1,12 +1,33 @@
 /** A value in a list, which can leave it. */
 export interface Link {
+  /** Again: does nothing. */
   remove(): void;
 }
 
-interface Node<T> {
-  previous: Node<T> | undefined;
-  next: Node<T> | undefined;
+/** One place of a ring. By itself, it is a ring of one. */
+class Place<T> implements Link {
   readonly value: T | undefined;
+  previous: Place<T> = this;
+  next: Place<T> = this;
+
+  constructor(value?: T) {
+    this.value = value;
+  }
+
+  insertBefore(next: Place<T>): void {
+    this.previous = next.previous;
+    this.next = next;
+    next.previous.next = this;
+    next.previous = this;
+  }
+
+  remove(): void {
+    this.previous.next = this.next;
+    this.next.previous = this.previous;
+    // It must not hold its neighbours any more.
+    this.previous = this;
+    this.next = this;
+  }
 }
 
 /**
@@ -18,33 +39,21 @@ interface Node<T> {
  * what comes and goes with each call, that made collections several times as long.
  */
 export class LinkedList<T> implements Iterable<T> {
-  readonly #head: Node<T> = { previous: undefined, next: undefined, value: undefined };
-  #tail: Node<T> = this.#head;
+  /** Behind the last value, and before the first. */
+  readonly #end = new Place<T>();
 
   append(value: T): Link {
-    const node: Node<T> = { previous: this.#tail, next: undefined, value };
-    this.#tail.next = node;
-    this.#tail = node;
-    return { remove: () => this.#remove(node) };
+    const place = new Place(value);
+    place.insertBefore(this.#end);
+    return place;
   }
 
   /** The values of now; they may leave meanwhile. */
   [Symbol.iterator](): Iterator<T> {
     const values: T[] = [];
-    for (let node = this.#head.next; node !== undefined; node = node.next) {
-      values.push(node.value as T);
+    for (let place = this.#end.next; place !== this.#end; place = place.next) {
+      values.push(place.value as T);
     }
     return values[Symbol.iterator]();
-  }
-
-  #remove(node: Node<T>): void {
-    const { previous, next } = node;
-    if (previous === undefined) return; // it has left
-    previous.next = next;
-    if (next === undefined) this.#tail = previous;
-    else next.previous = previous;
-    // It must not hold its neighbours any more.
-    node.previous = undefined;
-    node.next = undefined;
   }
 }

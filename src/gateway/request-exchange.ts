@@ -1,22 +1,23 @@
 import { constants } from "node:http2";
+import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { withoutConnection } from "./connection-headers.ts";
-import { type BodySink, type Exchange, type Response, readStream } from "./exchange.ts";
+import type { Exchange, Response } from "./exchange.ts";
 import type { NodeHeaders } from "./lazy-headers.ts";
+import { NodeExchange } from "./node-exchange.ts";
 import type { NodeHandler } from "./node-handler.ts";
 import { resetReason } from "./reset-reason.ts";
 
 /** An exchange over a request and a response of Node: HTTP/1.1, or HTTP/2 by its compatibility API. */
-export class RequestExchange implements Exchange {
+export class RequestExchange extends NodeExchange implements Exchange {
   readonly #request: Parameters<NodeHandler>[0];
   readonly #response: Parameters<NodeHandler>[1];
-  readonly origin: string;
-  code: Code | undefined = Code.Canceled;
 
   constructor([request, response]: Parameters<NodeHandler>, origin: string) {
+    super(origin);
     this.#request = request;
     this.#response = response;
-    this.origin = origin;
+    response.on("close", () => this.close());
   }
 
   get method() {
@@ -39,9 +40,8 @@ export class RequestExchange implements Exchange {
     for (const [name, value] of Object.entries(header)) this.#response.setHeader(name, value);
   }
 
-  readBody<T>(sink: BodySink<T>): Promise<T> {
-    const response = this.#response;
-    return readStream(this.#request, () => isOver(response), sink); // which holds no more than it needs
+  protected get source(): Readable {
+    return this.#request;
   }
 
   respond({ status, header, body, trailer, code }: Response): void {
@@ -66,7 +66,10 @@ export class RequestExchange implements Exchange {
   }
 
   get isClosed(): boolean {
-    return isOver(this.#response);
+    const response = this.#response;
+    if ("stream" in response) return response.stream.destroyed || response.stream.closed;
+    // A write that is cut off may be told before the response hears of it.
+    return response.destroyed || response.req.socket.destroyed;
   }
 
   breakOff(): void {
@@ -76,16 +79,6 @@ export class RequestExchange implements Exchange {
     else response.destroy();
   }
 
-  onceClosed(listener: (reason: unknown) => void): () => void {
-    const response = this.#response;
-    // Let go of, and not taken off the response, which costs more, and is about to go itself.
-    let told: typeof listener | undefined = listener;
-    response.on("close", () => told?.(this.closeReason));
-    return () => {
-      told = undefined;
-    };
-  }
-
   get closeReason(): unknown {
     const request = this.#request;
     if ("stream" in request) return resetReason(request.stream.rstCode);
@@ -93,12 +86,6 @@ export class RequestExchange implements Exchange {
     if (cause === null) return undefined;
     return new ConnectError(cause.message, Code.Aborted, undefined, undefined, cause);
   }
-}
-
-function isOver(response: Parameters<NodeHandler>[1]): boolean {
-  if ("stream" in response) return response.stream.destroyed || response.stream.closed;
-  // A write that is cut off may be told before the response hears of it.
-  return response.destroyed || response.req.socket.destroyed;
 }
 
 /** Node writes head and text together, both in UTF-8, where a head must be in Latin-1. */

@@ -1,26 +1,25 @@
-import { LinkedList } from "./linked-list.ts";
+import type { Abortable } from "./exchange.ts";
+import { type Link, LinkedList } from "./linked-list.ts";
 
-type Listener = (reason: unknown) => void;
-
-const listenersOf = new WeakMap<AbortSignal, LinkedList<Listener>>();
+const waitersOf = new WeakMap<AbortSignal, LinkedList<Abortable>>();
 
 /**
- * Calls back when a signal aborts that outlives many calls. It listens to the
+ * Aborts something when a signal aborts that outlives many calls. It listens to the
  * signal once for all of them: Node's own list of listeners has the flaw that
  * {@link LinkedList} tells of.
  *
  * @returns what stops that.
  */
-export function onShutdown(signal: AbortSignal, listener: Listener): () => void {
-  const listeners = listenersOf.get(signal) ?? listen(signal);
-  return listeners.append(listener).remove;
+export function abortOnShutdown(signal: AbortSignal, waiter: Abortable): Link {
+  const waiters = waitersOf.get(signal) ?? listen(signal);
+  return waiters.append(waiter);
 }
 
-function listen(signal: AbortSignal): LinkedList<Listener> {
-  const listeners = new LinkedList<Listener>();
-  listenersOf.set(signal, listeners);
+function listen(signal: AbortSignal): LinkedList<Abortable> {
+  const waiters = new LinkedList<Abortable>();
+  waitersOf.set(signal, waiters);
   signal.addEventListener("abort", () => {
-    for (const listener of listeners) listener(signal.reason);
+    for (const waiter of waiters) waiter.abort(signal.reason);
   });
-  return listeners;
+  return waiters;
 }

@@ -1,24 +1,24 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { withoutConnection } from "./connection-headers.ts";
-import { type BodySink, type Exchange, type Response, readStream } from "./exchange.ts";
+import type { Exchange, Response } from "./exchange.ts";
 import type { NodeHeaders } from "./lazy-headers.ts";
+import { NodeExchange } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
 
 /** An exchange over a stream of HTTP/2, by Node's core API: half the cost of the other one. */
-export class StreamExchange implements Exchange {
+export class StreamExchange extends NodeExchange implements Exchange {
   readonly #stream: ServerHttp2Stream;
   readonly headers: IncomingHttpHeaders;
-  readonly origin: string;
-  code: Code | undefined = Code.Canceled;
   #added: NodeHeaders | undefined;
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, origin: string) {
+    super(origin);
     this.#stream = stream;
     this.headers = headers;
-    this.origin = origin;
     // Without a listener the error of one stream would end the process; its close tells the rest.
     stream.on("error", ignore);
+    stream.on("close", () => this.close());
   }
 
   get method() {
@@ -37,9 +37,8 @@ export class StreamExchange implements Exchange {
     this.#added = { ...this.#added, ...header };
   }
 
-  readBody<T>(sink: BodySink<T>): Promise<T> {
-    const stream = this.#stream;
-    return readStream(stream, () => isOver(stream), sink); // which holds no more than it needs
+  protected get source() {
+    return this.#stream;
   }
 
   respond({ status, header, body, trailer, code }: Response): void {
@@ -70,7 +69,7 @@ export class StreamExchange implements Exchange {
   }
 
   get isClosed(): boolean {
-    return isOver(this.#stream);
+    return this.#stream.destroyed || this.#stream.closed;
   }
 
   get closeReason(): unknown {
@@ -81,17 +80,6 @@ export class StreamExchange implements Exchange {
     this.code = Code.Internal;
     this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
-
-  onceClosed(listener: (reason: unknown) => void): () => void {
-    const stream = this.#stream;
-    const onClose = () => listener(this.closeReason);
-    stream.once("close", onClose);
-    return () => stream.off("close", onClose);
-  }
-}
-
-function isOver(stream: ServerHttp2Stream): boolean {
-  return stream.destroyed || stream.closed;
 }
 
 /**

@@ -57,8 +57,12 @@ export class TextExchange implements Exchange {
     this.#inner.breakOff();
   }
 
-  onceClosed(listener: (reason: unknown) => void): () => void {
-    return this.#inner.onceClosed(listener);
+  get call() {
+    return this.#inner.call;
+  }
+
+  set call(call: Exchange["call"]) {
+    this.#inner.call = call;
   }
 
   readBody<T>(sink: BodySink<T>): Promise<T> {

@@ -110,8 +110,8 @@ function limitSession(
   const streams = new LinkedList<{ readonly stream: Stream; readonly startedAt: number }>();
   let isTimed = true;
   session.on("stream", (stream: Stream) => {
-    const { remove } = streams.append({ stream, startedAt: performance.now() });
-    stream.on("close", remove);
+    const opened = streams.append({ stream, startedAt: performance.now() });
+    stream.on("close", () => opened.remove());
     if (isTimed) session.setTimeout(0);
     isTimed = false;
   });

@@ -35,11 +35,11 @@ export function createReadinessWatch(
   }
 
   function begin(entry: Waiting): () => void {
-    const { remove } = waiting.append(entry);
+    const link = waiting.append(entry);
     count++;
     timer ??= setInterval(look, intervalMs).unref();
     return () => {
-      remove();
+      link.remove();
       if (--count > 0) return;
       clearInterval(timer);
       timer = undefined;

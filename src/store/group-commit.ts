@@ -48,16 +48,11 @@ export class GroupCommit {
     if (!this.#hasRoomFor(bytes)) {
       return Promise.reject(overloaded());
     }
-    return new Promise((resolve, reject) => {
-      const waiter = new Waiter(plant, bytes, resolve, reject);
-      if (signal !== undefined) {
-        waiter.whenLeaving(() => this.#remove(waiter));
-        waiter.watch(signal);
-      }
-      this.#queue.push(waiter);
-      this.#changeQueue(1, bytes);
-      this.#gather();
-    });
+    const waiter = new Waiter(plant, bytes, this.#remove, signal);
+    this.#queue.push(waiter);
+    this.#changeQueue(1, bytes);
+    this.#gather();
+    return waiter.outcome;
   }
 
   /** Whether not even the smallest plant would be taken now. */
@@ -121,13 +116,13 @@ export class GroupCommit {
   }
 
   /** Takes a waiter out whose caller has given up: its plant is not written. */
-  #remove(waiter: Waiter): void {
+  readonly #remove = (waiter: Waiter): void => {
     waiter.plant = undefined;
     this.#changeQueue(-1, -waiter.bytes);
     if (this.#queue.length > 2 * this.#waitingRows) {
       this.#queue = this.#queue.filter(({ plant }) => plant !== undefined);
     }
-  }
+  };
 
   #takeBatch(): readonly Waiter[] {
     const batch: Waiter[] = [];
@@ -160,7 +155,7 @@ export class GroupCommit {
     };
     const plants: NewPlant[] = [];
     for (const waiter of batch) {
-      waiter.whenLeaving(onLeave);
+      waiter.onLeave = onLeave;
       if (waiter.plant !== undefined) plants.push(waiter.plant);
     }
     try {

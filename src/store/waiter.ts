@@ -1,62 +1,46 @@
-import type { Cancellation, NewPlant } from "../plant.ts";
+import type { AbortListener, Cancellation, NewPlant } from "../plant.ts";
 import type { RowOutcome } from "./engine.ts";
 
-/**
- * One caller: what it wants stored, and how it hears of it.
- *
- * No function is assigned to a property where it is written: V8 puts such a one
- * among the old objects, where it holds all that it sees until a full collection.
- */
-export class Waiter {
+/** One caller: what it wants stored, and how it hears of it. */
+export class Waiter implements AbortListener {
   /** Let go of when its caller gives up before its turn comes. */
   plant: NewPlant | undefined;
   readonly bytes: number;
-  readonly #resolve: (outcome: RowOutcome) => void;
-  readonly #reject: (reason: unknown) => void;
-  #onLeave: (() => void) | undefined;
-  #signal: Cancellation | undefined;
-  #onAbort: (() => void) | undefined;
+  /** Called when its caller gives up. */
+  onLeave: (waiter: Waiter) => void;
+  readonly #signal: Cancellation | undefined;
+  readonly #settled = Promise.withResolvers<RowOutcome>();
 
   constructor(
     plant: NewPlant,
     bytes: number,
-    resolve: (outcome: RowOutcome) => void,
-    reject: (reason: unknown) => void,
+    onLeave: (waiter: Waiter) => void,
+    signal: Cancellation | undefined,
   ) {
     this.plant = plant;
     this.bytes = bytes;
-    this.#resolve = resolve;
-    this.#reject = reject;
-  }
-
-  /** Calls back, in place of an earlier listener, when its signal aborts. */
-  whenLeaving(listener: () => void): void {
-    this.#onLeave = listener;
-  }
-
-  watch(signal: Cancellation): void {
-    const onAbort = () => {
-      this.#onLeave?.();
-      this.reject(signal.reason);
-    };
-    signal.addEventListener("abort", onAbort);
+    this.onLeave = onLeave;
     this.#signal = signal;
-    this.#onAbort = onAbort;
+    signal?.addEventListener("abort", this);
+  }
+
+  get outcome(): Promise<RowOutcome> {
+    return this.#settled.promise;
+  }
+
+  /** Its signal has aborted. */
+  handleEvent(): void {
+    this.onLeave(this);
+    this.reject(this.#signal?.reason);
   }
 
   resolve(outcome: RowOutcome): void {
-    this.#unwatch();
-    this.#resolve(outcome);
+    this.#signal?.removeEventListener("abort", this);
+    this.#settled.resolve(outcome);
   }
 
   reject(reason: unknown): void {
-    this.#unwatch();
-    this.#reject(reason);
-  }
-
-  #unwatch(): void {
-    if (this.#onAbort !== undefined) this.#signal?.removeEventListener("abort", this.#onAbort);
-    this.#signal = undefined;
-    this.#onAbort = undefined;
+    this.#signal?.removeEventListener("abort", this);
+    this.#settled.reject(reason);
   }
 }

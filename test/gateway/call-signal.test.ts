@@ -1,7 +1,11 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { CallSignal } from "../../src/gateway/call-signal.ts";
+import { type AbortListener, CallSignal } from "../../src/gateway/call-signal.ts";
 import { createMemoryExchange } from "./support/memory-exchange.ts";
+
+function listener(handleEvent: () => void): AbortListener {
+  return { handleEvent };
+}
 
 const open = { exchange: createMemoryExchange(), deadline: undefined, shutdownSignal: undefined };
 
@@ -30,8 +34,14 @@ test("listeners hear of the end, once, and then find its reason", () => {
   const failure = new Error("no");
   const call = new CallSignal(open);
   const heard: unknown[] = [];
-  call.addEventListener("abort", () => heard.push(call.reason));
-  call.addEventListener("abort", () => heard.push(call.signal.reason));
+  call.addEventListener(
+    "abort",
+    listener(() => heard.push(call.reason)),
+  );
+  call.addEventListener(
+    "abort",
+    listener(() => heard.push(call.signal.reason)),
+  );
   expect(call.aborted).toBe(false);
   call.abort(failure);
   call.abort(new Error("later"));
@@ -40,27 +50,29 @@ test("listeners hear of the end, once, and then find its reason", () => {
 });
 
 test("a client that leaves without a reason leaves one all the same, that of any AbortSignal", () => {
-  const listeners: ((reason: unknown) => void)[] = [];
-  const onceClosed = (listener: (reason: unknown) => void) => {
-    listeners.push(listener);
-    return () => {};
-  };
-  const call = new CallSignal({ ...open, exchange: { ...createMemoryExchange(), onceClosed } });
+  const exchange = createMemoryExchange();
+  const call = new CallSignal({ ...open, exchange });
   let reason: unknown;
-  call.addEventListener("abort", () => {
-    reason = call.reason;
-  });
-  for (const listener of listeners) listener(undefined);
+  call.addEventListener(
+    "abort",
+    listener(() => {
+      reason = call.reason;
+    }),
+  );
+  exchange.call?.abort(undefined);
   expect(reason).toMatchObject({ name: "AbortError" });
 });
 
 test("listeners hear nothing once they are removed, or the call has succeeded", () => {
   const heard: string[] = [];
-  const removed = () => heard.push("removed");
+  const removed = listener(() => heard.push("removed"));
   const call = new CallSignal(open);
   call.addEventListener("abort", removed);
   call.removeEventListener("abort", removed);
-  call.addEventListener("abort", () => heard.push("released"));
+  call.addEventListener(
+    "abort",
+    listener(() => heard.push("released")),
+  );
   call.release();
   call.abort(new Error("too late"));
   expect(heard).toEqual([]);

@@ -1,4 +1,4 @@
-import { onShutdown } from "../../gateway/shutdown.ts";
+import { abortOnShutdown } from "../../gateway/shutdown.ts";
 
 /**
  * What comes, until the signal aborts: then throws its reason at once, whether
@@ -11,7 +11,7 @@ export async function* untilAborted<T>(
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   aborted.promise.catch(() => {}); // it may abort while nobody waits
-  const stop = onShutdown(signal, aborted.reject);
+  const waiting = abortOnShutdown(signal, { abort: aborted.reject });
   try {
     const iterator = items[Symbol.asyncIterator]();
     for (;;) {
@@ -20,6 +20,6 @@ export async function* untilAborted<T>(
       yield next.value;
     }
   } finally {
-    stop();
+    waiting.remove();
   }
 }

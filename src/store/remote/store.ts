@@ -60,13 +60,15 @@ export class RemoteStore implements PlantStore {
       const number = this.#next++;
       this.#unsent.push(plant);
       this.#waitingBytes += bytes;
-      const onAbort = () => {
-        this.#scheduleSend();
-        this.#left.push(number);
-        this.#take(number)?.reject(signal?.reason);
+      const listener = {
+        handleEvent: () => {
+          this.#scheduleSend();
+          this.#left.push(number);
+          this.#take(number)?.reject(signal?.reason);
+        },
       };
-      signal?.addEventListener("abort", onAbort);
-      const unwatch = () => signal?.removeEventListener("abort", onAbort);
+      signal?.addEventListener("abort", listener);
+      const unwatch = () => signal?.removeEventListener("abort", listener);
       this.#waiting.set(number, { bytes, resolve, reject, unwatch });
     });
     return { name: plant.name, tag: plant.tag };

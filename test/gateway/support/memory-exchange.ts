@@ -46,7 +46,7 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
     breakOff() {
       throw new Error("the answer was broken off");
     },
-    onceClosed: () => () => {},
+    call: undefined,
   };
 }
 
