@@ -12,8 +12,9 @@ import { writePlain } from "./binary/plain-writer.ts";
 import { assertWireFormat } from "./binary/wire-format.ts";
 import { type Body, byteLengthOf } from "./body.ts";
 import type { Endpoint, EndpointOptions } from "./endpoint.ts";
-import { messageFromJson, parseJson } from "./json.ts";
-import type { JsonOptions } from "./json-scalar.ts";
+import { messageFromJsonText } from "./json/messages.ts";
+import { writePlain as writePlainJson } from "./json/plain-writer.ts";
+import type { JsonOptions } from "./json/scalar.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -51,8 +52,10 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
         writePlain(output, message) ?? writeBinary(() => toBinary(output, message, binaryOptions)),
     }),
     json: limited(options, {
-      parse: (bytes) => messageFromJson(input, parseJson(bytes, readMaxValues), jsonOptions),
-      serialize: (message) => writeJson(() => toJsonString(output, message, jsonOptions)),
+      parse: (bytes) => messageFromJsonText(input, bytes, jsonOptions, readMaxValues),
+      serialize: (message) =>
+        writePlainJson(output, message, jsonOptions) ??
+        writeJson(() => toJsonString(output, message, jsonOptions)),
     }),
   };
 }

@@ -12,8 +12,8 @@ import {
   type UniversalHandlerOptions,
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
-import { exactJsonDecoder } from "./json.ts";
-import type { JsonOptions } from "./json-scalar.ts";
+import { exactJsonDecoder } from "./json/messages.ts";
+import type { JsonOptions } from "./json/scalar.ts";
 import { watchOutcome } from "./stream-outcome.ts";
 
 /** What bounds the work for a message, besides the options of connect-es. */

@@ -1,9 +1,16 @@
 /** A plain message is read like any other, though not by protobuf-es. */
-import { create, createRegistry, type DescMessage } from "@bufbuild/protobuf";
+import { create, createRegistry, type DescMessage, toJson, toJsonString } from "@bufbuild/protobuf";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonOptions } from "../../src/gateway/json-scalar.ts";
+import { NewPlantSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import { messageFromJson, parseJson } from "../../src/gateway/json/messages.ts";
+import { readPlain } from "../../src/gateway/json/plain-reader.ts";
+import { writePlain } from "../../src/gateway/json/plain-writer.ts";
+import type { JsonOptions } from "../../src/gateway/json/scalar.ts";
+import type { JsonWriterOptions } from "../../src/gateway/json/writer.ts";
 import { barcode } from "./gen/library/v1/card_pb.ts";
 import { EveryFieldSchema, EveryScalarSchema } from "./gen/library/v1/fields_pb.ts";
+import { anyMessage } from "./support/arbitrary-message.ts";
 import { readRest } from "./support/json-reader.ts";
 import { refusalOf } from "./support/violations.ts";
 
@@ -75,6 +82,73 @@ test("the message is as one that create() makes", () => {
   const message = readRest(EveryScalarSchema, '{"int64":1,"optional_string":"","child":{}}');
   expect(message).toEqual(create(EveryScalarSchema, { int64: 1n, optionalString: "", child: {} }));
   expect(Object.getPrototypeOf(message)).toBe(Object.getPrototypeOf(create(EveryScalarSchema)));
+});
+
+const other = fc.constantFrom(...' \t\n\r{}[]:,"\\/eE+-.0123456789xnullé🌱\u0000\ufeff');
+
+test.each([EveryScalarSchema, NewPlantSchema])("any text is read as ever, or not: %s", (desc) => {
+  let read = 0;
+  const change = fc.record({ at: fc.nat(), removed: fc.nat(2), added: other });
+  const changes = fc.array(change, { maxLength: 3 });
+  const spaces = fc.constantFrom("", " ", "\n");
+  fc.assert(
+    fc.property(anyMessage(desc), changes, spaces, (message, changed, space) => {
+      let text = JSON.stringify(toJson(desc, message), undefined, space);
+      for (const { at, removed, added } of changed) {
+        const start = at % (text.length + 1);
+        text = text.slice(0, start) + added + text.slice(start + removed);
+      }
+      const bytes = Buffer.from(text);
+      const plain = readPlain(desc, bytes, {});
+      if (plain === undefined) return;
+      read++;
+      expect(plain).toStrictEqual(messageFromJson(desc, parseJson(bytes), {}));
+    }),
+    { numRuns: 10_000 },
+  );
+  expect(read).toBeGreaterThan(1000);
+});
+
+test.each([EveryScalarSchema, NewPlantSchema])("is written as ever, or not: %s", (desc) => {
+  let written = 0;
+  fc.assert(
+    fc.property(anyMessage(desc), (message) => {
+      const text = writePlain(desc, message, {});
+      if (text === undefined) return;
+      written++;
+      expect(text).toBe(toJsonString(desc, message));
+    }),
+    { numRuns: 2000 },
+  );
+  expect(written).toBeGreaterThan(200);
+});
+
+test("what is wrong, or written in another way, is left to protobuf-es", () => {
+  const plant = create(NewPlantSchema, { id: 1n, name: "Basil" });
+  for (const wrong of [{ id: 2n ** 63n }, { id: 1 }, { name: "\ud800" }, { $typeName: "a.B" }]) {
+    expect(writePlain(NewPlantSchema, Object.assign({ ...plant }, wrong), {})).toBeUndefined();
+  }
+  const others = [{ alwaysEmitImplicit: true }, { useProtoFieldName: true }, { int64: "number" }];
+  for (const options of [...others, { registry: createRegistry(barcode) }] as JsonWriterOptions[]) {
+    expect(writePlain(NewPlantSchema, plant, options)).toBeUndefined();
+  }
+});
+
+test("any plant is read by it", () => {
+  fc.assert(
+    fc.property(anyMessage(NewPlantSchema), (message) => {
+      const text = toJsonString(NewPlantSchema, message);
+      expect(readPlain(NewPlantSchema, Buffer.from(text), {})).toStrictEqual(message);
+      const exact = text.replace(/"id":"(-?\d+)"/, '"id":$1');
+      expect(readPlain(NewPlantSchema, Buffer.from(exact), {})).toStrictEqual(message);
+    }),
+  );
+});
+
+test("what has more values than may be is left to be refused", () => {
+  const bytes = Buffer.from('{"int64":1,"child":{"string":"","int64":null},"bool":true}');
+  expect(readPlain(EveryScalarSchema, bytes, {}, 6)).toBeDefined();
+  expect(readPlain(EveryScalarSchema, bytes, {}, 5)).toBeUndefined();
 });
 
 test("an own limit of depth is kept", () => {

@@ -1,5 +1,5 @@
 import { create, type DescMessage, type MessageShape, ScalarType } from "@bufbuild/protobuf";
-import { type PlainField, type PlainMessage, plainMessageOf } from "./plain.ts";
+import { type PlainField, type PlainMessage, plainMessageOf } from "../plain.ts";
 
 type Message = MessageShape<DescMessage>;
 

@@ -2,7 +2,7 @@
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { FieldBehavior, field_behavior } from "../../../gen/google/api/field_behavior_pb.ts";
-import { integerTypes } from "../json-scalar.ts";
+import { integerTypes } from "../json/scalar.ts";
 
 export type JsonObject = { [key: string]: unknown };
 

@@ -1,8 +1,9 @@
 /** HTTP -> request message. */
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { parseJson } from "../json.ts";
-import type { ExactJson } from "../json-text.ts";
+import { parseJson } from "../json/messages.ts";
+import { readPlain } from "../json/plain-reader.ts";
+import type { ExactJson } from "../json/text.ts";
 import { badRequest, FieldViolation } from "../violation.ts";
 import { bindRequest } from "./bind.ts";
 import { assertMediaType, readBody, streamBody, type WholeRequest } from "./body.ts";
@@ -26,9 +27,25 @@ export function readMessage(route: Route, request: WholeRequest, target: Target)
     return readBody(request, options, (data) => withHttpBody(route, target, request, data));
   }
   assertMediaType(request, ["application/json"]);
-  return readBody(request, options, (bytes) =>
-    bind(route, target, parseJson(bytes, options.readMaxValues)),
-  );
+  return readBody(request, options, (bytes) => {
+    const plain = readPlainBody(route, target, bytes);
+    return plain ?? bind(route, target, parseJson(bytes, options.readMaxValues));
+  });
+}
+
+/** Reads a plain message of which the body says all; undefined for any other, or if it is unusual. */
+function readPlainBody(
+  { binding, jsonOptions, options, spec }: Route,
+  { query }: Target,
+  bytes: Uint8Array,
+): Message | undefined {
+  const { body, variables } = binding;
+  if (query !== "" || variables.length > 0 || body === undefined) return undefined;
+  const { input } = spec.method;
+  if (body === "*") return readPlain(input, bytes, jsonOptions, options.readMaxValues);
+  if (body.fieldKind !== "message" || body.oneof !== undefined) return undefined;
+  const part = readPlain(body.message, bytes, jsonOptions, options.readMaxValues);
+  return part && Object.assign(create(input), { [body.localName]: part });
 }
 
 /**

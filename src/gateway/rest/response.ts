@@ -17,8 +17,9 @@ import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { type Body, byteLengthOf, bytesOf } from "../body.ts";
 import type { StreamContext } from "../call.ts";
 import type { Response } from "../exchange.ts";
-import { isJsonObject } from "../json-text.ts";
-import { type JsonWriterOptions, messageToJson } from "../json-writer.ts";
+import { writePlain } from "../json/plain-writer.ts";
+import { isJsonObject } from "../json/text.ts";
+import { type JsonWriterOptions, messageToJson } from "../json/writer.ts";
 import { toNodeHeaders } from "../lazy-headers.ts";
 import { headerWithTrailer } from "../trailer-header.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "./error.ts";
@@ -211,12 +212,28 @@ function contentOf(route: Route, message: Message): Content {
 }
 
 function toText({ spec, binding, jsonOptions }: Route, message: Message): string {
-  const json = messageToJson(spec.method.output, message, jsonOptions);
   const { responseBody } = binding;
+  const { output } = spec.method;
+  const plain = writePlainBody(output, message, responseBody, jsonOptions);
+  if (plain !== undefined) return plain;
+  const json = messageToJson(output, message, jsonOptions);
   if (responseBody === undefined) return JSON.stringify(json);
   const name = jsonOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
   const isSet = isJsonObject(json) && Object.hasOwn(json, name);
   return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, name, jsonOptions));
+}
+
+/** Writes a plain message; undefined for what is none, or is not set. */
+function writePlainBody(
+  output: DescMessage,
+  message: Message,
+  responseBody: DescField | undefined,
+  options: JsonWriterOptions,
+): string | undefined {
+  if (responseBody === undefined) return writePlain(output, message, options);
+  if (responseBody.fieldKind !== "message" || responseBody.oneof !== undefined) return undefined;
+  const part = (message as Message & Record<string, Message | undefined>)[responseBody.localName];
+  return part && writePlain(responseBody.message, part, options);
 }
 
 /** What a field is that was not set: its zero, where it has one; else `{}` or null. */

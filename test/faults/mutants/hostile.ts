@@ -30,14 +30,14 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: "strangers: JSON that is not UTF-8 is mended",
-    file: "src/gateway/json-text.ts",
+    file: "src/gateway/json/text.ts",
     find: "fatal: true",
     replace: "fatal: false",
     campaign: "hostile",
   },
   {
     name: "strangers: of a member that comes twice the last is taken",
-    file: "src/gateway/json-text.ts",
+    file: "src/gateway/json/text.ts",
     find: "if (countMembers(value) < members) throw duplicateIn(text);",
     replace: "if (countMembers(value) > members) throw duplicateIn(text);",
     campaign: "hostile",

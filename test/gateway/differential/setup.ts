@@ -14,8 +14,8 @@ import {
   compressionBrotli,
   compressionGzip,
 } from "@connectrpc/connect-node";
-import { exactJsonDecoder } from "../../../src/gateway/json.ts";
-import type { JsonOptions } from "../../../src/gateway/json-scalar.ts";
+import { exactJsonDecoder } from "../../../src/gateway/json/messages.ts";
+import type { JsonOptions } from "../../../src/gateway/json/scalar.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { createEchoService } from "../support/echo.ts";

@@ -1,6 +1,6 @@
 /** Where path, query and body meet: values that are equal, and names that lead nowhere. */
 import { describe, expect, test } from "vitest";
-import { parseJson } from "../../../src/gateway/json.ts";
+import { parseJson } from "../../../src/gateway/json/messages.ts";
 import { bindRequest } from "../../../src/gateway/rest/bind.ts";
 import { leafOf, resolveFieldPath } from "../../../src/gateway/rest/field-path.ts";
 import { splitArray } from "../../../src/gateway/rest/json-stream.ts";

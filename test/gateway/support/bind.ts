@@ -1,5 +1,5 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
-import { parseJson } from "../../../src/gateway/json.ts";
+import { parseJson } from "../../../src/gateway/json/messages.ts";
 import { bindRequest } from "../../../src/gateway/rest/bind.ts";
 import { type FieldPath, resolveFieldPath } from "../../../src/gateway/rest/field-path.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";

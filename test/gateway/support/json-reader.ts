@@ -1,8 +1,8 @@
 import { type DescMessage, fromJsonString, type MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions } from "@connectrpc/connect/protocol";
-import { exactJsonDecoder, messageFromJson, parseJson } from "../../../src/gateway/json.ts";
-import type { JsonOptions } from "../../../src/gateway/json-scalar.ts";
+import { exactJsonDecoder, messageFromJsonText } from "../../../src/gateway/json/messages.ts";
+import type { JsonOptions } from "../../../src/gateway/json/scalar.ts";
 
 /** Reads a message from JSON text, or throws the error that the caller of a method gets. */
 export type JsonReader = <D extends DescMessage>(
@@ -13,7 +13,7 @@ export type JsonReader = <D extends DescMessage>(
 
 /** As REST reads a body. */
 export const readRest: JsonReader = (desc, text, options = {}) =>
-  messageFromJson(desc, parseJson(bytesOf(text)), options);
+  messageFromJsonText(desc, bytesOf(text), options);
 
 /** As connect-es reads a message, with our decoder; but unknown fields are refused here, too. */
 export const readRpc: JsonReader = (desc, text, options = {}) => {

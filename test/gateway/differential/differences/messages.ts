@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
-import { exactJsonDecoder } from "../../../../src/gateway/json.ts";
+import { exactJsonDecoder } from "../../../../src/gateway/json/messages.ts";
 import { envelope } from "../../../support/envelope.ts";
 import { EveryFieldSchema } from "../../gen/library/v1/fields_pb.ts";
 import type { Case } from "../case.ts";

@@ -6,9 +6,9 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
+import { FieldViolation } from "../violation.ts";
 import { integerFromDecimal } from "./integer.ts";
-import { type ExactJson, JsonNumber } from "./json-text.ts";
-import { FieldViolation } from "./violation.ts";
+import { type ExactJson, JsonNumber } from "./text.ts";
 
 export type JsonOptions = Partial<JsonReadOptions>;
 

@@ -14,6 +14,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { FieldViolation } from "../violation.ts";
 import {
   asObject,
   assertMayBeUnknown,
@@ -22,16 +23,15 @@ import {
   readMembers,
   takesNull,
   within,
-} from "./json-members.ts";
+} from "./members.ts";
 import {
   enumNormaliser,
   integerTypes,
   type JsonOptions,
   type Normaliser,
   scalarNormaliser,
-} from "./json-scalar.ts";
-import { type ExactJson, JsonNumber } from "./json-text.ts";
-import { FieldViolation } from "./violation.ts";
+} from "./scalar.ts";
+import { type ExactJson, JsonNumber } from "./text.ts";
 
 const normalisers = new WeakMap<DescMessage, Normaliser>();
 

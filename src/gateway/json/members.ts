@@ -1,8 +1,8 @@
 /** The members of a JSON object that is a message. */
 import type { DescExtension, DescField, DescMessage, DescOneof } from "@bufbuild/protobuf";
-import type { JsonOptions, JsonReader } from "./json-scalar.ts";
-import { type ExactJson, isJsonObject } from "./json-text.ts";
-import { FieldViolation } from "./violation.ts";
+import { FieldViolation } from "../violation.ts";
+import type { JsonOptions, JsonReader } from "./scalar.ts";
+import { type ExactJson, isJsonObject } from "./text.ts";
 
 /** What the JSON of a message may have in it, and what each member is read into. */
 export interface Members<T> {

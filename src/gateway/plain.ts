@@ -5,7 +5,7 @@
  */
 import type { DescField, DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { wireTypeOf } from "./wire-format.ts";
+import { wireTypeOf } from "./binary/wire-format.ts";
 
 export interface PlainMessage {
   readonly desc: DescMessage;
@@ -18,6 +18,10 @@ export interface PlainField {
   readonly name: string;
   /** Number and wire type, as they stand before the value. */
   readonly tag: number;
+  /** What it is called in JSON. */
+  readonly key: string;
+  /** All that it may be called there, in UTF-8: the proto name, too. */
+  readonly keys: readonly Uint8Array[];
   readonly type: ScalarType | PlainMessage;
   /** Whether the message has an integer of 64 bits as text. */
   readonly longAsString: boolean;
@@ -49,12 +53,18 @@ function createPlainMessage(desc: DescMessage): PlainMessage | undefined {
 function createPlainField(field: DescField): PlainField | undefined {
   const { number, oneof, presence, localName: name } = field;
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
+  if (unusualKey.test(field.jsonName)) return undefined;
   const type = oneof === undefined && !isRequired ? plainTypeOf(field) : undefined;
   if (type === undefined) return undefined;
   const tag = (number << 3) | wireTypeOf(field.scalar, field.message);
   const longAsString = field.fieldKind === "scalar" && field.longAsString;
-  return { desc: field, name, tag, type, longAsString };
+  const key = field.jsonName;
+  const keys = [...new Set([key, field.name])].map((text) => Buffer.from(text));
+  return { desc: field, name, tag, key, keys, type, longAsString };
 }
+
+/** One that has escapes in JSON text, or another place in an object than it was given. */
+const unusualKey = /["\\]|\p{Cc}|^\d/u;
 
 function plainTypeOf(field: DescField): PlainField["type"] | undefined {
   switch (field.fieldKind) {

@@ -4,11 +4,11 @@
  * field; a plain message is made of that, any other by protobuf-es as ever.
  */
 import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
-import { normaliserOf } from "./json-normaliser.ts";
-import { plainReaderOf } from "./json-plain.ts";
-import type { JsonOptions } from "./json-scalar.ts";
-import { type ExactJson, JsonTextError, parseJsonText, rawJson } from "./json-text.ts";
-import { badRequest, FieldViolation } from "./violation.ts";
+import { badRequest, FieldViolation } from "../violation.ts";
+import { normaliserOf } from "./normaliser.ts";
+import { readPlain } from "./plain-reader.ts";
+import type { JsonOptions } from "./scalar.ts";
+import { type ExactJson, JsonTextError, parseJsonText, rawJson } from "./text.ts";
 
 /**
  * Reads a message from JSON.
@@ -24,11 +24,6 @@ export function messageFromJson<D extends DescMessage>(
   options: JsonOptions,
 ): MessageShape<D> {
   return rejectViolations(() => {
-    // Extensions, and a limit of depth that is not that of the text, are for protobuf-es.
-    const { registry, recursionLimit } = options;
-    const isUsual = registry === undefined && recursionLimit === undefined;
-    const read = isUsual ? plainReaderOf(desc) : undefined;
-    if (read !== undefined) return read(json, options) as MessageShape<D>;
     const value = normaliserOf(desc)(json, options);
     try {
       return fromJson(desc, value, options);
@@ -36,6 +31,17 @@ export function messageFromJson<D extends DescMessage>(
       throw violationFrom(cause);
     }
   });
+}
+
+/** As {@link messageFromJson}, from the text of a body. */
+export function messageFromJsonText<D extends DescMessage>(
+  desc: D,
+  bytes: Uint8Array,
+  options: JsonOptions,
+  valuesMax?: number,
+): MessageShape<D> {
+  const plain = readPlain(desc, bytes, options, valuesMax) as MessageShape<D> | undefined;
+  return plain ?? messageFromJson(desc, parseJson(bytes, valuesMax), options);
 }
 
 /**

@@ -1,0 +1,257 @@
+import { create, type DescMessage, type MessageShape, ScalarType } from "@bufbuild/protobuf";
+import { base64Decode } from "@bufbuild/protobuf/wire";
+import { type PlainField, type PlainMessage, plainMessageOf } from "../plain.ts";
+import type { JsonOptions } from "./scalar.ts";
+
+type Message = MessageShape<DescMessage>;
+
+/** Longer text is read faster as a whole. */
+const bytesMax = 4096;
+
+/** As many fields have a bit each. */
+const fieldsMax = 31;
+
+/**
+ * Reads a message from JSON text.
+ *
+ * @param valuesMax How many values it may have, at every depth. Default: any number.
+ * @returns undefined for a message that is not plain, and for text that is long, or
+ * unusual in any way, right or wrong: a usual one names each field once at most, and
+ * nothing else, and has each number in its plainest form.
+ */
+export function readPlain(
+  desc: DescMessage,
+  bytes: Uint8Array,
+  { registry, recursionLimit }: JsonOptions,
+  valuesMax: number = Number.POSITIVE_INFINITY,
+): Message | undefined {
+  // Extensions, and a limit of depth that is not that of the text, are for protobuf-es.
+  if (registry !== undefined || recursionLimit !== undefined) return undefined;
+  const plain = bytes.length > bytesMax ? undefined : plainMessageOf(desc);
+  if (plain === undefined) return undefined;
+  const from = new Cursor(bytes);
+  from.skipSpace();
+  const message = readMessage(from, plain);
+  from.skipSpace();
+  return from.isAtEnd && from.values <= valuesMax ? message : undefined;
+}
+
+function readMessage(from: Cursor, { desc, fields }: PlainMessage): Message | undefined {
+  if (!from.take(openBrace) || fields.length > fieldsMax) return undefined;
+  from.values++;
+  const message = create(desc) as Message & Record<string, unknown>;
+  if (from.take(closeBrace)) return message;
+  let seen = 0;
+  let next = 0; // members mostly come in the order of the fields
+  do {
+    const index = from.key(fields, next);
+    const field = fields[index];
+    const bit = 1 << index;
+    if (field === undefined || (seen & bit) !== 0) return undefined;
+    if (!from.take(colon) || !readMember(from, field, message)) return undefined;
+    seen |= bit;
+    next = index + 1;
+  } while (from.take(comma));
+  return from.take(closeBrace) ? message : undefined;
+}
+
+/** @returns false for what is unusual. */
+function readMember(from: Cursor, field: PlainField, message: Record<string, unknown>): boolean {
+  if (typeof field.type !== "object") from.values++;
+  if (from.null()) {
+    if (typeof field.type === "object") from.values++;
+    return true; // it is not set
+  }
+  const value = readValue(from, field.type);
+  if (value === undefined) return false;
+  message[field.name] = field.longAsString ? String(value) : value;
+  return true;
+}
+
+function readValue(from: Cursor, type: PlainField["type"]): unknown {
+  switch (type) {
+    case ScalarType.STRING:
+      return from.string();
+    case ScalarType.BYTES:
+      return from.bytes();
+    case ScalarType.BOOL:
+      return from.bool();
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+      return from.integer(-(2 ** 31), 2 ** 31 - 1);
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return from.integer(0, 2 ** 32 - 1);
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return from.long(int64Min, int64Max);
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return from.long(0n, uint64Max);
+    case ScalarType.FLOAT:
+    case ScalarType.DOUBLE:
+      return from.integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+    default:
+      return readMessage(from, type);
+  }
+}
+
+const int64Min = -(2n ** 63n);
+const int64Max = 2n ** 63n - 1n;
+const uint64Max = 2n ** 64n - 1n;
+
+const quote = 0x22;
+const comma = 0x2c;
+const minus = 0x2d;
+const zero = 0x30;
+const nine = 0x39;
+const colon = 0x3a;
+const backslash = 0x5c;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+const nullBytes = Buffer.from("null");
+const trueBytes = Buffer.from("true");
+const falseBytes = Buffer.from("false");
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** A place in JSON text, and what stands there: undefined for what is unusual. */
+class Cursor {
+  /** Those that were read; kept by who reads them. */
+  values = 0;
+  readonly #bytes: Buffer;
+  #position = 0;
+
+  constructor(bytes: Uint8Array) {
+    const { buffer, byteOffset, byteLength } = bytes;
+    this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(buffer, byteOffset, byteLength);
+  }
+
+  get isAtEnd(): boolean {
+    return this.#position === this.#bytes.length;
+  }
+
+  skipSpace(): void {
+    for (;;) {
+      const byte = this.#bytes[this.#position];
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return;
+      this.#position++;
+    }
+  }
+
+  /** Takes one character, and the space around it. @returns whether it is there. */
+  take(character: number): boolean {
+    this.skipSpace();
+    if (this.#bytes[this.#position] !== character) return false;
+    this.#position++;
+    this.skipSpace();
+    return true;
+  }
+
+  /** Takes a key. @returns which field it is of, -1 for none; looked for from one on. */
+  key(fields: readonly PlainField[], first: number): number {
+    for (let i = first; i < fields.length; i++) if (this.#takeOneOf(fields[i]?.keys)) return i;
+    for (let i = 0; i < first; i++) if (this.#takeOneOf(fields[i]?.keys)) return i;
+    return -1;
+  }
+
+  null(): boolean {
+    return this.#takeAll(nullBytes, this.#position);
+  }
+
+  bool(): boolean | undefined {
+    if (this.#takeAll(trueBytes, this.#position)) return true;
+    return this.#takeAll(falseBytes, this.#position) ? false : undefined;
+  }
+
+  integer(min: number, max: number): number | undefined {
+    const value = this.#digits();
+    return value !== undefined && value >= min && value <= max ? value : undefined;
+  }
+
+  /** A 64-bit integer, as a number or as a string. */
+  long(min: bigint, max: bigint): bigint | undefined {
+    const isQuoted = this.#bytes[this.#position] === quote;
+    if (isQuoted) this.#position++;
+    const start = this.#position;
+    const rounded = this.#digits();
+    if (rounded === undefined) return undefined;
+    const end = this.#position;
+    if (isQuoted && this.#bytes[this.#position++] !== quote) return undefined;
+    if (Number.isSafeInteger(rounded) && (rounded >= 0 || min < 0n)) return BigInt(rounded);
+    const value = BigInt(this.#bytes.toString("latin1", start, end));
+    return value >= min && value <= max ? value : undefined;
+  }
+
+  bytes(): Uint8Array | undefined {
+    const text = this.string();
+    try {
+      return text === undefined ? undefined : base64Decode(text);
+    } catch {
+      return undefined;
+    }
+  }
+
+  string(): string | undefined {
+    if (this.#bytes[this.#position] !== quote) return undefined;
+    const start = ++this.#position;
+    let isAscii = true;
+    let isEscaped = false;
+    for (;;) {
+      const byte = this.#bytes[this.#position++];
+      if (byte === quote) break;
+      if (byte === undefined || byte < 0x20) return undefined;
+      if (byte >= 0x80) isAscii = false;
+      if (byte !== backslash) continue;
+      isEscaped = true;
+      this.#position++;
+    }
+    const end = this.#position - 1;
+    if (isAscii && !isEscaped) return this.#bytes.toString("latin1", start, end);
+    try {
+      const text = utf8.decode(this.#bytes.subarray(start, end));
+      const value: string = isEscaped ? JSON.parse(`"${text}"`) : text;
+      return value.isWellFormed() ? value : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #takeOneOf(keys: readonly Uint8Array[] = []): boolean {
+    if (this.#bytes[this.#position] !== quote) return false;
+    const start = this.#position + 1;
+    for (const key of keys) {
+      if (this.#bytes[start + key.length] !== quote || !this.#takeAll(key, start)) continue;
+      this.#position++;
+      return true;
+    }
+    return false;
+  }
+
+  #takeAll(bytes: Uint8Array, start: number): boolean {
+    for (let i = 0; i < bytes.length; i++) if (this.#bytes[start + i] !== bytes[i]) return false;
+    this.#position = start + bytes.length;
+    return true;
+  }
+
+  /** An integer without fraction and exponent; beyond 2^53 it is rounded. Not `-0`. */
+  #digits(): number | undefined {
+    const isNegative = this.#bytes[this.#position] === minus;
+    if (isNegative) this.#position++;
+    const start = this.#position;
+    let value = 0;
+    for (;;) {
+      const byte = this.#bytes[this.#position] ?? 0;
+      if (byte < zero || byte > nine) break;
+      value = 10 * value + byte - zero;
+      this.#position++;
+    }
+    const count = this.#position - start;
+    const isPlain = this.#bytes[start] !== zero || (count === 1 && !isNegative);
+    if (count === 0 || count > 20 || !isPlain) return undefined;
+    return isNegative ? -value : value;
+  }
+}
