@@ -233,7 +233,7 @@ function writePlainBody(
   if (responseBody === undefined) return writePlain(output, message, options);
   if (responseBody.fieldKind !== "message" || responseBody.oneof !== undefined) return undefined;
   const part = (message as Message & Record<string, Message | undefined>)[responseBody.localName];
-  return part && writePlain(responseBody.message, part, options);
+  return part === undefined ? undefined : writePlain(responseBody.message, part, options);
 }
 
 /** What a field is that was not set: its zero, where it has one; else `{}` or null. */
