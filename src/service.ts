@@ -29,12 +29,12 @@ export function createPlantService(
   cancellationOf: (context: HandlerContext) => Cancellation,
 ): ServiceImpl<typeof PlantService> {
   return {
-    async createPlant(request, context) {
+    createPlant(request, context) {
       try {
         const plant = parseNewPlant(request.plant);
-        return toResponse(await store.create(plant, cancellationOf(context)));
+        return store.create(plant, cancellationOf(context)).then(toResponse, fail);
       } catch (error) {
-        throw error instanceof PlantError ? connectErrorFrom(error) : error;
+        return fail(error);
       }
     },
   };
@@ -65,6 +65,10 @@ function toResponse({
   tag,
 }: Omit<NewPlant, "id">): MessageInitShape<typeof CreatePlantResponseSchema> {
   return { plant: tag === undefined ? { name } : { name, tag } };
+}
+
+function fail(error: unknown): never {
+  throw error instanceof PlantError ? connectErrorFrom(error) : error;
 }
 
 /** The one place where a domain error becomes a code. */

@@ -5,7 +5,13 @@ import { createGrpcWeb } from "./grpc-web.ts";
 import { type UnaryEndpoint, type UnaryHandler, unsupportedMediaType } from "./unary.ts";
 
 /** Clients of a service name few media types; what was chosen for one is kept. */
-const keptMax = 64;
+interface KeptHandler {
+  readonly contentType: string;
+  readonly method: string;
+  readonly handler: UnaryHandler;
+}
+
+const keptMax = 16;
 
 /**
  * Serves a unary method by the protocol that the media type of a request names.
@@ -16,7 +22,7 @@ export function createRpcHandler(endpoint: UnaryEndpoint): UnaryHandler {
   const protocols = [createGrpc(endpoint), createGrpcWeb(endpoint), createConnect(endpoint)].filter(
     ({ name }) => protocolNames.includes(name),
   );
-  const kept = new Map<string, UnaryHandler>();
+  const kept: KeptHandler[] = [];
 
   function find(contentType: string, method: string): UnaryHandler | undefined {
     for (const protocol of protocols) {
@@ -28,12 +34,13 @@ export function createRpcHandler(endpoint: UnaryEndpoint): UnaryHandler {
   }
 
   function handlerFor(contentType: string, method: string): UnaryHandler | undefined {
-    const key = `${method} ${contentType}`;
-    const known = kept.get(key);
-    if (known !== undefined) return known;
-    const found = find(contentType, method);
-    if (found !== undefined && kept.size < keptMax) kept.set(key, found);
-    return found;
+    // Strings that are new with each request: to hash one costs more than to compare it with a few.
+    for (const known of kept) {
+      if (known.contentType === contentType && known.method === method) return known.handler;
+    }
+    const handler = find(contentType, method);
+    if (handler !== undefined && kept.length < keptMax) kept.push({ contentType, method, handler });
+    return handler;
   }
 
   return (exchange, contextValues) => {

@@ -163,7 +163,8 @@ export class GroupCommit {
       if (outcomes.length !== batch.length) {
         throw new Error(`a commit of ${batch.length} rows had ${outcomes.length} outcomes`);
       }
-      for (const [index, outcome] of outcomes.entries()) batch[index]?.resolve(outcome);
+      let next = 0;
+      for (const waiter of batch) waiter.resolve(outcomes[next++] as RowOutcome);
     } catch (cause) {
       for (const waiter of batch) {
         waiter.reject(
