@@ -1,4 +1,5 @@
 /** The Connect protocol, for unary calls: https://connectrpc.com/docs/protocol */
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
@@ -14,14 +15,15 @@ import {
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
 import { type Body, byteLengthOf, bytesOf } from "./body.ts";
-import { serveUnary } from "./call.ts";
+import { serveUnary, type UnaryWire } from "./call.ts";
 import { CallContext } from "./call-context.ts";
 import type { Codec } from "./codec.ts";
 import { parseConnectQuery } from "./connect-query.ts";
+import type { EndpointOptions } from "./endpoint.ts";
 import { type Exchange, headerOf, type Response } from "./exchange.ts";
-import { createNegotiator } from "./negotiation.ts";
+import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import { connectErrorFrom } from "./outcome.ts";
-import { readBody } from "./read-body.ts";
+import { type BodyLimit, readBody } from "./read-body.ts";
 import { resolveUrl } from "./request-target.ts";
 import { headerWithTrailer, noTrailer } from "./trailer-header.ts";
 import {
@@ -38,8 +40,10 @@ interface ConnectRequest {
   /** Checks the version of the protocol. @throws {ConnectError} INVALID_ARGUMENT. */
   readonly assertVersion: () => void;
   /** Reads the bytes of the message, compressed or not, and what `parse` makes of them. */
-  readonly read: <T>(parse: Parse<T>, bytesMax: number) => T | Promise<T>;
+  readonly read: <T>(parse: Parse<T>) => T | Promise<T>;
 }
+
+type Message = MessageShape<DescMessage>;
 
 type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 
@@ -47,8 +51,11 @@ export function createConnect(endpoint: UnaryEndpoint): UnaryProtocol {
   const { spec, codecs } = endpoint;
   const hasGet = spec.method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
   const call = createCall(endpoint);
+  const bytesMax = endpoint.options.readMaxBytes;
+  const limit = { bytesMax, tooLarge: (size: number | undefined) => tooLarge(size, bytesMax) };
   const post = (codec: Codec): UnaryHandler => {
-    return (exchange, contextValues) => call(exchange, contextValues, postRequest(exchange, codec));
+    return (exchange, contextValues) =>
+      call(exchange, contextValues, postRequest(exchange, codec, limit));
   };
   const binary = post(codecs.binary);
   const json = post(codecs.json);
@@ -69,7 +76,7 @@ export function createConnect(endpoint: UnaryEndpoint): UnaryProtocol {
   };
 }
 
-function postRequest(exchange: Exchange, codec: Codec): ConnectRequest {
+function postRequest(exchange: Exchange, codec: Codec, limit: BodyLimit): ConnectRequest {
   return {
     codec,
     compression: headerOf(exchange, "content-encoding"),
@@ -82,8 +89,7 @@ function postRequest(exchange: Exchange, codec: Codec): ConnectRequest {
           : `${headerProtocolVersion} must be "${protocolVersion}": got "${version}"`,
       );
     },
-    read: (parse, bytesMax) =>
-      readBody(exchange, { bytesMax, tooLarge: (size) => tooLarge(size, bytesMax) }, parse),
+    read: (parse) => readBody(exchange, limit, parse),
   };
 }
 
@@ -122,7 +128,7 @@ function wrongVersion(message: string): ConnectError {
 
 function createCall(endpoint: UnaryEndpoint) {
   const { spec, options, codecs } = endpoint;
-  const { readMaxBytes, maxTimeoutMs, shutdownSignal, compressMinBytes } = options;
+  const { maxTimeoutMs, shutdownSignal } = options;
   const negotiate = createNegotiator(options.acceptCompression, headerUnaryAcceptEncoding);
   const binaryHeader = { "content-type": contentTypeUnaryProto };
   const jsonHeader = { "content-type": contentTypeUnaryJson };
@@ -130,10 +136,10 @@ function createCall(endpoint: UnaryEndpoint) {
   return (
     exchange: Exchange,
     contextValues: ContextValues | undefined,
-    { codec, compression: requested, assertVersion, read }: ConnectRequest,
+    request: ConnectRequest,
   ): Promise<void> => {
     const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), maxTimeoutMs);
-    const compression = negotiate(requested, headerOf(exchange, "accept-encoding"));
+    const compression = negotiate(request.compression, headerOf(exchange, "accept-encoding"));
     const context = new CallContext({
       exchange,
       method: spec.method,
@@ -141,42 +147,69 @@ function createCall(endpoint: UnaryEndpoint) {
       timeoutMs: timeout.timeoutMs,
       shutdownSignal,
       contextValues,
-      responseHeader: codec === codecs.binary ? binaryHeader : jsonHeader,
+      responseHeader: request.codec === codecs.binary ? binaryHeader : jsonHeader,
       responseTrailer: noTrailer,
     });
-    const { request: decompress, response: compress } = compression;
-    const parse = (bytes: Uint8Array) =>
-      decompress === null
-        ? codec.parse(bytes)
-        : decompress.decompress(bytes, readMaxBytes).then(codec.parse);
-    const respond = (body: Body, code?: Code): Response => ({
-      status: code === undefined ? 200 : codeToHttpStatus(code),
-      header: { ...headerWithTrailer(context), "content-length": byteLengthOf(body) },
-      body,
-      code,
-    });
-    const answer = (body: Body, code?: Code): Response | Promise<Response> => {
-      if (compress === null || byteLengthOf(body) < compressMinBytes) return respond(body, code);
-      return compress.compress(bytesOf(body)).then((compressed) => {
-        context.responseHeader.set("content-encoding", compress.name);
-        return respond(compressed, code);
-      });
-    };
-    return serveUnary(endpoint, exchange, context, {
-      read() {
-        if (options.requireConnectProtocolHeader) assertVersion();
-        const refusal = compression.error ?? timeout.error;
-        if (refusal !== undefined) throw refusal;
-        return read(parse, readMaxBytes);
-      },
-      write: (message) => answer(codec.serialize(message)),
-      fail(reason) {
-        const error = connectErrorFrom(reason);
-        context.responseHeader.set("content-type", contentTypeUnaryJson);
-        // What another service answered has headers of its own, which are not ours to pass on.
-        if (!error.isWireError) mergeNonProtocolHeaders(context.responseHeader, error.metadata);
-        return answer(errorToJsonBytes(error, options.jsonOptions), error.code);
-      },
-    });
+    const refusal = compression.error ?? timeout.error;
+    const call = new ConnectCall(options, { request, context, compression, refusal });
+    return serveUnary(endpoint, exchange, context, call);
   };
+}
+
+interface ConnectCallParts {
+  readonly request: ConnectRequest;
+  readonly context: CallContext;
+  readonly compression: Negotiated;
+  /** Why the call is refused, once the gate has let it pass. */
+  readonly refusal: ConnectError | undefined;
+}
+
+class ConnectCall implements UnaryWire {
+  readonly #options: EndpointOptions;
+  readonly #parts: ConnectCallParts;
+
+  constructor(options: EndpointOptions, parts: ConnectCallParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  read(): Message | Promise<Message> {
+    const { requireConnectProtocolHeader, readMaxBytes } = this.#options;
+    const { request, compression, refusal } = this.#parts;
+    if (requireConnectProtocolHeader) request.assertVersion();
+    if (refusal !== undefined) throw refusal;
+    const { parse } = request.codec;
+    const decompress = compression.request;
+    if (decompress === null) return request.read(parse);
+    return request.read((bytes) => decompress.decompress(bytes, readMaxBytes).then(parse));
+  }
+
+  write(message: Message): Response | Promise<Response> {
+    return this.#answer(this.#parts.request.codec.serialize(message));
+  }
+
+  fail(reason: unknown): Response | Promise<Response> {
+    const { responseHeader } = this.#parts.context;
+    const error = connectErrorFrom(reason);
+    responseHeader.set("content-type", contentTypeUnaryJson);
+    // What another service answered has headers of its own, which are not ours to pass on.
+    if (!error.isWireError) mergeNonProtocolHeaders(responseHeader, error.metadata);
+    return this.#answer(errorToJsonBytes(error, this.#options.jsonOptions), error.code);
+  }
+
+  #answer(body: Body, code?: Code): Response | Promise<Response> {
+    const compress = this.#parts.compression.response;
+    const isSmall = byteLengthOf(body) < this.#options.compressMinBytes;
+    if (compress === null || isSmall) return this.#respond(body, code);
+    return compress.compress(bytesOf(body)).then((compressed) => {
+      this.#parts.context.responseHeader.set("content-encoding", compress.name);
+      return this.#respond(compressed, code);
+    });
+  }
+
+  #respond(body: Body, code: Code | undefined): Response {
+    const status = code === undefined ? 200 : codeToHttpStatus(code);
+    const own = headerWithTrailer(this.#parts.context);
+    return { status, header: { ...own, "content-length": byteLengthOf(body) }, body, code };
+  }
 }

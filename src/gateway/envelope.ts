@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
 import { type Body, BodyBuffer, bytesOf } from "./body.ts";
-import type { Exchange } from "./exchange.ts";
+import type { BodySink, Exchange } from "./exchange.ts";
 
 export interface EnvelopeOptions {
   /** The compression that the request announces. */
@@ -26,7 +26,7 @@ export function readEnvelope<T>(
   parse: (bytes: Uint8Array) => T,
 ): Promise<T> {
   const reader = new EnvelopeReader(options, parse);
-  const read = exchange.readBody({ push: (chunk) => reader.push(chunk), end: () => reader.end() });
+  const read = exchange.readBody(reader);
   if (options.compression === null) return read;
   // What is wrong in an envelope goes before what is wrong behind it, though it takes longer.
   return read.catch(async (error: unknown) => {
@@ -66,7 +66,7 @@ interface Envelope {
  * a message is told before what is wrong behind it, and not only when the body
  * has ended. Memory is taken for what has come, not for what is claimed.
  */
-class EnvelopeReader<T> {
+class EnvelopeReader<T> implements BodySink<T> {
   readonly #options: EnvelopeOptions;
   readonly #parse: (bytes: Uint8Array) => T;
   readonly #pending = new BodyBuffer();
@@ -80,19 +80,16 @@ class EnvelopeReader<T> {
   }
 
   push(chunk: Uint8Array): void {
+    const isFirst = this.#pending.length === 0 && chunk.length >= headBytes;
+    if (isFirst && chunk.length === headBytes + this.#lengthIn(chunk)) {
+      this.#add({ flags: chunk[0] ?? 0, data: chunk.subarray(headBytes) }); // as most come
+      return;
+    }
     this.#pending.append(chunk);
     const envelopes: Envelope[] = [];
     while (this.#pending.length >= headBytes) {
       const head = this.#pending.bytes;
-      const length =
-        (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);
-      const { readMaxBytes } = this.#options;
-      if (length > readMaxBytes) {
-        throw new ConnectError(
-          `message size ${length} is larger than configured readMaxBytes ${readMaxBytes}`,
-          Code.ResourceExhausted,
-        );
-      }
+      const length = this.#lengthIn(head);
       if (this.#pending.length < headBytes + length) break;
       const data = this.#pending.take(headBytes + length).subarray(headBytes);
       envelopes.push({ flags: head[0] ?? 0, data });
@@ -118,6 +115,18 @@ class EnvelopeReader<T> {
   /** Resolves when all that is decompressed is right; rejects with what is wrong first. */
   async begun(): Promise<void> {
     for (const one of this.#begun) await one;
+  }
+
+  /** The length that an envelope claims. @throws {ConnectError} RESOURCE_EXHAUSTED. */
+  #lengthIn(head: Uint8Array): number {
+    const length =
+      (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);
+    const { readMaxBytes } = this.#options;
+    if (length <= readMaxBytes) return length;
+    throw new ConnectError(
+      `message size ${length} is larger than configured readMaxBytes ${readMaxBytes}`,
+      Code.ResourceExhausted,
+    );
   }
 
   #add({ flags, data }: Envelope): void {

@@ -1,5 +1,6 @@
 /** What gRPC and gRPC-Web have in common: one message in an envelope in, one out, and a status. */
-import type { Code } from "@connectrpc/connect";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import {
   grpcStatusOk,
@@ -7,14 +8,16 @@ import {
   parseTimeout,
   setTrailerStatus,
 } from "@connectrpc/connect/protocol-grpc";
-import { serveUnary } from "./call.ts";
+import { serveUnary, type UnaryWire } from "./call.ts";
 import { CallContext } from "./call-context.ts";
 import type { Codec } from "./codec.ts";
 import { readEnvelope, writeEnvelope } from "./envelope.ts";
-import { headerOf, type Response } from "./exchange.ts";
-import { createNegotiator } from "./negotiation.ts";
+import { type Exchange, headerOf, type Response } from "./exchange.ts";
+import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import { connectErrorFrom } from "./outcome.ts";
 import type { UnaryEndpoint, UnaryHandler } from "./unary.ts";
+
+type Message = MessageShape<DescMessage>;
 
 export interface GrpcVariant {
   readonly protocolName: string;
@@ -47,6 +50,7 @@ export function createGrpcHandler(
 ): UnaryHandler {
   const { spec, options } = endpoint;
   const { readMaxBytes, maxTimeoutMs, compressMinBytes, shutdownSignal } = options;
+  const method = { codec, endFlag, readMaxBytes, compressMinBytes, respond };
   const negotiate = createNegotiator(options.acceptCompression, headerAcceptEncoding);
   const plainHeader = { "content-type": contentType };
   const headers = new Map(
@@ -55,10 +59,11 @@ export function createGrpcHandler(
 
   return (exchange, contextValues) => {
     const timeout = parseTimeout(headerOf(exchange, "grpc-timeout"), maxTimeoutMs);
-    const { request, response, error } = negotiate(
+    const compression = negotiate(
       headerOf(exchange, "grpc-encoding"),
       headerOf(exchange, "grpc-accept-encoding"),
     );
+    const { response, error } = compression;
     const context = new CallContext({
       exchange,
       method: spec.method,
@@ -69,25 +74,60 @@ export function createGrpcHandler(
       responseHeader: (response && headers.get(response.name)) ?? plainHeader,
       responseTrailer: okTrailer,
     });
-    const answer = (message: Uint8Array | undefined, code?: Code) =>
-      respond({ context, message, code, compression: response });
-    return serveUnary(endpoint, exchange, context, {
-      read() {
-        const refusal = error ?? timeout.error;
-        if (refusal !== undefined) throw refusal;
-        return readEnvelope(exchange, { compression: request, readMaxBytes, endFlag }, codec.parse);
-      },
-      write(message) {
-        const written = writeEnvelope(codec.serialize(message), response, compressMinBytes);
-        return written instanceof Promise
-          ? written.then((envelope) => answer(envelope))
-          : answer(written);
-      },
-      fail(reason) {
-        const failure = connectErrorFrom(reason);
-        setTrailerStatus(context.responseTrailer, failure);
-        return answer(undefined, failure.code);
-      },
-    });
+    const refusal = error ?? timeout.error;
+    const call = new GrpcCall(method, { exchange, context, compression, refusal });
+    return serveUnary(endpoint, exchange, context, call);
   };
+}
+
+/** What is the same for all calls. */
+interface GrpcMethod extends Pick<GrpcVariant, "codec" | "endFlag"> {
+  readonly readMaxBytes: number;
+  readonly compressMinBytes: number;
+  readonly respond: (outcome: GrpcOutcome) => Response | Promise<Response>;
+}
+
+interface GrpcCallParts {
+  readonly exchange: Exchange;
+  readonly context: CallContext;
+  readonly compression: Negotiated;
+  /** Why the call is refused, once the gate has let it pass. */
+  readonly refusal: ConnectError | undefined;
+}
+
+class GrpcCall implements UnaryWire {
+  readonly #method: GrpcMethod;
+  readonly #parts: GrpcCallParts;
+
+  constructor(method: GrpcMethod, parts: GrpcCallParts) {
+    this.#method = method;
+    this.#parts = parts;
+  }
+
+  read(): Promise<Message> {
+    const { exchange, compression, refusal } = this.#parts;
+    if (refusal !== undefined) throw refusal;
+    const { codec, readMaxBytes, endFlag } = this.#method;
+    const options = { compression: compression.request, readMaxBytes, endFlag };
+    return readEnvelope(exchange, options, codec.parse);
+  }
+
+  write(message: Message): Response | Promise<Response> {
+    const { codec, compressMinBytes } = this.#method;
+    const { response } = this.#parts.compression;
+    const written = writeEnvelope(codec.serialize(message), response, compressMinBytes);
+    if (written instanceof Promise) return written.then((envelope) => this.#answer(envelope));
+    return this.#answer(written);
+  }
+
+  fail(reason: unknown): Response | Promise<Response> {
+    const failure = connectErrorFrom(reason);
+    setTrailerStatus(this.#parts.context.responseTrailer, failure);
+    return this.#answer(undefined, failure.code);
+  }
+
+  #answer(message: Uint8Array | undefined, code?: Code): Response | Promise<Response> {
+    const { context, compression } = this.#parts;
+    return this.#method.respond({ context, message, code, compression: compression.response });
+  }
 }

@@ -1,5 +1,5 @@
 import { BodyBuffer } from "./body.ts";
-import type { Exchange } from "./exchange.ts";
+import type { BodySink, Exchange } from "./exchange.ts";
 
 export interface BodyLimit {
   readonly bytesMax: number;
@@ -15,17 +15,31 @@ export interface BodyLimit {
  */
 export function readBody<T>(
   exchange: Exchange,
-  { bytesMax, tooLarge }: BodyLimit,
+  limit: BodyLimit,
   parse: (bytes: Uint8Array) => T | Promise<T>,
 ): Promise<T> {
   const announced = Number(exchange.headers["content-length"]);
-  if (announced > bytesMax) throw tooLarge(announced);
-  const body = new BodyBuffer();
-  return exchange.readBody({
-    push(chunk) {
-      if (body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);
-      body.append(chunk);
-    },
-    end: () => parse(body.bytes),
-  });
+  if (announced > limit.bytesMax) throw limit.tooLarge(announced);
+  return exchange.readBody(new WholeBody(limit, parse));
+}
+
+class WholeBody<T> implements BodySink<T> {
+  readonly #limit: BodyLimit;
+  readonly #parse: (bytes: Uint8Array) => T | Promise<T>;
+  readonly #body = new BodyBuffer();
+
+  constructor(limit: BodyLimit, parse: (bytes: Uint8Array) => T | Promise<T>) {
+    this.#limit = limit;
+    this.#parse = parse;
+  }
+
+  push(chunk: Uint8Array): void {
+    const { bytesMax, tooLarge } = this.#limit;
+    if (this.#body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);
+    this.#body.append(chunk);
+  }
+
+  end(): T | Promise<T> {
+    return this.#parse(this.#body.bytes);
+  }
 }

@@ -5,7 +5,18 @@ import type { Endpoint } from "../endpoint.ts";
 import type { BodyLimit } from "../read-body.ts";
 import { RestFailure } from "./error.ts";
 
-type ReadLimits = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
+type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
+
+/** What bounds the bodies of one route. */
+export interface ReadLimits {
+  readonly body: BodyLimit;
+  readonly acceptCompression: readonly Compression[];
+}
+
+export function readLimits({ readMaxBytes, acceptCompression }: ReadOptions): ReadLimits {
+  const body = { bytesMax: readMaxBytes, tooLarge: () => tooLarge(readMaxBytes) };
+  return { body, acceptCompression };
+}
 
 export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 
@@ -13,25 +24,25 @@ export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 export interface WholeRequest {
   readonly header: Pick<Headers, "get">;
   /** Reads the body as it was sent, and what `parse` makes of it. */
-  readonly read: <T>(limit: BodyLimit, parse: Parse<T>) => Promise<T>;
+  readBody<T>(limit: BodyLimit, parse: Parse<T>): Promise<T>;
 }
 
 /**
  * Reads a whole body, decompressed.
  *
  * @returns what `parse` makes of it.
- * @throws {RestFailure} 413 above `readMaxBytes` (compressed or not), 415 for
+ * @throws {RestFailure} 413 above the limit (compressed or not), 415 for
  * an unknown content coding.
  */
 export function readBody<T>(
   request: WholeRequest,
-  { readMaxBytes: bytesMax, acceptCompression }: ReadLimits,
+  { body: limit, acceptCompression }: ReadLimits,
   parse: Parse<T>,
 ): Promise<T> {
   const coding = negotiateCoding(request.header.get("content-encoding"), acceptCompression);
-  const limit = { bytesMax, tooLarge: () => tooLarge(bytesMax) };
-  if (coding === undefined) return request.read(limit, parse);
-  return request.read(limit, async (bytes) => parse(await decompress(bytes, coding, bytesMax)));
+  if (coding === undefined) return request.readBody(limit, parse);
+  const { bytesMax } = limit;
+  return request.readBody(limit, async (bytes) => parse(await decompress(bytes, coding, bytesMax)));
 }
 
 async function decompress(

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Endpoint } from "../endpoint.ts";
+import { readLimits } from "./body.ts";
 import type { RestSettings } from "./options.ts";
 import { printPathTemplate } from "./path-template.ts";
 import type { Route } from "./route.ts";
@@ -36,7 +37,8 @@ export function createRestRoutes(
       if (spec.kind === "bidi_streaming") continue; // bindingsOf has refused it
       const { method, template } = binding;
       const path = printPathTemplate(template);
-      const handler = createHandler({ spec, options, binding, settings, jsonOptions });
+      const route = { spec, options, binding, settings, jsonOptions };
+      const handler = createHandler({ ...route, readLimits: readLimits(options) });
       if (rpcPaths.has(path) || !routes.add(method, template, handler)) {
         throw new RuleError(spec.method, `${method} ${path} is bound already`);
       }

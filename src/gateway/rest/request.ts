@@ -16,18 +16,18 @@ type Message = MessageShape<DescMessage>;
 
 /** Reads the one message of a unary or server-streaming call. @throws {ConnectError} {@link RestFailure} */
 export function readMessage(route: Route, request: WholeRequest, target: Target): Promise<Message> {
-  const { binding, options, spec } = route;
+  const { binding, options, readLimits, spec } = route;
   if (binding.body === undefined) {
-    return readBody(request, options, (bytes) => {
+    return readBody(request, readLimits, (bytes) => {
       assertNoBody(bytes);
       return bind(route, target, undefined);
     });
   }
   if (isHttpBody(spec.method.input, binding.body)) {
-    return readBody(request, options, (data) => withHttpBody(route, target, request, data));
+    return readBody(request, readLimits, (data) => withHttpBody(route, target, request, data));
   }
   assertMediaType(request, ["application/json"]);
-  return readBody(request, options, (bytes) => {
+  return readBody(request, readLimits, (bytes) => {
     const plain = readPlainBody(route, target, bytes);
     return plain ?? bind(route, target, parseJson(bytes, options.readMaxValues));
   });

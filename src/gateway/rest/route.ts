@@ -2,6 +2,7 @@ import type { MethodImplSpec } from "@connectrpc/connect";
 import type { Endpoint } from "../endpoint.ts";
 import type { JsonOptions } from "../json/scalar.ts";
 import type { JsonWriterOptions } from "../json/writer.ts";
+import type { ReadLimits } from "./body.ts";
 import type { RestSettings } from "./options.ts";
 import type { Binding } from "./rule.ts";
 
@@ -11,6 +12,7 @@ export interface Route {
   readonly options: Endpoint["options"];
   readonly binding: Binding;
   readonly settings: RestSettings;
+  readonly readLimits: ReadLimits;
   /** How JSON is read and written: the options of the method, and those of REST. */
   readonly jsonOptions: JsonOptions & JsonWriterOptions;
 }

@@ -71,7 +71,7 @@ function wholeRequest(request: UniversalServerRequest): WholeRequest {
   const { header } = request;
   return {
     header,
-    async read({ bytesMax, tooLarge }, parse) {
+    async readBody({ bytesMax, tooLarge }, parse) {
       if (Number(header.get("content-length")) > bytesMax) throw tooLarge(undefined);
       const body = new BodyBuffer();
       for await (const chunk of bodyOf(request)) {

@@ -1,15 +1,18 @@
 /** Unary calls by REST. */
-import type { ContextValues } from "@connectrpc/connect";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { serveUnary, type UnarySpec } from "../call.ts";
+import { serveUnary, type UnarySpec, type UnaryWire } from "../call.ts";
 import { CallContext } from "../call-context.ts";
-import { type Exchange, headerOf } from "../exchange.ts";
+import { type Exchange, headerOf, type Response } from "../exchange.ts";
 import { type BodyLimit, readBody } from "../read-body.ts";
 import { noTrailer } from "../trailer-header.ts";
-import type { Parse } from "./body.ts";
+import type { Parse, WholeRequest } from "./body.ts";
 import { readMessage } from "./request.ts";
 import { errorResponse, messageResponse } from "./response.ts";
 import type { Route, Target } from "./route.ts";
+
+type Message = MessageShape<DescMessage>;
 
 /** Serves one call: answers the exchange. */
 export type RestUnaryHandler = (
@@ -21,7 +24,7 @@ export type RestUnaryHandler = (
 const noHeader = {};
 
 export function createUnaryHandler(route: Route, spec: UnarySpec): RestUnaryHandler {
-  const { options, settings } = route;
+  const { options } = route;
   const endpoint = { spec, options };
 
   return (exchange, contextValues, target) => {
@@ -36,18 +39,48 @@ export function createUnaryHandler(route: Route, spec: UnarySpec): RestUnaryHand
       responseHeader: noHeader,
       responseTrailer: noTrailer,
     });
-    const request = {
-      header: context.requestHeader,
-      read: <T>(limit: BodyLimit, parse: Parse<T>) => readBody(exchange, limit, parse),
-    };
-    return serveUnary(endpoint, exchange, context, {
-      read() {
-        // As in connect-es: behind the gate, and before the body.
-        if (timeout.error !== undefined) throw timeout.error;
-        return readMessage(route, request, target);
-      },
-      write: (message) => messageResponse(route, message, context),
-      fail: (error) => errorResponse(error, settings, context),
-    });
+    const call = new RestCall({ route, exchange, context, target, refusal: timeout.error });
+    return serveUnary(endpoint, exchange, context, call);
   };
+}
+
+interface RestCallParts {
+  readonly route: Route;
+  readonly exchange: Exchange;
+  readonly context: CallContext;
+  readonly target: Target;
+  /** Why the call is refused, once the gate has let it pass. */
+  readonly refusal: ConnectError | undefined;
+}
+
+class RestCall implements UnaryWire, WholeRequest {
+  readonly #parts: RestCallParts;
+
+  constructor(parts: RestCallParts) {
+    this.#parts = parts;
+  }
+
+  get header() {
+    return this.#parts.context.requestHeader;
+  }
+
+  read(): Promise<Message> {
+    const { route, target, refusal } = this.#parts;
+    if (refusal !== undefined) throw refusal;
+    return readMessage(route, this, target);
+  }
+
+  readBody<T>(limit: BodyLimit, parse: Parse<T>): Promise<T> {
+    return readBody(this.#parts.exchange, limit, parse);
+  }
+
+  write(message: Message): Response | Promise<Response> {
+    const { route, context } = this.#parts;
+    return messageResponse(route, message, context);
+  }
+
+  fail(error: unknown): Response {
+    const { route, context } = this.#parts;
+    return errorResponse(error, route.settings, context);
+  }
 }

@@ -4,7 +4,12 @@ import { compressionBrotli } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { compressionGzip } from "../../../src/gateway/gzip.ts";
 import { readBody as readExchange } from "../../../src/gateway/read-body.ts";
-import { assertMediaType, readBody, type WholeRequest } from "../../../src/gateway/rest/body.ts";
+import {
+  assertMediaType,
+  readBody,
+  readLimits,
+  type WholeRequest,
+} from "../../../src/gateway/rest/body.ts";
 import { RestFailure, restErrorFrom } from "../../../src/gateway/rest/error.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
@@ -24,7 +29,7 @@ async function read({ header = {}, chunks = ["{}"], readMaxBytes = 1000 }: Body,
   const exchange = createMemoryExchange({ headers, body });
   const request: WholeRequest = {
     header: new Headers(headers),
-    read: (limit, parse) =>
+    readBody: (limit, parse) =>
       readExchange(
         {
           ...exchange,
@@ -39,8 +44,8 @@ async function read({ header = {}, chunks = ["{}"], readMaxBytes = 1000 }: Body,
   };
   try {
     assertMediaType(request, ["application/json"]);
-    const options = { readMaxBytes, acceptCompression: codings };
-    return await readBody(request, options, (bytes) => Buffer.from(bytes).toString());
+    const limits = readLimits({ readMaxBytes, acceptCompression: codings });
+    return await readBody(request, limits, (bytes) => Buffer.from(bytes).toString());
   } catch (reason) {
     const { status, error } = restErrorFrom(reason);
     const { code, rawMessage: message } = error;
@@ -197,9 +202,9 @@ describe("a body", () => {
     const failure = new Error("reset");
     const request = {
       header: new Headers({ "content-type": "application/json" }),
-      read: () => Promise.reject(failure),
+      readBody: () => Promise.reject(failure),
     };
-    const options = { readMaxBytes, acceptCompression: all };
-    await expect(readBody(request, options, (bytes) => bytes)).rejects.toBe(failure);
+    const limits = readLimits({ readMaxBytes, acceptCompression: all });
+    await expect(readBody(request, limits, (bytes) => bytes)).rejects.toBe(failure);
   });
 });
