@@ -1,10 +1,5 @@
 import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
-import {
-  type ContextValues,
-  createContextValues,
-  type HandlerContext,
-  type UnaryRequest,
-} from "@connectrpc/connect";
+import type { ContextKey, ContextValues, HandlerContext, UnaryRequest } from "@connectrpc/connect";
 import { CallSignal, type Cancellation } from "./call-signal.ts";
 import type { Exchange } from "./exchange.ts";
 import { LazyHeaders, type NodeHeaders } from "./lazy-headers.ts";
@@ -51,7 +46,7 @@ export class CallContext implements HandlerContext {
     this.requestMethod = exchange.method;
     this.protocolName = init.protocolName;
     this.url = resolveUrl(exchange.origin, exchange.target);
-    this.values = init.contextValues ?? createContextValues();
+    this.values = init.contextValues ?? new CallValues();
     this.requestHeader = new LazyHeaders(exchange.headers);
     this.responseHeader = new LazyHeaders(init.responseHeader);
     this.responseTrailer = new LazyHeaders(init.responseTrailer);
@@ -103,6 +98,25 @@ export class CallRequest implements UnaryRequest {
     this.contextValues = context.values;
     this[callSignal] = context[callSignal];
     Object.defineProperty(this, "signal", lazySignal);
+  }
+}
+
+/** As connect-es makes them, without functions of its own for each call. */
+class CallValues implements ContextValues {
+  [id: symbol]: unknown;
+
+  get<T>({ id, defaultValue }: ContextKey<T>): T {
+    return id in this ? (this[id] as T) : defaultValue;
+  }
+
+  set<T>({ id }: ContextKey<T>, value: T): this {
+    this[id] = value;
+    return this;
+  }
+
+  delete({ id }: ContextKey<unknown>): this {
+    delete this[id];
+    return this;
   }
 }
 

@@ -31,11 +31,12 @@ const known = new WeakMap<DescMessage, PlainMessage | undefined>();
 
 /** @returns undefined for a message that is not plain. */
 export function plainMessageOf(desc: DescMessage): PlainMessage | undefined {
-  if (!known.has(desc)) {
-    known.set(desc, undefined); // one that contains itself is not plain
-    known.set(desc, createPlainMessage(desc));
-  }
-  return known.get(desc);
+  const found = known.get(desc);
+  if (found !== undefined || known.has(desc)) return found;
+  known.set(desc, undefined); // one that contains itself is not plain
+  const created = createPlainMessage(desc);
+  known.set(desc, created);
+  return created;
 }
 
 function createPlainMessage(desc: DescMessage): PlainMessage | undefined {
