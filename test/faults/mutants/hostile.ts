@@ -61,7 +61,7 @@ export const hostileMutants: readonly Mutant[] = [
     file: "src/gateway/binary/plain-reader.ts",
     find: "return from.position === end ? message : undefined;",
     replace: "return message;",
-    campaign: "test/gateway/binary-plain.test.ts",
+    campaign: "test/gateway/binary/plain.test.ts",
   },
   {
     name: "strangers: a message may have any number of values",

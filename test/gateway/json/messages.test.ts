@@ -11,12 +11,12 @@ import { Int64ValueSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CardSchema } from "./gen/library/v1/card_pb.ts";
-import { EveryFieldSchema } from "./gen/library/v1/fields_pb.ts";
-import { BookSchema, LibrarySchema, ShelfSchema } from "./gen/library/v1/library_pb.ts";
-import { anyMessage } from "./support/arbitrary-message.ts";
-import { jsonReaders, readRest, readRpc } from "./support/json-reader.ts";
-import { refusalOf } from "./support/violations.ts";
+import { CardSchema } from "../gen/library/v1/card_pb.ts";
+import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
+import { BookSchema, LibrarySchema, ShelfSchema } from "../gen/library/v1/library_pb.ts";
+import { anyMessage } from "../support/arbitrary-message.ts";
+import { jsonReaders, readRest, readRpc } from "../support/json-reader.ts";
+import { refusalOf } from "../support/violations.ts";
 
 const inAny = [BookSchema, Int64ValueSchema, TimestampSchema];
 const registry = createRegistry(...inAny, EveryFieldSchema);

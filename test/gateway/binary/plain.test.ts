@@ -6,12 +6,12 @@ import {
   CreatePlantRequestSchema,
   CreatePlantResponseSchema,
   NewPlantSchema,
-} from "../../gen/plantstore/v1/plant_service_pb.ts";
-import { readPlain } from "../../src/gateway/binary/plain-reader.ts";
-import { writePlain } from "../../src/gateway/binary/plain-writer.ts";
-import { assertWireFormat } from "../../src/gateway/binary/wire-format.ts";
-import { EveryFieldSchema, EveryScalarSchema } from "./gen/library/v1/fields_pb.ts";
-import { anyMessage } from "./support/arbitrary-message.ts";
+} from "../../../gen/plantstore/v1/plant_service_pb.ts";
+import { readPlain } from "../../../src/gateway/binary/plain-reader.ts";
+import { writePlain } from "../../../src/gateway/binary/plain-writer.ts";
+import { assertWireFormat } from "../../../src/gateway/binary/wire-format.ts";
+import { EveryFieldSchema, EveryScalarSchema } from "../gen/library/v1/fields_pb.ts";
+import { anyMessage } from "../support/arbitrary-message.ts";
 
 const plant = { id: 9223372036854775807n, name: "Fève 🌱", tag: "" };
 

@@ -2,17 +2,17 @@
 import { create, createRegistry, type DescMessage, toJson, toJsonString } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { NewPlantSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import { messageFromJson, parseJson } from "../../src/gateway/json/messages.ts";
-import { readPlain } from "../../src/gateway/json/plain-reader.ts";
-import { writePlain } from "../../src/gateway/json/plain-writer.ts";
-import type { JsonOptions } from "../../src/gateway/json/scalar.ts";
-import type { JsonWriterOptions } from "../../src/gateway/json/writer.ts";
-import { barcode } from "./gen/library/v1/card_pb.ts";
-import { EveryFieldSchema, EveryScalarSchema } from "./gen/library/v1/fields_pb.ts";
-import { anyMessage } from "./support/arbitrary-message.ts";
-import { readRest } from "./support/json-reader.ts";
-import { refusalOf } from "./support/violations.ts";
+import { NewPlantSchema } from "../../../gen/plantstore/v1/plant_service_pb.ts";
+import { messageFromJson, parseJson } from "../../../src/gateway/json/messages.ts";
+import { readPlain } from "../../../src/gateway/json/plain-reader.ts";
+import { writePlain } from "../../../src/gateway/json/plain-writer.ts";
+import type { JsonOptions } from "../../../src/gateway/json/scalar.ts";
+import type { JsonWriterOptions } from "../../../src/gateway/json/writer.ts";
+import { barcode } from "../gen/library/v1/card_pb.ts";
+import { EveryFieldSchema, EveryScalarSchema } from "../gen/library/v1/fields_pb.ts";
+import { anyMessage } from "../support/arbitrary-message.ts";
+import { readRest } from "../support/json-reader.ts";
+import { refusalOf } from "../support/violations.ts";
 
 const numbers = [
   ...["0", "-0", "0.0", "-0.0", "1", "-1", "1.0", "12e-1", "1.5", "1e3", "1e21", "1e400"],

@@ -1,10 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { messageFromJson, parseJson } from "../../src/gateway/json/messages.ts";
-import { messageToJson } from "../../src/gateway/json/writer.ts";
-import { type EveryField, EveryFieldSchema, type Genre } from "./gen/library/v1/fields_pb.ts";
-import { anyMessage } from "./support/arbitrary-message.ts";
+import { messageFromJson, parseJson } from "../../../src/gateway/json/messages.ts";
+import { messageToJson } from "../../../src/gateway/json/writer.ts";
+import { type EveryField, EveryFieldSchema, type Genre } from "../gen/library/v1/fields_pb.ts";
+import { anyMessage } from "../support/arbitrary-message.ts";
 
 const big = 9007199254740993n;
 const least = -(2n ** 63n);

@@ -2,11 +2,11 @@
 import { createRegistry, getExtension } from "@bufbuild/protobuf";
 import { type Any, anyUnpack, Int64ValueSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { barcode, CardSchema } from "./gen/library/v1/card_pb.ts";
-import { type EveryField, EveryFieldSchema } from "./gen/library/v1/fields_pb.ts";
-import { type Book, BookSchema } from "./gen/library/v1/library_pb.ts";
-import { jsonReaders } from "./support/json-reader.ts";
-import { refusalOf } from "./support/violations.ts";
+import { barcode, CardSchema } from "../gen/library/v1/card_pb.ts";
+import { type EveryField, EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
+import { type Book, BookSchema } from "../gen/library/v1/library_pb.ts";
+import { jsonReaders } from "../support/json-reader.ts";
+import { refusalOf } from "../support/violations.ts";
 
 const two53 = 2n ** 53n;
 const registry = createRegistry(BookSchema, Int64ValueSchema);

@@ -1,10 +1,10 @@
 import { createRegistry } from "@bufbuild/protobuf";
 import { type Any, anyUnpack, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { type EveryField, EveryFieldSchema, Genre } from "./gen/library/v1/fields_pb.ts";
-import { type Book, BookSchema } from "./gen/library/v1/library_pb.ts";
-import { jsonReaders } from "./support/json-reader.ts";
-import { refusalOf } from "./support/violations.ts";
+import { type EveryField, EveryFieldSchema, Genre } from "../gen/library/v1/fields_pb.ts";
+import { type Book, BookSchema } from "../gen/library/v1/library_pb.ts";
+import { jsonReaders } from "../support/json-reader.ts";
+import { refusalOf } from "../support/violations.ts";
 
 const registry = createRegistry(BookSchema, TimestampSchema);
 

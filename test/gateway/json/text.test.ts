@@ -5,7 +5,7 @@ import {
   JsonNumber,
   JsonTextError,
   parseJsonText,
-} from "../../src/gateway/json/text.ts";
+} from "../../../src/gateway/json/text.ts";
 
 const encoder = new TextEncoder();
 
