@@ -1,7 +1,7 @@
 import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
 import type { ContextKey, ContextValues, HandlerContext, UnaryRequest } from "@connectrpc/connect";
 import { CallSignal, type Cancellation } from "./call-signal.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange } from "./exchange/exchange.ts";
 import { LazyHeaders, type NodeHeaders } from "./lazy-headers.ts";
 import { resolveUrl } from "./request-target.ts";
 

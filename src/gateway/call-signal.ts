@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Abortable, Exchange } from "./exchange.ts";
+import type { Abortable, Exchange } from "./exchange/exchange.ts";
 import type { Link } from "./linked-list.ts";
 import { abortOnShutdown } from "./shutdown.ts";
 

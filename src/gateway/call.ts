@@ -9,7 +9,7 @@ import type {
 import { transformInvokeImplementation } from "@connectrpc/connect/protocol";
 import { type CallContext, CallRequest } from "./call-context.ts";
 import type { EndpointOptions } from "./endpoint.ts";
-import type { Exchange, Response } from "./exchange.ts";
+import type { Exchange, Response } from "./exchange/exchange.ts";
 
 export type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 

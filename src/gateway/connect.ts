@@ -14,16 +14,16 @@ import {
   parseTimeout,
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
-import { type Body, byteLengthOf, bytesOf } from "./body.ts";
 import { serveUnary, type UnaryWire } from "./call.ts";
 import { CallContext } from "./call-context.ts";
 import type { Codec } from "./codec.ts";
 import { parseConnectQuery } from "./connect-query.ts";
 import type { EndpointOptions } from "./endpoint.ts";
-import { type Exchange, headerOf, type Response } from "./exchange.ts";
+import { type Body, byteLengthOf, bytesOf } from "./exchange/body.ts";
+import { type Exchange, headerOf, type Response } from "./exchange/exchange.ts";
+import { type BodyLimit, readBody } from "./exchange/read-body.ts";
 import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import { connectErrorFrom } from "./outcome.ts";
-import { type BodyLimit, readBody } from "./read-body.ts";
 import { resolveUrl } from "./request-target.ts";
 import { headerWithTrailer, noTrailer } from "./trailer-header.ts";
 import {

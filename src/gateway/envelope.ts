@@ -1,8 +1,8 @@
 /** Messages in envelopes: a byte of flags, four of length, then the message. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
-import { type Body, BodyBuffer, bytesOf } from "./body.ts";
-import type { BodySink, Exchange } from "./exchange.ts";
+import { type Body, BodyBuffer, bytesOf } from "./exchange/body.ts";
+import type { BodySink, Exchange } from "./exchange/exchange.ts";
 
 export interface EnvelopeOptions {
   /** The compression that the request announces. */

@@ -12,7 +12,7 @@ import { serveUnary, type UnaryWire } from "./call.ts";
 import { CallContext } from "./call-context.ts";
 import type { Codec } from "./codec.ts";
 import { readEnvelope, writeEnvelope } from "./envelope.ts";
-import { type Exchange, headerOf, type Response } from "./exchange.ts";
+import { type Exchange, headerOf, type Response } from "./exchange/exchange.ts";
 import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import { connectErrorFrom } from "./outcome.ts";
 import type { UnaryEndpoint, UnaryHandler } from "./unary.ts";

@@ -9,9 +9,9 @@ import {
 } from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "./codec.ts";
 import { wrapEnvelope } from "./envelope.ts";
-import type { Response } from "./exchange.ts";
+import type { Response } from "./exchange/exchange.ts";
+import { TextExchange } from "./exchange/text-exchange.ts";
 import { createGrpcHandler, type GrpcOutcome, okTrailer } from "./grpc-call.ts";
-import { TextExchange } from "./text-exchange.ts";
 import type { UnaryEndpoint, UnaryHandler, UnaryProtocol } from "./unary.ts";
 
 export function createGrpcWeb(endpoint: UnaryEndpoint): UnaryProtocol {

@@ -1,5 +1,6 @@
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange } from "./exchange/exchange.ts";
+import type { RequestExchange } from "./exchange/request-exchange.ts";
 import type { NodeHandler } from "./node-handler.ts";
 import {
   type CallEnding,
@@ -7,7 +8,6 @@ import {
   type CallObserver,
   protocolOf,
 } from "./observer.ts";
-import type { RequestExchange } from "./request-exchange.ts";
 import type { Route } from "./routing.ts";
 import { StreamOutcome } from "./stream-outcome.ts";
 

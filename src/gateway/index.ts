@@ -2,6 +2,7 @@
 export { cancellationOf } from "./call-context.ts";
 export type { Cancellation } from "./call-signal.ts";
 export type { CorsOptions } from "./cors.ts";
+export { leaveRequest } from "./exchange/stream-exchange.ts";
 export { requireFields } from "./field-behavior.ts";
 export { compressionGzip } from "./gzip.ts";
 export { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "./node-adapter.ts";
@@ -20,4 +21,3 @@ export { parseRequestTarget } from "./request-target.ts";
 export type { RenderedError, RestError } from "./rest/error.ts";
 export type { RestOptions } from "./rest/options.ts";
 export { RuleError } from "./rest/rule.ts";
-export { leaveRequest } from "./stream-exchange.ts";

@@ -4,21 +4,21 @@ import { type ConnectNodeAdapterOptions, compressionBrotli } from "@connectrpc/c
 import { type CorsOptions, createCors, isPreflightRequest } from "./cors.ts";
 import { clampDeadline } from "./deadline.ts";
 import { collectEndpoints, type MessageLimits } from "./endpoint.ts";
-import type { Exchange, Response } from "./exchange.ts";
+import type { Exchange, Response } from "./exchange/exchange.ts";
+import { RequestExchange } from "./exchange/request-exchange.ts";
+import { StreamExchange } from "./exchange/stream-exchange.ts";
 import { GuardedObserver } from "./guarded-observer.ts";
 import { compressionGzip } from "./gzip.ts";
 import type { NodeHandler } from "./node-handler.ts";
 import { methodNotAllowed, notFound, noUrl } from "./not-served.ts";
 import type { CallObservation, CallObserver } from "./observer.ts";
 import { peerAddressKey } from "./peer-address.ts";
-import { RequestExchange } from "./request-exchange.ts";
 import { originOf, parseOrigin, parseRequestTarget } from "./request-target.ts";
 import { RestFailure, renderStatus } from "./rest/error.ts";
 import { type RestOptions, resolveRestOptions } from "./rest/options.ts";
 import { errorResponse } from "./rest/response.ts";
 import { createRoutes, type Route } from "./routing.ts";
 import { serveStreamCall } from "./stream-call.ts";
-import { StreamExchange } from "./stream-exchange.ts";
 import type { StreamOutcome } from "./stream-outcome.ts";
 
 /** The options of `connectNodeAdapter`, with the same meaning, and those of REST. */

@@ -1,5 +1,5 @@
 import { createConnect } from "./connect.ts";
-import { headerOf } from "./exchange.ts";
+import { headerOf } from "./exchange/exchange.ts";
 import { createGrpc } from "./grpc.ts";
 import { createGrpcWeb } from "./grpc-web.ts";
 import { type UnaryEndpoint, type UnaryHandler, unsupportedMediaType } from "./unary.ts";

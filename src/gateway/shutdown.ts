@@ -1,4 +1,4 @@
-import type { Abortable } from "./exchange.ts";
+import type { Abortable } from "./exchange/exchange.ts";
 import { type Link, LinkedList } from "./linked-list.ts";
 
 const waitersOf = new WeakMap<AbortSignal, LinkedList<Abortable>>();

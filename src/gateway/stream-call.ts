@@ -5,7 +5,7 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { bodyOf } from "./body.ts";
+import { bodyOf } from "./exchange/body.ts";
 import type { NodeHandler } from "./node-handler.ts";
 import type { StreamHandler } from "./routing.ts";
 import { type StreamOutcome, streamOutcomeKey } from "./stream-outcome.ts";

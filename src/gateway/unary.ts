@@ -3,7 +3,7 @@ import { Code, type ContextValues } from "@connectrpc/connect";
 import type { UnarySpec } from "./call.ts";
 import type { Codecs } from "./codec.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { Exchange, Response } from "./exchange.ts";
+import type { Exchange, Response } from "./exchange/exchange.ts";
 
 /** A unary method, with all that serves it. */
 export interface UnaryEndpoint extends Endpoint {

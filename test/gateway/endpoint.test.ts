@@ -13,7 +13,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createCodecs } from "../../src/gateway/codec.ts";
 import { collectEndpoints } from "../../src/gateway/endpoint.ts";
-import type { Exchange } from "../../src/gateway/exchange.ts";
+import type { Exchange } from "../../src/gateway/exchange/exchange.ts";
 import { createRestRoutes } from "../../src/gateway/rest/handler.ts";
 import { resolveRestOptions } from "../../src/gateway/rest/options.ts";
 import { createRpcHandler } from "../../src/gateway/rpc.ts";

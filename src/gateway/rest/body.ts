@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { bodyOf } from "../body.ts";
 import type { Endpoint } from "../endpoint.ts";
-import type { BodyLimit } from "../read-body.ts";
+import { bodyOf } from "../exchange/body.ts";
+import type { BodyLimit } from "../exchange/read-body.ts";
 import { RestFailure } from "./error.ts";
 
 type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;

@@ -14,9 +14,9 @@ import {
 } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
-import { type Body, byteLengthOf, bytesOf } from "../body.ts";
 import type { StreamContext } from "../call.ts";
-import type { Response } from "../exchange.ts";
+import { type Body, byteLengthOf, bytesOf } from "../exchange/body.ts";
+import type { Response } from "../exchange/exchange.ts";
 import { writePlain } from "../json/plain-writer.ts";
 import { isJsonObject } from "../json/text.ts";
 import { type JsonWriterOptions, messageToJson } from "../json/writer.ts";

@@ -4,7 +4,7 @@ import type { Mutant } from "./mutant.ts";
 export const hostileMutants: readonly Mutant[] = [
   {
     name: "strangers: a body has no limit where its length is not told",
-    file: "src/gateway/read-body.ts",
+    file: "src/gateway/exchange/read-body.ts",
     find: "if (body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);",
     replace: "",
     campaign: "hostile",
@@ -72,7 +72,7 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: "strangers: who leaves behind what nobody has read is kept",
-    file: "src/gateway/stream-exchange.ts",
+    file: "src/gateway/exchange/stream-exchange.ts",
     find: "  stream.destroy();\n",
     replace: "",
     campaign: "test/e2e/malformed-http2.test.ts",

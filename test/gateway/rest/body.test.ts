@@ -2,8 +2,8 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
+import { readBody as readExchange } from "../../../src/gateway/exchange/read-body.ts";
 import { compressionGzip } from "../../../src/gateway/gzip.ts";
-import { readBody as readExchange } from "../../../src/gateway/read-body.ts";
 import {
   assertMediaType,
   readBody,

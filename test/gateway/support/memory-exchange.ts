@@ -1,4 +1,4 @@
-import type { Exchange, Response } from "../../../src/gateway/exchange.ts";
+import type { Exchange, Response } from "../../../src/gateway/exchange/exchange.ts";
 import type { NodeHeaders } from "../../../src/gateway/lazy-headers.ts";
 
 /** An exchange without a network: what was asked is given, what was answered is kept. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BodyBuffer } from "../../src/gateway/body.ts";
+import { BodyBuffer } from "../../../src/gateway/exchange/body.ts";
 
 test("what was appended is taken out again, in whatever pieces", () => {
   const piece = fc.uint8Array({ minLength: 1, maxLength: 20 });

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { expect, test, vi } from "vitest";
-import { ClientGoneError, NodeExchange } from "../../src/gateway/node-exchange.ts";
+import { ClientGoneError, NodeExchange } from "../../../src/gateway/exchange/node-exchange.ts";
 
 /** Over when its source is, or earlier. */
 class SourceExchange extends NodeExchange {
