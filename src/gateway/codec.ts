@@ -39,7 +39,8 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
     binary: limited(options, {
       parse(bytes) {
         const mayBeMany = bytes.length > 2 * readMaxValues; // a field has two bytes at least
-        const plain = mayBeMany ? undefined : readPlain(input, bytes);
+        const isUsual = !mayBeMany && binaryOptions?.recursionLimit === undefined;
+        const plain = isUsual ? readPlain(input, bytes) : undefined;
         if (plain !== undefined) return plain;
         return readBinary(() => {
           if (mayBeMany) assertWireFormat(input, bytes, readMaxValues);

@@ -9,6 +9,8 @@ import { wireTypeOf } from "./binary/wire-format.ts";
 
 export interface PlainMessage {
   readonly desc: DescMessage;
+  /** How deep messages nest in it: 1 where none do. */
+  readonly depth: number;
   /** In the order of their numbers. */
   readonly fields: readonly PlainField[];
 }
@@ -43,18 +45,33 @@ function createPlainMessage(desc: DescMessage): PlainMessage | undefined {
   // In the message that holds them, those may be another thing.
   if (desc.typeName.startsWith("google.protobuf.")) return undefined;
   const fields: PlainField[] = [];
-  for (const field of desc.fields) {
+  let depth = 1;
+  for (const field of desc.fields.toSorted((a, b) => a.number - b.number)) {
     const plain = createPlainField(field);
     if (plain === undefined) return undefined;
+    if (typeof plain.type === "object") depth = Math.max(depth, plain.type.depth + 1);
     fields.push(plain);
   }
-  return { desc, fields: fields.sort((a, b) => a.tag - b.tag) };
+  const isClear = haveOwnKeys(desc.fields) && depth <= depthMax;
+  return isClear ? { desc, depth, fields } : undefined;
 }
+
+/** Whether no two fields share a name in JSON. */
+function haveOwnKeys(fields: readonly DescField[]): boolean {
+  const keys = fields.flatMap(({ name, jsonName }) => [...new Set([name, jsonName])]);
+  return new Set(keys).size === keys.length;
+}
+
+/** Far less than protobuf and JSON allow. */
+const depthMax = 30;
+
+/** A tag of those below has 31 bits. */
+const numberEnd = 2 ** 28;
 
 function createPlainField(field: DescField): PlainField | undefined {
   const { number, oneof, presence, localName: name } = field;
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
-  if (unusualKey.test(field.jsonName)) return undefined;
+  if (number >= numberEnd || unusualKey.test(field.jsonName)) return undefined;
   const type = oneof === undefined && !isRequired ? plainTypeOf(field) : undefined;
   if (type === undefined) return undefined;
   const tag = (number << 3) | wireTypeOf(field.scalar, field.message);

@@ -80,11 +80,13 @@ const word = new DataView(new ArrayBuffer(8));
 
 /** A place in bytes, and what stands there: undefined for what is unusual. */
 class Cursor {
+  readonly #source: Uint8Array;
   readonly #bytes: Buffer;
   position = 0;
 
   constructor(bytes: Uint8Array) {
     const { buffer, byteOffset, byteLength } = bytes;
+    this.#source = bytes;
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(buffer, byteOffset, byteLength);
   }
 
@@ -167,7 +169,7 @@ class Cursor {
 
   bytes(): Uint8Array | undefined {
     const start = this.#skipBytes();
-    return start === undefined ? undefined : this.#bytes.subarray(start, this.position);
+    return start === undefined ? undefined : this.#source.subarray(start, this.position);
   }
 
   /** The length of what is there, all of it. */

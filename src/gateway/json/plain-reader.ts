@@ -246,7 +246,7 @@ class Cursor {
     for (;;) {
       const byte = this.#bytes[this.#position] ?? 0;
       if (byte < zero || byte > nine) break;
-      value = 10 * value + byte - zero;
+      value = 10 * value + (byte - zero); // not beyond 2^53 before it is there
       this.#position++;
     }
     const count = this.#position - start;

@@ -15,9 +15,11 @@ type Message = MessageShape<DescMessage>;
 export function writePlain(
   desc: DescMessage,
   message: Message,
-  { alwaysEmitImplicit, useProtoFieldName, registry, int64 }: JsonWriterOptions,
+  options: JsonWriterOptions,
 ): string | undefined {
-  if (alwaysEmitImplicit || useProtoFieldName || registry || int64 === "number") return undefined;
+  const { alwaysEmitImplicit, useProtoFieldName, registry, prettySpaces, int64 } = options;
+  if (alwaysEmitImplicit || useProtoFieldName || registry) return undefined;
+  if (prettySpaces || int64 === "number") return undefined;
   const plain = plainMessageOf(desc);
   return plain && writeMessage(plain, message);
 }

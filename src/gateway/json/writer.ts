@@ -3,7 +3,7 @@ import {
   type DescField,
   type DescMessage,
   type JsonValue,
-  type JsonWriteOptions,
+  type JsonWriteStringOptions,
   type MessageShape,
   ScalarType,
   toJson,
@@ -11,7 +11,7 @@ import {
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { isJsonObject, rawJson } from "./text.ts";
 
-export interface JsonWriterOptions extends Partial<JsonWriteOptions> {
+export interface JsonWriterOptions extends Partial<JsonWriteStringOptions> {
   /**
    * How 64-bit integers are written. `string` is ProtoJSON, and the default:
    * few readers keep a `number` past 2^53 exact.

@@ -223,7 +223,7 @@ function toText({ spec, binding, jsonOptions }: Route, message: Message): string
   return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, name, jsonOptions));
 }
 
-/** Writes a plain message; undefined for what is none, or is not set. */
+/** Writes a plain message; undefined for what is none, is not set, or is not all that was answered. */
 function writePlainBody(
   output: DescMessage,
   message: Message,
@@ -231,7 +231,8 @@ function writePlainBody(
   options: JsonWriterOptions,
 ): string | undefined {
   if (responseBody === undefined) return writePlain(output, message, options);
-  if (responseBody.fieldKind !== "message" || responseBody.oneof !== undefined) return undefined;
+  const isAll = output.fields.length === 1 && responseBody.oneof === undefined;
+  if (!isAll || responseBody.fieldKind !== "message") return undefined;
   const part = (message as Message & Record<string, Message | undefined>)[responseBody.localName];
   return part === undefined ? undefined : writePlain(responseBody.message, part, options);
 }

@@ -67,19 +67,20 @@ describe.each([EveryScalarSchema, CreatePlantRequestSchema])("$typeName", (desc:
 
 /** Bytes of a CreatePlantRequest, by its fields: `plant` is 1; in it `id` is 1, `name` 2, `tag` 3. */
 const unusual: readonly [string, string][] = [
-  ["a field out of order", "0a0612016108011a00"],
-  ["a field twice", "0a0508011201611201"],
-  ["a message twice", "0a020801 0a031201 61"],
-  ["an unknown field", "0a0708011201612001"],
-  ["the wire type of another", "0a0509010000000000000000"],
-  ["a number longer than it need be", "0a0608818000120161"],
-  ["a number of 65 bits", "0a0e08ffffffffffffffffff02120161"],
-  ["a number without an end", "0a0b08ffffffffffffffffffff"],
-  ["a length past the end", "0a0608011203616263"],
-  ["a length past its message", "0a05080112056162636465"],
-  ["a text that is not UTF-8", "0a05080112 01ff"],
+  ["a field out of order", "0a 07 120161 0801 1a00"],
+  ["a field twice", "0a 08 0801 120161 120162"],
+  ["a message twice", "0a 02 0801 0a 03 120161"],
+  ["an unknown field", "0a 07 0801 120161 2001"],
+  ["the wire type of another", "0a 0c 090100000000000000 120161"],
+  ["a number longer than it need be", "0a 07 08818000 120161"],
+  ["a length longer than it need be", "0a 06 0801 12810061"],
+  ["a number of 65 bits", "0a 0e 08ffffffffffffffffff02 120161"],
+  ["a number without an end", "0a 0b 08ffffffffffffffffff"],
+  ["a length past the end", "0a 06 0801 12056162"],
+  ["a length past its message", "0a 05 0801 120561 62636465"],
+  ["a text that is not UTF-8", "0a 05 0801 1201ff"],
   ["half a tag", "80"],
-  ["half of a plant", "0a05080112"],
+  ["half of a plant", "0a 05 0801 12"],
 ];
 
 test.each(unusual)("%s is left to protobuf-es", (_name, hex) => {
@@ -109,6 +110,19 @@ test("what is no plain message is left to protobuf-es, as is what is wrong or lo
     if (isPlant) Object.assign(made as object, asked);
     Object.assign(message, { plant: made, ...rest });
     expect(writePlain(CreatePlantRequestSchema, message), JSON.stringify(rest)).toBeUndefined();
+  }
+});
+
+test("a text may begin with U+FEFF", () => {
+  const request = create(CreatePlantRequestSchema, { plant: { ...plant, name: "\ufeffé" } });
+  const bytes = toBinary(CreatePlantRequestSchema, request);
+  expect(readPlain(CreatePlantRequestSchema, bytes)).toStrictEqual(request);
+});
+
+test("a number that no float holds is left to be refused", () => {
+  for (const float of [1e39, "1"]) {
+    const message = Object.assign(create(EveryScalarSchema), { float });
+    expect(writePlain(EveryScalarSchema, message)).toBeUndefined();
   }
 });
 

@@ -7,7 +7,6 @@ import { messageFromJson, parseJson } from "../../../src/gateway/json/messages.t
 import { readPlain } from "../../../src/gateway/json/plain-reader.ts";
 import { writePlain } from "../../../src/gateway/json/plain-writer.ts";
 import type { JsonOptions } from "../../../src/gateway/json/scalar.ts";
-import type { JsonWriterOptions } from "../../../src/gateway/json/writer.ts";
 import { barcode } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema, EveryScalarSchema } from "../gen/library/v1/fields_pb.ts";
 import { anyMessage } from "../support/arbitrary-message.ts";
@@ -17,7 +16,8 @@ import { refusalOf } from "../support/violations.ts";
 const numbers = [
   ...["0", "-0", "0.0", "-0.0", "1", "-1", "1.0", "12e-1", "1.5", "1e3", "1e21", "1e400"],
   ...["2147483647", "2147483648", "-2147483648", "-2147483649", "4294967295", "4294967296"],
-  ...["9007199254740991", "9007199254740993", "-9007199254740993"],
+  ...["9007199254740985", "-9007199254740989", "9007199254740991", "9007199254740993"],
+  ...["-9007199254740993", "18014398509481983", "99999999999999999999", "100000000000000000000"],
   ...["9223372036854775807", "9223372036854775808", "-9223372036854775808"],
   ...["18446744073709551615", "18446744073709551616", "3.4028234663852886e38", "3.5e38"],
 ];
@@ -128,9 +128,17 @@ test("what is wrong, or written in another way, is left to protobuf-es", () => {
   for (const wrong of [{ id: 2n ** 63n }, { id: 1 }, { name: "\ud800" }, { $typeName: "a.B" }]) {
     expect(writePlain(NewPlantSchema, Object.assign({ ...plant }, wrong), {})).toBeUndefined();
   }
-  const others = [{ alwaysEmitImplicit: true }, { useProtoFieldName: true }, { int64: "number" }];
-  for (const options of [...others, { registry: createRegistry(barcode) }] as JsonWriterOptions[]) {
-    expect(writePlain(NewPlantSchema, plant, options)).toBeUndefined();
+  const others = [
+    { alwaysEmitImplicit: true },
+    { useProtoFieldName: true },
+    { int64: "number" },
+    { prettySpaces: 2 },
+    { registry: createRegistry(barcode) },
+  ] as const;
+  for (const options of others) expect(writePlain(NewPlantSchema, plant, options)).toBeUndefined();
+  for (const wrong of [{ int32: 1.5 }, { int32: 2 ** 40 }, { uint32: -1 }, { uint64: -1n }]) {
+    const message = Object.assign(create(EveryScalarSchema), wrong);
+    expect(writePlain(EveryScalarSchema, message, {}), `${Object.keys(wrong)}`).toBeUndefined();
   }
 });
 
@@ -145,10 +153,26 @@ test("any plant is read by it", () => {
   );
 });
 
+test("numbers are exact where doubles cease to be", () => {
+  for (const around of [2n ** 53n, 10n ** 16n, 2n ** 63n - 101n]) {
+    for (let id = around - 100n; id <= around + 100n; id++) {
+      for (const text of [`${id}`, `"${id}"`, `-${id}`, `"-${id}"`]) {
+        const plain = readPlain(NewPlantSchema, Buffer.from(`{"id":${text}}`), {});
+        expect(plain, text).toStrictEqual(
+          create(NewPlantSchema, { id: text.includes("-") ? -id : id }),
+        );
+      }
+    }
+  }
+});
+
 test("what has more values than may be is left to be refused", () => {
   const bytes = Buffer.from('{"int64":1,"child":{"string":"","int64":null},"bool":true}');
   expect(readPlain(EveryScalarSchema, bytes, {}, 6)).toBeDefined();
   expect(readPlain(EveryScalarSchema, bytes, {}, 5)).toBeUndefined();
+  const empty = Buffer.from('{"int64":1,"child":null}');
+  expect(readPlain(EveryScalarSchema, empty, {}, 3)).toBeDefined();
+  expect(readPlain(EveryScalarSchema, empty, {}, 2)).toBeUndefined();
 });
 
 test("an own limit of depth is kept", () => {
