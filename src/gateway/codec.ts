@@ -7,13 +7,13 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions } from "@connectrpc/connect/protocol";
-import { readPlain } from "./binary/plain-reader.ts";
-import { writePlain } from "./binary/plain-writer.ts";
+import { readPlainBinary } from "./binary/plain-reader.ts";
+import { writePlainBinary } from "./binary/plain-writer.ts";
 import { assertWireFormat } from "./binary/wire-format.ts";
 import type { Endpoint, EndpointOptions } from "./endpoint.ts";
 import { type Body, byteLengthOf } from "./exchange/body.ts";
 import { messageFromJsonText } from "./json/messages.ts";
-import { writePlain as writePlainJson } from "./json/plain-writer.ts";
+import { writePlainJson } from "./json/plain-writer.ts";
 import type { JsonOptions } from "./json/scalar.ts";
 
 type Message = MessageShape<DescMessage>;
@@ -40,7 +40,7 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
       parse(bytes) {
         const mayBeMany = bytes.length > 2 * readMaxValues; // a field has two bytes at least
         const isUsual = !mayBeMany && binaryOptions?.recursionLimit === undefined;
-        const plain = isUsual ? readPlain(input, bytes) : undefined;
+        const plain = isUsual ? readPlainBinary(input, bytes) : undefined;
         if (plain !== undefined) return plain;
         return readBinary(() => {
           if (mayBeMany) assertWireFormat(input, bytes, readMaxValues);
@@ -50,7 +50,8 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
         });
       },
       serialize: (message) =>
-        writePlain(output, message) ?? writeBinary(() => toBinary(output, message, binaryOptions)),
+        writePlainBinary(output, message) ??
+        writeBinary(() => toBinary(output, message, binaryOptions)),
     }),
     json: limited(options, {
       parse: (bytes) => messageFromJsonText(input, bytes, jsonOptions, readMaxValues),

@@ -10,7 +10,7 @@ type Message = MessageShape<DescMessage>;
  * any way, right or wrong: usual ones hold each field once at most, in the order of
  * numbers and in its shortest form, and nothing else.
  */
-export function readPlain(desc: DescMessage, bytes: Uint8Array): Message | undefined {
+export function readPlainBinary(desc: DescMessage, bytes: Uint8Array): Message | undefined {
   const plain = plainMessageOf(desc);
   return plain && readMessage(new Cursor(bytes), plain, bytes.length);
 }

@@ -10,7 +10,7 @@ type Message = MessageShape<DescMessage>;
  * in any way, right or wrong: unknown fields, values of another type, negative
  * numbers of 32 bits.
  */
-export function writePlain(desc: DescMessage, message: Message): Uint8Array | undefined {
+export function writePlainBinary(desc: DescMessage, message: Message): Uint8Array | undefined {
   const plain = plainMessageOf(desc);
   if (plain === undefined) return undefined;
   const to = new Sink();

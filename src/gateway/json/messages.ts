@@ -6,7 +6,7 @@
 import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
 import { badRequest, FieldViolation } from "../violation.ts";
 import { normaliserOf } from "./normaliser.ts";
-import { readPlain } from "./plain-reader.ts";
+import { readPlainJson } from "./plain-reader.ts";
 import type { JsonOptions } from "./scalar.ts";
 import { type ExactJson, JsonTextError, parseJsonText, rawJson } from "./text.ts";
 
@@ -40,7 +40,7 @@ export function messageFromJsonText<D extends DescMessage>(
   options: JsonOptions,
   valuesMax?: number,
 ): MessageShape<D> {
-  const plain = readPlain(desc, bytes, options, valuesMax) as MessageShape<D> | undefined;
+  const plain = readPlainJson(desc, bytes, options, valuesMax) as MessageShape<D> | undefined;
   return plain ?? messageFromJson(desc, parseJson(bytes, valuesMax), options);
 }
 

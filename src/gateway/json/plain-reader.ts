@@ -19,7 +19,7 @@ const fieldsMax = 31;
  * unusual in any way, right or wrong: a usual one names each field once at most, and
  * nothing else, and has each number in its plainest form.
  */
-export function readPlain(
+export function readPlainJson(
   desc: DescMessage,
   bytes: Uint8Array,
   { registry, recursionLimit }: JsonOptions,

@@ -12,7 +12,7 @@ type Message = MessageShape<DescMessage>;
  * ones, and for what is unusual in any way, right or wrong: values of another type,
  * floats and bytes.
  */
-export function writePlain(
+export function writePlainJson(
   desc: DescMessage,
   message: Message,
   options: JsonWriterOptions,

@@ -2,7 +2,7 @@
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseJson } from "../json/messages.ts";
-import { readPlain } from "../json/plain-reader.ts";
+import { readPlainJson } from "../json/plain-reader.ts";
 import type { ExactJson } from "../json/text.ts";
 import { badRequest, FieldViolation } from "../violation.ts";
 import { bindRequest } from "./bind.ts";
@@ -42,9 +42,9 @@ function readPlainBody(
   const { body, variables } = binding;
   if (query !== "" || variables.length > 0 || body === undefined) return undefined;
   const { input } = spec.method;
-  if (body === "*") return readPlain(input, bytes, jsonOptions, options.readMaxValues);
+  if (body === "*") return readPlainJson(input, bytes, jsonOptions, options.readMaxValues);
   if (body.fieldKind !== "message" || body.oneof !== undefined) return undefined;
-  const part = readPlain(body.message, bytes, jsonOptions, options.readMaxValues);
+  const part = readPlainJson(body.message, bytes, jsonOptions, options.readMaxValues);
   return part && Object.assign(create(input), { [body.localName]: part });
 }
 

@@ -17,7 +17,7 @@ import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import type { StreamContext } from "../call.ts";
 import { type Body, byteLengthOf, bytesOf } from "../exchange/body.ts";
 import type { Response } from "../exchange/exchange.ts";
-import { writePlain } from "../json/plain-writer.ts";
+import { writePlainJson } from "../json/plain-writer.ts";
 import { isJsonObject } from "../json/text.ts";
 import { type JsonWriterOptions, messageToJson } from "../json/writer.ts";
 import { toNodeHeaders } from "../lazy-headers.ts";
@@ -230,11 +230,11 @@ function writePlainBody(
   responseBody: DescField | undefined,
   options: JsonWriterOptions,
 ): string | undefined {
-  if (responseBody === undefined) return writePlain(output, message, options);
+  if (responseBody === undefined) return writePlainJson(output, message, options);
   const isAll = output.fields.length === 1 && responseBody.oneof === undefined;
   if (!isAll || responseBody.fieldKind !== "message") return undefined;
   const part = (message as Message & Record<string, Message | undefined>)[responseBody.localName];
-  return part === undefined ? undefined : writePlain(responseBody.message, part, options);
+  return part === undefined ? undefined : writePlainJson(responseBody.message, part, options);
 }
 
 /** What a field is that was not set: its zero, where it has one; else `{}` or null. */

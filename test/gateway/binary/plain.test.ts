@@ -1,15 +1,19 @@
 /** A plain message is read and written like any other, though not by protobuf-es. */
 import { create, type DescMessage, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { createMethodImplSpec } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   CreatePlantRequestSchema,
   CreatePlantResponseSchema,
   NewPlantSchema,
+  PlantService,
 } from "../../../gen/plantstore/v1/plant_service_pb.ts";
-import { readPlain } from "../../../src/gateway/binary/plain-reader.ts";
-import { writePlain } from "../../../src/gateway/binary/plain-writer.ts";
+import { readPlainBinary } from "../../../src/gateway/binary/plain-reader.ts";
+import { writePlainBinary } from "../../../src/gateway/binary/plain-writer.ts";
 import { assertWireFormat } from "../../../src/gateway/binary/wire-format.ts";
+import { createCodecs } from "../../../src/gateway/codec.ts";
+import type { EndpointOptions } from "../../../src/gateway/endpoint.ts";
 import { EveryFieldSchema, EveryScalarSchema } from "../gen/library/v1/fields_pb.ts";
 import { anyMessage } from "../support/arbitrary-message.ts";
 
@@ -23,8 +27,8 @@ test("any plant is read and written by it", () => {
       const init = tag === undefined ? { id, name } : { id, name, tag };
       const request = create(CreatePlantRequestSchema, { plant: init });
       const bytes = toBinary(CreatePlantRequestSchema, request);
-      expect(readPlain(CreatePlantRequestSchema, bytes)).toStrictEqual(request);
-      expect(writePlain(CreatePlantRequestSchema, request)).toEqual(Buffer.from(bytes));
+      expect(readPlainBinary(CreatePlantRequestSchema, bytes)).toStrictEqual(request);
+      expect(writePlainBinary(CreatePlantRequestSchema, request)).toEqual(Buffer.from(bytes));
     }),
   );
 });
@@ -34,7 +38,7 @@ describe.each([EveryScalarSchema, CreatePlantRequestSchema])("$typeName", (desc:
     let written = 0;
     fc.assert(
       fc.property(anyMessage(desc), (message) => {
-        const bytes = writePlain(desc, message);
+        const bytes = writePlainBinary(desc, message);
         if (bytes === undefined) return;
         written++;
         expect(bytes).toEqual(Buffer.from(toBinary(desc, message)));
@@ -53,7 +57,7 @@ describe.each([EveryScalarSchema, CreatePlantRequestSchema])("$typeName", (desc:
         const whole = Buffer.from(toBinary(desc, message));
         const bytes = cut < 3 ? whole.subarray(0, whole.length - cut) : whole;
         for (const { at, byte } of changed) if (bytes.length > 0) bytes[at % bytes.length] = byte;
-        const plain = readPlain(desc, bytes);
+        const plain = readPlainBinary(desc, bytes);
         if (plain === undefined) return;
         read++;
         assertWireFormat(desc, bytes);
@@ -85,12 +89,12 @@ const unusual: readonly [string, string][] = [
 
 test.each(unusual)("%s is left to protobuf-es", (_name, hex) => {
   const bytes = Buffer.from(hex.replaceAll(" ", ""), "hex");
-  expect(readPlain(CreatePlantRequestSchema, bytes)).toBeUndefined();
+  expect(readPlainBinary(CreatePlantRequestSchema, bytes)).toBeUndefined();
 });
 
 test("what is no plain message is left to protobuf-es, as is what is wrong or long", () => {
-  expect(readPlain(EveryFieldSchema, new Uint8Array(0))).toBeUndefined();
-  expect(writePlain(EveryFieldSchema, create(EveryFieldSchema))).toBeUndefined();
+  expect(readPlainBinary(EveryFieldSchema, new Uint8Array(0))).toBeUndefined();
+  expect(writePlainBinary(EveryFieldSchema, create(EveryFieldSchema))).toBeUndefined();
   const wrong = [
     { plant: { ...plant, name: 1 } },
     { plant: { ...plant, id: 2n ** 63n } },
@@ -109,27 +113,43 @@ test("what is no plain message is left to protobuf-es, as is what is wrong or lo
     const made = isPlant ? create(NewPlantSchema, plant) : asked;
     if (isPlant) Object.assign(made as object, asked);
     Object.assign(message, { plant: made, ...rest });
-    expect(writePlain(CreatePlantRequestSchema, message), JSON.stringify(rest)).toBeUndefined();
+    expect(
+      writePlainBinary(CreatePlantRequestSchema, message),
+      JSON.stringify(rest),
+    ).toBeUndefined();
   }
+});
+
+test("an own limit of depth is kept", () => {
+  const bytes = toBinary(CreatePlantRequestSchema, create(CreatePlantRequestSchema, { plant }));
+  const spec = createMethodImplSpec(PlantService.method.createPlant, (): never => {
+    throw new Error("nobody calls it");
+  });
+  const parseWith = (recursionLimit: number) => {
+    const limits = { readMaxBytes: 1000, writeMaxBytes: 1000, binaryOptions: { recursionLimit } };
+    return createCodecs({ spec, options: limits as EndpointOptions }).binary.parse(bytes);
+  };
+  expect(parseWith(2)).toStrictEqual(create(CreatePlantRequestSchema, { plant }));
+  expect(() => parseWith(1)).toThrow(/parse binary/);
 });
 
 test("a text may begin with U+FEFF", () => {
   const request = create(CreatePlantRequestSchema, { plant: { ...plant, name: "\ufeffé" } });
   const bytes = toBinary(CreatePlantRequestSchema, request);
-  expect(readPlain(CreatePlantRequestSchema, bytes)).toStrictEqual(request);
+  expect(readPlainBinary(CreatePlantRequestSchema, bytes)).toStrictEqual(request);
 });
 
 test("a number that no float holds is left to be refused", () => {
   for (const float of [1e39, "1"]) {
     const message = Object.assign(create(EveryScalarSchema), { float });
-    expect(writePlain(EveryScalarSchema, message)).toBeUndefined();
+    expect(writePlainBinary(EveryScalarSchema, message)).toBeUndefined();
   }
 });
 
 test("a message as long as may be is written whole", () => {
   for (let length = 4070; length < 4100; length++) {
     const message = create(CreatePlantResponseSchema, { plant: { name: "n".repeat(length) } });
-    const bytes = writePlain(CreatePlantResponseSchema, message);
+    const bytes = writePlainBinary(CreatePlantResponseSchema, message);
     if (bytes === undefined) {
       expect(length).toBeGreaterThan(4080);
       return;

@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NewPlantSchema } from "../../../gen/plantstore/v1/plant_service_pb.ts";
 import { messageFromJson, parseJson } from "../../../src/gateway/json/messages.ts";
-import { readPlain } from "../../../src/gateway/json/plain-reader.ts";
-import { writePlain } from "../../../src/gateway/json/plain-writer.ts";
+import { readPlainJson } from "../../../src/gateway/json/plain-reader.ts";
+import { writePlainJson } from "../../../src/gateway/json/plain-writer.ts";
 import type { JsonOptions } from "../../../src/gateway/json/scalar.ts";
 import { barcode } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema, EveryScalarSchema } from "../gen/library/v1/fields_pb.ts";
@@ -99,7 +99,7 @@ test.each([EveryScalarSchema, NewPlantSchema])("any text is read as ever, or not
         text = text.slice(0, start) + added + text.slice(start + removed);
       }
       const bytes = Buffer.from(text);
-      const plain = readPlain(desc, bytes, {});
+      const plain = readPlainJson(desc, bytes, {});
       if (plain === undefined) return;
       read++;
       expect(plain).toStrictEqual(messageFromJson(desc, parseJson(bytes), {}));
@@ -113,7 +113,7 @@ test.each([EveryScalarSchema, NewPlantSchema])("is written as ever, or not: %s",
   let written = 0;
   fc.assert(
     fc.property(anyMessage(desc), (message) => {
-      const text = writePlain(desc, message, {});
+      const text = writePlainJson(desc, message, {});
       if (text === undefined) return;
       written++;
       expect(text).toBe(toJsonString(desc, message));
@@ -126,7 +126,7 @@ test.each([EveryScalarSchema, NewPlantSchema])("is written as ever, or not: %s",
 test("what is wrong, or written in another way, is left to protobuf-es", () => {
   const plant = create(NewPlantSchema, { id: 1n, name: "Basil" });
   for (const wrong of [{ id: 2n ** 63n }, { id: 1 }, { name: "\ud800" }, { $typeName: "a.B" }]) {
-    expect(writePlain(NewPlantSchema, Object.assign({ ...plant }, wrong), {})).toBeUndefined();
+    expect(writePlainJson(NewPlantSchema, Object.assign({ ...plant }, wrong), {})).toBeUndefined();
   }
   const others = [
     { alwaysEmitImplicit: true },
@@ -135,10 +135,11 @@ test("what is wrong, or written in another way, is left to protobuf-es", () => {
     { prettySpaces: 2 },
     { registry: createRegistry(barcode) },
   ] as const;
-  for (const options of others) expect(writePlain(NewPlantSchema, plant, options)).toBeUndefined();
+  for (const options of others)
+    expect(writePlainJson(NewPlantSchema, plant, options)).toBeUndefined();
   for (const wrong of [{ int32: 1.5 }, { int32: 2 ** 40 }, { uint32: -1 }, { uint64: -1n }]) {
     const message = Object.assign(create(EveryScalarSchema), wrong);
-    expect(writePlain(EveryScalarSchema, message, {}), `${Object.keys(wrong)}`).toBeUndefined();
+    expect(writePlainJson(EveryScalarSchema, message, {}), `${Object.keys(wrong)}`).toBeUndefined();
   }
 });
 
@@ -146,9 +147,9 @@ test("any plant is read by it", () => {
   fc.assert(
     fc.property(anyMessage(NewPlantSchema), (message) => {
       const text = toJsonString(NewPlantSchema, message);
-      expect(readPlain(NewPlantSchema, Buffer.from(text), {})).toStrictEqual(message);
+      expect(readPlainJson(NewPlantSchema, Buffer.from(text), {})).toStrictEqual(message);
       const exact = text.replace(/"id":"(-?\d+)"/, '"id":$1');
-      expect(readPlain(NewPlantSchema, Buffer.from(exact), {})).toStrictEqual(message);
+      expect(readPlainJson(NewPlantSchema, Buffer.from(exact), {})).toStrictEqual(message);
     }),
   );
 });
@@ -157,7 +158,7 @@ test("numbers are exact where doubles cease to be", () => {
   for (const around of [2n ** 53n, 10n ** 16n, 2n ** 63n - 101n]) {
     for (let id = around - 100n; id <= around + 100n; id++) {
       for (const text of [`${id}`, `"${id}"`, `-${id}`, `"-${id}"`]) {
-        const plain = readPlain(NewPlantSchema, Buffer.from(`{"id":${text}}`), {});
+        const plain = readPlainJson(NewPlantSchema, Buffer.from(`{"id":${text}}`), {});
         expect(plain, text).toStrictEqual(
           create(NewPlantSchema, { id: text.includes("-") ? -id : id }),
         );
@@ -168,11 +169,11 @@ test("numbers are exact where doubles cease to be", () => {
 
 test("what has more values than may be is left to be refused", () => {
   const bytes = Buffer.from('{"int64":1,"child":{"string":"","int64":null},"bool":true}');
-  expect(readPlain(EveryScalarSchema, bytes, {}, 6)).toBeDefined();
-  expect(readPlain(EveryScalarSchema, bytes, {}, 5)).toBeUndefined();
+  expect(readPlainJson(EveryScalarSchema, bytes, {}, 6)).toBeDefined();
+  expect(readPlainJson(EveryScalarSchema, bytes, {}, 5)).toBeUndefined();
   const empty = Buffer.from('{"int64":1,"child":null}');
-  expect(readPlain(EveryScalarSchema, empty, {}, 3)).toBeDefined();
-  expect(readPlain(EveryScalarSchema, empty, {}, 2)).toBeUndefined();
+  expect(readPlainJson(EveryScalarSchema, empty, {}, 3)).toBeDefined();
+  expect(readPlainJson(EveryScalarSchema, empty, {}, 2)).toBeUndefined();
 });
 
 test("an own limit of depth is kept", () => {
