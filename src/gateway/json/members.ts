@@ -1,66 +1,69 @@
 /** The members of a JSON object that is a message. */
-import type { DescExtension, DescField, DescMessage, DescOneof } from "@bufbuild/protobuf";
+import type {
+  DescExtension,
+  DescField,
+  DescMessage,
+  DescOneof,
+  JsonValue,
+} from "@bufbuild/protobuf";
 import { FieldViolation } from "../violation.ts";
-import type { JsonOptions, JsonReader } from "./scalar.ts";
+import type { JsonOptions, Normaliser } from "./scalar.ts";
 import { type ExactJson, isJsonObject } from "./text.ts";
 
-/** What the JSON of a message may have in it, and what each member is read into. */
-export interface Members<T> {
-  readonly byName: ReadonlyMap<string, Member<T>>;
+/** What the JSON of a message may have in it. */
+export interface Members {
+  readonly byName: ReadonlyMap<string, Member>;
   /** Whether two different keys may say the same: a field has two names, or a oneof two members. */
   readonly mayRepeat: boolean;
 }
 
-interface Member<T> {
+interface Member {
   readonly field: DescField;
-  readonly read: JsonReader<T>;
+  readonly normalise: Normaliser;
   /** Whether null is a value; else it means that the field is not set. */
   readonly takesNull: boolean;
 }
 
-export function createMembers<T>(
+export function createMembers(
   { fields }: DescMessage,
-  readerOf: (field: DescField) => JsonReader<T>,
-): Members<T> {
-  const byName = new Map<string, Member<T>>();
+  normaliserOf: (field: DescField) => Normaliser,
+): Members {
+  const byName = new Map<string, Member>();
   for (const field of fields) {
     const isPlural = field.fieldKind === "list" || field.fieldKind === "map";
-    const member = { field, read: readerOf(field), takesNull: !isPlural && takesNull(field) };
+    const normalise = normaliserOf(field);
+    const member = { field, normalise, takesNull: !isPlural && takesNull(field) };
     byName.set(field.name, member).set(field.jsonName, member);
   }
   const mayRepeat = fields.some(({ name, jsonName, oneof }) => name !== jsonName || oneof);
   return { byName, mayRepeat };
 }
 
-interface Reading<T> {
-  readonly options: JsonOptions;
-  /** Gets the members that say something. */
-  readonly known: (key: string, value: T, field: DescField) => void;
-  /** Gets those that no field is named. */
-  readonly unknown: (key: string, json: ExactJson) => void;
-}
+/** Reads a member that no field is named. @throws {FieldViolation} */
+type UnknownReader = (key: string, json: ExactJson, options: JsonOptions) => JsonValue;
 
 /**
- * Reads the members of an object, one by one.
+ * Normalises the members of an object, one by one, in their places.
  *
  * @throws {FieldViolation} for one that cannot be read, or that another has said already.
  */
-export function readMembers<T>(
-  { byName, mayRepeat }: Members<T>,
-  object: { readonly [key: string]: ExactJson },
-  { options, known, unknown }: Reading<T>,
+export function normaliseMembers(
+  { byName, mayRepeat }: Members,
+  object: { [key: string]: ExactJson },
+  options: JsonOptions,
+  readUnknown: UnknownReader,
 ): void {
   const seen = mayRepeat ? new Set<DescField | DescOneof>() : undefined;
   for (const key of Object.keys(object)) {
     const json = object[key] ?? null;
     const member = byName.get(key);
     if (member === undefined) {
-      within(key, () => unknown(key, json));
+      object[key] = within(key, () => readUnknown(key, json, options));
       continue;
     }
     const isSet = json !== null || member.takesNull;
     if (seen !== undefined) assertNotSeen(seen, key, member.field, isSet);
-    if (isSet) known(key, readMember(key, member, json, options), member.field);
+    if (isSet) object[key] = normaliseMember(key, member, json, options);
   }
 }
 
@@ -80,9 +83,14 @@ function assertNotSeen(
 }
 
 /** As `within`, without a function for each of the fields that a message has. */
-function readMember<T>(key: string, { read }: Member<T>, json: ExactJson, options: JsonOptions): T {
+function normaliseMember(
+  key: string,
+  { normalise }: Member,
+  json: ExactJson,
+  options: JsonOptions,
+): JsonValue {
   try {
-    return read(json, options);
+    return normalise(json, options);
   } catch (error) {
     throw error instanceof FieldViolation ? error.within(key) : error;
   }

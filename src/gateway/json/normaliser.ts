@@ -20,7 +20,7 @@ import {
   assertMayBeUnknown,
   createMembers,
   type Members,
-  readMembers,
+  normaliseMembers,
   takesNull,
   within,
 } from "./members.ts";
@@ -45,31 +45,15 @@ export function normaliserOf(desc: DescMessage): Normaliser {
     return special;
   }
   // Made when it is first read: a message may contain itself.
-  let members: Members<JsonValue> | undefined;
+  let members: Members | undefined;
   const created: Normaliser = (json, options) => {
     members ??= createMembers(desc, fieldNormaliser);
-    return readMessage(members, json, options);
+    const object = asObject(json);
+    normaliseMembers(members, object, options, readUnknown);
+    return object as JsonValue;
   };
   normalisers.set(desc, created);
   return created;
-}
-
-function readMessage(
-  members: Members<JsonValue>,
-  json: ExactJson,
-  options: JsonOptions,
-): JsonValue {
-  const object = asObject(json);
-  readMembers(members, object, {
-    options,
-    unknown: (key, value) => {
-      object[key] = readUnknown(key, value, options);
-    },
-    known: (key, value) => {
-      object[key] = value;
-    },
-  });
-  return object as JsonValue;
 }
 
 /** An extension, or what no field is named; the latter only where it is passed over. */

@@ -30,15 +30,12 @@ export function readPlainJson(
   const plain = bytes.length > bytesMax ? undefined : plainMessageOf(desc);
   if (plain === undefined) return undefined;
   const from = new Cursor(bytes);
-  from.skipSpace();
   const message = readMessage(from, plain);
-  from.skipSpace();
   return from.isAtEnd && from.values <= valuesMax ? message : undefined;
 }
 
 function readMessage(from: Cursor, { desc, fields }: PlainMessage): Message | undefined {
   if (!from.take(openBrace) || fields.length > fieldsMax) return undefined;
-  from.values++;
   const message = create(desc) as Message & Record<string, unknown>;
   if (from.take(closeBrace)) return message;
   let seen = 0;
@@ -57,11 +54,8 @@ function readMessage(from: Cursor, { desc, fields }: PlainMessage): Message | un
 
 /** @returns false for what is unusual. */
 function readMember(from: Cursor, field: PlainField, message: Record<string, unknown>): boolean {
-  if (typeof field.type !== "object") from.values++;
-  if (from.null()) {
-    if (typeof field.type === "object") from.values++;
-    return true; // it is not set
-  }
+  from.values++;
+  if (from.null()) return true; // it is not set
   const value = readValue(from, field.type);
   if (value === undefined) return false;
   message[field.name] = field.longAsString ? String(value) : value;
@@ -120,8 +114,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** A place in JSON text, and what stands there: undefined for what is unusual. */
 class Cursor {
-  /** Those that were read; kept by who reads them. */
-  values = 0;
+  /** How many were read, the one that is the whole text included; counted by who reads them. */
+  values = 1;
   readonly #bytes: Buffer;
   #position = 0;
 
@@ -134,20 +128,12 @@ class Cursor {
     return this.#position === this.#bytes.length;
   }
 
-  skipSpace(): void {
-    for (;;) {
-      const byte = this.#bytes[this.#position];
-      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return;
-      this.#position++;
-    }
-  }
-
   /** Takes one character, and the space around it. @returns whether it is there. */
   take(character: number): boolean {
-    this.skipSpace();
+    this.#skipSpace();
     if (this.#bytes[this.#position] !== character) return false;
     this.#position++;
-    this.skipSpace();
+    this.#skipSpace();
     return true;
   }
 
@@ -217,6 +203,14 @@ class Cursor {
       return value.isWellFormed() ? value : undefined;
     } catch {
       return undefined;
+    }
+  }
+
+  #skipSpace(): void {
+    for (;;) {
+      const byte = this.#bytes[this.#position];
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return;
+      this.#position++;
     }
   }
 

@@ -12,11 +12,8 @@ import { type ExactJson, JsonNumber } from "./text.ts";
 
 export type JsonOptions = Partial<JsonReadOptions>;
 
-/** Makes something of the JSON of one kind of value. @throws {FieldViolation} */
-export type JsonReader<T> = (json: ExactJson, options: JsonOptions) => T;
-
-/** Turns JSON into the same value, exact. */
-export type Normaliser = JsonReader<JsonValue>;
+/** Turns the JSON of one kind of value into the same value, exact. @throws {FieldViolation} */
+export type Normaliser = (json: ExactJson, options: JsonOptions) => JsonValue;
 
 /** The integers of protobuf. */
 export const integerTypes: ReadonlyMap<ScalarType, { bits: 32 | 64; signed: boolean }> = new Map([

@@ -11,12 +11,7 @@ import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { gatewayNodeAdapter, RuleError } from "../../../src/gateway/index.ts";
-import {
-  EveryFieldSchema,
-  EveryScalarSchema,
-  FieldService,
-  Genre,
-} from "../gen/library/v1/fields_pb.ts";
+import { EveryFieldSchema, FieldService, Genre } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema, LibraryService } from "../gen/library/v1/library_pb.ts";
 import { anyMessage } from "../support/arbitrary-message.ts";
 import { describeMethods, type MethodDescription } from "../support/described-method.ts";
@@ -226,35 +221,6 @@ async function sendToDescribed(
   const response = await gateway.send({ method: "GET", path: "/v1/call" });
   return { status: response.status, json: jsonOf(response) };
 }
-
-/** Sends scalars to a method whose body is one field of its request; answers what reached it. */
-async function sendScalars(path: string, body: string): Promise<unknown> {
-  const methods = describeMethods(
-    ["/v1/call", "/v1/{string}/call"].map((value, n) => ({
-      name: `Call${n}`,
-      input: EveryScalarSchema,
-      output: EveryScalarSchema,
-      rule: { pattern: { case: "post", value }, body: "child" },
-    })),
-  );
-  await using gateway = await openGateway({
-    routes: (router) => {
-      for (const method of methods) router.rpc(method, ((request: unknown) => request) as never);
-    },
-  });
-  const response = await gateway.send({ method: "POST", path, headers: json, body });
-  return response.status === 200 ? jsonOf(response) : response.status;
-}
-
-test("a plain body goes together with what path and query say", async () => {
-  const body = '{"int64":1}';
-  const child = { int64: "1" };
-  expect(await sendScalars("/v1/call", body)).toEqual({ child });
-  expect(await sendScalars("/v1/call?int32=2", body)).toEqual({ child, int32: 2 });
-  expect(await sendScalars("/v1/call?unknown=2", body)).toBe(400);
-  expect(await sendScalars("/v1/a/call", body)).toEqual({ child, string: "a" });
-  expect(await sendScalars("/v1/a/call?int32=2", body)).toEqual({ child, int32: 2, string: "a" });
-});
 
 const get = { case: "get", value: "/v1/call" } as const;
 
