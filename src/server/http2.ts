@@ -5,6 +5,7 @@ import { LinkedList } from "../gateway/linked-list.ts";
 import { Intake } from "./intake.ts";
 import type { Limits } from "./limits.ts";
 import { type OnRefusal, type RefusalKind, refuse, refuseOnStream } from "./refusal.ts";
+import { keepStreamsInTables } from "./stream-table.ts";
 
 type Stream = http2.ServerHttp2Stream;
 
@@ -39,6 +40,7 @@ export function createHttp2Server(
   });
   const intake = new Intake();
   server.on("session", (session) => {
+    keepStreamsInTables(session);
     if (socket !== undefined) limitIntake(session, socket, intake);
     limitSession(session, socket, limits, onRefusal);
   });
