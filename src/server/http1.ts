@@ -38,8 +38,10 @@ export function createHttp1Server(
           handshakeTimeout: limits.requestTimeoutMs,
         });
   server.maxConnections = limits.connectionsMax;
+  const limitAnswers = createAnswerLimit(server, limits);
   server.on("request", (request: http.IncomingMessage, response: http.ServerResponse) => {
     const socket: CountedSocket = request.socket;
+    if (socket[requestsUnderWay] === undefined) limitAnswers(socket);
     const count = (socket[requestsUnderWay] ?? 0) + 1;
     if (count > pipelinedMax) {
       socket.destroy();
@@ -54,7 +56,7 @@ export function createHttp1Server(
     if (request.httpVersionMajor === 1) handler(request, response);
     else refuseAt(response, "malformed");
   });
-  server.setTimeout(limits.idleTimeoutMs, endUnlessBusy);
+  server.on("timeout", endUnlessBusy);
   server.on("clientError", (error, socket) => refuseRequest(error, socket, onRefusal));
   // Without TLS there is no way to answer, and `end` would wait for it for ever.
   server.on("tlsClientError", (_error: Error, socket: Duplex) => socket.destroy());
@@ -87,6 +89,31 @@ type CountedSocket = Socket & {
 function discardRest(request: http.IncomingMessage, socket: CountedSocket): void {
   (request as unknown as { _dump(): void })._dump();
   if (socket._paused !== true) socket.resume();
+}
+
+/**
+ * Limits how long clients may take nothing of their answers. Node sets a timeout of the server
+ * back several times a request; this looks at all connections instead, and sets a timeout for
+ * those where something waits. It strikes up to one interval late.
+ *
+ * @returns what is to be told of each connection.
+ */
+function createAnswerLimit(server: http.Server, limits: Limits): (socket: Socket) => void {
+  const { idleTimeoutMs } = limits;
+  const sockets = new Set<Socket>();
+  const timer = setInterval(
+    () => {
+      for (const socket of sockets) {
+        if (socket.writableLength > 0 && !socket.timeout) socket.setTimeout(idleTimeoutMs);
+      }
+    },
+    Math.min(1000, idleTimeoutMs),
+  ).unref(); // a server that cannot listen never closes
+  server.once("close", () => clearInterval(timer));
+  return (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  };
 }
 
 /** A connection may rest while its request is at work; not while its client takes no answer. */

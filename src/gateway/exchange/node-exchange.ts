@@ -33,6 +33,8 @@ export abstract class NodeExchange
     else {
       source.on("data", (chunk: Uint8Array) => this.#push(chunk));
       source.on("end", () => this.#end());
+      // Now, and not in the next tick: what comes with the head need not be kept until then.
+      source.read(0);
     }
     return promise;
   }

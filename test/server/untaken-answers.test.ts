@@ -1,0 +1,75 @@
+/** Clients of HTTP/1.1 that take their answers slowly, or not at all. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import tls from "node:tls";
+import { describe, type TestContext, test } from "vitest";
+import { defaultLimits } from "../../src/server/limits.ts";
+import { openPort } from "../../src/server/port.ts";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+/** More than the second after which it is looked who takes nothing. */
+const idleTimeoutMs = 1200;
+
+/** More than sockets hold on their own. */
+const answer = Buffer.alloc(32 * 2 ** 20, "a");
+
+/** A client that has asked, and reads nothing yet; and the end of its answer on the server. */
+async function ask(isEncrypted: boolean, { onTestFinished }: TestContext) {
+  const closed = Promise.withResolvers<void>();
+  const handler = (_request: unknown, response: NodeJS.WritableStream) => {
+    response.on("close", () => closed.resolve());
+    response.end(answer);
+  };
+  await using folder = await createTemporaryFolder();
+  const port = await openPort({
+    host: "127.0.0.1",
+    port: 0,
+    limits: { ...defaultLimits, idleTimeoutMs },
+    tls: isEncrypted ? createCertificate(folder.path, "one") : undefined,
+    handler: Object.assign(handler, { serveStream: () => false }),
+    onTlsError: () => {},
+  });
+  const raw = connect(port.address.port, "127.0.0.1");
+  const socket: Socket = isEncrypted
+    ? tls.connect({ socket: raw, rejectUnauthorized: false })
+    : raw;
+  onTestFinished(async () => {
+    socket.destroy();
+    await port.drain(0);
+  });
+  await once(socket, isEncrypted ? "secureConnect" : "connect");
+  socket.on("error", () => {});
+  socket.pause();
+  socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  return { socket, closed: closed.promise };
+}
+
+describe.concurrent("over HTTP/1.1", () => {
+  test("who takes nothing is cut off", async (context) => {
+    const { socket, closed } = await ask(false, context);
+    await closed;
+    context.expect(socket.bytesRead).toBeLessThan(answer.length);
+  });
+
+  test.skipIf(!hasOpenssl)("who takes nothing is cut off over TLS", async (context) => {
+    const { socket, closed } = await ask(true, context);
+    await closed;
+    context.expect(socket.bytesRead).toBeLessThan(answer.length);
+  });
+
+  test("who takes a little now and then gets all of it", async (context) => {
+    const { socket } = await ask(false, context);
+    const ended = once(socket, "close");
+    socket.on("data", () => {});
+    for (let pauses = 0; pauses < 6; pauses++) {
+      socket.pause();
+      await delay(idleTimeoutMs / 2);
+      socket.resume();
+      await delay(5);
+    }
+    await ended;
+    context.expect(socket.bytesRead).toBeGreaterThan(answer.length);
+  });
+});
