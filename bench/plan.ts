@@ -6,7 +6,8 @@ export interface Plan {
   readonly rateRounds: number;
   readonly warmUpSeconds: number;
   readonly peakSeconds: number;
-  readonly pacedSeconds: number;
+  /** A generator that has just started answers late; that is not the server's. */
+  readonly paced: { readonly warmUpSeconds: number; readonly seconds: number };
   readonly memorySteps: number;
   readonly memoryStepPlants: number;
   readonly fullStorePlants: number;
@@ -18,7 +19,7 @@ export const wholePlan: Plan = {
   rateRounds: 7,
   warmUpSeconds: 3,
   peakSeconds: 5,
-  pacedSeconds: 4,
+  paced: { warmUpSeconds: 1, seconds: 5 },
   memorySteps: 10,
   memoryStepPlants: 100_000,
   fullStorePlants: 10_000_000,
@@ -31,7 +32,7 @@ export const quickPlan: Plan = {
   rateRounds: 1,
   warmUpSeconds: 1,
   peakSeconds: 1,
-  pacedSeconds: 1,
+  paced: { warmUpSeconds: 1, seconds: 1 },
   memorySteps: 4,
   memoryStepPlants: 3000,
   fullStorePlants: 100_000,

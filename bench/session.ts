@@ -70,9 +70,12 @@ export class Session implements AsyncDisposable {
   }
 
   /** The open loop: so many requests in a second, whatever the answers do. */
-  loadPaced(rate: number, seconds: number): Promise<LoadResult> {
+  loadPaced(
+    rate: number,
+    { seconds, warmUpSeconds }: { readonly seconds: number; readonly warmUpSeconds: number },
+  ): Promise<LoadResult> {
     const { connections, streams } = pacedConcurrency[this.#transport];
-    return this.#generate({ connections, streams, until: { seconds }, rate });
+    return this.#generate({ connections, streams, until: { seconds }, warmUpSeconds, rate });
   }
 
   /**

@@ -13,6 +13,8 @@ export interface Load {
   readonly until: { readonly seconds: number } | { readonly requests: number };
   /** Requests in a second, as they fall due. Without: as fast as the answers come. */
   readonly rate?: number;
+  /** How long it runs before anything is measured, in seconds. Default: not at all. */
+  readonly warmUpSeconds?: number;
 }
 
 /** What a generator says at its end. */

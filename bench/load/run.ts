@@ -7,6 +7,12 @@ export type RunResult = Omit<LoadResult, "unanswered">;
 /** How long the last answers may take. */
 const lastAnswersMs = 10_000;
 
+/** How long the open loop sleeps before it looks again what has fallen due. */
+const napMs = 0.1;
+
+/** Nobody wakes who waits for it. */
+const never = new Int32Array(new SharedArrayBuffer(4));
+
 /** One run of a load over connections that are opened with its `answers`. */
 export class Run {
   readonly answers: Answers;
@@ -16,6 +22,8 @@ export class Run {
   readonly #requestsMax: number;
   #connections: readonly Connection[] = [];
   #start = 0;
+  /** What was due before, and what was answered before, is not measured. */
+  #measuredFrom = 0;
   #end = Number.POSITIVE_INFINITY;
   #sent = 0;
   /** Whether requests are due that no connection had room for. */
@@ -42,13 +50,15 @@ export class Run {
 
   /** @throws if a connection breaks, or the last answers do not come. */
   async over(connections: readonly Connection[]): Promise<RunResult> {
-    const { until, rate } = this.#load;
+    const { until, rate, warmUpSeconds = 0 } = this.#load;
     this.#connections = connections;
     const cpu = process.cpuUsage();
     this.#start = performance.now();
+    this.#measuredFrom = this.#start + warmUpSeconds * 1000;
     if ("seconds" in until) {
-      this.#end = this.#start + until.seconds * 1000;
-      setTimeout(() => this.#finish(), until.seconds * 1000);
+      const seconds = warmUpSeconds + until.seconds;
+      this.#end = this.#start + seconds * 1000;
+      setTimeout(() => this.#finish(), seconds * 1000);
     }
     if (rate === undefined)
       for (const connection of connections) this.#refill(connection, this.#start);
@@ -60,7 +70,7 @@ export class Run {
   #result({ user, system }: NodeJS.CpuUsage): RunResult {
     const endedAt = Math.min(this.#end, this.#lastAnswerAt);
     return {
-      requestsPerSecond: (this.#inTime / (endedAt - this.#start)) * 1000,
+      requestsPerSecond: (this.#inTime / (endedAt - this.#measuredFrom)) * 1000,
       created: this.#succeeded,
       failed: this.#failed,
       ...this.#latencies.quantiles(),
@@ -71,8 +81,8 @@ export class Run {
   #take(isRight: boolean, startedAt: number, now: number): void {
     if (isRight) this.#succeeded++;
     else this.#failed++;
-    if (isRight && now <= this.#end) this.#inTime++;
-    this.#latencies.add(now - startedAt);
+    if (isRight && now >= this.#measuredFrom && now <= this.#end) this.#inTime++;
+    if (startedAt >= this.#measuredFrom) this.#latencies.add(now - startedAt);
     this.#lastAnswerAt = now;
     if (this.#isOver(now)) this.#finish();
   }
@@ -88,10 +98,11 @@ export class Run {
   }
 
   /**
-   * The open loop: looks all the time what has fallen due. That keeps a core
-   * busy, and makes no bursts as a timer would. A request that finds all
-   * connections taken waits for an answer, and its latency counts from when it
-   * was due; meanwhile there is nothing to look for.
+   * The open loop: looks what has fallen due, sleeps a moment, and looks again. A timer
+   * would make bursts of a millisecond; and not to sleep would take a core from the
+   * server, which has threads beside its first. A request that finds all connections
+   * taken waits for an answer, and its latency counts from when it was due; meanwhile
+   * there is nothing to look for.
    */
   #pace(rate: number): void {
     const now = performance.now();
@@ -103,7 +114,9 @@ export class Run {
       this.#sendNext(connection, rate);
       connection.flush();
     }
-    if (!this.#isOver(now)) setImmediate(() => this.#pace(rate));
+    if (this.#isOver(now)) return;
+    Atomics.wait(never, 0, 0, napMs);
+    setImmediate(() => this.#pace(rate));
   }
 
   /** Sends what had to wait until this connection was free again. */

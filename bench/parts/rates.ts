@@ -39,7 +39,7 @@ interface Round {
 }
 
 async function measure(bench: Bench, { name, kind, program }: Row): Promise<Round> {
-  const { warmUpSeconds, peakSeconds, pacedSeconds } = bench.plan;
+  const { warmUpSeconds, peakSeconds, paced: pacedPlan } = bench.plan;
   try {
     await using folder = await createStoreFolder(bench.folder);
     const start = await program.open(folder.path);
@@ -50,7 +50,7 @@ async function measure(bench: Bench, { name, kind, program }: Row): Promise<Roun
     const peak = await session.loadToPeak(peakSeconds);
     const after = readProcessUsage(pid);
     const rate = pacedShare * peak.requestsPerSecond;
-    const paced = await session.loadPaced(rate, pacedSeconds);
+    const paced = await session.loadPaced(rate, pacedPlan);
     const { requestsPerSecond, p50Ms, p99Ms, generatorCpuUs } = peak;
     return {
       requestsPerSecond,

@@ -121,6 +121,29 @@ describe.each(kinds)("a load of %s", (kind) => {
   });
 });
 
+test("what is sent to warm up is stored, and not measured", async () => {
+  let answered = 0;
+  const server = http.createServer((request, response) => {
+    request.resume();
+    request.on("end", () => {
+      answered++;
+      setTimeout(() => response.end(answers.rest), answered <= 10 ? 200 : 0);
+    });
+  });
+  await using recording = await listen(server, []);
+  const { created, p50Ms, p99Ms, requestsPerSecond } = await runLoad({
+    ...loadOf(recording.url, "rest"),
+    connections: 10,
+    until: { seconds: 0.3 },
+    warmUpSeconds: 0.3,
+    rate: 100,
+  });
+  expect(created).toBe(answered);
+  expect(p50Ms).toBeLessThan(200);
+  expect(p99Ms).toBeLessThan(200);
+  expect(requestsPerSecond).toBeLessThanOrEqual(110);
+});
+
 const wrk = await findWrk();
 
 test.skipIf(wrk === undefined)("wrk repeats no id over its threads", async () => {
