@@ -6,8 +6,16 @@ import { Intake } from "./intake.ts";
 import type { Limits } from "./limits.ts";
 import { type OnRefusal, type RefusalKind, refuse, refuseOnStream } from "./refusal.ts";
 import { keepStreamsInTables } from "./stream-table.ts";
+import { Turns } from "./turns.ts";
 
 type Stream = http2.ServerHttp2Stream;
+
+/**
+ * Requests of one connection in one turn of the event loop; of most, fewer come. Node reads 64 KiB
+ * at a time, and hands over all requests in it, hundreds, before anyone else has a turn. Of those
+ * that wait, many have been taken back when their turn comes, as in a flood of resets.
+ */
+const servedAtOnce = 32;
 
 /**
  * A server for HTTP/2 that listens to nothing itself: connections are emitted
@@ -41,6 +49,12 @@ export function createHttp2Server(
   const intake = new Intake();
   server.on("session", (session) => {
     keepStreamsInTables(session);
+    const turns = new Turns(servedAtOnce, serveStream);
+    session.on("stream", (...request: Parameters<StreamListener>) => {
+      const [stream] = request;
+      // While it waits, nobody else hears what becomes of it.
+      if (!turns.take(request)) stream.on("error", ignoreError);
+    });
     if (socket !== undefined) limitIntake(session, socket, intake);
     limitSession(session, socket, limits, onRefusal);
   });
@@ -50,11 +64,16 @@ export function createHttp2Server(
     else handler(request, response);
   });
   const serveRequest = takeStreams(server);
-  server.on("stream", (stream: Stream, headers, flags, rawHeaders) => {
+  function serveStream(request: Parameters<StreamListener>): boolean {
+    const [stream, headers, , rawHeaders] = request;
+    if (stream.destroyed) {
+      stream.on("error", ignoreError);
+      return false;
+    }
     const isOversized = headerBytes(rawHeaders) > limits.headerBytesMax;
-    if (!isOversized && handler.serveStream(stream, headers)) return;
-    serveRequest.call(server, stream, headers, flags, rawHeaders);
-  });
+    if (isOversized || !handler.serveStream(stream, headers)) serveRequest.apply(server, request);
+    return true;
+  }
   server.on("connect", (_request, response) => refuseAt(response, "tunnel"));
   server.on("checkExpectation", (_request, response) => refuseAt(response, "expectation"));
   // A connection that breaks is its client's affair.
@@ -79,6 +98,9 @@ type StreamListener = (
   flags: number,
   rawHeaders: string[],
 ) => void;
+
+/** A stream that breaks off is its client's affair. */
+function ignoreError(): void {}
 
 /** Takes the listener that makes requests of streams off the server, and returns it. */
 function takeStreams(server: http2.Http2Server): StreamListener {

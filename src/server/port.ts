@@ -9,6 +9,7 @@ import type { Limits } from "./limits.ts";
 import type { OnRefusal } from "./refusal.ts";
 import { type Protocol, sniffProtocol } from "./sniff.ts";
 import { readTlsMaterial, type TlsFiles, watchTlsMaterial } from "./tls.ts";
+import { Turns } from "./turns.ts";
 
 export interface PortOptions {
   readonly host: string;
@@ -39,6 +40,13 @@ export interface TrafficObserver {
   opened(socket: Socket): void;
   readonly refused: OnRefusal;
 }
+
+/**
+ * Connections in one turn of the event loop: to begin one costs as much as some requests. They wait
+ * before anything of them is read; a session of HTTP/2 that is made where more than one piece has
+ * been read ends the process if the first of them breaks it.
+ */
+const arrivalsAtOnce = 16;
 
 /** How long a client may take to close its end of an HTTP/2 connection that is over. */
 const closeTimeoutMs = 1000;
@@ -80,6 +88,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     if (draining) session.close();
   });
 
+  const arrivals = new Turns(arrivalsAtOnce, sniff);
   const serveHttp1 = takeConnections(http1, tls === undefined ? "connection" : "secureConnection");
   http1.prependListener("connection", (socket: Socket) => {
     sockets.add(socket);
@@ -89,19 +98,22 @@ export async function openPort(options: PortOptions): Promise<Port> {
       sockets.delete(socket);
       undecided.delete(socket);
     });
-    if (tls === undefined) sniff(socket);
+    if (tls !== undefined) return;
+    socket.on("error", ignoreError);
+    arrivals.take(socket);
   });
   http1.on("secureConnection", (socket: TLSSocket) => {
     socket.on("error", ignoreError);
     handOver(socket, socket.alpnProtocol === "h2" ? "h2" : "http/1.1");
   });
 
-  function sniff(socket: Socket): void {
-    socket.on("error", ignoreError);
+  function sniff(socket: Socket): boolean {
+    if (socket.destroyed) return false;
     sniffProtocol(socket, limits.requestTimeoutMs, (protocol) => {
       undecided.delete(socket);
       handOver(socket, protocol);
     });
+    return true;
   }
 
   function handOver(socket: Socket, protocol: Protocol | "timeout"): void {

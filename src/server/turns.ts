@@ -1,0 +1,47 @@
+/**
+ * What there may be much of at once, served a little in each turn of the event loop: what is beyond
+ * that waits, in its order, while others have their turns.
+ */
+export class Turns<T> {
+  readonly #servedMax: number;
+  readonly #serve: (item: T) => boolean;
+  readonly #waiting: T[] = [];
+  #served = 0;
+  #isCounting = false;
+
+  /**
+   * @param servedMax In one turn.
+   * @param serve Tells whether there was anything to do.
+   */
+  constructor(servedMax: number, serve: (item: T) => boolean) {
+    this.#servedMax = servedMax;
+    this.#serve = serve;
+  }
+
+  /** @returns whether it was served at once; false if it waits. */
+  take(item: T): boolean {
+    if (!this.#isCounting) this.#count();
+    if (this.#served === this.#servedMax || this.#waiting.length > 0) {
+      this.#waiting.push(item);
+      return false;
+    }
+    if (this.#serve(item)) this.#served++;
+    return true;
+  }
+
+  #count(): void {
+    this.#isCounting = true;
+    setImmediate(this.#endTurn);
+  }
+
+  readonly #endTurn = (): void => {
+    this.#isCounting = false;
+    this.#served = 0;
+    let taken = 0;
+    while (this.#served < this.#servedMax && taken < this.#waiting.length) {
+      if (this.#serve(this.#waiting[taken++] as T)) this.#served++;
+    }
+    this.#waiting.splice(0, taken);
+    if (taken > 0) this.#count();
+  };
+}

@@ -1,0 +1,131 @@
+/** What comes all at once is served in turns. */
+import type { ServerHttp2Stream } from "node:http2";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { defaultLimits } from "../../src/server/limits.ts";
+import { openPort } from "../../src/server/port.ts";
+import { Turns } from "../../src/server/turns.ts";
+import { createPlantPath } from "../support/protocol/message.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import {
+  errorCode,
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+  greeting,
+  parseFrames,
+  settingsAck,
+} from "../support/raw-http2.ts";
+import { openTestServer } from "../support/test-server.ts";
+
+describe("turns", () => {
+  test("serve as much as may be at once, and the rest later, in its order", async () => {
+    const served: number[] = [];
+    const turns = new Turns<number>(3, (item) => served.push(item) > 0);
+    const atOnce = [1, 2, 3, 4, 5, 6, 7].map((item) => turns.take(item));
+    expect(atOnce).toEqual([true, true, true, false, false, false, false]);
+    expect(served).toEqual([1, 2, 3]);
+    await nextTurn();
+    expect(served).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(turns.take(8)).toBe(false);
+    await nextTurn();
+    expect(served).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    for (let turn = 0; turn < 3; turn++) await nextTurn();
+    expect([9, 10, 11, 12].map((item) => turns.take(item))).toEqual([true, true, true, false]);
+    expect(served).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  });
+
+  test("do not count where there is nothing to do any more", async () => {
+    const served: number[] = [];
+    const turns = new Turns<number>(2, (item) => item % 10 === 0 && served.push(item) > 0);
+    for (let item = 1; item <= 60; item++) turns.take(item);
+    expect(served).toEqual([10, 20]);
+    await nextTurn();
+    expect(served).toEqual([10, 20, 30, 40]);
+    await nextTurn();
+    expect(served).toEqual([10, 20, 30, 40, 50, 60]);
+  });
+});
+
+describe("a connection of HTTP/2 that sends 200 requests at once", () => {
+  const block = fieldBlock([
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":authority", "a"],
+    [":path", createPlantPath],
+    ["content-type", "application/grpc"],
+  ]);
+  const requests = Array.from({ length: 200 }, (_, n) =>
+    frame(frameType.headers, {
+      flags: flag.endHeaders | flag.endStream,
+      streamId: 2 * n + 1,
+      payload: block,
+    }),
+  );
+
+  test("has an answer to each", async () => {
+    await using server = await openTestServer();
+    using connection = await openRawConnection(server.port);
+    connection.write(Buffer.concat([greeting, settingsAck, ...requests]));
+    const endsIn = (bytes: Buffer) =>
+      parseFrames(bytes).filter(({ type, flags }) => {
+        return type === frameType.headers && (flags & flag.endStream) !== 0;
+      });
+    const received = await connection.until("200 answers", (bytes) => endsIn(bytes).length >= 200);
+    const streams = endsIn(received).map(({ streamId }) => streamId);
+    expect(new Set(streams).size).toBe(200);
+  });
+
+  const garbage = frame(frameType.data, { streamId: 0, payload: Buffer.from("x") });
+  const resets = requests.map((_, n) =>
+    frame(frameType.rstStream, {
+      streamId: 2 * n + 1,
+      payload: Buffer.of(0, 0, 0, errorCode.cancel),
+    }),
+  );
+
+  test.each([
+    ["breaks the protocol", [garbage]],
+    ["takes them all back", resets],
+  ])("and %s, does no harm", async (_what, last) => {
+    await using server = await openTestServer();
+    using connection = await openRawConnection(server.port);
+    connection.write(Buffer.concat([greeting, settingsAck, ...requests, ...last]));
+    connection.end();
+    await connection.untilClosed();
+    using other = await openRawConnection(server.port);
+    other.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    expect((await other.untilClosed()).toString()).toContain("200 OK");
+  });
+
+  test.each([
+    ["breaks the protocol", garbage],
+    ["takes them back", Buffer.concat(resets)],
+  ])("and %s while they wait, has no more of them served", async (_what, last) => {
+    let served = 0;
+    const serveStream = (stream: ServerHttp2Stream) => {
+      stream.on("error", () => {});
+      const end = performance.now() + 2;
+      while (performance.now() < end); // so that the rest waits until more has come
+      served++;
+      return true;
+    };
+    const port = await openPort({
+      host: "127.0.0.1",
+      port: 0,
+      limits: defaultLimits,
+      tls: undefined,
+      handler: Object.assign(() => {}, { serveStream }),
+      onTlsError: () => {},
+    });
+    using connection = await openRawConnection(port.address.port);
+    connection.write(Buffer.concat([greeting, settingsAck, ...requests]));
+    await expect.poll(() => served, { interval: 1 }).toBeGreaterThan(0);
+    connection.write(last);
+    connection.end();
+    await connection.untilClosed();
+    await port.drain(0);
+    expect(served).toBeLessThan(200);
+  });
+});
