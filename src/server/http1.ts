@@ -38,10 +38,8 @@ export function createHttp1Server(
           handshakeTimeout: limits.requestTimeoutMs,
         });
   server.maxConnections = limits.connectionsMax;
-  const limitAnswers = createAnswerLimit(server, limits);
   server.on("request", (request: http.IncomingMessage, response: http.ServerResponse) => {
     const socket: CountedSocket = request.socket;
-    if (socket[requestsUnderWay] === undefined) limitAnswers(socket);
     const count = (socket[requestsUnderWay] ?? 0) + 1;
     if (count > pipelinedMax) {
       socket.destroy();
@@ -96,9 +94,9 @@ function discardRest(request: http.IncomingMessage, socket: CountedSocket): void
  * back several times a request; this looks at all connections instead, and sets a timeout for
  * those where something waits. It strikes up to one interval late.
  *
- * @returns what is to be told of each connection.
+ * @returns what is to be told of each connection before the server has it.
  */
-function createAnswerLimit(server: http.Server, limits: Limits): (socket: Socket) => void {
+export function createAnswerLimit(server: http.Server, limits: Limits): (socket: Socket) => void {
   const { idleTimeoutMs } = limits;
   const sockets = new Set<Socket>();
   const timer = setInterval(

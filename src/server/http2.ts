@@ -66,7 +66,7 @@ export function createHttp2Server(
   const serveRequest = takeStreams(server);
   function serveStream(request: Parameters<StreamListener>): boolean {
     const [stream, headers, , rawHeaders] = request;
-    if (stream.destroyed) {
+    if (stream.destroyed || stream.closed) {
       stream.on("error", ignoreError);
       return false;
     }

@@ -3,7 +3,7 @@ import type { Http2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { GatewayHandler } from "../gateway/index.ts";
-import { createHttp1Server, refuseRequest } from "./http1.ts";
+import { createAnswerLimit, createHttp1Server, refuseRequest } from "./http1.ts";
 import { createHttp2Server } from "./http2.ts";
 import type { Limits } from "./limits.ts";
 import type { OnRefusal } from "./refusal.ts";
@@ -42,9 +42,9 @@ export interface TrafficObserver {
 }
 
 /**
- * Connections in one turn of the event loop: to begin one costs as much as some requests. They wait
- * before anything of them is read; a session of HTTP/2 that is made where more than one piece has
- * been read ends the process if the first of them breaks it.
+ * Connections in clear that begin in one turn of the event loop: one costs as much as some requests.
+ * They wait before anyone looks at what has been read of them: it then comes to its server in one
+ * piece. A session of HTTP/2 that finds several ends the process if the first of them breaks it.
  */
 const arrivalsAtOnce = 16;
 
@@ -81,6 +81,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     },
     onRefusal,
   );
+  const limitAnswers = createAnswerLimit(http1, limits);
   const http2 = createHttp2Server(limits, handler, onRefusal);
   http2.on("session", (session) => {
     sessions.add(session);
@@ -125,6 +126,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
         http2.emit("connection", socket);
         break;
       case "http/1.1":
+        limitAnswers(socket);
         serveHttp1.call(http1, socket);
         if (tls !== undefined) parseWhatIsRead(socket);
         break;

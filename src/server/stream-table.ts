@@ -24,6 +24,7 @@ export class StreamTable {
     return this.#streams[this.#keys.indexOf(key)];
   }
 
+  /** @param key Of no other stream: node:http2 sets each number once. */
   set(key: number, stream: ServerHttp2Stream): void {
     this.#keys.push(key);
     this.#streams.push(stream);
@@ -57,6 +58,7 @@ export function keepStreamsInTables(session: ServerHttp2Session): void {
   if (symbol === undefined) return;
   const state = (session as unknown as Record<symbol, SessionState | undefined>)[symbol];
   if (!types.isMap(state?.streams) || !types.isSet(state.pendingStreams)) return;
+  if (state.streams.size > 0 || state.pendingStreams.size > 0) return;
   state.streams = new StreamTable();
   state.pendingStreams = new StreamTable();
 }

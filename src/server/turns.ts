@@ -37,11 +37,9 @@ export class Turns<T> {
   readonly #endTurn = (): void => {
     this.#isCounting = false;
     this.#served = 0;
-    let taken = 0;
-    while (this.#served < this.#servedMax && taken < this.#waiting.length) {
-      if (this.#serve(this.#waiting[taken++] as T)) this.#served++;
+    if (this.#waiting.length > 0) this.#count();
+    while (this.#served < this.#servedMax && this.#waiting.length > 0) {
+      if (this.#serve(this.#waiting.shift() as T)) this.#served++;
     }
-    this.#waiting.splice(0, taken);
-    if (taken > 0) this.#count();
   };
 }

@@ -15,11 +15,14 @@ const idleTimeoutMs = 1200;
 /** More than sockets hold on their own. */
 const answer = Buffer.alloc(32 * 2 ** 20, "a");
 
-/** A client that has asked, and reads nothing yet; and the end of its answer on the server. */
-async function ask(isEncrypted: boolean, { onTestFinished }: TestContext) {
+/** A client that has asked, and reads nothing yet; and the end of its connection on the server. */
+async function ask(
+  isEncrypted: boolean,
+  { onTestFinished }: TestContext,
+  request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+) {
   const closed = Promise.withResolvers<void>();
   const handler = (_request: unknown, response: NodeJS.WritableStream) => {
-    response.on("close", () => closed.resolve());
     response.end(answer);
   };
   await using folder = await createTemporaryFolder();
@@ -30,6 +33,10 @@ async function ask(isEncrypted: boolean, { onTestFinished }: TestContext) {
     tls: isEncrypted ? createCertificate(folder.path, "one") : undefined,
     handler: Object.assign(handler, { serveStream: () => false }),
     onTlsError: () => {},
+    traffic: {
+      opened: (opened) => opened.once("close", () => closed.resolve()),
+      refused: () => {},
+    },
   });
   const raw = connect(port.address.port, "127.0.0.1");
   const socket: Socket = isEncrypted
@@ -42,7 +49,7 @@ async function ask(isEncrypted: boolean, { onTestFinished }: TestContext) {
   await once(socket, isEncrypted ? "secureConnect" : "connect");
   socket.on("error", () => {});
   socket.pause();
-  socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  socket.write(request);
   return { socket, closed: closed.promise };
 }
 
@@ -59,6 +66,13 @@ describe.concurrent("over HTTP/1.1", () => {
     context.expect(socket.bytesRead).toBeLessThan(answer.length);
   });
 
+  test("who is refused, and takes nothing of that, is cut off", async (context) => {
+    const refused = "GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n";
+    const { socket, closed } = await ask(false, context, refused.repeat(100_000));
+    await closed;
+    context.expect(socket.bytesRead).toBeLessThan(100_000 * 100); // an answer has more
+  });
+
   test("who takes a little now and then gets all of it", async (context) => {
     const { socket } = await ask(false, context);
     const ended = once(socket, "close");
@@ -66,8 +80,9 @@ describe.concurrent("over HTTP/1.1", () => {
     for (let pauses = 0; pauses < 6; pauses++) {
       socket.pause();
       await delay(idleTimeoutMs / 2);
+      const enough = socket.bytesRead + 2 ** 22;
       socket.resume();
-      await delay(5);
+      while (socket.bytesRead < enough) await delay(1);
     }
     await ended;
     context.expect(socket.bytesRead).toBeGreaterThan(answer.length);

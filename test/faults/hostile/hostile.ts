@@ -49,8 +49,8 @@ const baselineMs = 5000;
 
 /**
  * What the same again may add to the most memory that the floods of the warm-up needed: a leak of a
- * KiB in each request would show. Not to what was left after them: how much that is depends on when
- * V8 has collected last.
+ * KiB in each request would show, of which the floods send more than a million. Not to what was left
+ * after them: how much that is depends on when V8 has collected last.
  */
 const growthMaxMiB = 64;
 

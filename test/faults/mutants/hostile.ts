@@ -99,6 +99,20 @@ export const hostileMutants: readonly Mutant[] = [
     campaign: "test/store/group-commit-queue.test.ts",
   },
   {
+    name: "strangers: nobody hears of the end of a request that waits",
+    file: "src/server/http2.ts",
+    find: 'if (!turns.take(request)) stream.on("error", ignoreError);',
+    replace: "turns.take(request);",
+    campaign: "test/server/turns.test.ts",
+  },
+  {
+    name: "strangers: who takes nothing of an answer keeps its connection",
+    file: "src/server/http1.ts",
+    find: "socket.writableLength > 0 && !socket.timeout",
+    replace: "false",
+    campaign: "test/server/untaken-answers.test.ts",
+  },
+  {
     name: "strangers: all that was sent begins in one turn",
     file: "src/server/intake.ts",
     find: "handleOf(socket)?.readStop?.();",
