@@ -90,21 +90,25 @@ async function inCopy<T>(work: (folder: string) => Promise<T>): Promise<T> {
 async function check(campaign: string, folder: string): Promise<"passed" | "failed" | "broke"> {
   if (campaign.endsWith(".test.ts")) {
     const vitest = join(folder, "node_modules/vitest/vitest.mjs");
-    const text = await run([vitest, "run", campaign], folder);
-    const [, passed, failed] = /^(\d+) passed, (\d+) failed/m.exec(text) ?? [];
+    const { text, code } = await run([vitest, "run", campaign], folder);
+    const [, passed] = /^(\d+) passed, (\d+) failed/m.exec(text) ?? [];
     if (passed === undefined || passed === "0") return "broke";
-    return failed === "0" ? "passed" : "failed";
+    // An error that nobody caught fails the run, and none of its tests.
+    return code === 0 ? "passed" : "failed";
   }
   const args = ["test/faults/run.ts", "--only", campaign, "--minutes", `${minutes}`];
-  const text = await run([...args, "--seed", "1"], folder);
+  const { text } = await run([...args, "--seed", "1"], folder);
   const [, passed, failed] = /^faults: (\d+) passed, (\d+) failed/m.exec(text) ?? [];
   if (text.includes("the campaign broke")) return "broke";
   if (passed === "1") return "passed";
   return failed === "1" ? "failed" : "broke";
 }
 
-/** @returns What it wrote, when it has ended. */
-async function run(args: readonly string[], cwd: string): Promise<string> {
+/** @returns What it wrote, and how it has ended. */
+async function run(
+  args: readonly string[],
+  cwd: string,
+): Promise<{ text: string; code: number | null }> {
   const child = spawn(process.execPath, args, {
     cwd,
     env: { ...process.env, NO_COLOR: "1" },
@@ -116,16 +120,16 @@ async function run(args: readonly string[], cwd: string): Promise<string> {
   child.stdout.on("data", (chunk: string) => {
     text += chunk;
   });
-  const ended = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<number | null>();
   child.once("error", ended.reject);
-  child.once("close", () => ended.resolve());
+  child.once("close", (code) => ended.resolve(code));
   const end = () => child.kill("SIGTERM");
   stop.signal.addEventListener("abort", end);
-  await ended.promise;
+  const code = await ended.promise;
   stop.signal.removeEventListener("abort", end);
   stop.signal.throwIfAborted();
   if (flags.verbose) print(text);
-  return text;
+  return { text, code };
 }
 
 function print(line: string): void {
