@@ -47,11 +47,7 @@ const roundMinutes = 1;
 const restMs = 5000;
 const baselineMs = 5000;
 
-/**
- * What the same again may add to the most memory that the floods of the warm-up needed: a leak of a
- * KiB in each request would show, of which the floods send more than a million. Not to what was left
- * after them: how much that is depends on when V8 has collected last.
- */
+/** What the same again may add to the memory: a leak of a KiB in each request would show. */
 const growthMaxMiB = 64;
 
 /** What the same again may add to the open files: clients that behave open a few anew. */
@@ -127,8 +123,6 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
   readonly #answers: Record<string, number> = {};
   /** When each flood ran, since the warm-up. */
   readonly #floods: Span[] = [];
-  /** Since the warm-up, too. */
-  #mostMemoryMiB = 0;
 
   constructor(options: SiegeOptions) {
     this.#options = options;
@@ -141,15 +135,11 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
     const idle = this.#beIdle(minutes);
     await using witness = new Witness({ url: server.url, seed });
     for (let round = 0; round < warmUpRounds; round++) await this.#round(warmUpAttacks);
-    const before = await this.#rest();
-    const warmUpMiB = this.#mostMemoryMiB;
-    if (before !== undefined) {
-      log(
-        `after the warm-up: ${before.memoryMiB} MiB, at most ${warmUpMiB}, ${before.files} files open`,
-      );
-    }
     this.#floods.length = 0;
-    this.#mostMemoryMiB = 0;
+    const before = await this.#rest();
+    if (before !== undefined) {
+      log(`after the warm-up: ${before.memoryMiB} MiB, ${before.files} files open`);
+    }
     const rest = await spanOf("nobody else there", () => delay(baselineMs));
 
     const end = performance.now() + minutes * 60_000;
@@ -163,7 +153,7 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
       if (this.found.length > 0) break;
     }
     this.#add("clients that rest", await idle);
-    this.#judgeUsage(before && { ...before, memoryMiB: warmUpMiB }, await this.#rest());
+    this.#judgeUsage(before, await this.#rest());
     recorder.adopt(await witness.finish());
     // Told, and no more: attackers, the server and who waits for it have the same processors.
     for (const line of describeSlowdown(recorder.requests, { rest, floods: this.#floods }))
@@ -214,8 +204,6 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
   /** Does it, and notes when: at the end it is compared with how long clients that behave waited. */
   async #watch(name: string, work: () => Promise<void>): Promise<void> {
     this.#floods.push(await spanOf(name, work));
-    const { memoryMiB } = usageOf(this.#options.server.process.pid) ?? { memoryMiB: 0 };
-    this.#mostMemoryMiB = Math.max(this.#mostMemoryMiB, memoryMiB);
   }
 
   /** Lets the server come to rest, with nobody there but clients that behave. */
@@ -231,10 +219,8 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
     }
     const grownMiB = after.memoryMiB - before.memoryMiB;
     const moreFiles = after.files - before.files;
-    const more = `${grownMiB} more than at most in the warm-up, and ${moreFiles} more than behind it`;
-    this.#options.log(
-      `at the end: ${after.memoryMiB} MiB, at most ${this.#mostMemoryMiB}, ${after.files} files open: ${more}`,
-    );
+    const more = `${grownMiB} and ${moreFiles} more than after the warm-up`;
+    this.#options.log(`at the end: ${after.memoryMiB} MiB, ${after.files} files open, ${more}`);
     if (grownMiB >= growthMaxMiB) this.found.push(`memory: ${after.memoryMiB} MiB, ${more}`);
     if (moreFiles >= moreFilesMax) this.found.push(`open files: ${after.files}, ${more}`);
   }
