@@ -1,8 +1,6 @@
 /** A body that its client breaks off is no body, however much of it has come. */
 import { describe, expect, test } from "vitest";
 import { gatewayNodeAdapter } from "../../src/gateway/index.ts";
-import { defaultLimits } from "../../src/server/limits.ts";
-import { openPort } from "../../src/server/port.ts";
 import { envelope } from "../support/envelope.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import {
@@ -15,6 +13,7 @@ import {
   parseFrames,
   settingsAck,
 } from "../support/raw-http2.ts";
+import { openTestPort } from "../support/test-port.ts";
 import { FieldService } from "./gen/library/v1/fields_pb.ts";
 import { createEchoService } from "./support/echo.ts";
 
@@ -51,10 +50,7 @@ describe.each(ways)("%s", (_protocol, path, contentType, body) => {
         router.service(FieldService, service);
       },
     });
-    const port = await openPort({
-      ...{ host: "127.0.0.1", port: 0, limits: defaultLimits, tls: undefined, handler },
-      onTlsError: () => {},
-    });
+    const port = await openTestPort({ serve: handler, serveStream: handler.serveStream });
     using connection = await openRawConnection(port.address.port);
     const answered = (streamId: number) =>
       connection.until("an answer", (bytes) =>

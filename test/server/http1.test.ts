@@ -3,12 +3,11 @@ import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../src/gateway/index.ts";
-import { defaultLimits } from "../../src/server/limits.ts";
-import { openPort } from "../../src/server/port.ts";
 import { type Http1Response, parseHttp1Responses } from "../support/http1-response.ts";
 import { createPlantPath, requestJson } from "../support/protocol/message.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
+import { openTestPort } from "../support/test-port.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
 
 const authorization = `Authorization: Bearer ${knownToken}\r\n`;
@@ -148,11 +147,7 @@ describe("a connection of HTTP/1.1", () => {
       }
       response.end();
     };
-    const handler = Object.assign(leave, { serveStream: () => false });
-    const port = await openPort({
-      ...{ host: "127.0.0.1", port: 0, limits: defaultLimits, tls: undefined, handler },
-      onTlsError: () => {},
-    });
+    const port = await openTestPort({ serve: leave });
     using connection = await openRawConnection(port.address.port);
     connection.write(post("x".repeat(1_000_000)));
     await responses(connection, 1);
@@ -168,10 +163,8 @@ describe("a connection of HTTP/1.1", () => {
       await answer.promise;
       response.end();
     };
-    const handler = Object.assign(wait, { serveStream: () => false });
-    const port = await openPort({
-      ...{ host: "127.0.0.1", port: 0, limits: defaultLimits, tls: undefined, handler },
-      onTlsError: () => {},
+    const port = await openTestPort({
+      serve: wait,
       traffic: { opened: () => {}, refused: (kind) => refused.push(kind) },
     });
     using connection = await openRawConnection(port.address.port);

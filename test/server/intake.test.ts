@@ -4,13 +4,11 @@ import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { GatewayHandler } from "../../src/gateway/index.ts";
 import { Intake } from "../../src/server/intake.ts";
-import { defaultLimits } from "../../src/server/limits.ts";
-import { openPort } from "../../src/server/port.ts";
 import type { TlsFiles } from "../../src/server/tls.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { openTestPort } from "../support/test-port.ts";
 import type { Burst } from "./burst-thread.ts";
 
 describe.each([
@@ -47,8 +45,9 @@ describe.each([
 async function openCounting(tls: TlsFiles | undefined) {
   const turns: number[] = [];
   let begun = 0;
-  const handler: GatewayHandler = Object.assign(() => {}, {
-    serveStream: (stream: Parameters<GatewayHandler["serveStream"]>[0]) => {
+  const port = await openTestPort({
+    tls,
+    serveStream: (stream) => {
       if (begun++ === 0) {
         setImmediate(() => {
           turns.push(begun);
@@ -59,8 +58,6 @@ async function openCounting(tls: TlsFiles | undefined) {
       return true;
     },
   });
-  const common = { host: "127.0.0.1", port: 0, limits: defaultLimits, handler, tls };
-  const port = await openPort({ ...common, onTlsError: () => {} });
   onTestFinished(() => port.drain(0));
   const scheme = tls === undefined ? "http" : "https";
   return { url: `${scheme}://127.0.0.1:${port.address.port}`, turns };

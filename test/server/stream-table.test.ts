@@ -10,8 +10,8 @@ import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { defaultLimits } from "../../src/server/limits.ts";
-import { openPort } from "../../src/server/port.ts";
 import { keepStreamsInTables, StreamTable } from "../../src/server/stream-table.ts";
+import { openTestPort } from "../support/test-port.ts";
 
 const limits = { ...defaultLimits, streamsMax: 32 };
 
@@ -20,14 +20,7 @@ async function connectTo(serve: (stream: ServerHttp2Stream) => void): Promise<Cl
     serve(stream);
     return true;
   };
-  const port = await openPort({
-    host: "127.0.0.1",
-    port: 0,
-    limits,
-    tls: undefined,
-    handler: Object.assign(() => {}, { serveStream }),
-    onTlsError: () => {},
-  });
+  const port = await openTestPort({ limits, serveStream });
   const client = http2.connect(`http://127.0.0.1:${port.address.port}`);
   client.on("error", () => {});
   onTestFinished(async () => {

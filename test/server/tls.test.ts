@@ -9,14 +9,13 @@ import { setTimeout } from "node:timers/promises";
 import tls from "node:tls";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { NodeHandler } from "../../src/gateway/index.ts";
-import { defaultLimits } from "../../src/server/limits.ts";
-import { openPort } from "../../src/server/port.ts";
 import { SettingsError } from "../../src/server/settings-error.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { exchange, type HttpVersion } from "../support/http-exchange.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { createRawConnection, openRawConnection } from "../support/raw-connection.ts";
 import { createTemporaryFolder, type TemporaryFolder } from "../support/temporary-folder.ts";
+import { openTestPort } from "../support/test-port.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
 import { within } from "../support/within.ts";
 
@@ -129,11 +128,7 @@ describe.skipIf(!hasOpenssl)("behind an answer not yet taken", () => {
       const text = await handle(request as IncomingMessage);
       response.end(text.padEnd(request.url === "/1" ? 20_000_000 : 0));
     };
-    const port = await openPort({
-      ...{ host: "127.0.0.1", port: 0, limits: defaultLimits, tls: files },
-      handler: Object.assign(serve, { serveStream: () => false }),
-      onTlsError: () => {},
-    });
+    const port = await openTestPort({ tls: files, serve });
     onTestFinished(async () => {
       await port.drain(0);
       await folder[Symbol.asyncDispose]();

@@ -2,8 +2,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { defaultLimits } from "../../src/server/limits.ts";
-import { openPort } from "../../src/server/port.ts";
 import { Turns } from "../../src/server/turns.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
@@ -17,6 +15,7 @@ import {
   parseFrames,
   settingsAck,
 } from "../support/raw-http2.ts";
+import { openTestPort } from "../support/test-port.ts";
 import { openTestServer } from "../support/test-server.ts";
 
 describe("turns", () => {
@@ -111,14 +110,7 @@ describe("a connection of HTTP/2 that sends 200 requests at once", () => {
       served++;
       return true;
     };
-    const port = await openPort({
-      host: "127.0.0.1",
-      port: 0,
-      limits: defaultLimits,
-      tls: undefined,
-      handler: Object.assign(() => {}, { serveStream }),
-      onTlsError: () => {},
-    });
+    const port = await openTestPort({ serveStream });
     using connection = await openRawConnection(port.address.port);
     connection.write(Buffer.concat([greeting, settingsAck, ...requests]));
     await expect.poll(() => served, { interval: 1 }).toBeGreaterThan(0);

@@ -5,9 +5,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
 import { describe, type TestContext, test } from "vitest";
 import { defaultLimits } from "../../src/server/limits.ts";
-import { openPort } from "../../src/server/port.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { openTestPort } from "../support/test-port.ts";
 
 /** More than the second after which it is looked who takes nothing. */
 const idleTimeoutMs = 1200;
@@ -22,17 +22,11 @@ async function ask(
   request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
 ) {
   const closed = Promise.withResolvers<void>();
-  const handler = (_request: unknown, response: NodeJS.WritableStream) => {
-    response.end(answer);
-  };
   await using folder = await createTemporaryFolder();
-  const port = await openPort({
-    host: "127.0.0.1",
-    port: 0,
+  const port = await openTestPort({
     limits: { ...defaultLimits, idleTimeoutMs },
     tls: isEncrypted ? createCertificate(folder.path, "one") : undefined,
-    handler: Object.assign(handler, { serveStream: () => false }),
-    onTlsError: () => {},
+    serve: (_request, response) => void response.end(answer),
     traffic: {
       opened: (opened) => opened.once("close", () => closed.resolve()),
       refused: () => {},
