@@ -2,6 +2,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { NodeHandler } from "../../src/gateway/index.ts";
 import { Turns } from "../../src/server/turns.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
@@ -47,6 +48,8 @@ describe("turns", () => {
   });
 });
 
+const garbage = frame(frameType.data, { streamId: 0, payload: Buffer.from("x") });
+
 describe("a connection of HTTP/2 that sends 200 requests at once", () => {
   const block = fieldBlock([
     [":method", "POST"],
@@ -76,7 +79,6 @@ describe("a connection of HTTP/2 that sends 200 requests at once", () => {
     expect(new Set(streams).size).toBe(200);
   });
 
-  const garbage = frame(frameType.data, { streamId: 0, payload: Buffer.from("x") });
   const resets = requests.map((_, n) =>
     frame(frameType.rstStream, {
       streamId: 2 * n + 1,
@@ -120,4 +122,23 @@ describe("a connection of HTTP/2 that sends 200 requests at once", () => {
     await port.drain(0);
     expect(served).toBeLessThan(200);
   });
+});
+
+test("100 connections of HTTP/2 that are broken in their first piece, with more behind it, do no harm", async () => {
+  const serve: NodeHandler = (_request, response) => void response.end();
+  const port = await openTestPort({ serve });
+  const { address } = port;
+  const connections = await Promise.all(
+    Array.from({ length: 100 }, () => openRawConnection(address.port)),
+  );
+  for (const { socket } of connections) socket.setNoDelay();
+  for (const piece of [Buffer.concat([greeting, garbage]), settingsAck, settingsAck]) {
+    for (const connection of connections) connection.write(piece);
+    await nextTurn();
+  }
+  for (const connection of connections) await connection.untilClosed();
+  using other = await openRawConnection(address.port);
+  other.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  expect((await other.untilClosed()).toString()).toContain("200 OK");
+  await port.drain(0);
 });

@@ -54,9 +54,9 @@ export function parseJsonText(
 ): ExactJson {
   const text = decodeUtf8(bytes);
   const { members, exact } = scanText(text, valuesMax);
-  const value = parseText(text);
+  const value = parseText(text, exact ? undefined : keepDigits);
   if (countMembers(value) < members) throw duplicateIn(text);
-  return exact ? value : parseText(text, keepDigits);
+  return value;
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
@@ -95,6 +95,12 @@ function scanText(text: string, valuesMax: number): { members: number; exact: bo
   let exact = true;
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
+      case 0x20:
+      case 0x09: // tab
+      case 0x0a: // line feed
+      case 0x0d: // carriage return
+        i = endOf(whiteSpace, text, i) - 1;
+        continue;
       case 0x22: // "
         valuesAndKeys++;
         i = endOfString(text, i);
@@ -118,7 +124,7 @@ function scanText(text: string, valuesMax: number): { members: number; exact: bo
         depth--;
         break;
       default: {
-        const end = endOfNumber(text, i);
+        const end = endOf(numberCharacters, text, i);
         if (end > i) {
           valuesAndKeys++;
           exact &&= isExactInteger(text.slice(i, end));
@@ -186,6 +192,10 @@ function duplicateIn(text: string): JsonTextError {
 
 /** The index of the quote that ends the string whose first quote is at `start`, or past the text. */
 function endOfString(text: string, start: number): number {
+  // Several times as fast as looking at every character, which only strings with escapes need.
+  const quote = text.indexOf('"', start + 1);
+  if (quote === -1) return text.length;
+  if (text.charCodeAt(quote - 1) !== 0x5c) return quote;
   let i = start + 1;
   for (; i < text.length; i++) {
     const c = text.charCodeAt(i);
@@ -195,16 +205,13 @@ function endOfString(text: string, start: number): number {
   return i;
 }
 
-/** The index behind the number that starts at `start`; `start` itself if none does. */
-function endOfNumber(text: string, start: number): number {
-  let i = start;
-  for (; i < text.length; i++) {
-    const c = text.charCodeAt(i);
-    const isDigit = c >= 0x30 && c <= 0x39;
-    const continues = c === 0x2e || c === 0x2b || c === 0x45 || c === 0x65; // . + E e
-    if (!isDigit && c !== 0x2d && !(continues && i > start)) break;
-  }
-  return i;
+const whiteSpace = /[ \t\n\r]+/y;
+const numberCharacters = /[-0-9][-+.0-9Ee]*/y;
+
+/** The index behind what the sticky expression finds at `start`; `start` itself if nothing. */
+function endOf(expression: RegExp, text: string, start: number): number {
+  expression.lastIndex = start;
+  return expression.test(text) ? expression.lastIndex : start;
 }
 
 const integer = /^-?[0-9]+$/;

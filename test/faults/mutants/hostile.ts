@@ -106,6 +106,13 @@ export const hostileMutants: readonly Mutant[] = [
     campaign: "test/server/turns.test.ts",
   },
   {
+    name: "strangers: a session of HTTP/2 begins when more has been read",
+    file: "src/server/port.ts",
+    find: "      handOver(socket, protocol);\n    });\n    return true;",
+    replace: "      setTimeout(handOver, 5, socket, protocol);\n    });\n    return true;",
+    campaign: "test/server/turns.test.ts",
+  },
+  {
     name: "strangers: who takes nothing of an answer keeps its connection",
     file: "src/server/http1.ts",
     find: "socket.writableLength > 0 && !socket.timeout",
