@@ -22,9 +22,9 @@ export function createBearerGate(verifiers: readonly Verifier[]): BearerGate {
     switch (authorization.kind) {
       case "absent":
       case "other_scheme":
-        throw credentialsMissing();
+        throw credentialsMissing;
       case "malformed":
-        throw tokenMalformed();
+        throw tokenMalformed;
       case "bearer": {
         const verdict = verifyWith(verifiers, authorization.token);
         if (verdict instanceof Promise) return verdict.then((known) => admit(context, known));
@@ -39,7 +39,7 @@ export function createBearerGate(verifiers: readonly Verifier[]): BearerGate {
  * does the work; this makes sure that nothing can be mounted around it.
  */
 export const requirePrincipal: Interceptor = (next) => (request) => {
-  if (request.contextValues.get(principalKey) === undefined) throw credentialsMissing();
+  if (request.contextValues.get(principalKey) === undefined) throw credentialsMissing;
   return next(request);
 };
 
@@ -49,14 +49,17 @@ function admit(context: Pick<HandlerContext, "values">, verdict: Verdict): void 
       context.values.set(principalKey, verdict.principal);
       return;
     case "refused":
-      throw refusals[verdict.reason]();
+      throw refusals[verdict.reason];
     case "unavailable":
-      throw verifierUnavailable();
+      throw verifierUnavailable;
   }
 }
 
-const verifierUnavailable = once(
-  () => new ConnectError("bearer tokens cannot be verified right now", Code.Unavailable),
+// One error for all calls: strangers may ask often, and to make one costs more than to refuse with it.
+
+const verifierUnavailable = new ConnectError(
+  "bearer tokens cannot be verified right now",
+  Code.Unavailable,
 );
 
 const challenge = 'Bearer realm="plant-store"';
@@ -69,7 +72,7 @@ const credentialsMissing = unauthenticated(
 
 const tokenMalformed = tokenInvalid("the bearer token is malformed");
 
-const refusals: Readonly<Record<RefusalReason, () => ConnectError>> = {
+const refusals: Readonly<Record<RefusalReason, ConnectError>> = {
   unknown: tokenInvalid("the bearer token is unknown or revoked"),
   expired: tokenInvalid("the bearer token has expired"),
   not_yet_valid: tokenInvalid("the bearer token is not valid yet"),
@@ -80,23 +83,11 @@ const refusals: Readonly<Record<RefusalReason, () => ConnectError>> = {
 };
 
 /** @param description ASCII without `"` and `\`, as `error_description` demands. */
-function tokenInvalid(description: string): () => ConnectError {
+function tokenInvalid(description: string): ConnectError {
   const parameters = `error="invalid_token", error_description="${description}"`;
   return unauthenticated(description, `${challenge}, ${parameters}`);
 }
 
-function unauthenticated(message: string, wwwAuthenticate: string): () => ConnectError {
-  return once(
-    () => new ConnectError(message, Code.Unauthenticated, { "WWW-Authenticate": wwwAuthenticate }),
-  );
-}
-
-/**
- * One error for all calls: strangers may ask often, and to make one costs more than
- * to refuse with it. Not before the first of them: the first error has Node load its
- * `Headers`, which a start would wait 30 ms for.
- */
-function once(create: () => ConnectError): () => ConnectError {
-  let error: ConnectError | undefined;
-  return () => (error ??= create());
+function unauthenticated(message: string, wwwAuthenticate: string): ConnectError {
+  return new ConnectError(message, Code.Unauthenticated, { "WWW-Authenticate": wwwAuthenticate });
 }
