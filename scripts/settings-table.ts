@@ -1,7 +1,7 @@
 /** The README's table of settings, as the schema makes it. */
 import { variableOf } from "../src/cli/settings/origin.ts";
-import { type SchemaEntry, schemaEntries } from "../src/server/schema.ts";
-import { formatValue, type IntegerSetting, type Setting } from "../src/server/setting.ts";
+import { type SchemaEntry, schemaEntries } from "../src/server/settings/schema.ts";
+import { formatValue, type IntegerSetting, type Setting } from "../src/server/settings/setting.ts";
 
 /** Where it stands in the README. */
 export const settingsTablePlace =

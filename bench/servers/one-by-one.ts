@@ -1,7 +1,7 @@
 /** plant-store without coalescing: each request is a statement, and a commit, of its own. */
 import { openAuthenticator } from "../../src/auth/authenticator.ts";
 import { serve } from "../../src/server/serve.ts";
-import { resolveSettings } from "../../src/server/settings.ts";
+import { resolveSettings } from "../../src/server/settings/settings.ts";
 import { openStore } from "../../src/store/open.ts";
 import { token } from "../requests.ts";
 import { announceUrl } from "./announce.ts";

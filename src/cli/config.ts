@@ -1,7 +1,7 @@
 import { Command } from "commander";
-import { type SchemaEntry, schemaEntries } from "../server/schema.ts";
-import { formatValue, type Setting } from "../server/setting.ts";
-import { readTlsMaterial } from "../server/tls.ts";
+import { readTlsMaterial } from "../server/port/tls.ts";
+import { type SchemaEntry, schemaEntries } from "../server/settings/schema.ts";
+import { formatValue, type Setting } from "../server/settings/setting.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import { assembleOptions, type Flags, type GivenValue, readGiven } from "./settings/given.ts";
 import { describeOrigin } from "./settings/origin.ts";

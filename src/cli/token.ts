@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
-import { schema } from "../server/schema.ts";
+import { schema } from "../server/settings/schema.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
 import { readSettings } from "./settings/read.ts";

@@ -8,7 +8,7 @@ import type { ServiceMetrics } from "./metrics/service-metrics.ts";
 import { describeOldNode } from "./node-floor.ts";
 import { createRateLimits } from "./rate-limit/rate-limits.ts";
 import type { Serving } from "./serve.ts";
-import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings.ts";
+import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings/settings.ts";
 import { type ServiceHooks, serveWithThreads } from "./threads/service.ts";
 
 /** A plant store that serves. */

@@ -6,7 +6,7 @@ import { Command } from "commander";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createBashCompletion } from "../../src/cli/completion/bash.ts";
 import { findPlaces } from "../../src/cli/completion/place.ts";
-import { schemaEntries } from "../../src/server/schema.ts";
+import { schemaEntries } from "../../src/server/settings/schema.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { schemaEntries } from "../../src/server/schema.ts";
+import { schemaEntries } from "../../src/server/settings/schema.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { stuckGraceMs } from "../../src/cli/serve.ts";
-import { createHealthHandlers } from "../../src/server/health.ts";
-import { resolveSettings } from "../../src/server/settings.ts";
+import { createHealthHandlers } from "../../src/server/health/health.ts";
+import { resolveSettings } from "../../src/server/settings/settings.ts";
 import { describeStoreUrl } from "../../src/store/open.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 

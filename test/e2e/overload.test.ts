@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { openAuthenticator } from "../../src/auth/authenticator.ts";
 import type { PlantStore } from "../../src/plant.ts";
 import { serve } from "../../src/server/serve.ts";
-import { resolveSettings } from "../../src/server/settings.ts";
+import { resolveSettings } from "../../src/server/settings/settings.ts";
 import { openStore } from "../../src/store/open.ts";
 import { exchange } from "../support/http-exchange.ts";
 import { lockStore } from "../support/locked-store.ts";

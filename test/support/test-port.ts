@@ -1,6 +1,6 @@
 import type { GatewayHandler, NodeHandler } from "../../src/gateway/index.ts";
-import { defaultLimits } from "../../src/server/limits.ts";
-import { openPort, type Port, type PortOptions } from "../../src/server/port.ts";
+import { openPort, type Port, type PortOptions } from "../../src/server/port/port.ts";
+import { defaultLimits } from "../../src/server/settings/limits.ts";
 
 export interface TestPortOptions extends Partial<Omit<PortOptions, "handler">> {
   /** Default: leaves every request without an answer. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
-import type { ServerOptions } from "../../src/server/settings.ts";
+import type { ServerOptions } from "../../src/server/settings/settings.ts";
 import { type RunningServer, startServer } from "../../src/server/start.ts";
 import { beginLeakCheck } from "./leak-check.ts";
 import { createRecordedLog, type RecordedLog } from "./recorded-log.ts";

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
-import { schemaEntries } from "../../server/schema.ts";
+import { schemaEntries } from "../../server/settings/schema.ts";
 import { suggestName } from "./suggestion.ts";
 
 export interface ConfigFile {

@@ -1,4 +1,4 @@
-import { schemaEntries } from "../../server/schema.ts";
+import { schemaEntries } from "../../server/settings/schema.ts";
 import { variableOf, variablePrefix } from "./origin.ts";
 import { suggestName } from "./suggestion.ts";
 

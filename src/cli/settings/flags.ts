@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import { type SchemaEntry, schemaEntries } from "../../server/schema.ts";
-import { formatValue, type Setting } from "../../server/setting.ts";
+import { type SchemaEntry, schemaEntries } from "../../server/settings/schema.ts";
+import { formatValue, type Setting } from "../../server/settings/setting.ts";
 import { variableOf } from "./origin.ts";
 
 /** Adds flags for settings, all of them or those named, and for the file that has any. */

@@ -1,7 +1,7 @@
-import { type SchemaEntry, schemaEntries } from "../../server/schema.ts";
-import { parseSetting } from "../../server/setting.ts";
-import { resolveSettings, type ServerOptions, setOption } from "../../server/settings.ts";
-import { type SettingProblem, SettingsError } from "../../server/settings-error.ts";
+import { type SchemaEntry, schemaEntries } from "../../server/settings/schema.ts";
+import { parseSetting } from "../../server/settings/setting.ts";
+import { resolveSettings, type ServerOptions, setOption } from "../../server/settings/settings.ts";
+import { type SettingProblem, SettingsError } from "../../server/settings/settings-error.ts";
 import type { ConfigFile } from "./config-file.ts";
 import { takeEnvironment } from "./environment.ts";
 import { nameSetting, type Origin } from "./origin.ts";

@@ -1,4 +1,4 @@
-import type { SchemaEntry } from "../../server/schema.ts";
+import type { SchemaEntry } from "../../server/settings/schema.ts";
 
 /** Where the value of a setting comes from; a later one in this list wins. */
 export type Origin =

@@ -1,5 +1,9 @@
-import { resolveSettings, type ServerOptions, type ServerSettings } from "../../server/settings.ts";
-import { SettingsError } from "../../server/settings-error.ts";
+import {
+  resolveSettings,
+  type ServerOptions,
+  type ServerSettings,
+} from "../../server/settings/settings.ts";
+import { SettingsError } from "../../server/settings/settings-error.ts";
 import { assembleOptions, type Flags, nameProblem, readGiven } from "./given.ts";
 import { WrongSettings } from "./wrong-settings.ts";
 

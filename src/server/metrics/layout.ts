@@ -6,7 +6,7 @@
  */
 import type { ProtocolName } from "../../gateway/index.ts";
 import { codeNames } from "../call-names.ts";
-import type { RefusalKind } from "../refusal.ts";
+import type { RefusalKind } from "../port/refusal.ts";
 
 /** Labels of `method`: what is not ours is one series, whatever it is called. */
 export const methodNames = ["CreatePlant", "other"] as const;

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import type { TrafficObserver } from "../port.ts";
-import type { OnRefusal } from "../refusal.ts";
+import type { TrafficObserver } from "../port/port.ts";
+import type { OnRefusal } from "../port/refusal.ts";
 import { add, places, refusalKinds } from "./layout.ts";
 
 /** Counts connections, their bytes, and what of HTTP is refused before it is a call. */

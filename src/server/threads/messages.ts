@@ -1,7 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import type { Log } from "../log.ts";
 import type { RateLimitMemories } from "../rate-limit/rate-limits.ts";
-import type { ServerOptions } from "../settings.ts";
+import type { ServerOptions } from "../settings/settings.ts";
 
 /** What a serving thread needs to begin. Options, because not all settings can cross. */
 export interface ServingSetup {

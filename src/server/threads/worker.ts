@@ -11,7 +11,7 @@ import { stackOf } from "../logging/error.ts";
 import { ThreadMetrics } from "../metrics/thread-metrics.ts";
 import { createRateLimits } from "../rate-limit/rate-limits.ts";
 import { serve } from "../serve.ts";
-import { resolveSettings, type ServerSettings } from "../settings.ts";
+import { resolveSettings, type ServerSettings } from "../settings/settings.ts";
 import type { LogEntry, ServingReport, ServingRequest, ServingSetup } from "./messages.ts";
 import { Readiness } from "./readiness.ts";
 

@@ -7,9 +7,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createRegistry } from "@bufbuild/protobuf";
 import { compressionGzip, gatewayNodeAdapter } from "../../../src/gateway/index.ts";
-import { defaultLimits } from "../../../src/server/limits.ts";
-import { openPort } from "../../../src/server/port.ts";
-import type { TlsFiles } from "../../../src/server/tls.ts";
+import { openPort } from "../../../src/server/port/port.ts";
+import type { TlsFiles } from "../../../src/server/port/tls.ts";
+import { defaultLimits } from "../../../src/server/settings/limits.ts";
 import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import type { TLSCreds } from "../gen/connectrpc/conformance/v1/config_pb.ts";
 import {

@@ -1,6 +1,6 @@
 /** Sends attacks, and judges what comes back of each. */
 import { setTimeout as delay } from "node:timers/promises";
-import { defaultLimits } from "../../../src/server/limits.ts";
+import { defaultLimits } from "../../../src/server/settings/limits.ts";
 import type { HttpResponse, HttpVersion } from "../../support/http-exchange.ts";
 import { flag, frameType, parseFrames } from "../../support/raw-http2.ts";
 import { type StoredPlant, storedForm } from "../../support/stored-plants.ts";

@@ -1,6 +1,6 @@
 /** Clients that send next to nothing for ever, in every stage of a request. */
 
-import { defaultLimits } from "../../../src/server/limits.ts";
+import { defaultLimits } from "../../../src/server/settings/limits.ts";
 import { fields } from "../../support/malformed/http2.ts";
 import {
   fieldBlock,

@@ -1,6 +1,6 @@
 import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { SettingsError } from "./settings-error.ts";
+import { SettingsError } from "../settings/settings-error.ts";
 
 /** Where the certificate chain and its private key are, in PEM. */
 export interface TlsFiles {

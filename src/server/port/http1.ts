@@ -2,7 +2,7 @@ import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Limits } from "./limits.ts";
+import type { Limits } from "../settings/limits.ts";
 import { type OnRefusal, type RefusalKind, refuse, refuseOnSocket } from "./refusal.ts";
 import type { TlsMaterial } from "./tls.ts";
 

@@ -4,11 +4,11 @@ import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { Intake } from "../../src/server/intake.ts";
-import type { TlsFiles } from "../../src/server/tls.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { openTestPort } from "../support/test-port.ts";
+import { Intake } from "../../../src/server/port/intake.ts";
+import type { TlsFiles } from "../../../src/server/port/tls.ts";
+import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
+import { openTestPort } from "../../support/test-port.ts";
 import type { Burst } from "./burst-thread.ts";
 
 describe.each([

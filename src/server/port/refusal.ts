@@ -3,8 +3,8 @@ import { STATUS_CODES } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import type { NodeHandler } from "../gateway/index.ts";
-import { errorBody } from "./error-body.ts";
+import type { NodeHandler } from "../../gateway/index.ts";
+import { errorBody } from "../error-body.ts";
 
 interface Refusal {
   readonly status: number;

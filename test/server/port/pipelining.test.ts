@@ -1,10 +1,10 @@
 /** Several requests at once on one connection of HTTP/1.1: answers must not change places. */
 import { expect, test } from "vitest";
-import { parseHttp1Responses } from "../support/http1-response.ts";
-import { lockStore } from "../support/locked-store.ts";
-import { openRawConnection } from "../support/raw-connection.ts";
-import { readStoredPlants } from "../support/stored-plants.ts";
-import { knownToken, openTestServer } from "../support/test-server.ts";
+import { parseHttp1Responses } from "../../support/http1-response.ts";
+import { lockStore } from "../../support/locked-store.ts";
+import { openRawConnection } from "../../support/raw-connection.ts";
+import { readStoredPlants } from "../../support/stored-plants.ts";
+import { knownToken, openTestServer } from "../../support/test-server.ts";
 
 const body = '{"id":1,"name":"Basil"}';
 const post = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${knownToken}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { defaultLimits } from "../../src/server/limits.ts";
-import { resolveSettings, type ServerOptions } from "../../src/server/settings.ts";
-import { SettingsError } from "../../src/server/settings-error.ts";
+import { defaultLimits } from "../../../src/server/settings/limits.ts";
+import { resolveSettings, type ServerOptions } from "../../../src/server/settings/settings.ts";
+import { SettingsError } from "../../../src/server/settings/settings-error.ts";
 
 describe("settings", () => {
   test("have the defaults that the decisions name", () => {

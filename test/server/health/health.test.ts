@@ -3,14 +3,14 @@ import { renameSync, writeFileSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { exchange, type HttpVersion } from "../support/http-exchange.ts";
-import { parseHttp1Responses } from "../support/http1-response.ts";
-import { lockStore } from "../support/locked-store.ts";
-import { rawProtocols } from "../support/protocol/raw.ts";
-import { openRawConnection } from "../support/raw-connection.ts";
-import { expectRestError } from "../support/rest-error.ts";
-import { knownToken, openTestServer } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
+import { exchange, type HttpVersion } from "../../support/http-exchange.ts";
+import { parseHttp1Responses } from "../../support/http1-response.ts";
+import { lockStore } from "../../support/locked-store.ts";
+import { rawProtocols } from "../../support/protocol/raw.ts";
+import { openRawConnection } from "../../support/raw-connection.ts";
+import { expectRestError } from "../../support/rest-error.ts";
+import { knownToken, openTestServer } from "../../support/test-server.ts";
+import { within } from "../../support/within.ts";
 
 const versions: readonly HttpVersion[] = ["1.1", "2"];
 

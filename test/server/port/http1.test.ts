@@ -2,13 +2,13 @@
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { NodeHandler } from "../../src/gateway/index.ts";
-import { type Http1Response, parseHttp1Responses } from "../support/http1-response.ts";
-import { createPlantPath, requestJson } from "../support/protocol/message.ts";
-import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
-import { readStoredPlants } from "../support/stored-plants.ts";
-import { openTestPort } from "../support/test-port.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import type { NodeHandler } from "../../../src/gateway/index.ts";
+import { type Http1Response, parseHttp1Responses } from "../../support/http1-response.ts";
+import { createPlantPath, requestJson } from "../../support/protocol/message.ts";
+import { openRawConnection, type RawConnection } from "../../support/raw-connection.ts";
+import { readStoredPlants } from "../../support/stored-plants.ts";
+import { openTestPort } from "../../support/test-port.ts";
+import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
 
 const authorization = `Authorization: Bearer ${knownToken}\r\n`;
 const json = "Content-Type: application/json\r\n";

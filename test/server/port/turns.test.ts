@@ -2,10 +2,10 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { NodeHandler } from "../../src/gateway/index.ts";
-import { Turns } from "../../src/server/turns.ts";
-import { createPlantPath } from "../support/protocol/message.ts";
-import { openRawConnection } from "../support/raw-connection.ts";
+import type { NodeHandler } from "../../../src/gateway/index.ts";
+import { Turns } from "../../../src/server/port/turns.ts";
+import { createPlantPath } from "../../support/protocol/message.ts";
+import { openRawConnection } from "../../support/raw-connection.ts";
 import {
   errorCode,
   fieldBlock,
@@ -15,9 +15,9 @@ import {
   greeting,
   parseFrames,
   settingsAck,
-} from "../support/raw-http2.ts";
-import { openTestPort } from "../support/test-port.ts";
-import { openTestServer } from "../support/test-server.ts";
+} from "../../support/raw-http2.ts";
+import { openTestPort } from "../../support/test-port.ts";
+import { openTestServer } from "../../support/test-server.ts";
 
 describe("turns", () => {
   test("serve as much as may be at once, and the rest later, in its order", async () => {

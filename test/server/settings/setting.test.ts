@@ -1,13 +1,13 @@
 /** What an operator wrote, as a value of its setting. */
 import { describe, expect, test } from "vitest";
-import { schema, schemaEntries } from "../../src/server/schema.ts";
+import { schema, schemaEntries } from "../../../src/server/settings/schema.ts";
 import {
   findProblem,
   formatValue,
   parseSetting,
   type Setting,
   type SettingValue,
-} from "../../src/server/setting.ts";
+} from "../../../src/server/settings/setting.ts";
 
 const { port, host, basePath, auth } = schema;
 const described = { placeholder: "value", summary: "One" };

@@ -1,8 +1,8 @@
 /** One port tells by its first bytes what a connection speaks. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parseHttp1Responses } from "../support/http1-response.ts";
-import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
+import { parseHttp1Responses } from "../../support/http1-response.ts";
+import { openRawConnection, type RawConnection } from "../../support/raw-connection.ts";
 import {
   fieldBlock,
   flag,
@@ -11,8 +11,8 @@ import {
   greeting,
   parseFrames,
   preface,
-} from "../support/raw-http2.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+} from "../../support/raw-http2.ts";
+import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
 
 const plant = '{"id":1,"name":"Basil"}';
 

@@ -1,10 +1,10 @@
-import type { AuthOptions } from "../auth/settings.ts";
-import { describeStoreUrl } from "../store/open.ts";
-import { StoreOpenError } from "../store/open-error.ts";
-import { findOriginProblem } from "./cors.ts";
+import type { AuthOptions } from "../../auth/settings.ts";
+import { describeStoreUrl } from "../../store/open.ts";
+import { StoreOpenError } from "../../store/open-error.ts";
+import { findOriginProblem } from "../cors.ts";
+import type { TlsFiles } from "../port/tls.ts";
 import { limitSettings, timerMaxMs } from "./limits.ts";
 import type { Setting } from "./setting.ts";
-import type { TlsFiles } from "./tls.ts";
 
 /** More than the cores of most machines. Each has a heap, and its own part of every limit. */
 const threadsMax = 64;

@@ -2,9 +2,9 @@ import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import {
   type Health,
   HealthCheckResponse_ServingStatus as Status,
-} from "../../gen/grpc/health/v1/health_pb.ts";
+} from "../../../gen/grpc/health/v1/health_pb.ts";
+import { createStreamLimit } from "../stream-limit.ts";
 import { createReadinessWatch } from "./readiness-watch.ts";
-import { createStreamLimit } from "./stream-limit.ts";
 
 export interface HealthServiceOptions {
   /** What `/readyz` says. */

@@ -4,14 +4,14 @@ import http2 from "node:http2";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { NodeHandler } from "../../src/gateway/index.ts";
-import { createHttp2Server } from "../../src/server/http2.ts";
-import { defaultLimits } from "../../src/server/limits.ts";
-import { exchangeOn } from "../support/http-exchange.ts";
-import { parseHttp1Responses } from "../support/http1-response.ts";
-import { lockStore } from "../support/locked-store.ts";
-import { createPlantPath } from "../support/protocol/message.ts";
-import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
+import type { NodeHandler } from "../../../src/gateway/index.ts";
+import { createHttp2Server } from "../../../src/server/port/http2.ts";
+import { defaultLimits } from "../../../src/server/settings/limits.ts";
+import { exchangeOn } from "../../support/http-exchange.ts";
+import { parseHttp1Responses } from "../../support/http1-response.ts";
+import { lockStore } from "../../support/locked-store.ts";
+import { createPlantPath } from "../../support/protocol/message.ts";
+import { openRawConnection, type RawConnection } from "../../support/raw-connection.ts";
 import {
   errorCode,
   fieldBlock,
@@ -22,9 +22,9 @@ import {
   parseFrames,
   preface,
   settingsAck,
-} from "../support/raw-http2.ts";
-import { knownToken, openTestServer } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
+} from "../../support/raw-http2.ts";
+import { knownToken, openTestServer } from "../../support/test-server.ts";
+import { within } from "../../support/within.ts";
 
 const authorization = `Bearer ${knownToken}`;
 const plant = '{"id":1,"name":"Basil"}';

@@ -3,14 +3,14 @@ import {
   AuthSettingError,
   type AuthSettings,
   resolveAuthOptions,
-} from "../auth/settings.ts";
+} from "../../auth/settings.ts";
+import type { Log } from "../log.ts";
+import { createStderrLog } from "../logging/stderr-log.ts";
+import type { TlsFiles } from "../port/tls.ts";
 import type { Limits } from "./limits.ts";
-import type { Log } from "./log.ts";
-import { createStderrLog } from "./logging/stderr-log.ts";
 import { type SchemaEntry, type schema, schemaEntries } from "./schema.ts";
 import { findProblem, type Setting, type SettingValue, type ValueOf } from "./setting.ts";
 import { type SettingProblem, SettingsError } from "./settings-error.ts";
-import type { TlsFiles } from "./tls.ts";
 
 /** The settings of the schema that stand in no group. */
 type PlainSettings = {

@@ -8,16 +8,16 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import tls from "node:tls";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { NodeHandler } from "../../src/gateway/index.ts";
-import { SettingsError } from "../../src/server/settings-error.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import { exchange, type HttpVersion } from "../support/http-exchange.ts";
-import { parseHttp1Responses } from "../support/http1-response.ts";
-import { createRawConnection, openRawConnection } from "../support/raw-connection.ts";
-import { createTemporaryFolder, type TemporaryFolder } from "../support/temporary-folder.ts";
-import { openTestPort } from "../support/test-port.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
+import type { NodeHandler } from "../../../src/gateway/index.ts";
+import { SettingsError } from "../../../src/server/settings/settings-error.ts";
+import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
+import { exchange, type HttpVersion } from "../../support/http-exchange.ts";
+import { parseHttp1Responses } from "../../support/http1-response.ts";
+import { createRawConnection, openRawConnection } from "../../support/raw-connection.ts";
+import { createTemporaryFolder, type TemporaryFolder } from "../../support/temporary-folder.ts";
+import { openTestPort } from "../../support/test-port.ts";
+import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
+import { within } from "../../support/within.ts";
 
 const post = {
   path: "/plants",

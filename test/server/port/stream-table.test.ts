@@ -9,9 +9,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
-import { defaultLimits } from "../../src/server/limits.ts";
-import { keepStreamsInTables, StreamTable } from "../../src/server/stream-table.ts";
-import { openTestPort } from "../support/test-port.ts";
+import { keepStreamsInTables, StreamTable } from "../../../src/server/port/stream-table.ts";
+import { defaultLimits } from "../../../src/server/settings/limits.ts";
+import { openTestPort } from "../../support/test-port.ts";
 
 const limits = { ...defaultLimits, streamsMax: 32 };
 

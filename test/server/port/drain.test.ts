@@ -2,10 +2,10 @@
 
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { lockStore } from "../support/locked-store.ts";
-import { refusalOf } from "../support/protocol/protocol.ts";
-import { rawProtocols } from "../support/protocol/raw.ts";
-import { openRawConnection } from "../support/raw-connection.ts";
+import { lockStore } from "../../support/locked-store.ts";
+import { refusalOf } from "../../support/protocol/protocol.ts";
+import { rawProtocols } from "../../support/protocol/raw.ts";
+import { openRawConnection } from "../../support/raw-connection.ts";
 import {
   fieldBlock,
   flag,
@@ -15,9 +15,9 @@ import {
   parseFrames,
   preface,
   settingsAck,
-} from "../support/raw-http2.ts";
-import { knownToken, openTestServer } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
+} from "../../support/raw-http2.ts";
+import { knownToken, openTestServer } from "../../support/test-server.ts";
+import { within } from "../../support/within.ts";
 
 const authorization = `Bearer ${knownToken}`;
 

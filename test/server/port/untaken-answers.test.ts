@@ -4,10 +4,10 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
 import { describe, type TestContext, test } from "vitest";
-import { defaultLimits } from "../../src/server/limits.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { openTestPort } from "../support/test-port.ts";
+import { defaultLimits } from "../../../src/server/settings/limits.ts";
+import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
+import { openTestPort } from "../../support/test-port.ts";
 
 /** More than the second after which it is looked who takes nothing. */
 const idleTimeoutMs = 1200;

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import type { NodeHandler } from "../gateway/index.ts";
-import { errorBody } from "./error-body.ts";
+import type { NodeHandler } from "../../gateway/index.ts";
+import { errorBody } from "../error-body.ts";
 
 /**
  * `GET /healthz`: the process runs. `GET /readyz`: it would accept work; 503

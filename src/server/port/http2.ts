@@ -1,9 +1,9 @@
 import http2 from "node:http2";
 import type { Socket } from "node:net";
-import { type GatewayHandler, leaveRequest } from "../gateway/index.ts";
-import { LinkedList } from "../gateway/linked-list.ts";
+import { type GatewayHandler, leaveRequest } from "../../gateway/index.ts";
+import { LinkedList } from "../../gateway/linked-list.ts";
+import type { Limits } from "../settings/limits.ts";
 import { Intake } from "./intake.ts";
-import type { Limits } from "./limits.ts";
 import { type OnRefusal, type RefusalKind, refuse, refuseOnStream } from "./refusal.ts";
 import { keepStreamsInTables } from "./stream-table.ts";
 import { Turns } from "./turns.ts";
