@@ -51,7 +51,9 @@ function parse(args: readonly string[]): Flags | undefined {
 
 async function run({ minutes, seed, only }: Flags): Promise<void> {
   const chosen = campaigns.filter(({ name }) => only.includes(name));
-  print(`faults: seed ${seed}, ${minutes} minutes for ${chosen.length} campaigns`);
+  print(
+    `faults: seed ${seed}, ${minutes} minutes for ${chosen.map(({ name }) => name).join(", ")}`,
+  );
   const count = { passed: 0, failed: 0, skipped: 0 };
   for (const campaign of chosen) {
     const outcome = await runOne(campaign, { seed, minutes: minutes / chosen.length });

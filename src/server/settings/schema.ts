@@ -170,7 +170,7 @@ export const schema = {
     type: "switch",
     default: true,
     placeholder: "on|off",
-    summary: "`off`: no page at `/`, no reference of the API at `/docs`",
+    summary: "`off`: no page at `/`, no reference at `/docs`, no `/openapi.json`",
   },
   corsOrigins: {
     name: "cors-origin",
