@@ -16,6 +16,7 @@ import {
 } from "../auth/support/issuer.ts";
 import { keySetOf, startKeyServer } from "../auth/support/key-server.ts";
 import { exchange } from "../support/http-exchange.ts";
+import { createPlantPath } from "../support/protocol/message.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
@@ -120,4 +121,28 @@ describe.each(rawProtocols)("over $name", (protocol) => {
     }
     expect(keys.hits).toBe(1);
   });
+});
+
+test("what a stranger calls a member is not taken for another's", async () => {
+  await using server = await openTestServer();
+  const post = async (path: string, body: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(server.url + path, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body,
+    });
+    return { status: response.status, body: await response.json() };
+  };
+  const strange = String.raw`{"id":1,"name":"x","ta\\":1}`;
+  await post("/grpc.health.v1.Health/Check", strange);
+  await post(createPlantPath, `{"plant":${strange}}`);
+  const escaped = String.raw`"name":"x","ta\u0067":"herb"}`;
+  const authorization = `Bearer ${knownToken}`;
+  expect([
+    await post("/plants", `{"id":1,${escaped}`, { authorization }),
+    await post(createPlantPath, `{"plant":{"id":2,${escaped}}`, { authorization }),
+  ]).toEqual([
+    { status: 200, body: { name: "x", tag: "herb" } },
+    { status: 200, body: { plant: { name: "x", tag: "herb" } } },
+  ]);
 });

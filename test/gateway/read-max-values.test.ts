@@ -61,11 +61,15 @@ describe("a JSON text", () => {
 
 describe("what is no JSON", () => {
   // To read each number or name of them takes longer than to count it.
-  const rows = ["1 ", "12 ", "1a", "1:", '"" '].map((text) => [text] as const);
+  const rows = ["1 ", "12 ", "1,", ", ", "1:", '"" '].map((text) => [text] as const);
   test.each(rows)("of %j again and again is refused after as many values", (text) => {
     expect(() => parseJsonText(Buffer.from(text.repeat(100)), 50)).toThrow(
       new JsonTextError("has more than 50 values"),
     );
+  });
+
+  test.each(["1a", "]", "\\"])("of %j again and again is refused for the first of them", (text) => {
+    expect(() => parseJsonText(Buffer.from(text.repeat(100)), 50)).toThrow(/^is not valid JSON: /);
   });
 });
 

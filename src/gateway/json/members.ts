@@ -8,7 +8,7 @@ import type {
 } from "@bufbuild/protobuf";
 import { FieldViolation } from "../violation.ts";
 import type { JsonOptions, Normaliser } from "./scalar.ts";
-import { type ExactJson, isJsonObject } from "./text.ts";
+import { type ExactJson, isJsonObject } from "./value.ts";
 
 /** What the JSON of a message may have in it. */
 export interface Members {

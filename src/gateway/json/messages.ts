@@ -8,7 +8,8 @@ import { badRequest, FieldViolation } from "../violation.ts";
 import { normaliserOf } from "./normaliser.ts";
 import { readPlainJson } from "./plain-reader.ts";
 import type { JsonOptions } from "./scalar.ts";
-import { type ExactJson, JsonTextError, parseJsonText, rawJson } from "./text.ts";
+import { JsonTextError, parseJsonText } from "./text.ts";
+import { type ExactJson, rawJson } from "./value.ts";
 
 /**
  * Reads a message from JSON.

@@ -31,7 +31,7 @@ import {
   type Normaliser,
   scalarNormaliser,
 } from "./scalar.ts";
-import { type ExactJson, JsonNumber } from "./text.ts";
+import { type ExactJson, JsonNumber } from "./value.ts";
 
 const normalisers = new WeakMap<DescMessage, Normaliser>();
 

@@ -8,7 +8,7 @@ import {
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { FieldViolation } from "../violation.ts";
 import { integerFromDecimal } from "./integer.ts";
-import { type ExactJson, JsonNumber } from "./text.ts";
+import { type ExactJson, JsonNumber } from "./value.ts";
 
 export type JsonOptions = Partial<JsonReadOptions>;
 

@@ -1,28 +1,6 @@
 /** JSON text, read without losing anything that ProtoJSON can tell apart. */
-import type { JsonValue } from "@bufbuild/protobuf";
-
-/**
- * A number as it was written, where a double might differ from it: `JSON.parse`
- * alone turns 9007199254740993 into ...992, and 1.0000000000000000001 into 1.
- */
-export class JsonNumber {
-  /** The token, in the number syntax of RFC 8259 section 6. */
-  readonly source: string;
-
-  constructor(source: string) {
-    this.source = source;
-  }
-}
-
-/** A JSON value whose numbers are exact: a double, or the digits as written. */
-export type ExactJson =
-  | null
-  | boolean
-  | number
-  | string
-  | JsonNumber
-  | ExactJson[]
-  | { [key: string]: ExactJson };
+import { EscapedKeys, type Token } from "./escaped-keys.ts";
+import { type ExactJson, isJsonObject, JsonNumber } from "./value.ts";
 
 /** The bytes are not a JSON text that can be read without loss; the message is a predicate. */
 export class JsonTextError extends Error {
@@ -53,10 +31,11 @@ export function parseJsonText(
   valuesMax: number = Number.POSITIVE_INFINITY,
 ): ExactJson {
   const text = decodeUtf8(bytes);
-  const { members, exact } = scanText(text, valuesMax);
-  const value = parseText(text, exact ? undefined : keepDigits);
+  const { members, exact, escapedKeys } = scanText(text, valuesMax);
+  const escaped = escapedKeys.length > 0 ? replaceKeys(text, escapedKeys) : undefined;
+  const value = parseText(escaped?.text ?? text, exact ? undefined : keepDigits);
   if (countMembers(value) < members) throw duplicateIn(text);
-  return value;
+  return escaped?.restore(value) ?? value;
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
@@ -67,14 +46,26 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
+function replaceKeys(text: string, keys: readonly Token[]): EscapedKeys {
+  try {
+    return new EscapedKeys(text, keys);
+  } catch (cause) {
+    throw notJson(cause);
+  }
+}
+
 function parseText(text: string, reviver?: typeof keepDigits): ExactJson {
   try {
     // The types of JSON.parse do not know the reviver's third argument yet.
     return JSON.parse(text, reviver as (key: string, value: unknown) => unknown);
   } catch (cause) {
-    const reason = cause instanceof SyntaxError ? cause.message : "it cannot be read";
-    throw new JsonTextError(`is not valid JSON: ${reason}`, { cause });
+    throw notJson(cause);
   }
+}
+
+function notJson(cause: unknown): JsonTextError {
+  const reason = cause instanceof SyntaxError ? cause.message : "it cannot be read";
+  return new JsonTextError(`is not valid JSON: ${reason}`, { cause });
 }
 
 function keepDigits(_key: string, value: ExactJson, context: { source?: string }): ExactJson {
@@ -82,15 +73,27 @@ function keepDigits(_key: string, value: ExactJson, context: { source?: string }
   return String(value) === context.source ? value : new JsonNumber(context.source);
 }
 
+interface Scan {
+  readonly members: number;
+  readonly exact: boolean;
+  readonly escapedKeys: readonly Token[];
+}
+
 /**
  * Looks at what `JSON.parse` passes over in silence: depth, how many values there are,
- * numbers that a double may not hold, and how many members, as of duplicates it keeps one.
+ * numbers that a double may not hold, how many members, as of duplicates it keeps one, and
+ * keys with escapes, which it may misread.
  *
- * @param text Any text; what is said of one that is no JSON means nothing.
+ * @param text Any text; what is said of one that is no JSON means nothing, and as soon as
+ * that shows, no more is looked at.
  */
-function scanText(text: string, valuesMax: number): { members: number; exact: boolean } {
+function scanText(text: string, valuesMax: number): Scan {
+  const hasEscapes = text.includes("\\");
+  const escapedKeys: Token[] = [];
+  let string: Token | undefined;
   let depth = 0;
   let members = 0;
+  let commas = 0;
   let valuesAndKeys = 0;
   let exact = true;
   for (let i = 0; i < text.length; i++) {
@@ -101,14 +104,28 @@ function scanText(text: string, valuesMax: number): { members: number; exact: bo
       case 0x0d: // carriage return
         i = endOf(whiteSpace, text, i) - 1;
         continue;
-      case 0x22: // "
+      case 0x22: {
+        // "
         valuesAndKeys++;
-        i = endOfString(text, i);
+        const end = endOfString(text, i);
+        if (hasEscapes) string = { start: i, end: end + 1 };
+        i = end;
         break;
+      }
       case 0x3a: // :
         members++;
+        if (string !== undefined && text.slice(string.start, string.end).includes("\\")) {
+          escapedKeys.push(string);
+        }
+        string = undefined;
+        break;
+      case 0x2c: // ,
+        commas++;
         break;
       case 0x66: // false
+        valuesAndKeys++;
+        i += 4;
+        break;
       case 0x6e: // null
       case 0x74: // true
         valuesAndKeys++;
@@ -121,23 +138,34 @@ function scanText(text: string, valuesMax: number): { members: number; exact: bo
         break;
       case 0x7d: // }
       case 0x5d: // ]
-        depth--;
+        if (--depth < 0) return { members, exact, escapedKeys };
         break;
-      default: {
+      case 0x2d: // -
+      case 0x30:
+      case 0x31:
+      case 0x32:
+      case 0x33:
+      case 0x34:
+      case 0x35:
+      case 0x36:
+      case 0x37:
+      case 0x38:
+      case 0x39: {
+        valuesAndKeys++;
         const end = endOf(numberCharacters, text, i);
-        if (end > i) {
-          valuesAndKeys++;
-          exact &&= isExactInteger(text.slice(i, end));
-          i = end - 1;
-        }
+        exact &&= isExactInteger(text.slice(i, end));
+        i = end - 1;
+        break;
       }
+      default:
+        return { members, exact, escapedKeys }; // no JSON
     }
-    // Of both, as in what is no JSON there may be any number of colons.
-    if (valuesAndKeys - members > valuesMax || members > valuesMax) {
+    // Of all three, as in what is no JSON there may be any number of colons and commas.
+    if (valuesAndKeys - members > valuesMax || members > valuesMax || commas > valuesMax) {
       throw new JsonTextError(`has more than ${valuesMax} values`);
     }
   }
-  return { members, exact };
+  return { members, exact, escapedKeys };
 }
 
 function countMembers(json: ExactJson): number {
@@ -206,12 +234,13 @@ function endOfString(text: string, start: number): number {
 }
 
 const whiteSpace = /[ \t\n\r]+/y;
-const numberCharacters = /[-0-9][-+.0-9Ee]*/y;
+const numberCharacters = /[-+.0-9Ee]+/y;
 
-/** The index behind what the sticky expression finds at `start`; `start` itself if nothing. */
+/** The index behind what the sticky expression finds at `start`, where there is some. */
 function endOf(expression: RegExp, text: string, start: number): number {
   expression.lastIndex = start;
-  return expression.test(text) ? expression.lastIndex : start;
+  expression.test(text);
+  return expression.lastIndex;
 }
 
 const integer = /^-?[0-9]+$/;
@@ -220,20 +249,4 @@ function isExactInteger(token: string): boolean {
   if (token.length > safeLengthMax) return false;
   if (token.length > exactDigitsMax && !Number.isSafeInteger(Number(token))) return false;
   return integer.test(token) && token !== "-0";
-}
-
-/** Whether it is a JSON object: neither an array, nor a number that is kept as written. */
-export function isJsonObject<T>(json: T): json is Extract<T, { [key: string]: unknown }> {
-  return (
-    typeof json === "object" &&
-    json !== null &&
-    !Array.isArray(json) &&
-    !(json instanceof JsonNumber)
-  );
-}
-
-/** JSON that `JSON.stringify` writes as it is, for numbers that it would change. */
-export function rawJson(text: string): JsonValue {
-  // ES2026; the library's types do not know it yet.
-  return (JSON as unknown as { rawJSON(text: string): JsonValue }).rawJSON(text);
 }

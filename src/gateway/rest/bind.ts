@@ -2,7 +2,7 @@
 import { type DescField, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { messageFromJson } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
-import { type ExactJson, isJsonObject } from "../json/text.ts";
+import { type ExactJson, isJsonObject } from "../json/value.ts";
 import { badRequest, FieldViolation } from "../violation.ts";
 import { type FieldPath, leafOf, resolveFieldPath } from "./field-path.ts";
 import { parameterReader } from "./parameter.ts";

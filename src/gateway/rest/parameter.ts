@@ -1,7 +1,7 @@
 /** What stands in a path or a query is text; this makes it JSON of its field. */
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import type { ExactJson } from "../json/text.ts";
+import type { ExactJson } from "../json/value.ts";
 import { FieldViolation } from "../violation.ts";
 
 /** Turns the text of one value into JSON. @throws {FieldViolation} */

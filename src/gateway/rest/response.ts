@@ -18,7 +18,7 @@ import type { StreamContext } from "../call.ts";
 import { type Body, byteLengthOf, bytesOf } from "../exchange/body.ts";
 import type { Response } from "../exchange/exchange.ts";
 import { writePlainJson } from "../json/plain-writer.ts";
-import { isJsonObject } from "../json/text.ts";
+import { isJsonObject } from "../json/value.ts";
 import { type JsonWriterOptions, messageToJson } from "../json/writer.ts";
 import { toNodeHeaders } from "../lazy-headers.ts";
 import { headerWithTrailer } from "../trailer-header.ts";

@@ -36,6 +36,13 @@ export const hostileMutants: readonly Mutant[] = [
     campaign: "hostile",
   },
   {
+    name: "strangers: a key with escapes is read as one that somebody else has sent",
+    file: "src/gateway/json/text.ts",
+    find: "const escaped = escapedKeys.length > 0 ?",
+    replace: "const escaped = escapedKeys.length < 0 ?",
+    campaign: "test/e2e/strangers.test.ts",
+  },
+  {
     name: "strangers: of a member that comes twice the last is taken",
     file: "src/gateway/json/text.ts",
     find: "if (countMembers(value) < members) throw duplicateIn(text);",
