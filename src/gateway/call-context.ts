@@ -56,6 +56,12 @@ export class CallContext implements HandlerContext {
     Object.defineProperty(this, "signal", lazySignal);
   }
 
+  /** The same; where the call has a deadline, it rejects when that passes before. */
+  inTime<T>(value: T | Promise<T>): T | Promise<T> {
+    const isWatched = this.timeoutMs !== noTimeout && value instanceof Promise;
+    return isWatched ? this[callSignal].race(value) : value;
+  }
+
   /** The call has failed: its signal says so. */
   abort(error: unknown): void {
     this[callSignal].abort(error);

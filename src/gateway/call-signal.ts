@@ -58,6 +58,16 @@ export class CallSignal implements Abortable {
     this.#listeners = this.#listeners.filter((one) => one !== listener);
   }
 
+  /** The same, or the reason for which the call is given up before. */
+  race<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const listener = { handleEvent: () => reject(this.reason) };
+      this.addEventListener("abort", listener);
+      const settled = () => this.removeEventListener("abort", listener);
+      promise.then(resolve, reject).finally(settled);
+    });
+  }
+
   /** The call has failed, or is given up. */
   abort(reason: unknown): void {
     if (this.#state !== "open") return;

@@ -47,7 +47,7 @@ export async function serveUnary(
   try {
     const passed = options.requestGate?.(context);
     if (passed !== undefined) await passed;
-    const request = new CallRequest(context, await wire.read());
+    const request = new CallRequest(context, await context.inTime(wire.read()));
     const answered = await chainFor(spec, options, context, request)(request);
     context.responseHeader.replace(answered.header);
     context.responseTrailer.replace(answered.trailer);

@@ -9,11 +9,18 @@ import { grpcJs } from "../support/protocol/grpc-js.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
+import { readStoredPlants } from "../support/stored-plants.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
 
 const plant = { id: 1n, name: "Basil" };
 
-async function createWith(protocol: RawProtocol, url: string, headers: Record<string, string>) {
+async function createWith(
+  protocol: RawProtocol,
+  url: string,
+  headers: Record<string, string>,
+  { unfinished = false } = {},
+) {
+  const body = protocol.frame(protocol.encode(plant));
   const response = await exchange({
     origin: url,
     version: protocol.version,
@@ -23,7 +30,8 @@ async function createWith(protocol: RawProtocol, url: string, headers: Record<st
       "content-type": protocol.contentType,
       ...headers,
     },
-    body: protocol.frame(protocol.encode(plant)),
+    body: unfinished ? body.subarray(0, -1) : body,
+    unfinished,
   });
   return protocol.read(response);
 }
@@ -109,6 +117,27 @@ describe("a short deadline, while the store stalls", () => {
     expect(await protocol.send(server.url, protocol.encode(retried))).toEqual({
       ok: { name: "Mint" },
     });
+  });
+});
+
+const bodyDeadlines = rawProtocols.map((protocol) => ({
+  protocol,
+  name: protocol.name,
+  headers: isGrpc(protocol) ? { "grpc-timeout": "50m" } : { "connect-timeout-ms": "50" },
+}));
+
+describe("a short deadline, while the body stays away", () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await openTestServer();
+    return () => server.close();
+  });
+
+  test.each(bodyDeadlines)("passes over $name", async ({ protocol, headers }) => {
+    const outcome = await createWith(protocol, server.url, headers, { unfinished: true });
+    expect(refusalOf(outcome).code).toBe(Code.DeadlineExceeded);
+    expect(await readStoredPlants(server.database)).toEqual([]);
   });
 });
 
