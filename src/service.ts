@@ -90,7 +90,7 @@ function connectErrorFrom(error: PlantError): ConnectError {
       return new ConnectError(
         error.message,
         Code.Unavailable,
-        undefined,
+        { "retry-after": `${retryAfterSeconds}` },
         [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: retryAfterSeconds } } }],
         error,
       );

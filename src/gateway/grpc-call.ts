@@ -15,6 +15,7 @@ import { readEnvelope, writeEnvelope } from "./envelope.ts";
 import { type Exchange, headerOf, type Response } from "./exchange/exchange.ts";
 import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import { connectErrorFrom } from "./outcome.ts";
+import { withTrailerMessage } from "./trailer-message.ts";
 import type { UnaryEndpoint, UnaryHandler } from "./unary.ts";
 
 type Message = MessageShape<DescMessage>;
@@ -121,7 +122,7 @@ class GrpcCall implements UnaryWire {
   }
 
   fail(reason: unknown): Response | Promise<Response> {
-    const failure = connectErrorFrom(reason);
+    const failure = withTrailerMessage(connectErrorFrom(reason));
     setTrailerStatus(this.#parts.context.responseTrailer, failure);
     return this.#answer(undefined, failure.code);
   }

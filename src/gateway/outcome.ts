@@ -10,7 +10,12 @@ export function connectErrorFrom(reason: unknown): ConnectError {
   }
   // A lone surrogate has no form in a header, nor in UTF-8.
   if (reason.rawMessage.isWellFormed()) return reason;
-  const { rawMessage, code, metadata, details, cause, isWireError } = reason;
-  const error = new ConnectError(rawMessage.toWellFormed(), code, metadata, undefined, cause);
-  return Object.assign(error, { details, isWireError });
+  return withMessage(reason, reason.rawMessage.toWellFormed());
+}
+
+/** The same error, with another message. */
+export function withMessage(error: ConnectError, message: string): ConnectError {
+  const { code, metadata, details, cause, isWireError } = error;
+  const changed = new ConnectError(message, code, metadata, undefined, cause);
+  return Object.assign(changed, { details, isWireError });
 }

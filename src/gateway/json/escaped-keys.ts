@@ -1,4 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { type ExactJson, isJsonObject } from "./value.ts";
+
+/** How names begin that stand for keys: as no key of anyone's. */
+const prefix = randomUUID();
 
 /** A string of a JSON text, with its quotes: `[start, end)`. */
 export interface Token {
@@ -21,13 +25,10 @@ export class EscapedKeys {
 
   /** @throws {SyntaxError} for a key that is no JSON string. */
   constructor(text: string, keys: readonly Token[]) {
-    // No key of the text begins with as many of these.
-    let prefix = "#";
-    while (text.includes(`"${prefix}`)) prefix += "#";
     const pieces: string[] = [];
     let copied = 0;
     for (const { start, end } of keys) {
-      pieces.push(text.slice(copied, start), this.#plain(text.slice(start, end), prefix));
+      pieces.push(text.slice(copied, start), this.#plain(text.slice(start, end)));
       copied = end;
     }
     this.text = pieces.join("") + text.slice(copied);
@@ -46,7 +47,7 @@ export class EscapedKeys {
     );
   }
 
-  #plain(token: string, prefix: string): string {
+  #plain(token: string): string {
     const key: string = JSON.parse(token);
     const plain = JSON.stringify(key);
     if (!plain.includes("\\")) return plain;

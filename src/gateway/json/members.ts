@@ -58,7 +58,7 @@ export function normaliseMembers(
     const json = object[key] ?? null;
     const member = byName.get(key);
     if (member === undefined) {
-      object[key] = within(key, () => readUnknown(key, json, options));
+      object[key] = within(nameOf(key), () => readUnknown(key, json, options));
       continue;
     }
     const isSet = json !== null || member.takesNull;
@@ -80,6 +80,11 @@ function assertNotSeen(
   if (oneof === undefined || !isSet) return;
   if (seen.has(oneof)) throw new FieldViolation(oneof.name, "must have one member only");
   seen.add(oneof);
+}
+
+/** How a key is called that no field has: in a path, a dot or nothing at all would be misread. */
+function nameOf(key: string): string {
+  return key === "" || /^[^[]*\./.test(key) ? `[${JSON.stringify(key)}]` : key;
 }
 
 /** As `within`, without a function for each of the fields that a message has. */

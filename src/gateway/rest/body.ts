@@ -75,9 +75,12 @@ export function assertMediaType(
 ): string {
   const contentType = header.get("content-type") ?? "";
   if (types.includes(contentType)) return contentType;
-  const [type = "", ...parameters] = contentType.split(";").map((part) => part.trim());
-  const charsets = parameters.filter((parameter) => /^charset=/i.test(parameter));
-  const isUtf8 = charsets.every((charset) => /^charset=("utf-8"|utf-8)$/i.test(charset));
+  const unquoted = contentType.replaceAll(quotedString, (text) =>
+    text.toLowerCase() === '"utf-8"' ? "utf-8" : "another",
+  );
+  const [type = "", ...parameters] = unquoted.split(";").map((part) => part.trim());
+  const charsets = parameters.filter((parameter) => /^charset\s*=/i.test(parameter));
+  const isUtf8 = charsets.every((charset) => /^charset\s*=\s*utf-8$/i.test(charset));
   const found = types.find((known) => known === type.toLowerCase());
   if (found !== undefined && isUtf8) return found;
   throw new RestFailure(
@@ -87,6 +90,9 @@ export function assertMediaType(
     { accept: types.join(", ") },
   );
 }
+
+// RFC 9110 section 5.6.4.
+const quotedString = /"(?:[^"\\]|\\.)*"/gs;
 
 function negotiateCoding(coding: string | null, available: ReadLimits["acceptCompression"]) {
   if (coding === null || coding.toLowerCase() === "identity") return undefined;

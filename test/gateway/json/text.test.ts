@@ -274,7 +274,7 @@ describe("a key with escapes", () => {
     ['{"id":2,"name":"x","ta\\\\":"herb"}', { id: 2, name: "x", "ta\\": "herb" }],
     ['{"id":2,"name":"x","ta\\u005c\\u0067":"herb"}', { id: 2, name: "x", "ta\\g": "herb" }],
     ['{"a\\u0062":{"\\u0063":[{"\\u0064":1.50}]}}', { ab: { c: [{ d: new JsonNumber("1.50") }] } }],
-    ['{"\\n":1,"#0":2,"##0":3,"\\t":{"\\n":4}}', { "\n": 1, "#0": 2, "##0": 3, "\t": { "\n": 4 } }],
+    ['{"\\n":1,"a":2,"\\t":{"\\n":4,"\\u0061":5}}', { "\n": 1, a: 2, "\t": { "\n": 4, a: 5 } }],
     ['{ "\\u0061" : "\\"b\\":" , "c" : "\\u0061" }', { a: '"b":', c: "a" }],
     ['{"\\ud800":1,"\\u0031":2}', { "\ud800": 1, "1": 2 }],
   ];
@@ -348,7 +348,7 @@ describe("for any JSON value", () => {
   });
 
   test("keys with escapes are read as those without", () => {
-    const key = fc.string({ unit: fc.constantFrom(...'ta"\\#0\n\u2028é\ud800_') });
+    const key = fc.string({ unit: fc.constantFrom(...'ta"\\0\n\u2028é\ud800_') });
     const object = fc.dictionary(key, fc.oneof(fc.integer(), fc.dictionary(key, fc.integer())));
     const escaped = (text: string) =>
       `"${Array.from({ length: text.length }, (_, i) => `\\u${text.charCodeAt(i).toString(16).padStart(4, "0")}`).join("")}"`;

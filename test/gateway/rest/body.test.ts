@@ -66,6 +66,9 @@ describe("Content-Type", () => {
     "application/json; Charset=utf-8",
     "application/json; profile=a",
     "application/json; profile=a; charset=utf-8",
+    "application/json; charset = utf-8",
+    'application/json; profile="a;charset=latin1"',
+    'application/json; profile="\\";charset=latin1"; charset=utf-8',
   ])("%s is read", async (type) => {
     expect(await read({ header: { "content-type": type } })).toBe("{}");
   });
@@ -89,6 +92,10 @@ describe("Content-Type", () => {
     "application/json; charset=utf8",
     'application/json; charset="iso-8859-1"',
     "application/json; charset=",
+    "application/json; charset =utf-16",
+    "application/json; charset\t=\tutf-16",
+    'application/json; profile="a"; charset=latin1',
+    "application/json;;charset=latin1",
     "application/json; charset=utf-8; charset=latin1",
   ])("%j is refused, before the body is touched", async (type) => {
     expect(await read({ header: { "content-type": type } })).toEqual({

@@ -202,8 +202,13 @@ const unknownFields = [
     "a field with a long name": `{"id":1,"name":"Basil","${"k".repeat(5000)}":1}`,
     "a field with a long name of characters outside the BMP": `{"id":1,"name":"Basil","kkkk${"🌱".repeat(500)}":1}`,
   }),
-  ...badContent(/ is not a known field$/, {
+  ...badContent(/\["x\.name"\] is not a known field$/, {
+    "a field with the path of one that is known": '{"id":1,"name":"Basil","x.name":1}',
+  }),
+  ...badContent(/\[""\] is not a known field$/, {
     "a field with an empty name": '{"id":1,"name":"Basil","":1}',
+  }),
+  ...badContent(/ is not a known field$/, {
     "a field with control characters": '{"id":1,"name":"Basil","a\\u0000\\n\\u001b[31m\\u0085":1}',
     "a field with a lone surrogate": '{"id":1,"name":"Basil","\\ud800":1}',
   }),
