@@ -46,9 +46,11 @@ export function createHttp1Server(
       return;
     }
     socket[requestsUnderWay] = count;
+    socket[lastResponse] = response;
     response.on("close", () => {
       socket[requestsUnderWay] = (socket[requestsUnderWay] ?? 1) - 1;
       if (!request.complete && !socket.destroyed) discardRest(request, socket);
+      if (socket[isRefused] && wholeRequests(socket) === 0) socket.destroy();
     });
     // The parser takes any digits for a version.
     if (request.httpVersionMajor === 1) handler(request, response);
@@ -69,13 +71,21 @@ export function createHttp1Server(
 }
 
 const requestsUnderWay = Symbol("requests under way");
+const lastResponse = Symbol("the response to the request that came last");
+const isRefused = Symbol("is refused");
 
-/** A property, not a map beside it: this is on the path of every request. */
-type CountedSocket = Socket & {
+/** What is noted of a connection. Properties, no map: this is on the path of every request. */
+interface Noted {
   [requestsUnderWay]?: number;
-  /** Node's note that it has paused the connection until its answers are taken. */
-  readonly _paused?: boolean;
-};
+  [lastResponse]?: http.ServerResponse;
+  [isRefused]?: boolean;
+}
+
+type CountedSocket = Socket &
+  Noted & {
+    /** Node's note that it has paused the connection until its answers are taken. */
+    readonly _paused?: boolean;
+  };
 
 /**
  * What an answer did not need of its request stands before the next one (RFC 9112
@@ -142,28 +152,30 @@ export function refuseRequest(
 
 /**
  * Refuses the request that arrives last on a connection. Answers go in the order
- * of their requests: where an earlier one is still at work, the client would take
- * the refusal for its answer, so the connection ends behind that instead.
+ * of their requests: where earlier ones are still at work, the client would take
+ * the refusal for an answer of theirs, so the connection ends behind those instead.
  */
-function refuseLast(socket: RefusedSocket, kind: RefusalKind, onRefusal: OnRefusal): void {
+function refuseLast(socket: Duplex & Noted, kind: RefusalKind, onRefusal: OnRefusal): void {
   // The parser refuses all that comes behind it, too, piece by piece.
   if (socket[isRefused]) return;
   socket[isRefused] = true;
   onRefusal(kind);
-  const response = responseOn(socket);
-  if (response?.req.complete === true) {
-    response.shouldKeepAlive = false;
-    response.once("close", () => socket.destroy());
-  } else if (socket.writable && response?.headersSent !== true) {
-    refuseOnSocket(socket, kind);
-  } else {
-    socket.destroy();
+  const last = socket[lastResponse];
+  if (wholeRequests(socket) > 0) {
+    if (last?.req.complete) last.shouldKeepAlive = false;
+    return;
   }
+  const isAnswered = last !== undefined && !last.req.complete && last.headersSent;
+  if (socket.writable && !isAnswered) refuseOnSocket(socket, kind);
+  else socket.destroy();
 }
 
-const isRefused = Symbol("is refused");
-
-type RefusedSocket = Duplex & { [isRefused]?: boolean };
+/** Requests that have come whole, and are not answered yet: all but the last have. */
+function wholeRequests(socket: Noted): number {
+  const last = socket[lastResponse];
+  const isLastInPart = last !== undefined && !last.req.complete && !last.closed;
+  return (socket[requestsUnderWay] ?? 0) - (isLastInPart ? 1 : 0);
+}
 
 /** Node's own note of the response that a connection is at; it tells nobody else. */
 function responseOn(socket: Duplex): http.ServerResponse | undefined {

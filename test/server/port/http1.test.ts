@@ -110,6 +110,34 @@ describe("a connection of HTTP/1.1", () => {
     expect(answers.at(-1)?.body).toBe('{"name":"Sage"}');
   });
 
+  test("answers what came whole before what is malformed", async () => {
+    await using empty = await openTestServer();
+    using connection = await openRawConnection(empty.port);
+    const ids = [1, 2, 3];
+    const requests = ids.map((id) => post(`{"id":${id},"name":"Basil"}`));
+    connection.write(`${requests.join("")}GARBAGE\r\n\r\n`);
+    const answers = parseHttp1Responses(await connection.untilClosed());
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(await readStoredPlants(empty.database)).toHaveLength(ids.length);
+  });
+
+  test("answers what came whole before what breaks in its body", async () => {
+    await using empty = await openTestServer();
+    using connection = await openRawConnection(empty.port);
+    const head = post("").replace("Content-Length: 0", "Transfer-Encoding: chunked");
+    connection.write(`${post('{"id":1,"name":"Basil"}')}${head}no length\r\n`);
+    const answers = parseHttp1Responses(await connection.untilClosed());
+    expect(answers.map(({ status }) => status)).toEqual([200]);
+  });
+
+  test("says no more to a request that it has answered, though it never ends", async () => {
+    await using quick = await openTestServer({ limits: { requestTimeoutMs: 300 } });
+    using connection = await openRawConnection(quick.port);
+    connection.write(post("x".repeat(100)).replace(authorization, "").slice(0, -3));
+    const answers = parseHttp1Responses(await connection.untilClosed());
+    expect(answers.map(({ status }) => status)).toEqual([401]);
+  });
+
   test("goes on after a refusal, whether it had read the body or not", async () => {
     using connection = await openRawConnection(server.port);
     const tooLarge = `{"id":1,"name":"${"x".repeat(100_000)}"}`;
