@@ -81,7 +81,7 @@ test("a wrong token file stops the start", async () => {
 test("neither an open authenticator nor its endpoint keeps a process alive", async () => {
   const key = await createSigningKey("ES256", "k");
   const { url } = await startKeyServer(keySetOf(key.jwk));
-  const src = new URL("../../src/auth", import.meta.url);
+  const src = new URL("../../src/auth/", import.meta.url);
   const script = `
     import { openAuthenticator } from "${src}authenticator.ts";
     import { resolveAuthOptions } from "${src}settings.ts";

@@ -254,7 +254,7 @@ test.each([
 });
 
 test("every migration in the folder is applied, in the order of its number", async () => {
-  const folder = new URL("../../src/store/sqlite/migrations", import.meta.url);
+  const folder = new URL("../../src/store/sqlite/migrations/", import.meta.url);
   expect([...migrations]).toEqual((await readdir(folder)).sort());
   for (const [index, name] of migrations.entries())
     expect(Number.parseInt(name, 10)).toBe(index + 1);

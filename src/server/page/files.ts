@@ -72,7 +72,7 @@ function openApi(): URL {
 /** A part of the build; in a checkout it is where npm has put it. */
 function swaggerUi(name: string): URL {
   const isBuilt = extname(import.meta.url) === ".js";
-  const folder = isBuilt ? "./swagger-ui/" : "../../../node_modules/swagger-ui-dist";
+  const folder = isBuilt ? "./swagger-ui/" : "../../../node_modules/swagger-ui-dist/";
   return new URL(folder + name, import.meta.url);
 }
 
