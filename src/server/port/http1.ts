@@ -38,6 +38,7 @@ export function createHttp1Server(
           handshakeTimeout: limits.requestTimeoutMs,
         });
   server.maxConnections = limits.connectionsMax;
+  const refusing = { limits, onRefusal };
   server.on("request", (request: http.IncomingMessage, response: http.ServerResponse) => {
     const socket: CountedSocket = request.socket;
     const count = (socket[requestsUnderWay] ?? 0) + 1;
@@ -57,10 +58,10 @@ export function createHttp1Server(
     else refuseAt(response, "malformed");
   });
   server.on("timeout", endUnlessBusy);
-  server.on("clientError", (error, socket) => refuseRequest(error, socket, onRefusal));
+  server.on("clientError", (error, socket) => refuseRequest(error, socket, refusing));
   // Without TLS there is no way to answer, and `end` would wait for it for ever.
   server.on("tlsClientError", (_error: Error, socket: Duplex) => socket.destroy());
-  server.on("connect", (_request, socket) => refuseLast(socket, "tunnel", onRefusal));
+  server.on("connect", (_request, socket) => refuseLast(socket, "tunnel", refusing));
   server.on("checkExpectation", (_request, response) => refuseAt(response, "expectation"));
 
   function refuseAt(response: http.ServerResponse, kind: RefusalKind): void {
@@ -102,7 +103,7 @@ function discardRest(request: http.IncomingMessage, socket: CountedSocket): void
 /**
  * Limits how long clients may take nothing of their answers. Node sets a timeout of the server
  * back several times a request; this looks at all connections instead, and sets a timeout for
- * those where something waits. It strikes up to one interval late.
+ * those where something waits. It strikes within twice the limit, and an interval.
  *
  * @returns what is to be told of each connection before the server has it.
  */
@@ -129,24 +130,29 @@ function endUnlessBusy(socket: Socket): void {
   if (responseOn(socket) === undefined || socket.writableLength > 0) socket.destroy();
 }
 
+interface Refusing {
+  readonly limits: Pick<Limits, "idleTimeoutMs">;
+  readonly onRefusal: OnRefusal;
+}
+
 /** Answers what the parser refuses, where an answer still has a place. */
 export function refuseRequest(
   error: Error & { code?: string },
   socket: Duplex,
-  onRefusal: OnRefusal = ignore,
+  refusing: Refusing,
 ): void {
   switch (error.code) {
     case "ECONNRESET":
       socket.destroy();
       break;
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      refuseLast(socket, "late", onRefusal);
+      refuseLast(socket, "late", refusing);
       break;
     case "HPE_HEADER_OVERFLOW":
-      refuseLast(socket, "oversized", onRefusal);
+      refuseLast(socket, "oversized", refusing);
       break;
     default:
-      refuseLast(socket, "malformed", onRefusal);
+      refuseLast(socket, "malformed", refusing);
   }
 }
 
@@ -155,7 +161,11 @@ export function refuseRequest(
  * of their requests: where earlier ones are still at work, the client would take
  * the refusal for an answer of theirs, so the connection ends behind those instead.
  */
-function refuseLast(socket: Duplex & Noted, kind: RefusalKind, onRefusal: OnRefusal): void {
+function refuseLast(
+  socket: Duplex & Noted,
+  kind: RefusalKind,
+  { limits, onRefusal }: Refusing,
+): void {
   // The parser refuses all that comes behind it, too, piece by piece.
   if (socket[isRefused]) return;
   socket[isRefused] = true;
@@ -163,6 +173,9 @@ function refuseLast(socket: Duplex & Noted, kind: RefusalKind, onRefusal: OnRefu
   const last = socket[lastResponse];
   if (wholeRequests(socket) > 0) {
     if (last?.req.complete) last.shouldKeepAlive = false;
+    // Those may have no end, or a client that takes nothing of them: no other limit holds any more.
+    const cutOff = setTimeout(() => socket.destroy(), limits.idleTimeoutMs).unref();
+    socket.once("close", () => clearTimeout(cutOff));
     return;
   }
   const isAnswered = last !== undefined && !last.req.complete && last.headersSent;

@@ -59,6 +59,8 @@ export function createHttp2Server(
     limitSession(session, socket, limits, onRefusal);
   });
   server.on("request", (request, response) => {
+    // It ended while it waited for its turn, with nobody there to hear of it.
+    if (request.stream.readableEnded) request.push(null);
     request.stream.once("finish", () => leaveRequest(request.stream));
     if (headerBytes(request.rawHeaders) > limits.headerBytesMax) refuseAt(response, "oversized");
     else handler(request, response);
@@ -66,6 +68,7 @@ export function createHttp2Server(
   const serveRequest = takeStreams(server);
   function serveStream(request: Parameters<StreamListener>): boolean {
     const [stream, headers, , rawHeaders] = request;
+    // To answer it, 100 (Continue) above all, would throw outside of any handler.
     if (stream.destroyed || stream.closed) {
       stream.on("error", ignoreError);
       return false;
@@ -139,7 +142,9 @@ function limitSession(
     if (isTimed) session.setTimeout(0);
     isTimed = false;
   });
-  const isResting = () => [...streams].every(({ stream }) => stream.writableLength > 0);
+  // One that is closed waits for its streams, and they for its client, which may have gone.
+  const isResting = () =>
+    session.closed || [...streams].every(({ stream }) => stream.writableLength > 0);
   const timer = setInterval(
     () => {
       if (session.destroyed) {

@@ -103,7 +103,8 @@ export async function openPort(options: PortOptions): Promise<Port> {
     socket.on("error", ignoreError);
     arrivals.take(socket);
   });
-  http1.on("secureConnection", (socket: TLSSocket) => {
+  http1.on("secureConnection", (socket: TLSSocket & { readonly _parent: Socket }) => {
+    undecided.delete(socket._parent); // Node's note of the connection below
     socket.on("error", ignoreError);
     handOver(socket, socket.alpnProtocol === "h2" ? "h2" : "http/1.1");
   });
@@ -131,11 +132,10 @@ export async function openPort(options: PortOptions): Promise<Port> {
         if (tls !== undefined) parseWhatIsRead(socket);
         break;
       case "timeout":
-        refuseRequest(
-          Object.assign(new Error(), { code: "ERR_HTTP_REQUEST_TIMEOUT" }),
-          socket,
+        refuseRequest(Object.assign(new Error(), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket, {
+          limits,
           onRefusal,
-        );
+        });
     }
   }
 

@@ -113,6 +113,20 @@ export const hostileMutants: readonly Mutant[] = [
     campaign: "test/server/port/turns.test.ts",
   },
   {
+    name: "strangers: what was taken back is answered when its turn comes",
+    file: "src/server/port/http2.ts",
+    find: "if (stream.destroyed || stream.closed) {",
+    replace: "if (stream.destroyed && !stream.closed) {",
+    campaign: "test/server/port/turns.test.ts",
+  },
+  {
+    name: "strangers: a request that ended before its turn is waited for",
+    file: "src/server/port/http2.ts",
+    find: "if (request.stream.readableEnded) request.push(null);",
+    replace: "",
+    campaign: "test/server/port/turns.test.ts",
+  },
+  {
     name: "strangers: a session of HTTP/2 begins when more has been read",
     file: "src/server/port/port.ts",
     find: "      handOver(socket, protocol);\n    });\n    return true;",

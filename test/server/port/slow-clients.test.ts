@@ -23,6 +23,7 @@ import {
   preface,
   settingsAck,
 } from "../../support/raw-http2.ts";
+import { openTestPort } from "../../support/test-port.ts";
 import { knownToken, openTestServer } from "../../support/test-server.ts";
 import { within } from "../../support/within.ts";
 
@@ -336,5 +337,41 @@ describe.concurrent("over HTTP/2", () => {
     connection.write(Buffer.concat(flood));
     const frames = parseFrames(await connection.untilClosed());
     expect(frames.at(-1)?.type).toBe(frameType.goaway);
+  });
+});
+
+describe.concurrent("a connection whose answers have no end", () => {
+  const limits = { ...defaultLimits, requestTimeoutMs: 300, idleTimeoutMs: 300 };
+
+  test("ends, over HTTP/1.1, where its next request does not come whole", async ({ expect }) => {
+    const port = await openTestPort({ limits });
+    using connection = await openRawConnection(port.address.port);
+    connection.write("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHo");
+    expect((await connection.untilClosed()).toString()).toBe("");
+    await port.drain(0);
+  });
+
+  test("ends, over HTTP/2, where its client leaves and breaks the protocol", async ({ expect }) => {
+    const ended = Promise.withResolvers<void>();
+    const port = await openTestPort({
+      limits,
+      serveStream: (stream) => {
+        stream.on("error", () => {});
+        stream.respond({ ":status": 200 });
+        return true;
+      },
+      traffic: {
+        opened: (socket) => socket.once("close", () => ended.resolve()),
+        refused: () => {},
+      },
+    });
+    using connection = await openRawConnection(port.address.port);
+    const request = headers(1, flag.endHeaders | flag.endStream);
+    const goaway = frame(frameType.goaway, { payload: Buffer.alloc(8) });
+    connection.write(Buffer.concat([greeting, settingsAck, request, goaway, data(0, "x", 0)]));
+    connection.end();
+    await within("the end of the connection", ended.promise);
+    expect(connection.received.length).toBeGreaterThan(0);
+    await port.drain(0);
   });
 });

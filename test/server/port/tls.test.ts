@@ -118,6 +118,31 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
   });
 });
 
+test.skipIf(!hasOpenssl).each(["1.1", "2"] as const)(
+  "a drain lets a request under way over TLS and HTTP/%s end",
+  async (version) => {
+    await using folder = await createTemporaryFolder();
+    const { pem, ...files } = createCertificate(folder.path, "one");
+    const begun = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    const port = await openTestPort({
+      tls: files,
+      serve: async (_request, response) => {
+        begun.resolve();
+        await answer.promise;
+        response.end("late");
+      },
+    });
+    const origin = `https://127.0.0.1:${port.address.port}`;
+    const response = exchange({ origin, version, path: "/", ca: pem });
+    await within("the request", begun.promise);
+    const drained = port.drain(5000);
+    answer.resolve();
+    expect((await response).body.toString()).toBe("late");
+    await within("the drain", drained);
+  },
+);
+
 /** Node pauses a connection whose client takes no answers. TLS goes on with what it has decrypted. */
 describe.skipIf(!hasOpenssl)("behind an answer not yet taken", () => {
   /** A client that has sent a first request and takes nothing of its large answer. */

@@ -48,23 +48,35 @@ describe("turns", () => {
   });
 });
 
-const garbage = frame(frameType.data, { streamId: 0, payload: Buffer.from("x") });
-
-describe("a connection of HTTP/2 that sends 200 requests at once", () => {
-  const block = fieldBlock([
+function requestsOf(
+  count: number,
+  more: readonly (readonly [name: string, value: string])[] = [],
+  flags: number = flag.endHeaders | flag.endStream,
+): Buffer[] {
+  const payload = fieldBlock([
     [":method", "POST"],
     [":scheme", "http"],
     [":authority", "a"],
     [":path", createPlantPath],
     ["content-type", "application/grpc"],
+    ...more,
   ]);
-  const requests = Array.from({ length: 200 }, (_, n) =>
-    frame(frameType.headers, {
-      flags: flag.endHeaders | flag.endStream,
-      streamId: 2 * n + 1,
-      payload: block,
-    }),
+  return Array.from({ length: count }, (_, n) =>
+    frame(frameType.headers, { flags, streamId: 2 * n + 1, payload }),
   );
+}
+
+const resets = Array.from({ length: 200 }, (_, n) =>
+  frame(frameType.rstStream, {
+    streamId: 2 * n + 1,
+    payload: Buffer.of(0, 0, 0, errorCode.cancel),
+  }),
+);
+
+const garbage = frame(frameType.data, { streamId: 0, payload: Buffer.from("x") });
+
+describe("a connection of HTTP/2 that sends 200 requests at once", () => {
+  const requests = requestsOf(200);
 
   test("has an answer to each", async () => {
     await using server = await openTestServer();
@@ -78,13 +90,6 @@ describe("a connection of HTTP/2 that sends 200 requests at once", () => {
     const streams = endsIn(received).map(({ streamId }) => streamId);
     expect(new Set(streams).size).toBe(200);
   });
-
-  const resets = requests.map((_, n) =>
-    frame(frameType.rstStream, {
-      streamId: 2 * n + 1,
-      payload: Buffer.of(0, 0, 0, errorCode.cancel),
-    }),
-  );
 
   test.each([
     ["breaks the protocol", [garbage]],
@@ -119,9 +124,41 @@ describe("a connection of HTTP/2 that sends 200 requests at once", () => {
     connection.write(last);
     connection.end();
     await connection.untilClosed();
-    await port.drain(0);
+    for (let turn = 0; turn < 50; turn++) await nextTurn(); // as many as all would take, and more
     expect(served).toBeLessThan(200);
+    await port.drain(0);
   });
+});
+
+test("200 requests at once that end in an empty piece of their body have an answer each", async () => {
+  const port = await openTestPort({
+    serve: async (request, response) => {
+      for await (const _ of request);
+      response.end();
+    },
+  });
+  using connection = await openRawConnection(port.address.port);
+  const pieces = requestsOf(200, [], flag.endHeaders).flatMap((request, n) => [
+    request,
+    frame(frameType.data, { flags: flag.endStream, streamId: 2 * n + 1 }),
+  ]);
+  connection.write(Buffer.concat([greeting, settingsAck, ...pieces]));
+  const answered = (bytes: Buffer) =>
+    parseFrames(bytes).filter(({ type }) => type === frameType.headers).length;
+  await connection.until("200 answers", (bytes) => answered(bytes) === 200);
+  await port.drain(0);
+});
+
+test("200 requests at once that expect 100, and are taken back, do no harm", async () => {
+  await using server = await openTestServer();
+  using connection = await openRawConnection(server.port);
+  const requests = requestsOf(200, [["expect", "100-continue"]], flag.endHeaders);
+  connection.write(Buffer.concat([greeting, settingsAck, ...requests, ...resets]));
+  connection.end();
+  await connection.untilClosed();
+  using other = await openRawConnection(server.port);
+  other.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  expect((await other.untilClosed()).toString()).toContain("200 OK");
 });
 
 test("100 connections of HTTP/2 that are broken in their first piece, with more behind it, do no harm", async () => {

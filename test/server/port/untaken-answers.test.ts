@@ -67,6 +67,19 @@ describe.concurrent("over HTTP/1.1", () => {
     context.expect(socket.bytesRead).toBeLessThan(100_000 * 100); // an answer has more
   });
 
+  test.for([
+    ["asks for a tunnel", "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n"],
+    ["says what is malformed", "GARBAGE\r\n\r\n"],
+  ])("who takes nothing, and %s behind it, is cut off", async ([, last], context) => {
+    const { socket, closed } = await ask(
+      false,
+      context,
+      `GET / HTTP/1.1\r\nHost: a\r\n\r\n${last}`,
+    );
+    await closed;
+    context.expect(socket.bytesRead).toBeLessThan(answer.length);
+  });
+
   test("who takes a little now and then gets all of it", async (context) => {
     const { socket } = await ask(false, context);
     const ended = once(socket, "close");
