@@ -1,9 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type ExactJson, isJsonObject } from "./value.ts";
 
-/** How names begin that stand for keys: as no key of anyone's. */
-const prefix = randomUUID();
-
 /** A string of a JSON text, with its quotes: `[start, end)`. */
 export interface Token {
   readonly start: number;
@@ -20,6 +17,8 @@ export interface Token {
 export class EscapedKeys {
   /** The same JSON text, in which no key has an escape. */
   readonly text: string;
+  /** How names begin that stand for keys: as no key of anyone's. */
+  readonly #prefix = randomUUID();
   readonly #names = new Map<string, string>();
   readonly #keys = new Map<string, string>();
 
@@ -51,7 +50,7 @@ export class EscapedKeys {
     const key: string = JSON.parse(token);
     const plain = JSON.stringify(key);
     if (!plain.includes("\\")) return plain;
-    const name = this.#names.get(key) ?? `${prefix}${this.#names.size}`;
+    const name = this.#names.get(key) ?? `${this.#prefix}${this.#names.size}`;
     this.#names.set(key, name);
     this.#keys.set(name, key);
     return `"${name}"`;

@@ -32,10 +32,13 @@ export function parseJsonText(
 ): ExactJson {
   const text = decodeUtf8(bytes);
   const { members, exact, escapedKeys } = scanText(text, valuesMax);
-  const escaped = escapedKeys.length > 0 ? replaceKeys(text, escapedKeys) : undefined;
-  const value = parseText(escaped?.text ?? text, exact ? undefined : keepDigits);
+  const reviver = exact ? undefined : keepDigits;
+  const value =
+    escapedKeys.length === 0
+      ? parseText(text, reviver)
+      : parseTextWithEscapedKeys(text, escapedKeys, reviver);
   if (countMembers(value) < members) throw duplicateIn(text);
-  return escaped?.restore(value) ?? value;
+  return value;
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
@@ -46,26 +49,34 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-function replaceKeys(text: string, keys: readonly Token[]): EscapedKeys {
+type Reviver = typeof keepDigits | undefined;
+
+function parseText(text: string, reviver: Reviver): ExactJson {
   try {
-    return new EscapedKeys(text, keys);
+    return parse(text, reviver);
   } catch (cause) {
-    throw notJson(cause);
+    const reason = cause instanceof SyntaxError ? cause.message : "it cannot be read";
+    throw new JsonTextError(`is not valid JSON: ${reason}`, { cause });
   }
 }
 
-function parseText(text: string, reviver?: typeof keepDigits): ExactJson {
+function parseTextWithEscapedKeys(
+  text: string,
+  keys: readonly Token[],
+  reviver: Reviver,
+): ExactJson {
   try {
-    // The types of JSON.parse do not know the reviver's third argument yet.
-    return JSON.parse(text, reviver as (key: string, value: unknown) => unknown);
+    const escaped = new EscapedKeys(text, keys);
+    return escaped.restore(parse(escaped.text, reviver));
   } catch (cause) {
-    throw notJson(cause);
+    // A reason would quote what nobody has sent.
+    throw new JsonTextError("is not valid JSON", { cause });
   }
 }
 
-function notJson(cause: unknown): JsonTextError {
-  const reason = cause instanceof SyntaxError ? cause.message : "it cannot be read";
-  return new JsonTextError(`is not valid JSON: ${reason}`, { cause });
+function parse(text: string, reviver: Reviver): ExactJson {
+  // The types of JSON.parse do not know the reviver's third argument yet.
+  return JSON.parse(text, reviver as (key: string, value: unknown) => unknown);
 }
 
 function keepDigits(_key: string, value: ExactJson, context: { source?: string }): ExactJson {
@@ -140,25 +151,13 @@ function scanText(text: string, valuesMax: number): Scan {
       case 0x5d: // ]
         if (--depth < 0) return { members, exact, escapedKeys };
         break;
-      case 0x2d: // -
-      case 0x30:
-      case 0x31:
-      case 0x32:
-      case 0x33:
-      case 0x34:
-      case 0x35:
-      case 0x36:
-      case 0x37:
-      case 0x38:
-      case 0x39: {
-        valuesAndKeys++;
+      default: {
         const end = endOf(numberCharacters, text, i);
+        if (end === i) return { members, exact, escapedKeys }; // no JSON
+        valuesAndKeys++;
         exact &&= isExactInteger(text.slice(i, end));
         i = end - 1;
-        break;
       }
-      default:
-        return { members, exact, escapedKeys }; // no JSON
     }
     // Of all three, as in what is no JSON there may be any number of colons and commas.
     if (valuesAndKeys - members > valuesMax || members > valuesMax || commas > valuesMax) {
@@ -234,13 +233,12 @@ function endOfString(text: string, start: number): number {
 }
 
 const whiteSpace = /[ \t\n\r]+/y;
-const numberCharacters = /[-+.0-9Ee]+/y;
+const numberCharacters = /[-0-9][-+.0-9Ee]*/y;
 
-/** The index behind what the sticky expression finds at `start`, where there is some. */
+/** The index behind what the sticky expression finds at `start`; `start` itself if nothing. */
 function endOf(expression: RegExp, text: string, start: number): number {
   expression.lastIndex = start;
-  expression.test(text);
-  return expression.lastIndex;
+  return expression.test(text) ? expression.lastIndex : start;
 }
 
 const integer = /^-?[0-9]+$/;

@@ -50,7 +50,8 @@ export function createHttp1Server(
     socket[lastResponse] = response;
     response.on("close", () => {
       socket[requestsUnderWay] = (socket[requestsUnderWay] ?? 1) - 1;
-      if (!request.complete && !socket.destroyed) discardRest(request, socket);
+      if (request.complete) forget(response, socket);
+      else if (!socket.destroyed) discardRest(request, socket);
       if (socket[isRefused] && wholeRequests(socket) === 0) socket.destroy();
     });
     // The parser takes any digits for a version.
@@ -72,13 +73,15 @@ export function createHttp1Server(
 }
 
 const requestsUnderWay = Symbol("requests under way");
-const lastResponse = Symbol("the response to the request that came last");
+const lastResponse = Symbol(
+  "the response to the request that came last, while one of the two goes on",
+);
 const isRefused = Symbol("is refused");
 
 /** What is noted of a connection. Properties, no map: this is on the path of every request. */
 interface Noted {
   [requestsUnderWay]?: number;
-  [lastResponse]?: http.ServerResponse;
+  [lastResponse]?: http.ServerResponse | undefined;
   [isRefused]?: boolean;
 }
 
@@ -87,6 +90,11 @@ type CountedSocket = Socket &
     /** Node's note that it has paused the connection until its answers are taken. */
     readonly _paused?: boolean;
   };
+
+/** A connection that rests holds nothing of its requests. */
+function forget(response: http.ServerResponse, socket: CountedSocket): void {
+  if (socket[lastResponse] === response) socket[lastResponse] = undefined;
+}
 
 /**
  * What an answer did not need of its request stands before the next one (RFC 9112
@@ -126,8 +134,8 @@ export function createAnswerLimit(server: http.Server, limits: Limits): (socket:
 }
 
 /** A connection may rest while its request is at work; not while its client takes no answer. */
-function endUnlessBusy(socket: Socket): void {
-  if (responseOn(socket) === undefined || socket.writableLength > 0) socket.destroy();
+function endUnlessBusy(socket: CountedSocket): void {
+  if (!socket[requestsUnderWay] || socket.writableLength > 0) socket.destroy();
 }
 
 interface Refusing {
@@ -188,11 +196,6 @@ function wholeRequests(socket: Noted): number {
   const last = socket[lastResponse];
   const isLastInPart = last !== undefined && !last.req.complete && !last.closed;
   return (socket[requestsUnderWay] ?? 0) - (isLastInPart ? 1 : 0);
-}
-
-/** Node's own note of the response that a connection is at; it tells nobody else. */
-function responseOn(socket: Duplex): http.ServerResponse | undefined {
-  return (socket as { _httpMessage?: http.ServerResponse | null })._httpMessage ?? undefined;
 }
 
 function ignore(): void {}

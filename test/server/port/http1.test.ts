@@ -1,6 +1,8 @@
 /** HTTP/1.1 on the one port: forms of a request that are rare and right. */
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../../src/gateway/index.ts";
 import { type Http1Response, parseHttp1Responses } from "../../support/http1-response.ts";
@@ -181,6 +183,27 @@ describe("a connection of HTTP/1.1", () => {
     await responses(connection, 1);
     connection.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     expect(await responses(connection, 2)).toMatchObject([{ status: 200 }, { status: 200 }]);
+    await port.drain(0);
+  });
+
+  test("at rest holds nothing of a request that is over", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    let served: WeakRef<object> | undefined;
+    const port = await openTestPort({
+      serve: (_request, response) => {
+        served = new WeakRef(response);
+        response.end("a");
+      },
+    });
+    using connection = await openRawConnection(port.address.port);
+    connection.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await responses(connection, 1);
+    const isHeld = () => {
+      collect();
+      return served?.deref() !== undefined;
+    };
+    await expect.poll(isHeld).toBe(false);
     await port.drain(0);
   });
 

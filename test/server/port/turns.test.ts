@@ -73,6 +73,12 @@ const resets = Array.from({ length: 200 }, (_, n) =>
   }),
 );
 
+async function expectToServe(port: number): Promise<void> {
+  using connection = await openRawConnection(port);
+  connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  expect((await connection.untilClosed()).toString()).toContain("200 OK");
+}
+
 const garbage = frame(frameType.data, { streamId: 0, payload: Buffer.from("x") });
 
 describe("a connection of HTTP/2 that sends 200 requests at once", () => {
@@ -100,9 +106,7 @@ describe("a connection of HTTP/2 that sends 200 requests at once", () => {
     connection.write(Buffer.concat([greeting, settingsAck, ...requests, ...last]));
     connection.end();
     await connection.untilClosed();
-    using other = await openRawConnection(server.port);
-    other.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    expect((await other.untilClosed()).toString()).toContain("200 OK");
+    await expectToServe(server.port);
   });
 
   test.each([
@@ -156,9 +160,7 @@ test("200 requests at once that expect 100, and are taken back, do no harm", asy
   connection.write(Buffer.concat([greeting, settingsAck, ...requests, ...resets]));
   connection.end();
   await connection.untilClosed();
-  using other = await openRawConnection(server.port);
-  other.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-  expect((await other.untilClosed()).toString()).toContain("200 OK");
+  await expectToServe(server.port);
 });
 
 test("100 connections of HTTP/2 that are broken in their first piece, with more behind it, do no harm", async () => {
@@ -174,8 +176,6 @@ test("100 connections of HTTP/2 that are broken in their first piece, with more 
     await nextTurn();
   }
   for (const connection of connections) await connection.untilClosed();
-  using other = await openRawConnection(address.port);
-  other.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-  expect((await other.untilClosed()).toString()).toContain("200 OK");
+  await expectToServe(address.port);
   await port.drain(0);
 });
