@@ -9,13 +9,12 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { digestToken, mintToken } from "../../src/auth/token.ts";
 import { createToken, revokeToken } from "../../src/auth/token-file.ts";
 import { openTokenVerifier, type TokenVerifier } from "../../src/auth/token-verifier.ts";
 import { unknownToken } from "../../src/auth/verifier.ts";
+import { openCollector } from "../support/collect-garbage.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 let folder: string;
@@ -290,8 +289,7 @@ describe("a token that is in use", () => {
   test("is remembered, and the tokens of strangers are not: they cost no memory", async () => {
     await save(line("ada", one));
     await start();
-    setFlagsFromString("--expose-gc");
-    const collect: () => void = runInNewContext("gc");
+    const collect = openCollector();
     const padding = "x".repeat(4000);
     const usedAfter = (count: number): number => {
       for (let n = 0; n < count; n++) ask(`${padding}${n}`);

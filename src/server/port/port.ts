@@ -9,7 +9,6 @@ import { createHttp2Server } from "./http2.ts";
 import type { OnRefusal } from "./refusal.ts";
 import { type Protocol, sniffProtocol } from "./sniff.ts";
 import { readTlsMaterial, type TlsFiles, watchTlsMaterial } from "./tls.ts";
-import { Turns } from "./turns.ts";
 
 export interface PortOptions {
   readonly host: string;
@@ -40,13 +39,6 @@ export interface TrafficObserver {
   opened(socket: Socket): void;
   readonly refused: OnRefusal;
 }
-
-/**
- * Connections in clear that begin in one turn of the event loop: one costs as much as some requests.
- * They wait before anyone looks at what has been read of them: it then comes to its server in one
- * piece. A session of HTTP/2 that finds several ends the process if the first of them breaks it.
- */
-const arrivalsAtOnce = 16;
 
 /** How long a client may take to close its end of an HTTP/2 connection that is over. */
 const closeTimeoutMs = 1000;
@@ -89,7 +81,6 @@ export async function openPort(options: PortOptions): Promise<Port> {
     if (draining) session.close();
   });
 
-  const arrivals = new Turns(arrivalsAtOnce, sniff);
   const serveHttp1 = takeConnections(http1, tls === undefined ? "connection" : "secureConnection");
   http1.prependListener("connection", (socket: Socket) => {
     sockets.add(socket);
@@ -101,22 +92,18 @@ export async function openPort(options: PortOptions): Promise<Port> {
     });
     if (tls !== undefined) return;
     socket.on("error", ignoreError);
-    arrivals.take(socket);
+    sniffProtocol(socket, limits.requestTimeoutMs, (protocol) => {
+      // At once: a session of HTTP/2 that finds more than one piece of what was read ends the
+      // process if the first of them breaks it.
+      undecided.delete(socket);
+      handOver(socket, protocol);
+    });
   });
   http1.on("secureConnection", (socket: TLSSocket & { readonly _parent: Socket }) => {
     undecided.delete(socket._parent); // Node's note of the connection below
     socket.on("error", ignoreError);
     handOver(socket, socket.alpnProtocol === "h2" ? "h2" : "http/1.1");
   });
-
-  function sniff(socket: Socket): boolean {
-    if (socket.destroyed) return false;
-    sniffProtocol(socket, limits.requestTimeoutMs, (protocol) => {
-      undecided.delete(socket);
-      handOver(socket, protocol);
-    });
-    return true;
-  }
 
   function handOver(socket: Socket, protocol: Protocol | "timeout"): void {
     switch (protocol) {

@@ -129,9 +129,16 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: "strangers: a session of HTTP/2 begins when more has been read",
     file: "src/server/port/port.ts",
-    find: "      handOver(socket, protocol);\n    });\n    return true;",
-    replace: "      setTimeout(handOver, 5, socket, protocol);\n    });\n    return true;",
+    find: "handOver(socket, protocol);\n    });",
+    replace: "setTimeout(handOver, 5, socket, protocol);\n    });",
     campaign: "test/server/port/turns.test.ts",
+  },
+  {
+    name: "strangers: connections that have ended are kept",
+    file: "src/server/port/http1.ts",
+    find: 'socket.once("close", () => sockets.delete(socket));',
+    replace: "",
+    campaign: "test/server/port/one-port.test.ts",
   },
   {
     name: "strangers: who takes nothing of an answer keeps its connection",

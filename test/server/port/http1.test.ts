@@ -1,10 +1,9 @@
 /** HTTP/1.1 on the one port: forms of a request that are rare and right. */
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../../src/gateway/index.ts";
+import { openCollector } from "../../support/collect-garbage.ts";
 import { type Http1Response, parseHttp1Responses } from "../../support/http1-response.ts";
 import { createPlantPath, requestJson } from "../../support/protocol/message.ts";
 import { openRawConnection, type RawConnection } from "../../support/raw-connection.ts";
@@ -187,8 +186,7 @@ describe("a connection of HTTP/1.1", () => {
   });
 
   test("at rest holds nothing of a request that is over", async () => {
-    setFlagsFromString("--expose-gc");
-    const collect: () => void = runInNewContext("gc");
+    const collect = openCollector();
     let served: WeakRef<object> | undefined;
     const port = await openTestPort({
       serve: (_request, response) => {

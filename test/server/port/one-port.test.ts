@@ -1,6 +1,7 @@
 /** One port tells by its first bytes what a connection speaks. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
+import { openCollector } from "../../support/collect-garbage.ts";
 import { parseHttp1Responses } from "../../support/http1-response.ts";
 import { openRawConnection, type RawConnection } from "../../support/raw-connection.ts";
 import {
@@ -12,6 +13,7 @@ import {
   parseFrames,
   preface,
 } from "../../support/raw-http2.ts";
+import { openTestPort } from "../../support/test-port.ts";
 import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
 
 const plant = '{"id":1,"name":"Basil"}';
@@ -150,6 +152,34 @@ describe("a port", () => {
     next.write(http1Request);
     await expectPlant(next);
   });
+});
+
+test.each([
+  ["HTTP/1.1", http1Request],
+  ["HTTP/2", http2Request],
+])("connections of %s that have ended are let go of", async (_protocol, request) => {
+  const collect = openCollector();
+  const opened: WeakRef<object>[] = [];
+  const port = await openTestPort({
+    serve: (_request, response) => void response.end('{"name":"Basil"}'),
+    traffic: {
+      opened: (socket) => void opened.push(new WeakRef(socket)),
+      refused: () => {},
+    },
+  });
+  for (let count = 0; count < 10; count++) {
+    using connection = await openRawConnection(port.address.port);
+    connection.write(request);
+    await expectPlant(connection);
+  }
+  const held = () => {
+    collect();
+    return opened.filter((socket) => socket.deref() !== undefined).length;
+  };
+  expect(opened).toHaveLength(10);
+  // Node itself may hold the last; and HTTP/2 waits up to a second for its client's end.
+  await expect.poll(held, { timeout: 5000 }).toBeLessThanOrEqual(1);
+  await port.drain(0);
 });
 
 describe("the limit on connections", () => {

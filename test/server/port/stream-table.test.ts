@@ -6,11 +6,11 @@ import http2, {
   type ServerHttp2Stream,
 } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { getHeapStatistics, setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { getHeapStatistics } from "node:v8";
 import { expect, onTestFinished, test } from "vitest";
 import { keepStreamsInTables, StreamTable } from "../../../src/server/port/stream-table.ts";
 import { defaultLimits } from "../../../src/server/settings/limits.ts";
+import { openCollector } from "../../support/collect-garbage.ts";
 import { openTestPort } from "../../support/test-port.ts";
 
 const limits = { ...defaultLimits, streamsMax: 32 };
@@ -39,8 +39,7 @@ async function ask(client: ClientHttp2Session): Promise<void> {
 }
 
 test("what has left an old table is collected among what is young", async () => {
-  setFlagsFromString("--expose-gc");
-  const collect: (options?: { type: "minor" }) => void = runInNewContext("gc");
+  const collect = openCollector();
   const [open, pending] = [new StreamTable(), new StreamTable()];
   const pass = (streams: number): void => {
     for (let id = 1; id <= streams; id++) {
