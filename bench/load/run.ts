@@ -5,7 +5,7 @@ import type { Load, LoadResult } from "./load.ts";
 export type RunResult = Omit<LoadResult, "unanswered">;
 
 /** How long the last answers may take. */
-const lastAnswersMs = 60_000;
+const lastAnswersMs = 10_000;
 
 /** How long the open loop sleeps before it looks again what has fallen due. */
 const napMs = 0.1;

@@ -144,11 +144,7 @@ interface Refusing {
 }
 
 /** Answers what the parser refuses, where an answer still has a place. */
-export function refuseRequest(
-  error: Error & { code?: string },
-  socket: Duplex,
-  refusing: Refusing,
-): void {
+function refuseRequest(error: Error & { code?: string }, socket: Duplex, refusing: Refusing): void {
   switch (error.code) {
     case "ECONNRESET":
       socket.destroy();
@@ -169,7 +165,7 @@ export function refuseRequest(
  * of their requests: where earlier ones are still at work, the client would take
  * the refusal for an answer of theirs, so the connection ends behind those instead.
  */
-function refuseLast(
+export function refuseLast(
   socket: Duplex & Noted,
   kind: RefusalKind,
   { limits, onRefusal }: Refusing,

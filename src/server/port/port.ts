@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { GatewayHandler } from "../../gateway/index.ts";
 import type { Limits } from "../settings/limits.ts";
-import { createAnswerLimit, createHttp1Server, refuseRequest } from "./http1.ts";
+import { createAnswerLimit, createHttp1Server, refuseLast } from "./http1.ts";
 import { createHttp2Server } from "./http2.ts";
 import type { OnRefusal } from "./refusal.ts";
 import { type Protocol, sniffProtocol } from "./sniff.ts";
@@ -119,10 +119,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
         if (tls !== undefined) parseWhatIsRead(socket);
         break;
       case "timeout":
-        refuseRequest(Object.assign(new Error(), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket, {
-          limits,
-          onRefusal,
-        });
+        refuseLast(socket, "late", { limits, onRefusal });
     }
   }
 
