@@ -2,10 +2,9 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { NodeHandler } from "../../../src/gateway/index.ts";
 import { Turns } from "../../../src/server/port/turns.ts";
 import { createPlantPath } from "../../support/protocol/message.ts";
-import { openRawConnection } from "../../support/raw-connection.ts";
+import { openRawConnection, type RawConnection } from "../../support/raw-connection.ts";
 import {
   errorCode,
   fieldBlock,
@@ -77,6 +76,10 @@ async function expectToServe(port: number): Promise<void> {
   using connection = await openRawConnection(port);
   connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   expect((await connection.untilClosed()).toString()).toContain("200 OK");
+}
+
+function openRawConnections(count: number, port: number): Promise<RawConnection[]> {
+  return Promise.all(Array.from({ length: count }, () => openRawConnection(port)));
 }
 
 const garbage = frame(frameType.data, { streamId: 0, payload: Buffer.from("x") });
@@ -163,19 +166,33 @@ test("200 requests at once that expect 100, and are taken back, do no harm", asy
   await expectToServe(server.port);
 });
 
+test("100 connections that ask without a token, and end, at once have an answer each", async () => {
+  await using server = await openTestServer();
+  const connections = await openRawConnections(100, server.port);
+  for (let turn = 0; turn < 150; turn++) await nextTurn(); // so that each has been taken before
+  for (const connection of connections) {
+    connection.write("POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    connection.end();
+  }
+  for (const connection of connections) {
+    expect((await connection.untilClosed()).toString()).toContain("401 Unauthorized");
+  }
+});
+
 test("100 connections of HTTP/2 that are broken in their first piece, with more behind it, do no harm", async () => {
-  const serve: NodeHandler = (_request, response) => void response.end();
-  const port = await openTestPort({ serve });
-  const { address } = port;
-  const connections = await Promise.all(
-    Array.from({ length: 100 }, () => openRawConnection(address.port)),
-  );
+  let taken = 0;
+  const port = await openTestPort({
+    serve: (_request, response) => void response.end(),
+    traffic: { opened: () => void taken++, refused: () => {} },
+  });
+  const connections = await openRawConnections(100, port.address.port);
+  await expect.poll(() => taken, { interval: 1 }).toBe(100);
   for (const { socket } of connections) socket.setNoDelay();
   for (const piece of [Buffer.concat([greeting, garbage]), settingsAck, settingsAck]) {
     for (const connection of connections) connection.write(piece);
     await nextTurn();
   }
   for (const connection of connections) await connection.untilClosed();
-  await expectToServe(address.port);
+  await expectToServe(port.address.port);
   await port.drain(0);
 });
