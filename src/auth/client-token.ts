@@ -11,17 +11,18 @@ export type TokenSource = string | (() => string | Promise<string>);
  * call, unless the call brings an Authorization header of its own.
  *
  * @param source A function is called once for each call.
- * @throws {TypeError} For a string that no header can carry as a bearer token.
+ * @throws {TypeError} For a string that no header can carry as a bearer token, and for what is
+ * neither a string nor a function (an environment variable that is not set).
  * From a function, such a string fails the call, with `unauthenticated`.
  */
 export function bearerToken(source: TokenSource): Interceptor {
-  if (typeof source === "string") {
+  if (typeof source !== "function") {
     const problem = tokenProblem(source);
     if (problem !== undefined) throw new TypeError(problem);
   }
   return (next) => async (request) => {
     if (!request.header.has("Authorization")) {
-      const token = typeof source === "string" ? source : await source();
+      const token = typeof source === "function" ? await source() : source;
       const problem = tokenProblem(token);
       if (problem !== undefined) throw new ConnectError(problem, Code.Unauthenticated);
       request.header.set("Authorization", `Bearer ${token}`);

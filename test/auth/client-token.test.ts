@@ -62,6 +62,14 @@ test.each(bad)("the string %j is refused up front, and not quoted", (token) => {
   expect(() => bearerToken(token)).toThrow(/^the bearer token (?!.*s.?cret)/);
 });
 
+test.each([undefined, null, 1, {}])(
+  "%j is refused up front: it is no string, and no function",
+  (source) => {
+    expect(() => bearerToken(source as unknown as TokenSource)).toThrow(TypeError);
+    expect(() => bearerToken(source as unknown as TokenSource)).toThrow("must be a string");
+  },
+);
+
 test.each(bad)("the string %j from a function fails the call, and is not quoted", async (token) => {
   const { sent, client } = createProbe(() => token);
   const error = ConnectError.from(await client.createPlant({}).catch((error) => error));
