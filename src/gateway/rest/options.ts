@@ -1,4 +1,5 @@
-import type { HttpRule } from "../../../gen/google/api/http_pb.ts";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type HttpRule, HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
 import { type RenderedError, type RestError, renderStatus } from "./error.ts";
 import type { StreamFormatName } from "./stream-format.ts";
 
@@ -19,18 +20,20 @@ export interface RestOptions {
    * Rules for methods that their proto does not annotate, as in a service
    * config: each with its `selector`. They replace the method's annotation.
    */
-  readonly rules?: readonly HttpRule[];
+  readonly rules?: readonly MessageInitShape<typeof HttpRuleSchema>[];
 }
 
-export type RestSettings = Required<RestOptions>;
+export interface RestSettings extends Required<RestOptions> {
+  readonly rules: readonly HttpRule[];
+}
 
-export function resolveRestOptions(options: RestOptions): RestSettings {
+export function resolveRestOptions({ rules = [], ...options }: RestOptions): RestSettings {
   return {
     renderError: renderStatus,
     ignoreUnknownFields: false,
     int64: "string",
     streamFormat: "ndjson",
-    rules: [],
     ...options,
+    rules: rules.map((rule) => create(HttpRuleSchema, rule)),
   };
 }

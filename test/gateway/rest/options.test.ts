@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
 import { big, get, openCatalog, send, ulysses } from "../support/catalog.ts";
@@ -20,17 +20,16 @@ describe("requestPathPrefix", () => {
   });
 });
 
-describe("rules by selector", () => {
-  const rules = [
-    create(HttpRuleSchema, {
-      selector: "library.v1.CatalogService.GetVolume",
-      pattern: { case: "get", value: "/books/{id}" },
-      additionalBindings: [
-        { pattern: { case: "custom", value: { kind: "FIND", path: "/books" } } },
-      ],
-    }),
-  ];
+const rule: MessageInitShape<typeof HttpRuleSchema> = {
+  selector: "library.v1.CatalogService.GetVolume",
+  pattern: { case: "get", value: "/books/{id}" },
+  additionalBindings: [{ pattern: { case: "custom", value: { kind: "FIND", path: "/books" } } }],
+};
 
+describe.each([
+  ["messages", create(HttpRuleSchema, rule)],
+  ["plain objects", rule],
+])("rules by selector, as %s", (_form, rule) => {
   test.each<[request: SentRequest, status: number]>([
     [{ method: "GET", path: "/books/3" }, 200],
     [{ method: "FIND", path: "/books?id=3" }, 501],
@@ -38,7 +37,7 @@ describe("rules by selector", () => {
     [{ method: "GET", path: "/v1/shelves/b/volumes/3" }, 405],
     [{ method: "GET", path: "/v1/shelves/b/volumes" }, 200],
   ])("replace the method's annotation, and no other's: %o %s", async (request, status) => {
-    await using gateway = await openCatalog({ rest: { rules } });
+    await using gateway = await openCatalog({ rest: { rules: [rule] } });
     // HTTP/1.1 of Node knows no FIND; HTTP/2 takes any method.
     const response = await gateway.send({ version: "2", ...request });
     expect(response.status).toBe(request.method === "FIND" ? 200 : status);
