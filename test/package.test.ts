@@ -69,10 +69,11 @@ test("brings a bill of all that is installed with it, the same from each build",
   expect(await readFile("dist/sbom.cdx.json", "utf8")).toBe(text);
 }, 60_000);
 
-test("brings the license, the changes, the proto, and the proto compiled", async () => {
+test("brings the license, the changes, what to read, the proto, and the proto compiled", async () => {
   const home = join(folder, "node_modules/plant-store");
   const proto = "proto/plantstore/v1/plant_service.proto";
-  for (const file of ["LICENSE", "CHANGELOG.md", proto]) {
+  const texts = ["README.md", "SECURITY.md", "docs/limits.md", "src/gateway/README.md"];
+  for (const file of ["LICENSE", "CHANGELOG.md", ...texts, proto]) {
     expect(await readFile(join(home, file), "utf8")).toBe(await readFile(file, "utf8"));
   }
   await writeFile(
