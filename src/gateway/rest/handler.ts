@@ -5,7 +5,7 @@ import type { RestSettings } from "./options.ts";
 import { printPathTemplate } from "./path-template.ts";
 import type { Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
-import { bindingsOf, RuleError } from "./rule.ts";
+import { assertSelectors, bindingsOf, RuleError } from "./rule.ts";
 import { createStreamHandler, type RestStreamHandler } from "./stream.ts";
 import { createUnaryHandler, type RestUnaryHandler } from "./unary.ts";
 
@@ -31,6 +31,10 @@ export function createRestRoutes(
   const routes = new RouteTable<RestHandler>();
   const rpcPaths = new Set(endpoints.map(({ rpc }) => rpc.requestPath));
   const { ignoreUnknownFields, int64 } = settings;
+  assertSelectors(
+    settings.rules,
+    endpoints.map(({ spec }) => spec.method),
+  );
   for (const { spec, options } of endpoints) {
     const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields, int64 };
     for (const binding of bindingsOf(spec.method, settings.rules)) {

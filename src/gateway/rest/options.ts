@@ -18,7 +18,8 @@ export interface RestOptions {
   readonly streamFormat?: StreamFormatName;
   /**
    * Rules for methods that their proto does not annotate, as in a service
-   * config: each with its `selector`. They replace the method's annotation.
+   * config: `HttpRule`s or plain objects, each with the full name of its method
+   * as `selector`. They replace the method's annotation.
    */
   readonly rules?: readonly MessageInitShape<typeof HttpRuleSchema>[];
 }

@@ -27,8 +27,25 @@ export interface Binding {
 export class RuleError extends Error {
   override readonly name = "RuleError";
 
-  constructor(method: DescMethod, reason: string) {
-    super(`google.api.http of ${method.parent.typeName}.${method.name}: ${reason}`);
+  constructor(of: DescMethod | string, reason: string) {
+    super(`google.api.http of ${typeof of === "string" ? of : selectorOf(of)}: ${reason}`);
+  }
+}
+
+function selectorOf(method: DescMethod): string {
+  return `${method.parent.typeName}.${method.name}`;
+}
+
+/**
+ * Asserts that each rule is for one of the methods.
+ *
+ * @throws {RuleError}
+ */
+export function assertSelectors(rules: readonly HttpRule[], methods: readonly DescMethod[]): void {
+  const selectors = new Set(methods.map(selectorOf));
+  for (const { selector } of rules) {
+    if (selectors.has(selector)) continue;
+    throw new RuleError(selector || "a rule without a selector", "no method that is served has it");
   }
 }
 
@@ -39,7 +56,7 @@ export class RuleError extends Error {
  * @throws {RuleError}
  */
 export function bindingsOf(method: DescMethod, extraRules: readonly HttpRule[] = []): Binding[] {
-  const selector = `${method.parent.typeName}.${method.name}`;
+  const selector = selectorOf(method);
   const selected = extraRules.filter((rule) => rule.selector === selector);
   const annotated = hasOption(method, http) ? [getOption(method, http)] : [];
   const rules = selected.length > 0 ? selected : annotated;

@@ -47,6 +47,14 @@ describe.each([
   });
 });
 
+test.each([
+  ["library.v1.CatalogService.GetVolumes", "library.v1.CatalogService.GetVolumes: "],
+  ["", "a rule without a selector: "],
+])("a rule with the selector %j, which no method has, stops the start", async (selector, what) => {
+  const opened = openCatalog({ rest: { rules: [rule, { ...rule, selector }] } });
+  await expect(opened).rejects.toThrow(`google.api.http of ${what}no method that is served`);
+});
+
 describe("rest options", () => {
   test("ignoreUnknownFields passes over members that no field has", async () => {
     await using gateway = await openCatalog({ rest: { ignoreUnknownFields: true } });
