@@ -11,9 +11,9 @@ export type TokenSource = string | (() => string | Promise<string>);
  * call, unless the call brings an Authorization header of its own.
  *
  * @param source A function is called once for each call.
- * @throws {TypeError} For a string that no header can carry as a bearer token, and for what is
- * neither a string nor a function (an environment variable that is not set).
- * From a function, such a string fails the call, with `unauthenticated`.
+ * @throws {TypeError} For what is neither a string nor a function (a variable of the environment
+ * that is not set), and for a string that no header can carry as a bearer token. From a function,
+ * either fails the call, with `unauthenticated`.
  */
 export function bearerToken(source: TokenSource): Interceptor {
   if (typeof source !== "function") {

@@ -14,7 +14,7 @@ import { readSettings } from "./settings/read.ts";
 /** `plant-store check`: what an operator wants to know before something goes wrong. */
 export function createCheckCommand(): Command {
   const command = new Command("check")
-    .description("Look at the store, its disk and the token file, and change nothing.")
+    .description("Look at the store, its disk and the token file, and change no plant.")
     .addHelpText("after", notes)
     .action(check);
   return addSettingFlags(command, "store", "token-file");

@@ -149,7 +149,7 @@ export async function backUpStore(url: string, options: BackupOptions): Promise<
 }
 
 /**
- * Looks at a store and changes nothing: each finding comes once it is known.
+ * Looks at a store and changes no plant: each finding comes once it is known.
  *
  * @throws {StoreOpenError} `invalid_url`; everything else is a finding.
  */

@@ -1,4 +1,4 @@
-/** `plant-store check`: what it finds, and that it changes nothing. */
+/** `plant-store check`: what it finds, and that it changes no plant. */
 import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import Database from "better-sqlite3";
