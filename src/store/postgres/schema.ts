@@ -24,11 +24,15 @@ const racesMax = 20;
  * @throws {StoreOpenError} `foreign`, `newer_schema`
  */
 export async function readSchemaVersion(session: Session, timeoutMs: number): Promise<number> {
-  const [found] = await session.query(findTables, [], timeoutMs);
-  const [hasMigrations, hasPlants] = found ?? [];
+  let { hasMigrations, hasPlants } = await lookForTables(session, timeoutMs);
+  // PostgreSQL looks for each name as the catalog is by then: another process may have made both
+  // tables between the one and the other.
+  if (!hasMigrations && hasPlants) {
+    ({ hasMigrations, hasPlants } = await lookForTables(session, timeoutMs));
+  }
   const host = describeHost(session.host);
-  if (hasMigrations !== true) {
-    if (hasPlants !== true) return 0;
+  if (!hasMigrations) {
+    if (!hasPlants) return 0;
     throw new StoreOpenError(
       "foreign",
       `the database at ${host} has a table plants of another program; name another database in the store URL`,
@@ -43,6 +47,12 @@ export async function readSchemaVersion(session: Session, timeoutMs: number): Pr
     );
   }
   return version;
+}
+
+async function lookForTables(session: Session, timeoutMs: number) {
+  const [found] = await session.query(findTables, [], timeoutMs);
+  const [hasMigrations, hasPlants] = found ?? [];
+  return { hasMigrations: hasMigrations === true, hasPlants: hasPlants === true };
 }
 
 const findTables =

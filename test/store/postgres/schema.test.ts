@@ -1,0 +1,25 @@
+/** What is made of the tables that are found, whoever makes them meanwhile. */
+import { expect, test } from "vitest";
+import { readSchemaVersion } from "../../../src/store/postgres/schema.ts";
+import type { Session } from "../../../src/store/postgres/session.ts";
+
+/** A session whose queries have these answers, of a row each. */
+function answering(...answers: readonly (readonly unknown[])[]): Session {
+  const left = [...answers];
+  const query = async () => {
+    const row = left.shift();
+    if (row === undefined) throw new Error("a query too many");
+    return [row];
+  };
+  return { host: { name: "db", port: 5432 }, query } as unknown as Session;
+}
+
+test("tables that another process makes between one look and the other are ours", async () => {
+  const session = answering([false, true], [true, true], ["1"]);
+  expect(await readSchemaVersion(session, 1000)).toBe(1);
+});
+
+test("a table plants that stays alone is another program's", async () => {
+  const session = answering([false, true], [false, true]);
+  await expect(readSchemaVersion(session, 1000)).rejects.toMatchObject({ code: "foreign" });
+});
