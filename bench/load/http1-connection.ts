@@ -9,24 +9,45 @@ export async function openHttp1Connection(
   { host, port, nextId, answers }: Target,
   kind: Http1RequestKind,
 ): Promise<Connection> {
-  const socket = net.connect({ host, port, noDelay: true });
+  let connection: Http1Connection | undefined;
+  const socket = net.connect({
+    host,
+    port,
+    noDelay: true,
+    // What is read is looked at before the next read: all connections share one buffer.
+    onread: {
+      buffer: readBuffer,
+      callback(length) {
+        connection?.read(readBuffer.subarray(0, length));
+        return true;
+      },
+    },
+  });
   await once(socket, "connect");
-  return new Http1Connection(socket, kind, nextId, answers);
+  connection = new Http1Connection(socket, kind, nextId, answers);
+  return connection;
 }
+
+const readBuffer = Buffer.alloc(2 ** 16);
+
+/** Where the id goes; every id has as many digits. */
+const idPlace = "0".repeat(16);
 
 const statusLine = Buffer.from("HTTP/1.1 200 ", "latin1");
 
 class Http1Connection implements Connection {
   free = 1;
   readonly #socket: Socket;
-  readonly #before: string;
-  readonly #after: string;
+  /** One request; only its id changes. */
+  readonly #request: Buffer;
+  readonly #idAt: number;
   readonly #body: Buffer;
   readonly #nextId: () => number;
   readonly #answers: Answers;
-  #request = "";
+  #isAdded = false;
   #startedAt = 0;
-  #received: Buffer = Buffer.alloc(0);
+  /** The beginning of an answer that came in pieces. */
+  #received: Buffer | undefined;
   /** A right answer always has the same length and its body in the same place. */
   #responseBytes = 0;
   #bodyAt = 0;
@@ -34,12 +55,11 @@ class Http1Connection implements Connection {
   constructor(socket: Socket, kind: Http1RequestKind, nextId: () => number, answers: Answers) {
     const { before, after } = http1Request(kind, `${socket.remoteAddress}:${socket.remotePort}`);
     this.#socket = socket;
-    this.#before = before;
-    this.#after = after;
+    this.#request = Buffer.from(`${before}${idPlace}${after}`, "latin1");
+    this.#idAt = before.length;
     this.#body = bodies[kind];
     this.#nextId = nextId;
     this.#answers = answers;
-    socket.on("data", (chunk: Buffer) => this.#read(chunk));
     socket.on("error", answers.onBroken);
     socket.on("end", () => answers.onBroken(new Error("the server ended the connection")));
   }
@@ -47,27 +67,30 @@ class Http1Connection implements Connection {
   add(startedAt: number): void {
     this.free = 0;
     this.#startedAt = startedAt;
-    this.#request = this.#before + this.#nextId() + this.#after;
+    // The one before has been answered: nobody reads its bytes any more.
+    this.#request.write(`${this.#nextId()}`, this.#idAt, "latin1");
+    this.#isAdded = true;
   }
 
   flush(): void {
-    if (this.#request === "") return;
-    this.#socket.write(this.#request, "latin1");
-    this.#request = "";
+    if (!this.#isAdded) return;
+    this.#isAdded = false;
+    this.#socket.write(this.#request);
   }
 
   close(): void {
     this.#socket.destroy();
   }
 
-  #read(chunk: Buffer): void {
-    const bytes = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+  /** @param chunk Is written over after the call. */
+  read(chunk: Buffer): void {
+    const bytes = this.#received === undefined ? chunk : Buffer.concat([this.#received, chunk]);
     const isRight = bytes.length === this.#responseBytes && this.#hasRightBody(bytes);
     if (!isRight && responseEnd(bytes) !== bytes.length) {
-      this.#received = bytes;
+      this.#received = Buffer.from(bytes);
       return;
     }
-    this.#received = Buffer.alloc(0);
+    this.#received = undefined;
     const now = performance.now();
     this.free = 1;
     this.#answers.onAnswer(isRight || this.#learn(bytes), this.#startedAt, now);

@@ -4,6 +4,7 @@ import http from "node:http";
 import http2 from "node:http2";
 import type { AddressInfo, Server } from "node:net";
 import { buffer, text } from "node:stream/consumers";
+import { setImmediate } from "node:timers/promises";
 import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { Load } from "../../bench/load/load.ts";
@@ -119,6 +120,34 @@ describe.each(kinds)("a load of %s", (kind) => {
     expect(created).toBe(50 + (kind === "grpc" ? 3 * load.connections : 0));
     expect(requestsPerSecond).toBeLessThanOrEqual(200);
   });
+});
+
+test("an answer in pieces is put together, whatever other connections get meanwhile", async () => {
+  const server = http.createServer(async (request, response) => {
+    request.resume();
+    response.writeHead(200, { "content-length": answers.rest.length });
+    for (const byte of answers.rest) {
+      response.write(Buffer.of(byte));
+      await setImmediate();
+    }
+    response.end();
+  });
+  await using slow = await listen(server, []);
+  const load: Load = { ...loadOf(slow.url, "rest"), until: { requests: 40 } };
+  expect(await runLoad(load)).toMatchObject({ created: 40, failed: 0 });
+});
+
+test("a connection that the server ends fails the load", async () => {
+  let answered = 0;
+  const server = http.createServer((request, response) => {
+    request.resume();
+    request.on("end", () => {
+      if (++answered > 20) request.socket.end();
+      else response.end(answers.rest);
+    });
+  });
+  await using ending = await listen(server, []);
+  await expect(runLoad(loadOf(ending.url, "rest"))).rejects.toThrow("ended the connection");
 });
 
 test("what is sent to warm up is stored, and not measured", async () => {
