@@ -1,9 +1,9 @@
 /** How much is measured. */
 export interface Plan {
-  /** Each starts every server anew, one after the other; the table shows medians. */
+  /** Each starts every server anew; the table shows medians. */
   readonly rounds: number;
-  /** Of the rates, which differ most between two rounds. */
-  readonly rateRounds: number;
+  /** Of the rates, which differ most from one moment to the next: each server shows its peak several times a round. */
+  readonly rates: { readonly rounds: number; readonly peaks: number; readonly peakSeconds: number };
   readonly warmUpSeconds: number;
   readonly peakSeconds: number;
   /** A generator that has just started answers late; that is not the server's. */
@@ -16,7 +16,7 @@ export interface Plan {
 
 export const wholePlan: Plan = {
   rounds: 3,
-  rateRounds: 7,
+  rates: { rounds: 7, peaks: 3, peakSeconds: 2 },
   warmUpSeconds: 3,
   peakSeconds: 5,
   paced: { warmUpSeconds: 1, seconds: 5 },
@@ -29,7 +29,7 @@ export const wholePlan: Plan = {
 /** Shows that all of it works; its figures are no figures. */
 export const quickPlan: Plan = {
   rounds: 1,
-  rateRounds: 1,
+  rates: { rounds: 1, peaks: 2, peakSeconds: 1 },
   warmUpSeconds: 1,
   peakSeconds: 1,
   paced: { warmUpSeconds: 1, seconds: 1 },

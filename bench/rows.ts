@@ -23,7 +23,12 @@ export const rows: readonly Row[] = [
   { name: "node:http", kind: "rest", program: nodeHttp, peers: [] },
   { name: "Fastify", kind: "rest", program: fastify, peers: [] },
   { name: "connect-node, Connect JSON", kind: "connect", program: connectHttp1, peers: [] },
-  { name: "plant-store, REST", kind: "rest", program: plantStore, peers: ["Fastify"] },
+  {
+    name: "plant-store, REST",
+    kind: "rest",
+    program: plantStore,
+    peers: ["Fastify", "connect-node, Connect JSON"],
+  },
   {
     name: "plant-store, Connect JSON",
     kind: "connect",

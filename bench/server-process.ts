@@ -25,6 +25,12 @@ const startTimeoutMs = 20_000;
 /** How much of what a server logs is kept, to be shown if it fails. */
 const logCharactersMax = 4000;
 
+/** None outlives this process. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
 /** Starts a server; resolves when it says where it listens. */
 export async function startServer(
   { args, env }: Start,
@@ -36,9 +42,8 @@ export async function startServer(
     stdio: ["ignore", "pipe", "pipe", ...(options.probe ? (["ipc"] as const) : [])],
   });
   const exited = once(child, "exit");
-  const kill = () => child.kill("SIGKILL");
-  process.once("exit", kill);
-  child.once("exit", () => process.off("exit", kill));
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   let log = "";
   child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
     log = (log + chunk).slice(-logCharactersMax);

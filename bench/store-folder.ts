@@ -6,16 +6,20 @@ export interface StoreFolder extends AsyncDisposable {
   readonly path: string;
 }
 
+const folders = new Set<string>();
+process.on("exit", () => {
+  for (const path of folders) rmSync(path, { recursive: true, force: true });
+});
+
 /** An empty folder beneath another, gone with its store at the end of an `await using`, or of this process. */
 export async function createStoreFolder(parent: string): Promise<StoreFolder> {
   await mkdir(parent, { recursive: true });
   const path = await mkdtemp(join(parent, "store-"));
-  const removeNow = () => rmSync(path, { recursive: true, force: true });
-  process.once("exit", removeNow);
+  folders.add(path);
   return {
     path,
     async [Symbol.asyncDispose]() {
-      process.off("exit", removeNow);
+      folders.delete(path);
       await rm(path, { recursive: true });
     },
   };

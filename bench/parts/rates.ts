@@ -12,57 +12,106 @@ import type { Part } from "./part.ts";
 export const rates: Part = {
   async run(bench) {
     const measurable = rows.filter(({ kind }) => kind === "grpc" || bench.hasWrk);
-    const rounds = new Map<string, Round[]>(measurable.map(({ name }) => [name, []]));
-    // Interleaved: what changes on the machine meanwhile meets all rows alike.
-    for (let round = 1; round <= bench.plan.rateRounds; round++) {
-      for (const row of measurable) {
-        const result = await measure(bench, row);
-        rounds.get(row.name)?.push(result);
-        bench.log(`round ${round}, ${row.name}: ${figure(result.requestsPerSecond, 0)} requests/s`);
+    const measured = new Map<string, Round[]>(measurable.map(({ name }) => [name, []]));
+    for (let n = 1; n <= bench.plan.rates.rounds; n++) {
+      const round = await measureRound(bench, measurable);
+      for (const [name, result] of round) {
+        measured.get(name)?.push(result);
+        const rate = median(result.peaks.map(({ requestsPerSecond }) => requestsPerSecond));
+        bench.log(`round ${n}, ${name}: ${figure(rate, 0)} requests/s`);
       }
     }
-    return { table: createTable(measurable, rounds), measured: Object.fromEntries(rounds) };
+    return { table: createTable(measurable, measured), measured: Object.fromEntries(measured) };
   },
 };
 
+/** What a server showed from its start to its end. */
 interface Round {
-  readonly requestsPerSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
+  readonly peaks: readonly Peak[];
   /** The rate that was reached, of the one that was asked for. */
   readonly pacedShareReached: number;
   readonly pacedP99Ms: number;
-  readonly serverCpuUs: number | undefined;
-  readonly generatorCpuUs: number | undefined;
   readonly rssBytes: number | undefined;
   readonly stored: number | undefined;
 }
 
-async function measure(bench: Bench, { name, kind, program }: Row): Promise<Round> {
-  const { warmUpSeconds, peakSeconds, paced: pacedPlan } = bench.plan;
-  try {
-    await using folder = await createStoreFolder(bench.folder);
-    const start = await program.open(folder.path);
-    await using session = await Session.open(bench, start, { kind });
+/** As much as a server can do, for a moment. */
+interface Peak {
+  readonly requestsPerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly serverCpuUs: number | undefined;
+  readonly generatorCpuUs: number | undefined;
+}
+
+/**
+ * Starts all servers, and loads one after the other for a moment each, several times over:
+ * what the machine can do changes within seconds, and so meets all of them alike.
+ */
+async function measureRound(
+  bench: Bench,
+  measurable: readonly Row[],
+): Promise<ReadonlyMap<string, Round>> {
+  const { warmUpSeconds, rates, paced } = bench.plan;
+  await using running = new AsyncDisposableStack();
+  const trials: Trial[] = [];
+  for (const row of measurable) {
+    await named(row, async () => {
+      const folder = running.use(await createStoreFolder(bench.folder));
+      const start = await row.program.open(folder.path);
+      const session = running.use(await Session.open(bench, start, { kind: row.kind }));
+      await session.loadToPeak(warmUpSeconds);
+      trials.push({ row, session, peaks: [] });
+    });
+  }
+  for (let n = 1; n < rates.peaks; n++) {
+    // There and back, so that none is always the one behind another.
+    for (const trial of n % 2 === 0 ? trials.toReversed() : trials) await addPeak(bench, trial);
+  }
+  const round = new Map<string, Round>();
+  for (const trial of trials) {
+    const { row, session } = trial;
+    await named(row, async () => {
+      const { requestsPerSecond } = await addPeak(bench, trial);
+      const rssBytes = readProcessUsage(session.server.pid)?.rssBytes;
+      const rate = pacedShare * requestsPerSecond;
+      const result = await session.loadPaced(rate, paced);
+      round.set(row.name, {
+        peaks: trial.peaks,
+        pacedShareReached: result.requestsPerSecond / rate,
+        pacedP99Ms: result.p99Ms,
+        rssBytes,
+        stored: await session.close(),
+      });
+    });
+  }
+  return round;
+}
+
+/** A row in one round. */
+interface Trial {
+  readonly row: Row;
+  readonly session: Session;
+  readonly peaks: Peak[];
+}
+
+async function addPeak({ plan }: Bench, { row, session, peaks }: Trial): Promise<Peak> {
+  return await named(row, async () => {
     const { pid } = session.server;
-    await session.loadToPeak(warmUpSeconds);
     const before = readProcessUsage(pid);
-    const peak = await session.loadToPeak(peakSeconds);
-    const after = readProcessUsage(pid);
-    const rate = pacedShare * peak.requestsPerSecond;
-    const paced = await session.loadPaced(rate, pacedPlan);
-    const { requestsPerSecond, p50Ms, p99Ms, generatorCpuUs } = peak;
-    return {
-      requestsPerSecond,
-      p50Ms,
-      p99Ms,
-      pacedShareReached: paced.requestsPerSecond / rate,
-      pacedP99Ms: paced.p99Ms,
-      serverCpuUs: cpuBetween(before, after, peak.created),
-      generatorCpuUs,
-      rssBytes: after?.rssBytes,
-      stored: await session.close(),
-    };
+    const { created, ...result } = await session.loadToPeak(plan.rates.peakSeconds);
+    const serverCpuUs = cpuBetween(before, readProcessUsage(pid), created);
+    const { requestsPerSecond, p50Ms, p99Ms, generatorCpuUs } = result;
+    const peak = { requestsPerSecond, p50Ms, p99Ms, serverCpuUs, generatorCpuUs };
+    peaks.push(peak);
+    return peak;
+  });
+}
+
+/** Says of a failure whose it is. */
+async function named<Result>({ name }: Row, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
   } catch (cause) {
     throw new Error(`${name} could not be measured`, { cause });
   }
@@ -76,16 +125,20 @@ function cpuBetween(
   return before && after && (after.cpuUs - before.cpuUs) / requests;
 }
 
-function createTable(measured: readonly Row[], rounds: ReadonlyMap<string, Round[]>): Table {
-  const of = (name: string, key: keyof Round) => medianOf(rounds.get(name) ?? [], key);
-  // Round by round: what a machine does in one minute and not in the next meets both.
+function createTable(measurable: readonly Row[], measured: ReadonlyMap<string, Round[]>): Table {
+  const roundsOf = (name: string) => measured.get(name) ?? [];
+  const peaksOf = (name: string) => roundsOf(name).flatMap(({ peaks }) => peaks);
+  const peak = (name: string, key: keyof Peak) => medianOf(peaksOf(name).map((one) => one[key]));
+  const round = (name: string, key: Exclude<keyof Round, "peaks">) =>
+    medianOf(roundsOf(name).map((one) => one[key]));
+  // One by one: what a machine does in one minute and not in the next meets both.
   const ratio = (name: string, other: string) => {
-    const others = rounds.get(other) ?? [];
-    const ratios = (rounds.get(name) ?? []).flatMap(({ requestsPerSecond }, index) => {
+    const others = peaksOf(other);
+    const ratios = peaksOf(name).map(({ requestsPerSecond }, index) => {
       const beside = others[index];
-      return beside === undefined ? [] : requestsPerSecond / beside.requestsPerSecond;
+      return beside && requestsPerSecond / beside.requestsPerSecond;
     });
-    return figure(ratios.length === 0 ? undefined : median(ratios), 2);
+    return figure(medianOf(ratios), 2);
   };
   return {
     title: "Rates",
@@ -100,19 +153,19 @@ function createTable(measured: readonly Row[], rounds: ReadonlyMap<string, Round
       "of the floor",
       "of its peers",
     ],
-    rows: measured.map((row) => [
+    rows: measurable.map((row) => [
       row.name,
-      figure(of(row.name, "requestsPerSecond"), 0),
-      figure(of(row.name, "serverCpuUs"), 1),
-      figure(of(row.name, "p50Ms"), 2),
-      figure(of(row.name, "p99Ms"), 2),
-      figure(of(row.name, "pacedP99Ms"), 2),
-      figure(scale(of(row.name, "rssBytes"), 2 ** -20), 0),
+      figure(peak(row.name, "requestsPerSecond"), 0),
+      figure(peak(row.name, "serverCpuUs"), 1),
+      figure(peak(row.name, "p50Ms"), 2),
+      figure(peak(row.name, "p99Ms"), 2),
+      figure(round(row.name, "pacedP99Ms"), 2),
+      figure(scale(round(row.name, "rssBytes"), 2 ** -20), 0),
       ratio(row.name, floorOf(row)),
       row.peers.map((peer) => `${ratio(row.name, peer)} ${peer}`).join("; ") || "–",
     ]),
-    notes: measured
-      .filter(({ name }) => (of(name, "pacedShareReached") ?? 1) < 0.95)
+    notes: measurable
+      .filter(({ name }) => (round(name, "pacedShareReached") ?? 1) < 0.95)
       .map(
         ({ name }) =>
           `${name} did not keep up at 80 %: its p99 there grows with the length of the run.`,
@@ -120,9 +173,9 @@ function createTable(measured: readonly Row[], rounds: ReadonlyMap<string, Round
   };
 }
 
-function medianOf(rounds: readonly Round[], key: keyof Round): number | undefined {
-  const values = rounds.map((round) => round[key]).filter((value) => value !== undefined);
-  return values.length === 0 ? undefined : median(values);
+function medianOf(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0 ? undefined : median(known);
 }
 
 function scale(value: number | undefined, factor: number): number | undefined {
