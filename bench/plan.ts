@@ -16,7 +16,7 @@ export interface Plan {
 
 export const wholePlan: Plan = {
   rounds: 3,
-  rates: { rounds: 7, peaks: 3, peakSeconds: 2 },
+  rates: { rounds: 5, peaks: 4, peakSeconds: 2 },
   warmUpSeconds: 3,
   peakSeconds: 5,
   paced: { warmUpSeconds: 1, seconds: 5 },

@@ -18,6 +18,9 @@ export interface SessionOptions extends StartOptions {
   readonly order?: IdOrder;
 }
 
+/** What our generator needs until it is as quick as it will be. */
+const generatorStartSeconds = 0.5;
+
 /** A server from its start to its end, with an account of the plants that it was given. */
 export class Session implements AsyncDisposable {
   readonly server: ServerProcess;
@@ -52,7 +55,7 @@ export class Session implements AsyncDisposable {
   /** The closed loop for some seconds: as much as the server can do. */
   async loadToPeak(seconds: number): Promise<LoadResult> {
     if (this.#kind === "grpc" || this.#order !== "ascending") {
-      return this.loadClosed({ seconds });
+      return this.loadClosed({ seconds }, generatorStartSeconds);
     }
     const { connections } = concurrency.http1;
     const stream = this.#bench.ids.take(loadThreads);
@@ -64,9 +67,9 @@ export class Session implements AsyncDisposable {
   }
 
   /** The closed loop of our own generator, which leaves no request alone at its end. */
-  loadClosed(until: Load["until"]): Promise<LoadResult> {
+  loadClosed(until: Load["until"], warmUpSeconds = 0): Promise<LoadResult> {
     const { connections, streams } = concurrency[this.#transport];
-    return this.#generate({ connections, streams, until });
+    return this.#generate({ connections, streams, until, warmUpSeconds });
   }
 
   /** The open loop: so many requests in a second, whatever the answers do. */

@@ -19,8 +19,8 @@ export async function createStoreFolder(parent: string): Promise<StoreFolder> {
   return {
     path,
     async [Symbol.asyncDispose]() {
-      folders.delete(path);
       await rm(path, { recursive: true });
+      folders.delete(path);
     },
   };
 }

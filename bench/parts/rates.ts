@@ -31,6 +31,7 @@ interface Round {
   /** The rate that was reached, of the one that was asked for. */
   readonly pacedShareReached: number;
   readonly pacedP99Ms: number;
+  readonly pacedGeneratorCpuUs: number | undefined;
   readonly rssBytes: number | undefined;
   readonly stored: number | undefined;
 }
@@ -64,22 +65,21 @@ async function measureRound(
       trials.push({ row, session, peaks: [] });
     });
   }
-  for (let n = 1; n < rates.peaks; n++) {
+  for (let n = 1; n <= rates.peaks; n++) {
     // There and back, so that none is always the one behind another.
     for (const trial of n % 2 === 0 ? trials.toReversed() : trials) await addPeak(bench, trial);
   }
   const round = new Map<string, Round>();
-  for (const trial of trials) {
-    const { row, session } = trial;
+  for (const { row, session, peaks } of trials) {
     await named(row, async () => {
-      const { requestsPerSecond } = await addPeak(bench, trial);
       const rssBytes = readProcessUsage(session.server.pid)?.rssBytes;
-      const rate = pacedShare * requestsPerSecond;
-      const result = await session.loadPaced(rate, paced);
+      const rate = pacedShare * median(peaks.map(({ requestsPerSecond }) => requestsPerSecond));
+      const { requestsPerSecond, p99Ms, generatorCpuUs } = await session.loadPaced(rate, paced);
       round.set(row.name, {
-        peaks: trial.peaks,
-        pacedShareReached: result.requestsPerSecond / rate,
-        pacedP99Ms: result.p99Ms,
+        peaks,
+        pacedShareReached: requestsPerSecond / rate,
+        pacedP99Ms: p99Ms,
+        pacedGeneratorCpuUs: generatorCpuUs,
         rssBytes,
         stored: await session.close(),
       });
@@ -95,23 +95,21 @@ interface Trial {
   readonly peaks: Peak[];
 }
 
-async function addPeak({ plan }: Bench, { row, session, peaks }: Trial): Promise<Peak> {
-  return await named(row, async () => {
+async function addPeak({ plan }: Bench, { row, session, peaks }: Trial): Promise<void> {
+  await named(row, async () => {
     const { pid } = session.server;
     const before = readProcessUsage(pid);
     const { created, ...result } = await session.loadToPeak(plan.rates.peakSeconds);
     const serverCpuUs = cpuBetween(before, readProcessUsage(pid), created);
     const { requestsPerSecond, p50Ms, p99Ms, generatorCpuUs } = result;
-    const peak = { requestsPerSecond, p50Ms, p99Ms, serverCpuUs, generatorCpuUs };
-    peaks.push(peak);
-    return peak;
+    peaks.push({ requestsPerSecond, p50Ms, p99Ms, serverCpuUs, generatorCpuUs });
   });
 }
 
 /** Says of a failure whose it is. */
-async function named<Result>({ name }: Row, work: () => Promise<Result>): Promise<Result> {
+async function named({ name }: Row, work: () => Promise<void>): Promise<void> {
   try {
-    return await work();
+    await work();
   } catch (cause) {
     throw new Error(`${name} could not be measured`, { cause });
   }
