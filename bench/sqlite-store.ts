@@ -1,13 +1,14 @@
 import { closeSync, fsyncSync, openSync } from "node:fs";
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
 import { openDatabase } from "../src/store/sqlite/database.ts";
+import { readValue } from "../src/store/sqlite/driver.ts";
 import { spreadIds } from "./plant-ids.ts";
 
 /** Reads the file as an operator would. */
 export function countStoredPlants(file: string): number {
-  const db = new Database(file, { readonly: true });
+  const db = new DatabaseSync(file, { readOnly: true });
   try {
-    return db.prepare<[], number>("SELECT count(*) FROM plants").pluck().get() ?? 0;
+    return Number(readValue(db, "SELECT count(*) FROM plants"));
   } finally {
     db.close();
   }
@@ -18,10 +19,10 @@ export function fillStore(file: string, plants: number): void {
   const db = openDatabase(file, 5000);
   try {
     // Nobody has been told that these plants are safe.
-    db.pragma("synchronous = OFF");
-    db.pragma("journal_mode = DELETE");
+    db.exec("PRAGMA synchronous = OFF");
+    db.exec("PRAGMA journal_mode = DELETE");
     db.prepare(insertPlants).run({ plants, ...spreadIds(plants) });
-    db.pragma("journal_mode = WAL");
+    db.exec("PRAGMA journal_mode = WAL");
   } finally {
     db.close();
   }

@@ -3,11 +3,12 @@ import module from "node:module";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 
-/** The least Node, as package.json has it. An older one could not even load what would look there. */
+/** `engines` of package.json. An older Node could not even load what would look there. */
+const minorMin: Readonly<Record<number, number>> = { 22: 23, 24: 15 };
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-if (major < 22 || (major === 22 && minor < 18)) {
+if (major < 26 && minor < (minorMin[major] ?? Number.POSITIVE_INFINITY)) {
   process.stderr.write(
-    `plant-store: needs Node 22.18 or later; this is Node ${process.versions.node}\n`,
+    `plant-store: needs Node 22.23, 24.15, 26 or later; this is Node ${process.versions.node}\n`,
   );
   process.exitCode = 1;
 } else {

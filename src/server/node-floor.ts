@@ -3,7 +3,7 @@
  * releases of July 2026, the last ones that mend what strangers can do to a server
  * of HTTP/2: CVE-2026-56848 (all lines) and CVE-2026-56846 (22 and 24), both high.
  *
- * `ended`: a line that gets no security releases any more.
+ * package.json allows no other line below 27.
  *
  * Sources: https://nodejs.org/en/blog/vulnerability/july-2026-security-releases;
  * 184.json and 186.json in vuln/core of https://github.com/nodejs/security-wg;
@@ -11,9 +11,7 @@
  */
 const floors: Readonly<Record<string, string>> = {
   22: "22.23.2",
-  23: "ended",
   24: "24.18.1",
-  25: "ended",
   26: "26.5.1",
 };
 
@@ -22,9 +20,8 @@ export function describeOldNode(version: string): string | undefined {
   const [line = ""] = version.split(".");
   const floor = floors[line];
   if (floor === undefined) return undefined;
-  const what = `Node ${version} has vulnerabilities that are known`;
-  if (floor === "ended") return `${what}: its line gets no fixes any more; use a later one`;
-  return isBelow(version, floor) ? `${what}: use ${floor} or a later one` : undefined;
+  if (!isBelow(version, floor)) return undefined;
+  return `Node ${version} has vulnerabilities that are known: use ${floor} or a later one`;
 }
 
 /** Of versions of one line. What stands behind a hyphen (a nightly, say) does not count. */

@@ -1,7 +1,7 @@
 /** `plant-store export`: a store as a file, whole or not at all. */
 import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { plantOf } from "../store/plant-of.ts";
 import { useServer, withoutSync } from "../store/postgres/fresh.ts";
@@ -56,7 +56,7 @@ test("replaces a file once it is whole, for its owner alone, and leaves nothing 
 
 test("leaves an old file as it was when a plant cannot be read", async () => {
   const { folder, database, store } = await storeOf(many);
-  const db = new Database(database);
+  const db = new DatabaseSync(database);
   db.exec("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE id = (SELECT max(id) FROM plants)");
   db.close();
   const file = join(folder, "out.csv");

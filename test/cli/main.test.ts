@@ -42,19 +42,19 @@ function importing(script: string): string[] {
 }
 
 describe("plant-store", () => {
-  test.each(["18.0.0", "20.20.2", "22.17.9"])(
+  test.each(["18.0.0", "20.20.2", "22.22.9", "23.11.1", "24.14.1", "25.9.0"])(
     "says on Node %s that it is too old",
     async (node) => {
-      const least = packageJson.engines.node.replace(">=", "");
+      expect(packageJson.engines.node).toBe("^22.23.0 || ^24.15.0 || >=26.0.0");
       expect(await runOn(node)).toEqual({
         code: 1,
         stdout: "",
-        stderr: `plant-store: needs Node ${least} or later; this is Node ${node}\n`,
+        stderr: `plant-store: needs Node 22.23, 24.15, 26 or later; this is Node ${node}\n`,
       });
     },
   );
 
-  test.each(["22.18.0", "24.0.0", "26.10.0"])("runs on Node %s", async (node) => {
+  test.each(["22.23.0", "24.15.0", "26.0.0", "27.0.0"])("runs on Node %s", async (node) => {
     expect(await runOn(node)).toEqual(ofVersion);
   });
 

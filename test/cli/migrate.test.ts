@@ -1,6 +1,6 @@
 /** `plant-store migrate`, on every kind of store; and what a start on PostgreSQL prints. */
 import { join } from "node:path";
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { spawnServer } from "../support/child-server.ts";
 import { password, startPostgres } from "../support/postgres-server.ts";
@@ -40,8 +40,8 @@ test("status refuses the SQLite database of a newer release, or of another progr
   ] as const) {
     const url = `sqlite:${join(folder.path, `${pragma}.db`)}`;
     expect(await runInProcess(["migrate", "up", "--store", url])).toMatchObject({ code: 0 });
-    const db = new Database(url.slice("sqlite:".length));
-    db.pragma(pragma);
+    const db = new DatabaseSync(url.slice("sqlite:".length));
+    db.exec(`PRAGMA ${pragma}`);
     db.close();
     for (const command of ["status", "up"]) {
       const result = await runInProcess(["migrate", command, "--store", url]);

@@ -1,5 +1,6 @@
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
+import { readRows } from "../support/sqlite-rows.ts";
 
 /** What the engine itself finds wrong with its files; nothing, if all is well. */
 export async function checkIntegrity(storeUrl: string): Promise<readonly string[]> {
@@ -8,9 +9,10 @@ export async function checkIntegrity(storeUrl: string): Promise<readonly string[
 }
 
 function checkSqlite(path: string): readonly string[] {
-  const db = new Database(path, { readonly: true });
+  const db = new DatabaseSync(path, { readOnly: true });
   try {
-    const lines = db.prepare<[], string>("PRAGMA integrity_check").pluck().all();
+    const rows = readRows<{ integrity_check: string }>(db, "PRAGMA integrity_check");
+    const lines = rows.map((row) => row.integrity_check);
     return lines.length === 1 && lines[0] === "ok" ? [] : lines;
   } finally {
     db.close();

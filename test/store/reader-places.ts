@@ -1,8 +1,9 @@
 import { join } from "node:path";
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
 import type { NewPlant } from "../../src/plant.ts";
 import { openStore } from "../../src/store/open.ts";
 import { hasPostgres, type PostgresServer } from "../support/postgres-server.ts";
+import { readRows } from "../support/sqlite-rows.ts";
 import { readPlants } from "./postgres/fresh.ts";
 import { temporaryFolder } from "./temporary.ts";
 
@@ -45,18 +46,16 @@ async function freshFile(): Promise<FreshPlace> {
   return {
     url: `sqlite:${path}`,
     async read() {
-      const db = new Database(path, { readonly: true });
-      const rows = db
-        .prepare<[], { id: bigint; name: string; tag: string | null }>(
-          "SELECT id, name, tag FROM plants ORDER BY id",
-        )
-        .safeIntegers()
-        .all();
+      const db = new DatabaseSync(path, { readOnly: true });
+      const rows = readRows<{ id: bigint; name: string; tag: string | null }>(
+        db,
+        "SELECT id, name, tag FROM plants ORDER BY id",
+      );
       db.close();
       return rows.map((row) => ({ ...row, tag: row.tag ?? undefined }));
     },
     async execute(sql) {
-      const db = new Database(path);
+      const db = new DatabaseSync(path);
       db.exec(sql);
       db.close();
     },

@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import { copyFile, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant, PlantStore } from "../../src/plant.ts";
 import { BatchedStore } from "../../src/store/batched-store.ts";
 import { openStore } from "../../src/store/open.ts";
 import { defaultLimits } from "../../src/store/options.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { readValue } from "../../src/store/sqlite/driver.ts";
 import { failureCode, isPassing } from "../../src/store/sqlite/failure.ts";
 import { SqliteThread } from "../../src/store/sqlite/thread.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
@@ -50,7 +51,7 @@ test.each<[boolean, readonly string[]]>([
 describe("a failure that passes", () => {
   test("a lock that is not released in time: unavailable, and then as before", async () => {
     const { path, store, failures } = await openFresh();
-    const holder = new Database(path);
+    const holder = new DatabaseSync(path);
     onTestFinished(() => void holder.close());
     holder.exec("BEGIN IMMEDIATE");
     const results = await Promise.allSettled([
@@ -83,13 +84,13 @@ describe("a failure that passes", () => {
     const db = openDatabase(join(await temporaryFolder(), "plants.db"), 50);
     onTestFinished(() => void db.close());
     const writer = new Writer(db);
-    const kept = () => db.prepare("SELECT count(*) FROM plants").pluck().get();
+    const kept = () => readValue(db, "SELECT count(*) FROM plants");
     const batch = {
       ids: BigInt64Array.from({ length: 100 }, (_, index) => BigInt(index)),
       names: Array.from({ length: 100 }, () => "x".repeat(1000)),
       tags: Array.from({ length: 100 }, () => null),
     };
-    db.pragma("max_page_count = 10");
+    db.exec("PRAGMA max_page_count = 10");
     let code = "none";
     try {
       writer.write(batch);
@@ -98,7 +99,7 @@ describe("a failure that passes", () => {
     }
     expect(code).toBe("SQLITE_FULL");
     expect(kept()).toBe(0);
-    db.pragma("max_page_count = 1000");
+    db.exec("PRAGMA max_page_count = 1000");
     expect(writer.write(batch)).toEqual([]);
     expect(kept()).toBe(100);
   });
@@ -107,7 +108,7 @@ describe("a failure that passes", () => {
 describe("a failure that does not pass", () => {
   test("COMMIT itself: none of its plants was confirmed", async () => {
     const { path, store, failures } = await openFresh();
-    const db = new Database(path);
+    const db = new DatabaseSync(path);
     onTestFinished(() => void db.close());
     // Every insert succeeds, and the transaction then violates a deferred constraint.
     db.exec(`
@@ -124,7 +125,7 @@ describe("a failure that does not pass", () => {
         reason: { code: "unavailable", cause: { code: "SQLITE_CONSTRAINT_FOREIGNKEY" } },
       });
     }
-    expect(db.prepare("SELECT count(*) FROM plants").pluck().get()).toBe(0);
+    expect(readValue(db, "SELECT count(*) FROM plants")).toBe(0);
     await expectFailedForGood(store, failures);
   });
 
@@ -177,7 +178,7 @@ describe("a failure that does not pass", () => {
 
   test("the thread ends while plants are under way: they are unavailable", async () => {
     const { path, store, failures } = await openFresh(1000);
-    const holder = new Database(path);
+    const holder = new DatabaseSync(path);
     onTestFinished(() => void holder.close());
     holder.exec("BEGIN IMMEDIATE");
     const worker = workers.last;

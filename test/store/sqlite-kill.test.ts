@@ -2,10 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import Database from "better-sqlite3";
 import { expect, test } from "vitest";
 import { openStore } from "../../src/store/open.ts";
+import { readValue } from "../../src/store/sqlite/driver.ts";
+import { readRows } from "../support/sqlite-rows.ts";
 import { plantOf } from "./plant-of.ts";
 import { expectKept } from "./suite.ts";
 import { temporaryFolder } from "./temporary.ts";
@@ -20,14 +22,15 @@ test("every plant that was confirmed before a SIGKILL is there", { timeout: 60_0
     const confirmations = round === 0 ? 0 : Math.floor(Math.random() * 3000);
     await creates(url, round, confirmations, confirmed);
     const store = await openStore(url);
-    const db = new Database(url.slice("sqlite:".length), { readonly: true });
-    const find = db.prepare("SELECT id, name, tag FROM plants WHERE id = ?").safeIntegers();
+    const db = new DatabaseSync(url.slice("sqlite:".length), { readOnly: true });
+    const find = (id: bigint) =>
+      readRows(db, "SELECT id, name, tag FROM plants WHERE id = ?", id)[0];
     for (const id of confirmed) {
       const { tag, ...plant } = plantOf(id);
       const lost = `${confirmations} confirmations into round ${round}`;
-      expect(find.get(id), lost).toEqual({ ...plant, tag: tag ?? null });
+      expect(find(id), lost).toEqual({ ...plant, tag: tag ?? null });
     }
-    expect(db.pragma("integrity_check", { simple: true })).toBe("ok");
+    expect(readValue(db, "PRAGMA integrity_check")).toBe("ok");
     db.close();
     for (const id of [...confirmed].slice(-100)) await expectKept(store, plantOf(id));
     await store.close();

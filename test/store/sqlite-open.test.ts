@@ -1,6 +1,6 @@
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../src/store/open.ts";
 import type { StoreOpenErrorCode } from "../../src/store/open-error.ts";
@@ -128,7 +128,7 @@ describe("a file that is not ours is refused and left untouched:", () => {
       "another program's database",
       /another program/,
       async (path) => {
-        const db = new Database(path);
+        const db = new DatabaseSync(path);
         db.exec("CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT)");
         db.close();
         return undefined;
@@ -138,9 +138,9 @@ describe("a file that is not ours is refused and left untouched:", () => {
       "another program's database, with a log that is not yet moved into it",
       /another program/,
       async (path) => {
-        const db = new Database(path);
-        db.pragma("application_id = 1");
-        db.pragma("journal_mode = WAL");
+        const db = new DatabaseSync(path);
+        db.exec("PRAGMA application_id = 1");
+        db.exec("PRAGMA journal_mode = WAL");
         db.exec("CREATE TABLE notes (text TEXT)");
         return () => void db.close();
       },
@@ -169,7 +169,7 @@ describe("a database of ours", () => {
     const store = await openStore(`sqlite:${path}`);
     await store.create(plantOf(1n));
     await store.close();
-    const db = new Database(path);
+    const db = new DatabaseSync(path);
     db.exec(damage);
     db.close();
     const before = await contents(folder);
@@ -219,7 +219,7 @@ describe("a database of ours", () => {
     const path = join(await temporaryFolder(), "plants.db");
     const writer = openDatabase(path, 100);
     onTestFinished(() => void writer.close());
-    const reader = new Database(path);
+    const reader = new DatabaseSync(path);
     onTestFinished(() => void reader.close());
     reader.exec("BEGIN; SELECT * FROM plants");
     writer.exec("INSERT INTO plants (id, name) VALUES (1, 'x')");
@@ -249,7 +249,7 @@ test.each([
   const db = openDatabase(join(await temporaryFolder(), "plants.db"), 100);
   onTestFinished(() => void db.close());
   assertDurable(db);
-  db.pragma(`${pragma} = ${value}`);
+  db.exec(`PRAGMA ${pragma} = ${value}`);
   expect(() => assertDurable(db)).toThrow(expect.objectContaining({ code: "not_durable" }));
 });
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type Database from "better-sqlite3";
+import type { DatabaseSyncOptions } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { temporaryFolder } from "./temporary.ts";
@@ -8,14 +8,14 @@ const forReading = vi.hoisted(() => ({ path: "" }));
 
 // A system that refuses to open a file for writing, for a moment: SQLite then opens it for
 // reading alone, without a word.
-vi.mock(import("better-sqlite3"), async (original) => {
-  const { default: Driver } = await original();
-  class Stub extends Driver {
-    constructor(path: string, options: Database.Options) {
-      super(path, { ...options, readonly: path === forReading.path });
+vi.mock(import("../../src/store/sqlite/driver.ts"), async (original) => {
+  const driver = await original();
+  class Database extends driver.Database {
+    constructor(path: string, options?: DatabaseSyncOptions) {
+      super(path, { ...options, readOnly: path === forReading.path });
     }
   }
-  return { default: Stub as unknown as typeof Driver };
+  return { ...driver, Database };
 });
 
 async function createDatabase(): Promise<string> {

@@ -11,6 +11,7 @@ import { dirname, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { toColumns } from "../../src/store/plant-columns.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { readValue } from "../../src/store/sqlite/driver.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
 import { plantOf } from "./plant-of.ts";
 import { temporaryFolder } from "./temporary.ts";
@@ -64,7 +65,7 @@ test.each([
   const rows = Array.from({ length: 400 }, (_, id) => plantOf(BigInt(id)));
   new Writer(running).write(toColumns(rows.map((row) => ({ ...row, name: "x".repeat(5000) }))));
   const path = join(folder, "crashed.db");
-  for (const file of ["", "-wal"]) copyFileSync(`${running.name}${file}`, `${path}${file}`);
+  for (const file of ["", "-wal"]) copyFileSync(`${running.location()}${file}`, `${path}${file}`);
   running.close();
   const log = readFileSync(`${path}-wal`);
   // More than one write's worth.
@@ -91,7 +92,7 @@ test.each([
   expect(sizes).toEqual([expect.not.closeTo(log.byteLength, 0), log.byteLength]);
   const [firstSync] = vi.mocked(fsyncSync).mock.invocationCallOrder;
   expect(firstSync).toBeGreaterThan(Math.max(...resizes.invocationCallOrder));
-  expect(db.prepare("SELECT count(*) FROM plants").pluck().get()).toBe(400);
+  expect(readValue(db, "SELECT count(*) FROM plants")).toBe(400);
   db.close();
 });
 

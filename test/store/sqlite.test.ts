@@ -1,14 +1,16 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import Database from "better-sqlite3";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../src/plant.ts";
 import { BatchedStore } from "../../src/store/batched-store.ts";
 import { openStore } from "../../src/store/open.ts";
 import { defaultLimits } from "../../src/store/options.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { readValue } from "../../src/store/sqlite/driver.ts";
 import { SqliteThread } from "../../src/store/sqlite/thread.ts";
+import { readRows } from "../support/sqlite-rows.ts";
 import { plantOf } from "./plant-of.ts";
 import { storeSuite } from "./suite.ts";
 import { temporaryFolder, WorkerWatch } from "./temporary.ts";
@@ -28,7 +30,7 @@ storeSuite("sqlite", async () => {
 test("every setting that durability rests on is in force", async () => {
   const db = openDatabase(await temporaryPath(), 100);
   onTestFinished(() => void db.close());
-  const inForce = (pragma: string) => db.pragma(pragma, { simple: true });
+  const inForce = (pragma: string) => readValue(db, `PRAGMA ${pragma}`);
   expect(inForce("journal_mode")).toBe("wal");
   expect(inForce("synchronous")).toBe(2);
   expect(inForce("fullfsync")).toBe(1);
@@ -47,16 +49,16 @@ test("the file is plain SQLite, and read by others while the store is open", asy
   ];
   for (const plant of plants) await store.create(plant);
 
-  const reader = new Database(path, { readonly: true });
+  const reader = new DatabaseSync(path, { readOnly: true });
   onTestFinished(() => void reader.close());
-  const rows = reader.prepare("SELECT id, name, tag FROM plants ORDER BY id").safeIntegers().all();
+  const rows = readRows(reader, "SELECT id, name, tag FROM plants ORDER BY id");
   expect(rows).toEqual(plants.map((plant) => ({ ...plant, tag: plant.tag ?? null })));
-  const bytes = reader.prepare("SELECT hex(name) FROM plants WHERE tag IS NULL").pluck().get();
+  const bytes = readValue(reader, "SELECT hex(name) FROM plants WHERE tag IS NULL");
   expect(bytes).toBe("EFBBBF65CC81");
-  expect(reader.pragma("integrity_check", { simple: true })).toBe("ok");
-  expect(reader.pragma("journal_mode", { simple: true })).toBe("wal");
-  expect(reader.pragma("application_id", { simple: true })).toBe(0x504c4e54);
-  expect(reader.pragma("user_version", { simple: true })).toBe(1);
+  expect(readValue(reader, "PRAGMA integrity_check")).toBe("ok");
+  expect(readValue(reader, "PRAGMA journal_mode")).toBe("wal");
+  expect(readValue(reader, "PRAGMA application_id")).toBe(0x504c4e54);
+  expect(readValue(reader, "PRAGMA user_version")).toBe(1);
 });
 
 test.skipIf(process.platform === "win32")(
@@ -108,7 +110,7 @@ describe("with the database's lock in other hands, as on a disk that stalls", ()
       return commit(batch);
     };
     const store = new BatchedStore(thread, defaultLimits);
-    const holder = new Database(path);
+    const holder = new DatabaseSync(path);
     onTestFinished(async () => {
       holder.close();
       await store.close();

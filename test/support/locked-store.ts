@@ -1,4 +1,4 @@
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
 
 /** A store that cannot write for as long as this lives: like a disk that stalls. */
 export interface StoreLock extends Disposable {
@@ -11,11 +11,11 @@ export interface StoreLock extends Disposable {
  * waits for it, for up to 5 seconds.
  */
 export function lockStore(database: string): StoreLock {
-  const db = new Database(database);
+  const db = new DatabaseSync(database);
   db.exec("BEGIN IMMEDIATE");
   const release = () => {
     // Closing rolls back.
-    if (db.open) db.close();
+    if (db.isOpen) db.close();
   };
   return { release, [Symbol.dispose]: release };
 }

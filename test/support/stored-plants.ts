@@ -1,4 +1,5 @@
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
+import { readRows } from "./sqlite-rows.ts";
 
 /** A row as its bytes, in hex: what a wrong character would change. */
 export interface StoredPlant {
@@ -9,9 +10,9 @@ export interface StoredPlant {
 
 /** Reads the SQLite file as an operator would, byte for byte, in the order of the ids. */
 export function readStoredPlants(database: string): StoredPlant[] {
-  const db = new Database(database, { readonly: true });
+  const db = new DatabaseSync(database, { readOnly: true });
   try {
-    return db.prepare<[], StoredPlant>(everyPlant).safeIntegers().all();
+    return readRows(db, everyPlant);
   } finally {
     db.close();
   }

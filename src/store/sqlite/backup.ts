@@ -12,11 +12,10 @@ import {
   statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import Database from "better-sqlite3";
 import { BackupError } from "../backup-error.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { openError } from "./database.ts";
-import { assertDriver } from "./driver.ts";
+import { assertDriver, backup, Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { fileId, syncDirectory } from "./files.ts";
 import { assertPlantStore } from "./schema.ts";
@@ -28,13 +27,13 @@ export interface BackupOptions {
   readonly force: boolean;
   /** Ends it between two steps of the copy. */
   readonly signal: AbortSignal;
-  /** Told after each step, in pages of the database. */
+  /** Called between two steps of the copy, in pages of the database. */
   readonly onProgress: (done: number, total: number) => void;
   /** Told of each folder beside the file that holds what another backup to it has not finished. */
   readonly onUnfinished: (folder: string) => void;
 }
 
-/** Some 8 MiB: tens of milliseconds in which no signal is heard. */
+/** Some 8 MiB: a signal is obeyed within tens of milliseconds. */
 const pagesEach = 2000;
 
 /**
@@ -132,19 +131,23 @@ async function copy(
   busyTimeoutMs: number,
   { signal, onProgress }: BackupOptions,
 ): Promise<number> {
-  let db: Database.Database | undefined;
+  let db: Database | undefined;
   try {
-    db = new Database(path, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs });
+    db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
     assertPlantStore(db);
     db.exec("BEGIN");
-    const count = Number(db.prepare("SELECT count(*) FROM plants").pluck().get());
-    await db.backup(temporary, {
+    const count = Number(readValue(db, "SELECT count(*) FROM plants"));
+    const assertWanted = () => {
+      if (signal.aborted) throw new BackupError("interrupted");
+    };
+    await backup(db, temporary, {
+      rate: pagesEach,
       progress({ totalPages, remainingPages }) {
-        if (signal.aborted) throw new BackupError("interrupted");
+        assertWanted();
         onProgress(totalPages - remainingPages, totalPages);
-        return pagesEach;
       },
     });
+    assertWanted();
     return count;
   } catch (error) {
     if (error instanceof BackupError) throw error;
@@ -156,14 +159,14 @@ async function copy(
 
 /** @throws {BackupError} */
 function verify(temporary: string, count: number): void {
-  const db = new Database(temporary, { fileMustExist: true });
+  const db = new Database(temporary);
   try {
-    db.pragma("journal_mode = DELETE");
-    const [first] = db.pragma("integrity_check(1)") as [{ integrity_check: string }];
-    const found = Number(db.prepare("SELECT count(*) FROM plants").pluck().get());
-    if (first.integrity_check === "ok" && found === count) return;
+    db.exec("PRAGMA journal_mode = DELETE");
+    const fault = readValue(db, "PRAGMA integrity_check(1)");
+    const found = Number(readValue(db, "SELECT count(*) FROM plants"));
+    if (fault === "ok" && found === count) return;
     throw new BackupError(
-      `the store is damaged, and so is its copy, which was not kept: ${first.integrity_check}; run plant-store check`,
+      `the store is damaged, and so is its copy, which was not kept: ${fault}; run plant-store check`,
     );
   } catch (error) {
     if (error instanceof BackupError) throw error;

@@ -1,9 +1,8 @@
 import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import Database from "better-sqlite3";
 import type { Finding } from "../finding.ts";
 import { configure, openError } from "./database.ts";
-import { assertDriver } from "./driver.ts";
+import { assertDriver, Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
@@ -33,10 +32,10 @@ export async function* checkDatabase(
   yield* checkRights(path);
   yield* checkDisk(path);
   yield checkLog(path);
-  let db: Database.Database | undefined;
+  let db: Database | undefined;
   try {
-    db = new Database(path, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs });
-    yield* checkOpen(db);
+    db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+    yield* checkOpen(db, path);
   } catch (error) {
     yield { level: "fail", subject: "store", text: openError(path, error).message };
   } finally {
@@ -44,10 +43,10 @@ export async function* checkDatabase(
   }
 }
 
-function* checkOpen(db: Database.Database): Generator<Finding, void> {
+function* checkOpen(db: Database, path: string): Generator<Finding, void> {
   assertPlantStore(db);
-  const version = Number(db.pragma("user_version", { simple: true }));
-  assertKnown(db.name, version);
+  const version = Number(readValue(db, "PRAGMA user_version"));
+  assertKnown(path, version);
   const isDue = version < migrations.length;
   const due = isDue ? "; the next start migrates it, or plant-store migrate up" : "";
   const text = `version ${version} of ${migrations.length}${due}`;
@@ -58,36 +57,36 @@ function* checkOpen(db: Database.Database): Generator<Finding, void> {
 }
 
 /** Each connection has its own: what is checked is that SQLite follows those of a server here. */
-function* checkSettings(db: Database.Database): Generator<Finding, void> {
+function* checkSettings(db: Database): Generator<Finding, void> {
   const refused = configure(db);
   const [first] = refused;
   if (first === undefined) {
     const text = "synchronous=FULL and fullfsync are in force on a server's connections";
     yield { level: "ok", subject: "settings", text };
   } else {
-    const text = `SQLite does not follow ${first} here; use another build of better-sqlite3`;
+    const text = `SQLite does not follow ${first} here; use another build of Node`;
     yield { level: "fail", subject: "settings", text };
   }
-  const mode = db.pragma("journal_mode", { simple: true });
+  const mode = readValue(db, "PRAGMA journal_mode");
   const note = mode === "wal" ? "" : "; the next start turns it to wal";
   yield { level: "ok", subject: "settings", text: `journal_mode=${mode}${note}` };
 }
 
-function checkIntegrity(db: Database.Database): Finding {
+function checkIntegrity(db: Database): Finding {
   const faults = faultsOf(db);
   if (faults.length > 0) {
     const advice = "end the server and restore the store from a backup";
     return { level: "fail", subject: "integrity", text: `${faults.join("; ")}: ${advice}` };
   }
-  const count = db.prepare("SELECT count(*) FROM plants").pluck().get();
-  return { level: "ok", subject: "integrity", text: `whole, with ${count} plants` };
+  const count = readValue(db, "SELECT count(*) FROM plants");
+  return { level: "ok", subject: "integrity", text: `whole; plants: ${count}` };
 }
 
 /** Some faults end the search for others. */
-function faultsOf(db: Database.Database): readonly string[] {
+function faultsOf(db: Database): readonly string[] {
   try {
-    const rows = db.pragma("integrity_check(3)") as { readonly integrity_check: string }[];
-    return rows.map((row) => row.integrity_check).filter((row) => row !== "ok");
+    const rows = db.prepare("PRAGMA integrity_check(3)").all();
+    return rows.map((row) => String(row["integrity_check"])).filter((row) => row !== "ok");
   } catch (error) {
     return [`it could not be read whole (${failureCode(error)})`];
   }

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
-import Database from "better-sqlite3";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
-import { assertDriver } from "./driver.ts";
+import { assertDriver, Database, inTransaction, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertOurs, createFile, logPath, rewriteFile, syncDirectories } from "./files.ts";
 import { assertKnown, migrate } from "./schema.ts";
@@ -15,13 +14,13 @@ import { assertKnown, migrate } from "./schema.ts";
  * every later transaction.
  * @throws {StoreOpenError}
  */
-export function openDatabase(path: string, busyTimeoutMs: number): Database.Database {
+export function openDatabase(path: string, busyTimeoutMs: number): Database {
   assertDriver();
   createFile(path);
   assertOurs(path);
-  let db: Database.Database | undefined;
+  let db: Database | undefined;
   try {
-    db = new Database(path, { fileMustExist: true, timeout: busyTimeoutMs });
+    db = new Database(path, { timeout: busyTimeoutMs });
     // Before the first write, so that the making of the database is synced, too.
     configure(db);
     migrate(db);
@@ -47,10 +46,10 @@ export function readSchemaVersion(path: string, busyTimeoutMs: number): number {
   assertDriver();
   if (!existsSync(path)) return 0;
   assertOurs(path);
-  let db: Database.Database | undefined;
+  let db: Database | undefined;
   try {
-    db = new Database(path, { readonly: true, timeout: busyTimeoutMs });
-    const version = Number(db.pragma("user_version", { simple: true }));
+    db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+    const version = Number(readValue(db, "PRAGMA user_version"));
     assertKnown(path, version);
     return version;
   } catch (error) {
@@ -60,9 +59,9 @@ export function readSchemaVersion(path: string, busyTimeoutMs: number): number {
   }
 }
 
-/** What must be in force: SQLite, and how a driver builds it, have other defaults. */
+/** What must be in force: SQLite has other defaults. */
 const settings = {
-  // FULL: in WAL, sync the log at every commit. The driver's default syncs at checkpoints only.
+  // FULL: in WAL, sync the log at every commit. NORMAL syncs at checkpoints only.
   synchronous: 2,
   // macOS: a sync reaches the medium, not only the drive's cache.
   fullfsync: 1,
@@ -74,17 +73,16 @@ const settings = {
 } as const;
 
 /** @returns Those that SQLite does not follow here. */
-export function configure(db: Database.Database): readonly string[] {
-  for (const [name, value] of Object.entries(settings)) db.pragma(`${name} = ${value}`);
-  const isRefused = ([name, value]: [string, number]) =>
-    db.pragma(name, { simple: true }) !== value;
+export function configure(db: Database): readonly string[] {
+  for (const [name, value] of Object.entries(settings)) db.exec(`PRAGMA ${name} = ${value}`);
+  const isRefused = ([name, value]: [string, number]) => readValue(db, `PRAGMA ${name}`) !== value;
   return Object.entries(settings)
     .filter(isRefused)
     .map(([name, value]) => `${name}=${value}`);
 }
 
-function enterWal(db: Database.Database): void {
-  db.pragma("journal_mode = WAL");
+function enterWal(db: Database): void {
+  db.exec("PRAGMA journal_mode = WAL");
 }
 
 /**
@@ -92,13 +90,13 @@ function enterWal(db: Database.Database): void {
  *
  * @throws {StoreOpenError} `not_durable`
  */
-export function assertDurable(db: Pick<Database.Database, "name" | "pragma">): void {
+export function assertDurable(db: Database): void {
   for (const [name, wanted] of Object.entries({ ...settings, journal_mode: "wal" })) {
-    const actual = db.pragma(name, { simple: true });
+    const actual = readValue(db, `PRAGMA ${name}`);
     if (actual !== wanted) {
       throw new StoreOpenError(
         "not_durable",
-        `${db.name} cannot be kept safe: SQLite's ${name} is ${actual} instead of ${wanted}; use a local disk`,
+        `${db.location()} cannot be kept safe: SQLite's ${name} is ${actual} instead of ${wanted}; use a local disk`,
       );
     }
   }
@@ -115,15 +113,15 @@ export function assertDurable(db: Pick<Database.Database, "name" | "pragma">): v
  *
  * @throws {StoreOpenError} `in_use`, `inaccessible`
  */
-function settle(db: Database.Database, path: string, busyTimeoutMs: number): void {
+function settle(db: Database, path: string, busyTimeoutMs: number): void {
   // Immediate: nobody else appends to the log, or begins it anew, meanwhile.
-  db.transaction(() => rewriteFile(logPath(path))).immediate();
+  inTransaction(db, () => rewriteFile(logPath(path)));
   const deadline = Date.now() + busyTimeoutMs;
   while (checkpoint(db, "FULL").busy !== 0) {
     if (Date.now() >= deadline) {
       throw new StoreOpenError(
         "in_use",
-        `${db.name} is held by another process that reads or writes it; end that one first`,
+        `${path} is held by another process that reads or writes it; end that one first`,
       );
     }
     pause(10);
@@ -135,8 +133,8 @@ function settle(db: Database.Database, path: string, busyTimeoutMs: number): voi
  * so does a file that the system refused to open for writing: SQLite then opens it for
  * reading alone, and even a transaction that is IMMEDIATE says nothing until a statement writes.
  */
-function assertUsable(db: Database.Database): void {
-  db.prepare("SELECT id, name, tag FROM plants LIMIT 1").get();
+function assertUsable(db: Database): void {
+  db.exec("SELECT id, name, tag FROM plants LIMIT 1");
   db.exec("DELETE FROM plants WHERE false");
 }
 
@@ -149,9 +147,8 @@ export interface Checkpoint {
 }
 
 /** NOOP only tells the counts; PASSIVE never waits; FULL waits for the end of all writers and old readers. */
-export function checkpoint(db: Database.Database, mode: "NOOP" | "PASSIVE" | "FULL"): Checkpoint {
-  const [result] = db.pragma(`wal_checkpoint(${mode})`) as [Checkpoint];
-  return result;
+export function checkpoint(db: Database, mode: "NOOP" | "PASSIVE" | "FULL"): Checkpoint {
+  return db.prepare(`PRAGMA wal_checkpoint(${mode})`).get() as unknown as Checkpoint;
 }
 
 /** Blocks the thread. */

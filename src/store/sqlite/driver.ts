@@ -1,11 +1,24 @@
-import { createRequire } from "node:module";
-import Database from "better-sqlite3";
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { StoreOpenError } from "../open-error.ts";
 
-// Earlier drivers bundle an SQLite below the floor, or binaries for one Node only.
-const driverMajor = 13;
+/** Node's own SQLite. */
+export const { DatabaseSync: Database, backup } = loadDriver();
+export type Database = DatabaseSync;
+
+/** Node 22 warns on standard error that its SQLite is experimental; Node 24.15 no longer does. */
+function loadDriver(): typeof import("node:sqlite") {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return process.getBuiltinModule("node:sqlite");
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
 // Earlier releases can lose a checkpoint when two connections race to reset the
-// log (the "WAL-reset bug", sqlite.org/wal.html).
+// log (the "WAL-reset bug", sqlite.org/wal.html). Node has a later one from
+// 22.23, 24.15 and 26 on; a Node that was built against the system's may not.
 const sqliteMin = [3, 51, 3] as const;
 
 /**
@@ -13,41 +26,16 @@ const sqliteMin = [3, 51, 3] as const;
  * @throws {StoreOpenError} `unsupported`
  */
 export function assertDriver(): string {
-  const { version } = createRequire(import.meta.url)("better-sqlite3/package.json") as {
-    version: string;
-  };
-  if (Number.parseInt(version, 10) !== driverMajor) {
+  const db = new Database(":memory:");
+  const version = String(readValue(db, "SELECT sqlite_version()"));
+  db.close();
+  if (isBelow(version, sqliteMin)) {
     throw new StoreOpenError(
       "unsupported",
-      `better-sqlite3 is ${version}, and ${driverMajor} is needed; run npm ci`,
+      `Node ${process.versions.node} has SQLite ${version}, and ${sqliteMin.join(".")} or later is needed; use Node 22.23, 24.15, 26 or later`,
     );
   }
-  const sqlite = sqliteVersion();
-  if (isBelow(sqlite, sqliteMin)) {
-    throw new StoreOpenError(
-      "unsupported",
-      `SQLite is ${sqlite}, and ${sqliteMin.join(".")} or later is needed; run npm ci`,
-    );
-  }
-  return sqlite;
-}
-
-/** The driver loads its native code when it opens its first database. */
-function sqliteVersion(): string {
-  try {
-    const db = new Database(":memory:");
-    try {
-      return String(db.prepare("SELECT sqlite_version()").pluck().get());
-    } finally {
-      db.close();
-    }
-  } catch (cause) {
-    throw new StoreOpenError(
-      "unsupported",
-      `the native part of better-sqlite3 does not load on Node ${process.version} for ${process.platform}-${process.arch}; run npm ci with that Node`,
-      { cause },
-    );
-  }
+  return version;
 }
 
 /** Whether a version is earlier than the least one, part by part. */
@@ -58,4 +46,27 @@ export function isBelow(version: string, least: readonly number[]): boolean {
     if (difference !== 0) return difference < 0;
   }
   return false;
+}
+
+/** @returns The first column of the first row; undefined where there is none. */
+export function readValue(db: Database, sql: string): SQLOutputValue | undefined {
+  return Object.values(db.prepare(sql).get() ?? {})[0];
+}
+
+/**
+ * Runs `work` in a transaction that has the right to write from its beginning.
+ *
+ * @throws What `work` or the commit throws, after a rollback.
+ */
+export function inTransaction<T>(db: Database, work: () => T): T {
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    const result = work();
+    db.exec("COMMIT");
+    return result;
+  } catch (error) {
+    // Some failures have rolled back by themselves.
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
 }

@@ -1,4 +1,4 @@
-import Database from "better-sqlite3";
+import { resultCodeName } from "./result-code.ts";
 
 /**
  * After these a rollback leaves everything as it was, and the next transaction
@@ -28,6 +28,8 @@ export function isPassing(code: string): boolean {
 
 /** SQLite's extended code by name (`SQLITE_IOERR_FSYNC`), or the class of any other error. */
 export function failureCode(error: unknown): string {
-  if (error instanceof Database.SqliteError) return error.code;
-  return error instanceof Error ? error.name : typeof error;
+  if (!(error instanceof Error)) return typeof error;
+  return "errcode" in error && typeof error.errcode === "number"
+    ? resultCodeName(error.errcode)
+    : error.name;
 }

@@ -29,7 +29,7 @@ const misuses: readonly (readonly [isMisuse: (location: string) => boolean, advi
   [(at) => /[?#]/.test(at), "it takes no settings, and the path may not contain ? or #"],
   [(at) => at.startsWith("~"), "~ has no meaning here; write the whole path"],
   [(at) => at.endsWith("/"), "it names a folder; name a file in it"],
-  // The driver would trim it, and open another file than we prepared.
+  // A slip in a file of settings, which would make a new store.
   [(at) => at !== at.trim(), "the path may not begin or end with white space"],
   [(at) => at.includes("\0"), "the path may not contain U+0000"],
 ];

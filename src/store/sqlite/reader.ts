@@ -1,22 +1,23 @@
 import { existsSync } from "node:fs";
-import Database from "better-sqlite3";
+import type { StatementSync } from "node:sqlite";
 import type { NewPlant } from "../../plant.ts";
 import { StoreOpenError } from "../open-error.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { StoreReadError } from "../read-error.ts";
 import { openError } from "./database.ts";
-import { assertDriver } from "./driver.ts";
+import { assertDriver, Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
-interface PlantRow {
+interface PlantRow<Text> {
   readonly id: bigint;
-  readonly name: string;
-  readonly tag: string | null;
+  readonly name: Text;
+  readonly tag: Text | null;
+  /** Of name and tag. */
   readonly bytes: bigint;
 }
 
-type Bytes = Readonly<Record<"name" | "tag", Uint8Array | null>>;
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * Reads on the thread of the caller: for commands that do nothing besides. A
@@ -24,9 +25,10 @@ type Bytes = Readonly<Record<"name" | "tag", Uint8Array | null>>;
  */
 export class SqliteReader implements PlantReader {
   readonly count: number;
-  readonly #db: Database.Database;
-  readonly #select: Database.Statement<[bigint, number], PlantRow>;
-  readonly #selectBytes: Database.Statement<[bigint], Bytes>;
+  readonly #db: Database;
+  readonly #path: string;
+  readonly #select: StatementSync;
+  readonly #selectBytes: StatementSync;
 
   /**
    * @param path Absolute.
@@ -37,33 +39,33 @@ export class SqliteReader implements PlantReader {
     if (!existsSync(path)) {
       throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
     }
-    let db: Database.Database | undefined;
+    let db: Database | undefined;
     try {
       // Not by way of the file's header, as for writing: to close any descriptor
       // of the file would drop the locks that this process has on it.
-      db = new Database(path, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs });
-      assertReadable(db);
-      return new SqliteReader(db);
+      db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+      assertReadable(db, path);
+      return new SqliteReader(db, path);
     } catch (error) {
       db?.close();
       throw openError(path, error);
     }
   }
 
-  private constructor(db: Database.Database) {
+  private constructor(db: Database, path: string) {
     this.#db = db;
-    this.#select = db
-      .prepare<[bigint, number], PlantRow>(
-        `SELECT id, name, tag, octet_length(name) + coalesce(octet_length(tag), 0) AS bytes
-         FROM plants WHERE id >= ? ORDER BY id LIMIT ?`,
-      )
-      .safeIntegers();
+    this.#path = path;
+    this.#select = db.prepare(
+      `SELECT id, name, tag, octet_length(name) + coalesce(octet_length(tag), 0) AS bytes
+       FROM plants WHERE id >= ? ORDER BY id LIMIT ?`,
+    );
+    this.#select.setReadBigInts(true);
     this.#selectBytes = db.prepare(
       "SELECT CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag FROM plants WHERE id = ?",
     );
     // The snapshot is that of the first statement.
     db.exec("BEGIN");
-    this.count = Number(db.prepare("SELECT count(*) FROM plants").pluck().get());
+    this.count = Number(readValue(db, "SELECT count(*) FROM plants"));
   }
 
   async readPage(from: bigint, limits: PageLimits): Promise<readonly NewPlant[]> {
@@ -71,7 +73,7 @@ export class SqliteReader implements PlantReader {
       return this.#read(from, limits);
     } catch (error) {
       if (error instanceof StoreReadError) throw error;
-      throw new StoreReadError(`${this.#db.name} could not be read (${failureCode(error)})`, {
+      throw new StoreReadError(`${this.#path} could not be read (${failureCode(error)})`, {
         cause: error,
       });
     }
@@ -83,37 +85,42 @@ export class SqliteReader implements PlantReader {
 
   #read(from: bigint, { rowsMax, bytesMax }: PageLimits): readonly NewPlant[] {
     const page: NewPlant[] = [];
-    const doubtful: NewPlant[] = [];
     let bytes = 0;
     for (const row of this.#select.iterate(from, rowsMax)) {
-      bytes += Number(row.bytes);
+      const { id, name, tag, bytes: bytesEach } = row as unknown as PlantRow<string>;
+      bytes += Number(bytesEach);
       if (page.length > 0 && bytes > bytesMax) break;
-      const plant = { id: row.id, name: row.name, tag: row.tag ?? undefined };
-      page.push(plant);
-      if (`${plant.name}${plant.tag}`.includes("\ufffd")) doubtful.push(plant);
+      const isExact =
+        !`${name}${tag}`.includes("\ufffd") &&
+        Buffer.byteLength(name) + Buffer.byteLength(tag ?? "") === Number(bytesEach);
+      page.push(isExact ? { id, name, tag: tag ?? undefined } : this.#readBytes(id));
     }
-    for (const plant of doubtful) this.#assertExact(plant);
     return page;
   }
 
-  /** The driver makes U+FFFD of bytes that are not UTF-8: not of ours, but anybody can write the file. */
-  #assertExact({ id, name, tag }: NewPlant): void {
-    const stored = this.#selectBytes.get(id);
-    const isExact = (text: string | undefined, bytes: Uint8Array | null | undefined) =>
-      Buffer.from(text ?? "").equals(bytes ?? new Uint8Array());
-    if (isExact(name, stored?.name) && isExact(tag, stored?.tag)) return;
-    throw new StoreReadError(`the text of plant ${id} in ${this.#db.name} is not UTF-8; mend it`);
+  /**
+   * Reads a plant whose text Node may have changed: it puts U+FFFD for bytes that are not
+   * UTF-8, and before Node 26.10 ends a text at U+0000. Other programs can write such text.
+   */
+  #readBytes(id: bigint): NewPlant {
+    const { name, tag } = this.#selectBytes.get(id) as unknown as PlantRow<Uint8Array>;
+    try {
+      return { id, name: utf8.decode(name), tag: tag === null ? undefined : utf8.decode(tag) };
+    } catch (cause) {
+      const message = `the text of plant ${id} in ${this.#path} is not UTF-8; fix it`;
+      throw new StoreReadError(message, { cause });
+    }
   }
 }
 
 /** @throws {StoreOpenError} `foreign`, `newer_schema`, `unsupported` */
-function assertReadable(db: Database.Database): void {
+function assertReadable(db: Database, path: string): void {
   assertPlantStore(db);
-  const version = Number(db.pragma("user_version", { simple: true }));
-  assertKnown(db.name, version);
+  const version = Number(readValue(db, "PRAGMA user_version"));
+  assertKnown(path, version);
   if (version === migrations.length) return;
   throw new StoreOpenError(
     "unsupported",
-    `${db.name} has the schema of an earlier release; run plant-store migrate up --store URL first`,
+    `${path} has the schema of an earlier release; run plant-store migrate up --store URL first`,
   );
 }

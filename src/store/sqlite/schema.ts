@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import type Database from "better-sqlite3";
 import { StoreOpenError } from "../open-error.ts";
+import { type Database, inTransaction, readValue } from "./driver.ts";
 
 /** "PLNT": marks our databases, in SQLite's application_id. */
 export const applicationId = 0x50_4c_4e_54;
@@ -15,38 +15,38 @@ export const migrations = ["0001_plants.sql"] as const;
  *
  * @throws {StoreOpenError} `foreign`, `newer_schema`
  */
-export function migrate(db: Database.Database): void {
+export function migrate(db: Database): void {
   // Immediate: of two processes that open a new file, the second waits and then
   // finds the migration done.
-  while (db.transaction(migrateOnce).immediate(db));
+  while (inTransaction(db, () => migrateOnce(db)));
 }
 
 /** @returns Whether there was a migration to apply. */
-function migrateOnce(db: Database.Database): boolean {
-  const version = Number(db.pragma("user_version", { simple: true }));
+function migrateOnce(db: Database): boolean {
+  const version = Number(readValue(db, "PRAGMA user_version"));
   if (!isOurs(db)) {
     throw new StoreOpenError(
       "foreign",
-      `${db.name} is the database of another program; name another file in the store URL`,
+      `${db.location()} is the database of another program; name another file in the store URL`,
     );
   }
-  assertKnown(db.name, version);
+  assertKnown(db.location(), version);
   const migration = migrations[version];
   if (migration === undefined) return false;
   db.exec(readFileSync(new URL(`./migrations/${migration}`, import.meta.url), "utf8"));
-  db.pragma(`application_id = ${applicationId}`);
-  db.pragma(`user_version = ${version + 1}`);
+  db.exec(`PRAGMA application_id = ${applicationId}`);
+  db.exec(`PRAGMA user_version = ${version + 1}`);
   return true;
 }
 
 /** @throws {StoreOpenError} `foreign`, of an empty database too */
-export function assertPlantStore(db: Database.Database): void {
-  if (db.pragma("application_id", { simple: true }) === applicationId) return;
-  throw new StoreOpenError("foreign", `${db.name} is not the database of a plant store`);
+export function assertPlantStore(db: Database): void {
+  if (readValue(db, "PRAGMA application_id") === applicationId) return;
+  throw new StoreOpenError("foreign", `${db.location()} is not the database of a plant store`);
 }
 
 /** @throws {StoreOpenError} `newer_schema` */
-export function assertKnown(name: string, version: number): void {
+export function assertKnown(name: string | null, version: number): void {
   if (version <= migrations.length) return;
   throw new StoreOpenError(
     "newer_schema",
@@ -54,8 +54,8 @@ export function assertKnown(name: string, version: number): void {
   );
 }
 
-function isOurs(db: Database.Database): boolean {
-  const id = db.pragma("application_id", { simple: true });
+function isOurs(db: Database): boolean {
+  const id = readValue(db, "PRAGMA application_id");
   if (id === applicationId) return true;
-  return id === 0 && db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
+  return id === 0 && readValue(db, "SELECT 1 FROM sqlite_schema") === undefined;
 }

@@ -1,6 +1,7 @@
-import type Database from "better-sqlite3";
+import type { StatementSync } from "node:sqlite";
 import type { PlantColumns } from "../plant-columns.ts";
 import { checkpoint } from "./database.ts";
+import { type Database, inTransaction } from "./driver.ts";
 
 /**
  * Frames (pages of 4 KiB) in the log that bring about a checkpoint: few enough
@@ -11,18 +12,18 @@ const logFramesMax = 4000;
 
 /** Writes plants, batch by batch, on an open database. */
 export class Writer {
-  readonly #db: Database.Database;
-  readonly #insert: Database.Statement<[bigint, string, string | null]>;
-  readonly #same: Database.Statement<[bigint, string, string | null]>;
-  readonly #writeAll: Database.Transaction<(batch: PlantColumns) => number[]>;
+  readonly #db: Database;
+  readonly #insert: StatementSync;
+  readonly #same: StatementSync;
 
-  constructor(db: Database.Database) {
+  constructor(db: Database) {
     this.#db = db;
     this.#insert = db.prepare(
       "INSERT INTO plants (id, name, tag) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
     );
     this.#same = db.prepare("SELECT 1 FROM plants WHERE id = ? AND name = ? AND tag IS ?");
-    this.#writeAll = db.transaction((batch) => this.#writeRows(batch));
+    // Else `run` throws behind an insert whose id, which it reports, is beyond 2^53.
+    this.#insert.setReadBigInts(true);
   }
 
   /**
@@ -32,7 +33,7 @@ export class Writer {
    * @throws Whatever made the commit fail, after a rollback.
    */
   write(batch: PlantColumns): number[] {
-    return this.#writeAll.immediate(batch);
+    return inTransaction(this.#db, () => this.#writeRows(batch));
   }
 
   /** Moves the log into the database once it is long enough. */

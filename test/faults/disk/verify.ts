@@ -1,12 +1,14 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
 import type { NewPlant } from "../../../src/plant.ts";
 import { openPlantReader, openStore } from "../../../src/store/open.ts";
 import { toColumns } from "../../../src/store/plant-columns.ts";
 import { readPages } from "../../../src/store/plant-reader.ts";
 import { openDatabase } from "../../../src/store/sqlite/database.ts";
+import { readValue } from "../../../src/store/sqlite/driver.ts";
 import { Writer } from "../../../src/store/sqlite/writer.ts";
+import { readRows } from "../../support/sqlite-rows.ts";
 import type { Tree } from "./disk.ts";
 import { type PlantSizes, plantOfNumber } from "./plants.ts";
 import { databaseName } from "./recording.ts";
@@ -83,10 +85,10 @@ async function useStore(path: string, next: NewPlant): Promise<Plants> {
 async function useDatabase(path: string, next: NewPlant): Promise<Plants> {
   const db = openDatabase(path, 100);
   try {
-    const rows = db
-      .prepare<[], { id: bigint; name: string; tag: string | null }>("SELECT * FROM plants")
-      .safeIntegers()
-      .all();
+    const rows = readRows<{ id: bigint; name: string; tag: string | null }>(
+      db,
+      "SELECT * FROM plants",
+    );
     new Writer(db).write(toColumns([next]));
     return new Map(rows.map(({ id, name, tag }) => [id, { name, tag: tag ?? undefined }]));
   } finally {
@@ -95,9 +97,9 @@ async function useDatabase(path: string, next: NewPlant): Promise<Plants> {
 }
 
 function checkIntegrity(path: string): string {
-  const db = new Database(path, { readonly: true });
+  const db = new DatabaseSync(path, { readOnly: true });
   try {
-    return String(db.pragma("integrity_check", { simple: true }));
+    return String(readValue(db, "PRAGMA integrity_check"));
   } finally {
     db.close();
   }

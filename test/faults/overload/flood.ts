@@ -1,11 +1,12 @@
 /** Ten times the requests that the server can do. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
-import Database from "better-sqlite3";
 import type { Load } from "../../../bench/load/load.ts";
 import { runGenerator } from "../../../bench/load/run-generator.ts";
 import { token } from "../../../bench/requests.ts";
+import { readValue } from "../../../src/store/sqlite/driver.ts";
 import { type ChildServer, spawnServer } from "../../support/child-server.ts";
 import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { knownToken } from "../../support/test-server.ts";
@@ -73,8 +74,8 @@ export async function flood({ partMs, log }: PartOptions): Promise<CampaignResul
 
 /** Plants stored in a second while a generator runs, from what the store holds: whatever clients saw. */
 async function measure(database: string, load: Load): Promise<number> {
-  const db = new Database(database, { readonly: true });
-  const count = db.prepare<[], number>("SELECT count(*) FROM plants").pluck();
+  const db = new DatabaseSync(database, { readOnly: true });
+  const count = () => Number(readValue(db, "SELECT count(*) FROM plants"));
   const samples: { readonly at: number; readonly plants: number }[] = [];
   const ended = runGenerator(load).then(
     () => true,
@@ -82,7 +83,7 @@ async function measure(database: string, load: Load): Promise<number> {
   );
   try {
     for (;;) {
-      samples.push({ at: performance.now(), plants: count.get() ?? 0 });
+      samples.push({ at: performance.now(), plants: count() });
       if ((await Promise.race([ended, delay(sampleIntervalMs)])) === true) break;
     }
   } finally {

@@ -1,8 +1,9 @@
 /** A small heap and few files, under clients that want more of both. */
 import http from "node:http";
 import { join } from "node:path";
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
 import { spawnServer } from "../../support/child-server.ts";
+import { readRows } from "../../support/sqlite-rows.ts";
 import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { knownToken } from "../../support/test-server.ts";
 import { within } from "../../support/within.ts";
@@ -75,10 +76,10 @@ export async function starve({ partMs, log, signal }: PartOptions): Promise<Camp
 
 /** Of the plants that are there as they were sent: all of them together are too much for a heap. */
 function readIds(database: string): ReadonlySet<bigint> {
-  const db = new Database(database, { readonly: true });
+  const db = new DatabaseSync(database, { readOnly: true });
   try {
-    const whole = db.prepare<[string], bigint>("SELECT id FROM plants WHERE name = ?");
-    return new Set(whole.pluck().safeIntegers().all(name));
+    const whole = readRows<{ id: bigint }>(db, "SELECT id FROM plants WHERE name = ?", name);
+    return new Set(whole.map(({ id }) => id));
   } finally {
     db.close();
   }
