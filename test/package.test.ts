@@ -108,7 +108,7 @@ test("serves, and its client creates a plant", async () => {
   let text = "";
   for await (const line of createInterface({ input: server.stdout })) {
     text += `${line}\n`;
-    if (line.startsWith("This is the only time")) break;
+    if (line.startsWith("The token is shown only this time")) break;
   }
   const [, url] = /listens on (\S+)/.exec(text) ?? [];
   const [, token] = /Bearer (plst_[\w-]+)/.exec(text) ?? [];

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import module from "node:module";
 import v8 from "node:v8";
 import { Command } from "commander";
@@ -5,6 +6,7 @@ import { type RunningServer, startServer } from "../server/start.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
 import { readSettings } from "./settings/read.ts";
+import { listenForStop } from "./stop-signal.ts";
 
 /** `plant-store serve`: runs until SIGTERM or SIGINT, then drains. */
 export function createServeCommand(): Command {
@@ -38,12 +40,9 @@ function collectLittleAtOnce(): void {
 /** Resolves after a drain; a second signal ends the process at once. */
 async function untilStopped(server: RunningServer): Promise<void> {
   const { log, drainTimeoutMs } = server.settings;
-  const stop = Promise.withResolvers<NodeJS.Signals>();
-  process.on("SIGTERM", stop.resolve);
-  process.on("SIGINT", stop.resolve);
-  const reason = await Promise.race([stop.promise, server.failed]);
-  process.off("SIGTERM", stop.resolve);
-  process.off("SIGINT", stop.resolve);
+  using stop = listenForStop();
+  const stopped = once(stop.signal, "abort").then(() => String(stop.signal.reason));
+  const reason = await Promise.race([stopped, server.failed]);
   if (typeof reason === "string") log.info(`${reason}: draining`);
   else log.error("the service has failed: draining", reason);
   endIfStuck(drainTimeoutMs);

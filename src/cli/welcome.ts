@@ -3,20 +3,34 @@ import type { RunningServer } from "../server/start.ts";
 import { version } from "../server/version.ts";
 import { describeStoreUrl } from "../store/open.ts";
 
-/** What a start prints: what listens where, and lines to paste. */
+/** What a start prints: what listens where, and commands to paste. */
 export function welcome({ url, metricsUrl, settings, firstToken }: RunningServer): string {
   const rpc = `${url}/${PlantService.typeName}/${PlantService.method.createPlant.name}`;
-  const token = firstToken ?? "$TOKEN";
-  const bearer = `-H "Authorization: Bearer ${token}"`;
+  const places: Readonly<Record<string, string | false | undefined>> = {
+    page: settings.page && `open ${url} in a browser`,
+    reference: settings.page && `${url}/docs`,
+    REST: `POST ${url}/plants`,
+    "gRPC, gRPC-Web, Connect": rpc,
+    store: describeStoreUrl(settings.store),
+    tokens: settings.auth.tokenFile,
+    metrics: metricsUrl,
+  };
+  const listed = Object.entries(places).filter(([, place]) => place);
+  const bearer = `-H "Authorization: Bearer ${firstToken ?? "$TOKEN"}"`;
   const plant = '{"id": 1, "name": "Basil", "tag": "herb"}';
   const http2 = settings.tls === undefined ? " --http2-prior-knowledge" : "";
+  const create = tokenCommand(settings.auth.tokenFile);
   return `plant-store ${version} listens on ${url}
-  REST                      POST ${url}/plants
-  gRPC, gRPC-Web, Connect   ${rpc}
-  store                     ${describeStoreUrl(settings.store)}
-  tokens                    ${settings.auth.tokenFile}${metricsUrl === undefined ? "" : `\n  metrics                   ${metricsUrl}`}
+${listed.map(([name, place]) => `  ${name.padEnd(26)}${place}\n`).join("")}
+${
+  firstToken === undefined
+    ? `Make a token:
 
-Create a plant:
+  export TOKEN=$(${create} "me-$(date +%s)")
+
+`
+    : ""
+}Create a plant:
 
   curl -X POST ${url}/plants \\
     ${bearer} \\
@@ -30,16 +44,12 @@ The same over gRPC${settings.reflection ? "" : ", where the proto files are"}:
     -d '{"plant": ${plant}}' \\
     ${rpc}
 
-${tokenHint(settings.auth.tokenFile, firstToken !== undefined)}
-`;
+${firstToken === undefined ? "" : `The token is shown only this time. To make another: ${create} NAME\n`}`;
 }
 
-function tokenHint(file: string | undefined, isShown: boolean): string {
+function tokenCommand(file: string | undefined): string {
   const flag = file === "./data/tokens" ? "" : ` --token-file ${file}`;
-  const command = `${programName()} token create NAME${flag}`;
-  return isShown
-    ? `This is the only time that the token is shown. To make another: ${command}`
-    : `For $TOKEN: export TOKEN=$(${command})`;
+  return `${programName()} token create${flag}`;
 }
 
 /** What whoever started this types before a command. Through npm there is no other way than npm. */

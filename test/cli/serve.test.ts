@@ -74,11 +74,13 @@ describe("the first start", () => {
     expect(text).toContain(`${server.url}/plantstore.v1.PlantService/CreatePlant`);
     expect(text).toContain("sqlite:./data/plants.db");
     expect(text).toContain("./data/tokens");
-    expect(text).toContain("This is the only time that the token is shown.");
+    expect(text).toContain(`open ${server.url} in a browser`);
+    expect(text).toContain(`${server.url}/docs`);
+    expect(text).toContain("The token is shown only this time.");
     expect(server.stderr.text).toBe("");
   });
 
-  test("prints a curl line that works when pasted", async () => {
+  test.each(["once", "twice"])("prints a curl line that works when pasted %s", async () => {
     const line = pasted(server.stdout.text, "curl");
     if (hasCurl) {
       const { stdout } = await run("sh", ["-c", `${line} --silent --write-out ' %{http_code}'`]);
@@ -149,7 +151,9 @@ describe("a later start", () => {
     }
     await using second = await spawnServer({ cwd: folder.path, env: noTokens });
     expect(second.stdout.text).not.toMatch(/plst_/);
-    expect(second.stdout.text).toContain("export TOKEN=$(plant-store token create NAME)");
+    expect(second.stdout.text).toContain(
+      'export TOKEN=$(plant-store token create "me-$(date +%s)")',
+    );
     expect(await create(second.url, 1n, token)).toBe("ok");
     if (hasCurl) {
       const line = pasted(second.stdout.text, "curl");
@@ -267,7 +271,7 @@ describe("the command that makes another token is written as it works", () => {
   test.each(starts)("started %s", async (_how, env, program) => {
     await using folder = await createTemporaryFolder();
     await using server = await spawnServer({ cwd: folder.path, env });
-    expect(server.stdout.text).toContain(`$(${program} token create NAME`);
+    expect(server.stdout.text).toContain(`$(${program} token create "me-`);
   });
 
   test("and without reflection, the buf curl line names the proto", async () => {

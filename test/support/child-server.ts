@@ -21,7 +21,7 @@ export async function spawnServer(options: ChildServerOptions): Promise<ChildSer
   const args = ["serve", "--port", "0", ...(options.args ?? [])];
   const child = spawnChild(args, { ...options, env });
   try {
-    const welcome = /listens on (\S+)(?:.|\n)*token create NAME.*\n/;
+    const welcome = /listens on (\S+)(?:.|\n)*-d .\{"plant".*\n.*\n\n/;
     const ready = child.stdout.until(welcome, options.startTimeoutMs);
     ready.catch(() => {});
     const ended = child.exited.then(() => Promise.reject(new Error("it ended")));

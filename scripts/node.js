@@ -1,0 +1,33 @@
+/**
+ * Runs a script on the Node that the checkout brings, whatever Node and npm the machine has:
+ * `node scripts/node.js FILE [ARGUMENT ...]`. Plain JavaScript, for Node 20.
+ */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+const platform = process.platform === "win32" ? "win" : process.platform;
+const program = process.platform === "win32" ? "node.exe" : "node";
+const node = ["node", "node-bin"]
+  .map((name) => `../node_modules/${name}-${platform}-${process.arch}/bin/${program}`)
+  .map((path) => join(import.meta.dirname, path))
+  .find((path) => existsSync(path));
+
+if (node === undefined) {
+  process.stderr.write(`no Node for ${platform}-${process.arch} in node_modules; run npm ci\n`);
+  process.exit(1);
+}
+
+const child = spawn(node, process.argv.slice(2), { stdio: "inherit" });
+for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal));
+child.on("exit", (code, signal) => {
+  if (signal === null) process.exit(code ?? 1);
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+});
+
+// npm runs this file through a shell, which a SIGTERM to npm ends without a word to its child.
+const parent = process.ppid;
+setInterval(() => {
+  if (process.ppid !== parent) child.kill("SIGTERM");
+}, 250).unref();
