@@ -1,7 +1,8 @@
 /** Fails if an installation could bring something else than what was tried, or run code of others. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Lock } from "./supply/lock.ts";
+import { findInstallCode } from "./supply/install-code.ts";
+import { findProductionPackages, type Lock } from "./supply/lock.ts";
 import { findSupplyProblems, type Manifest } from "./supply/rules.ts";
 
 const lock: Lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
@@ -11,7 +12,11 @@ const manifests = folders.map((folder): Manifest => {
   return { path, ...JSON.parse(readFileSync(path, "utf8")) };
 });
 
-for (const problem of findSupplyProblems(lock, manifests)) {
+const installCode = findProductionPackages(lock).flatMap(({ path }) =>
+  findInstallCode(path).map((what) => `${path}: runs code when it is installed (${what})`),
+);
+
+for (const problem of [...findSupplyProblems(lock, manifests), ...installCode]) {
   console.error(problem);
   process.exitCode = 1;
 }

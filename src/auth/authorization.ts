@@ -4,6 +4,8 @@ export type Authorization =
   | { readonly kind: "absent" }
   /** Credentials of another scheme (Basic, Digest, …): not for this server. */
   | { readonly kind: "other_scheme" }
+  /** The Bearer scheme and nothing behind it. */
+  | { readonly kind: "empty" }
   /** The Bearer scheme, without exactly one well-formed token behind it. */
   | { readonly kind: "malformed" }
   | { readonly kind: "bearer"; readonly token: string };
@@ -26,7 +28,8 @@ export function parseAuthorization(value: string | null): Authorization {
     const token = value.slice(value.lastIndexOf(" ") + 1);
     return token.length <= tokenLengthMax ? { kind: "bearer", token } : malformed;
   }
-  return scheme.test(value) ? malformed : otherScheme;
+  if (!scheme.test(value)) return otherScheme;
+  return schemeAlone.test(value) ? empty : malformed;
 }
 
 /** Whether a text is a b64token: what a client can send behind `Bearer`. */
@@ -36,6 +39,7 @@ export function isBearerToken(text: string): boolean {
 
 const absent: Authorization = { kind: "absent" };
 const otherScheme: Authorization = { kind: "other_scheme" };
+const empty: Authorization = { kind: "empty" };
 const malformed: Authorization = { kind: "malformed" };
 
 /** "Bearer" and a few spaces more than anyone sends. */
@@ -43,6 +47,7 @@ const schemeLengthMax = 32;
 
 // None of these can backtrack: each part ends where a character outside it begins.
 const credentials = /^bearer +[A-Za-z0-9._~+/-]+=*$/i;
+const schemeAlone = /^bearer *$/i;
 const b64token = /^[A-Za-z0-9._~+/-]+=*$/;
 /** The whole scheme is "bearer": no further character of an HTTP token (RFC 9110, 5.6.2). */
 const scheme = /^bearer(?![!#$%&'*+.^_`|~0-9A-Za-z-])/i;

@@ -23,6 +23,8 @@ export function createBearerGate(verifiers: readonly Verifier[]): BearerGate {
       case "absent":
       case "other_scheme":
         throw credentialsMissing;
+      case "empty":
+        throw tokenEmpty;
       case "malformed":
         throw tokenMalformed;
       case "bearer": {
@@ -69,6 +71,8 @@ const credentialsMissing = unauthenticated(
   "a bearer token is required: send the header Authorization: Bearer <token>",
   challenge,
 );
+
+const tokenEmpty = tokenInvalid("the bearer token is empty");
 
 const tokenMalformed = tokenInvalid("the bearer token is malformed");
 

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { backUpStore, describeStoreUrl } from "../store/open.ts";
+import { count } from "./count.ts";
 import { Progress } from "./progress.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
@@ -42,7 +43,7 @@ async function backUp(file: string, flags: Flags): Promise<void> {
     });
     progress.end();
     process.stdout.write(
-      `backed up ${describeStoreUrl(store)} to ${file}: ${plants} plants, integrity checked\n`,
+      `backed up ${describeStoreUrl(store)} to ${file}: ${count(plants, "plant")}, integrity checked\n`,
     );
   } finally {
     progress.end();

@@ -2,6 +2,7 @@ import { Command, Option } from "commander";
 import { copyPlants } from "../store/copy.ts";
 import { describeStoreUrl, isSameStore } from "../store/open.ts";
 import { StoreOpenError } from "../store/open-error.ts";
+import { count } from "./count.ts";
 import { Progress } from "./progress.ts";
 
 interface CopyFlags {
@@ -42,8 +43,8 @@ async function copy({ from, to }: CopyFlags): Promise<void> {
     progress.end();
     const before = heldBefore > 0 ? ` (${heldBefore} of them were there already)` : "";
     process.stdout.write(
-      `copied ${plants} plants from ${source} to ${target}${before}\n` +
-        `verified: both hold the same ${plants} plants; every id, name and tag was compared\n`,
+      `copied ${count(plants, "plant")} from ${source} to ${target}${before}\n` +
+        `verified: both hold the same ${count(plants, "plant")}; every id, name and tag was compared\n`,
     );
   } finally {
     progress.end();

@@ -8,6 +8,7 @@ import { type ImportEnd, type ImportState, PlantImport } from "../transfer/plant
 import { defaultRowLimits, FormatError } from "../transfer/row.ts";
 import { readClientToken } from "./client-token.ts";
 import { CommandFailure, cannot } from "./command-failure.ts";
+import { count } from "./count.ts";
 import { Progress } from "./progress.ts";
 import { Rejects } from "./rejects.ts";
 import { listenForStop } from "./stop-signal.ts";
@@ -36,12 +37,12 @@ export function createImportCommand(): Command {
     .addOption(
       new Option("--format <name>", "by default as the file is called").choices(formatNames),
     )
-    .addOption(count("concurrency", "number", "calls in flight", 1, 1024).default(128))
+    .addOption(countOption("concurrency", "number", "calls in flight", 1, 1024).default(128))
     .addOption(
-      count("retry-for", "seconds", "how long one row is tried again", 0, 86_400).default(60),
+      countOption("retry-for", "seconds", "how long one row is tried again", 0, 86_400).default(60),
     )
     .addOption(
-      count("line-bytes-max", "number", "longest row, in bytes", 64, 2 ** 28).default(
+      countOption("line-bytes-max", "number", "longest row, in bytes", 64, 2 ** 28).default(
         defaultRowLimits.lineBytesMax,
       ),
     )
@@ -60,7 +61,13 @@ Rows that are refused are written to a file, each with its line and the reason; 
 input, to standard error.
 Exit codes: 0 all rows are there, 3 all but the refused, 1 failed or interrupted, 2 wrong usage.`;
 
-function count(flag: string, unit: string, description: string, min: number, max: number): Option {
+function countOption(
+  flag: string,
+  unit: string,
+  description: string,
+  min: number,
+  max: number,
+): Option {
   return new Option(`--${flag} <${unit}>`, description).argParser((text: string) => {
     const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= min && value <= max) return value;
@@ -164,10 +171,12 @@ function report(
       if (refused > 0) {
         throw new CommandFailure(
           3,
-          `${refused} of ${stored + refused} rows were refused, see ${rejects}; the other ${stored} are there`,
+          `refused ${refused} of ${count(stored + refused, "row")}, see ${rejects}; stored the other ${stored}`,
         );
       }
-      process.stdout.write(`imported ${file} to ${url}: ${stored} rows, all of them are there\n`);
+      process.stdout.write(
+        `imported ${file} to ${url}: stored ${count(stored, "row")}, refused none\n`,
+      );
       return;
     case "interrupted":
       throw new CommandFailure(1, `interrupted; ${howFar(state)}`);
@@ -177,7 +186,7 @@ function report(
 }
 
 function howFar({ stored, refused, firstOpenLine }: ImportState): string {
-  return `${stored} rows are there, ${refused} were refused, and all before line ${firstOpenLine} are done; the same command again goes through the file anew, which is safe`;
+  return `stored ${count(stored, "row")}, refused ${refused}, finished all before line ${firstOpenLine}; run the same command again: it reads the whole file again, which is safe`;
 }
 
 function asFailure(error: unknown, state: ImportState, file: string): unknown {

@@ -28,7 +28,11 @@ export class BatchedStore implements PlantStore {
     if (this.#closed !== undefined) throw new PlantError("unavailable", "the store is closed");
     const outcome = await this.#commits.submit(plant, signal);
     if (outcome === "id_taken") {
-      throw new PlantError("id_taken", `another plant has the id ${plant.id}`, { field: "id" });
+      throw new PlantError(
+        "id_taken",
+        `another plant has the id ${plant.id}; choose another id, or repeat its name and tag if this is a retry`,
+        { field: "id" },
+      );
     }
     return { name: plant.name, tag: plant.tag };
   }

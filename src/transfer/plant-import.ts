@@ -11,7 +11,7 @@ export interface ImportOptions {
   readonly retryForMs: number;
   /** Stops it: what is in flight may end for a moment, and nothing else is begun. */
   readonly signal: AbortSignal;
-  /** Told of each row that is not there, before the next is read if it takes its time. */
+  /** Called for each row that the server refused, in the order of the file. */
   readonly onRefused: (refusal: Refusal) => Promise<void>;
 }
 
@@ -53,8 +53,10 @@ export class PlantImport {
   readonly #creator: PlantCreator;
   readonly #options: ImportOptions;
   readonly #slots: Slots;
-  /** Lines of rows in flight, in the order of the file. */
+  /** Lines of rows that are not done, in the order of the file. */
   readonly #open = new Set<number>();
+  /** By line: refusals that wait for the rows before them, and so keep their slots. */
+  readonly #refusals = new Map<number, () => void>();
   /** Ends the waiting for a next try, and soon the calls. */
   readonly #ended = new AbortController();
   #failure: string | undefined;
@@ -101,15 +103,11 @@ export class PlantImport {
     try {
       for await (const row of rows) {
         if (this.#isEnded) return;
-        if (row.kind === "plant") {
-          const size = sizeOf(row);
-          await this.#slots.take(size);
-          if (this.#isEnded) return this.#slots.release(size);
-          this.#open.add(row.line);
-          void this.#create(row).finally(() => this.#slots.release(size));
-        } else {
-          await this.#refuse(row);
-        }
+        const size = row.kind === "plant" ? sizeOf(row) : 0;
+        await this.#slots.take(size);
+        if (this.#isEnded) return this.#slots.release(size);
+        this.#open.add(row.line);
+        void this.#settle(row).finally(() => this.#slots.release(size));
         this.#line = row.line;
         this.#bytes = row.bytes;
       }
@@ -125,33 +123,32 @@ export class PlantImport {
 
   #end(): void {
     this.#ended.abort();
+    this.#reportRefusals();
     setTimeout(() => this.#creator.close(), graceMs).unref();
   }
 
-  async #create(row: PlantRow): Promise<void> {
+  async #settle(row: Row): Promise<void> {
     try {
-      await this.#createInTime(row);
+      await (row.kind === "plant" ? this.#create(row) : this.#refuse(row));
     } catch (error) {
       this.#crash ??= error;
       this.#end();
     }
   }
 
-  async #createInTime(row: PlantRow): Promise<void> {
+  async #create(row: PlantRow): Promise<void> {
     const begin = performance.now();
     for (let tries = 1; ; tries++) {
       try {
         await this.#creator.create(row.plant);
         this.#stored++;
-        this.#open.delete(row.line);
+        this.#close(row.line);
         this.#waitingFor = undefined;
         return;
       } catch (error) {
         const verdict = judge(error);
         if (verdict.kind === "refused") {
-          await this.#refuse({ line: row.line, reason: verdict.reason });
-          this.#open.delete(row.line);
-          return;
+          return await this.#refuse({ line: row.line, reason: verdict.reason });
         }
         if (this.#isEnded) return;
         if (verdict.kind === "hopeless") return this.#fail(verdict.reason);
@@ -170,8 +167,26 @@ export class PlantImport {
   }
 
   async #refuse({ line, reason }: Refusal): Promise<void> {
+    const turn = Promise.withResolvers<void>();
+    this.#refusals.set(line, turn.resolve);
+    this.#reportRefusals();
+    await turn.promise;
     this.#refused++;
     await this.#options.onRefused({ line, reason });
+    this.#refusals.delete(line);
+    this.#close(line);
+  }
+
+  #close(line: number): void {
+    this.#open.delete(line);
+    this.#reportRefusals();
+  }
+
+  /** Reports the refusal of the first open row, if there is one; at the end, all that wait. */
+  #reportRefusals(): void {
+    const [first = 0] = this.#open;
+    const lines = this.#isEnded ? [...this.#refusals.keys()].sort((a, b) => a - b) : [first];
+    for (const line of lines) this.#refusals.get(line)?.();
   }
 
   #fail(reason: string): void {

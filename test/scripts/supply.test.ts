@@ -1,9 +1,13 @@
 /** What the checks of the lock find, each tried on a lock that has it. */
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { findInstallCode } from "../../scripts/supply/install-code.ts";
 import { bundled, findProductionPackages, type Lock } from "../../scripts/supply/lock.ts";
 import { findSupplyProblems, type Manifest } from "../../scripts/supply/rules.ts";
 import { createSbom } from "../../scripts/supply/sbom.ts";
+import { temporaryFolder } from "../store/temporary.ts";
 
 const lock: Lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
 const pg = lock.packages["node_modules/pg"];
@@ -56,6 +60,21 @@ const broken: readonly [what: string, lock: Lock, problem: RegExp][] = [
 ];
 test.each(broken)("%s is found", (_what, changed, problem) => {
   expect(findSupplyProblems(changed, [])).toContainEqual(expect.stringMatching(problem));
+});
+
+test.each([
+  ["nothing", {}, [], []],
+  ["a script that is written", { scripts: { postinstall: "node x.js" } }, [], ["postinstall"]],
+  ["a script that npm implies", { gypfile: false }, ["binding.gyp"], ["binding.gyp"]],
+])("of a package with %s, an installation runs %j", async (_what, manifest, files, found) => {
+  const folder = await temporaryFolder();
+  for (const file of files) await writeFile(join(folder, file), "{}");
+  await writeFile(join(folder, "package.json"), JSON.stringify(manifest));
+  expect(findInstallCode(folder)).toEqual(found);
+});
+
+test("a package for another platform is not there to look at", () => {
+  expect(findInstallCode("node_modules/none-such")).toEqual([]);
 });
 
 test("what only developers install may have an install script: npm is told to run none", () => {

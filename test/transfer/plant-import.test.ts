@@ -169,6 +169,31 @@ test("no more calls are in flight than allowed, and rows are read no faster", as
   expect(ahead).toBeLessThanOrEqual(6);
 });
 
+test("refusals are told in the order of the file, whatever order they come in", async () => {
+  const answers = [undefined, ...rowsOf(4).map(() => Promise.withResolvers<unknown>())];
+  const answer = (id: bigint) => {
+    // The last call is answered first.
+    answers[Number(id) + 1]?.promise.then(answers[Number(id)]?.resolve);
+    if (id === 4n) answers[4]?.resolve(answered(Code.AlreadyExists));
+    return answers[Number(id)]?.promise;
+  };
+  const { refusals, state } = await run({ rows: each(rowsOf(4)), answer });
+  expect(refusals.map(({ line }) => line)).toEqual([1, 2, 3, 4]);
+  expect(state).toMatchObject({ refused: 4, firstOpenLine: 5 });
+});
+
+test("refusals behind a row that the import gave up are told at its end, in order", async () => {
+  const answer = async (id: bigint) => {
+    if (id === 1n) return new Promise((resolve) => setImmediate(resolve, answered(Code.Internal)));
+    return answered(Code.AlreadyExists);
+  };
+  const setup = { rows: each(rowsOf(4)), answer, retryForMs: 0 };
+  const { end, refusals, state } = await run(setup);
+  expect(end).toMatchObject({ kind: "failed" });
+  expect(refusals.map(({ line }) => line)).toEqual([2, 3, 4]);
+  expect(state).toMatchObject({ refused: 3, firstOpenLine: 1 });
+});
+
 test("one that is stopped lets calls end, begins no other, and tells how far it is", async () => {
   const stop = new AbortController();
   const answer = async (id: bigint) => {
