@@ -1,13 +1,34 @@
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
+// Of every process and thread that runs our code for a test; not in the cache of who runs the tests.
+process.env["NODE_COMPILE_CACHE"] = join(import.meta.dirname, "node_modules/.cache/plant-store");
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     testTimeout: 20_000,
-    // Of every plant-store that a test starts; not in the cache of who runs the tests.
-    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/plant-store") },
+    // Many tests wait for something.
+    maxWorkers: availableParallelism() + 1,
+    globalSetup: ["test/support/shared-postgres.ts"],
     setupFiles: ["test/support/token-leaks.setup.ts"],
     reporters: ["default", "./test/support/closing-line.ts"],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "shared",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/**/*.mocked.test.ts"],
+          // One worker runs many files, and loads what they import once.
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        // Those that replace a module for all who import it.
+        test: { name: "mocked", include: ["test/**/*.mocked.test.ts"] },
+      },
+    ],
   },
 });

@@ -30,7 +30,7 @@ export class BatchedStore implements PlantStore {
     if (outcome === "id_taken") {
       throw new PlantError(
         "id_taken",
-        `another plant has the id ${plant.id}; choose another id, or repeat its name and tag if this is a retry`,
+        `another plant has the id ${plant.id} (choose another id or repeat its name and tag)`,
         { field: "id" },
       );
     }

@@ -6,14 +6,14 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "v
 import { createToken } from "../../src/auth/token-file.ts";
 import { openStore } from "../../src/store/open.ts";
 import { plantOf } from "../store/plant-of.ts";
-import { useServer, withoutSync } from "../store/postgres/fresh.ts";
 import { placeKinds, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
-import { hasPostgres, password } from "../support/postgres-server.ts";
+import { password } from "../support/postgres-databases.ts";
+import { hasPostgres } from "../support/postgres-server.ts";
 import { runInProcess } from "../support/run-in-process.ts";
+import { sharedServer } from "../support/shared-postgres.ts";
 
 const plants = Array.from({ length: 3000 }, (_, index) => plantOf(BigInt(index)));
-const server = useServer({ settings: withoutSync });
 
 async function prepare() {
   const folder = join(await temporaryFolder(), "data");
@@ -202,7 +202,7 @@ describe.skipIf(!hasPostgres)("of PostgreSQL", () => {
   const run = (url: string) => runInProcess(["check", "--store", url, "--token-file", "/none"]);
 
   test("a store is told from a database where none is yet, which stays empty", async () => {
-    const place = await placeKinds(server)[1]?.fresh();
+    const place = await placeKinds(sharedServer)[1]?.fresh();
     if (place === undefined) throw new Error("no PostgreSQL");
     const before = await run(place.url);
     expect(before).toMatchObject({ code: 0, stderr: "" });

@@ -14,7 +14,8 @@ import { useServer, withoutSync } from "../store/postgres/fresh.ts";
 import { exactPlants, type PlaceKind, placeKinds, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { spawnChild } from "../support/child.ts";
-import { hasPostgres, password } from "../support/postgres-server.ts";
+import { password } from "../support/postgres-databases.ts";
+import { hasPostgres } from "../support/postgres-server.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { within } from "../support/within.ts";
 
@@ -29,7 +30,8 @@ interface Pair {
 
 const pairs: readonly Pair[] = kinds.flatMap((from) =>
   kinds
-    .filter((to) => !from.isMissing && !to.isMissing)
+    // Source and target do not know each other: each engine is both, once.
+    .filter((to) => !from.isMissing && !to.isMissing && (from !== to || !hasPostgres))
     .map((to) => ({ from, to, title: `${from.name} to ${to.name}` })),
 );
 

@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { plantOf } from "../store/plant-of.ts";
-import { useServer, withoutSync } from "../store/postgres/fresh.ts";
 import { exactPlants, placeKinds, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { spawnChild } from "../support/child.ts";
 import { runInProcess } from "../support/run-in-process.ts";
+import { sharedServer } from "../support/shared-postgres.ts";
 import { within } from "../support/within.ts";
 
-const kinds = placeKinds(useServer({ settings: withoutSync }));
+const kinds = placeKinds(sharedServer);
 
 /** More than two pages. */
 const many = Array.from({ length: 5000 }, (_, index) => plantOf(2n ** 53n + BigInt(index)));

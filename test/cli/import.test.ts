@@ -89,7 +89,7 @@ test("rows that are refused go to a file with their lines, and the others are st
   const lines = (await readFile(rejects, "utf8")).trimEnd().split("\n");
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     { line: 3, reason: expect.stringContaining("2 fields in place of 3") },
-    { line: 6, reason: expect.stringMatching(/^another plant has the id 1; choose another id/) },
+    { line: 6, reason: expect.stringMatching(/^another plant has the id 1 .choose another id/) },
     { line: 7, reason: "name must not contain U+0000" },
   ]);
   expect((await stat(rejects)).mode & 0o777).toBe(0o600);

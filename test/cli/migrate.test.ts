@@ -3,17 +3,19 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { spawnServer } from "../support/child-server.ts";
-import { password, startPostgres } from "../support/postgres-server.ts";
+import { password } from "../support/postgres-databases.ts";
+import { startPostgres } from "../support/postgres-server.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { postgresKind, storeKinds } from "../support/store-place.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
-const withoutPassword = (url: string) => url.replace(/:[^:@]*@/, "@");
+/** As it is shown: without the password, and without settings. */
+const shownForm = (url: string) => url.replace(/:[^:@]*@/, "@").replace(/\?.*/, "");
 
 describe.each(storeKinds)("on $store", ({ isMissing, open }) => {
   test.skipIf(isMissing)("tells what is due, brings it up to date, and says so", async () => {
     await using place = await open();
-    const shown = withoutPassword(place.url);
+    const shown = shownForm(place.url);
     const due = { code: 0, stdout: `${shown} has schema version 0 of 1: migrations are due\n` };
     const done = { code: 0, stdout: `${shown} has schema version 1 of 1\n` };
     for (const [command, expected] of [
@@ -71,7 +73,7 @@ describe.skipIf(postgresKind.isMissing)("serve on PostgreSQL", () => {
       cwd: folder.path,
       env: { PLANT_STORE_STORE: url },
     });
-    expect(child.stdout.text).toContain(withoutPassword(url));
+    expect(child.stdout.text).toContain(shownForm(url));
     await server.stop("immediate");
     child.process.kill("SIGTERM");
     expect(await child.exited).toEqual({ code: 0, signal: null });

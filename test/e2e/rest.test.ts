@@ -81,7 +81,10 @@ describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) 
     await post('{"id":300,"name":"Basil"}');
     const response = await post('{"id":300,"name":"Mint"}');
     expect(response.status).toBe(400);
-    expect(response.body.toString()).toBe('{"error":6,"message":"another plant has the id 300"}');
+    expect(JSON.parse(response.body.toString())).toEqual({
+      error: 6,
+      message: expect.stringMatching(/^another plant has the id 300 .choose another id/),
+    });
     expectRestError(response, { error: Code.AlreadyExists });
   });
 

@@ -10,7 +10,8 @@ import {
   type PlantReader,
   readPages,
 } from "../../src/store/plant-reader.ts";
-import { hasPostgres, password, startPostgres } from "../support/postgres-server.ts";
+import { password } from "../support/postgres-databases.ts";
+import { hasPostgres, startPostgres } from "../support/postgres-server.ts";
 import { within } from "../support/within.ts";
 import { plantOf } from "./plant-of.ts";
 import { useServer, withoutSync } from "./postgres/fresh.ts";

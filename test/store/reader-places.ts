@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { NewPlant } from "../../src/plant.ts";
 import { openStore } from "../../src/store/open.ts";
-import { hasPostgres, type PostgresServer } from "../support/postgres-server.ts";
+import type { PostgresDatabases } from "../support/postgres-databases.ts";
+import { hasPostgres } from "../support/postgres-server.ts";
 import { readRows } from "../support/sqlite-rows.ts";
 import { readPlants } from "./postgres/fresh.ts";
 import { temporaryFolder } from "./temporary.ts";
@@ -23,7 +24,7 @@ export interface PlaceKind {
 }
 
 /** One of each engine; of PostgreSQL, databases on this server. */
-export function placeKinds(server: { readonly current: PostgresServer }): readonly PlaceKind[] {
+export function placeKinds(server: { readonly current: PostgresDatabases }): readonly PlaceKind[] {
   return [
     { name: "SQLite", isMissing: false, fresh: freshFile },
     {

@@ -6,7 +6,8 @@ test.skipIf(!hasPostgres)("there is a PostgreSQL for the tests on this platform"
   expect(findPostgres().length).toBeGreaterThan(0);
 });
 
-describe.each(findPostgres())("the PostgreSQL of $name", (installation) => {
+// Where the machine has one, no other test runs that of npm.
+describe.each(findPostgres().slice(-1))("the PostgreSQL of $name", (installation) => {
   test("starts, keeps a database through a crash, and is gone at the end", async () => {
     await using server = await startPostgres({ installation });
     const database = await server.createDatabase();

@@ -4,8 +4,8 @@ import { chmod, chown, copyFile, mkdir, readFile, rm, writeFile } from "node:fs/
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import pg from "pg";
 import { collectOutput, type Output } from "./output.ts";
+import { openDatabases, type PostgresDatabases, password } from "./postgres-databases.ts";
 import { findPostgres, type PostgresInstallation } from "./postgres-installation.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 import { within } from "./within.ts";
@@ -14,16 +14,7 @@ import { within } from "./within.ts";
 export const hasPostgres = findPostgres().length > 0;
 
 /** A PostgreSQL of the tests' own, gone with all its data at the end of an `await using`. */
-export interface PostgresServer extends AsyncDisposable {
-  readonly port: number;
-  /** The store URL of a database in it, with settings such as `sslmode=require`. */
-  url(database: string, role?: string, ...params: readonly string[]): string;
-  /** Makes an empty database, and returns its name. */
-  createDatabase(options?: string): Promise<string>;
-  /** Makes a role that may log in, and returns its name. */
-  createRole(options?: string): Promise<string>;
-  /** Runs SQL as the superuser. */
-  query(sql: string, database?: string): Promise<readonly Record<string, unknown>[]>;
+export interface PostgresServer extends PostgresDatabases, AsyncDisposable {
   /** Sets a setting for the server, in force when it returns. */
   set(name: string, value: string): Promise<void>;
   /**
@@ -49,9 +40,6 @@ export interface PostgresServerOptions {
 
 /** A start after a crash recovers first, and on a busy machine all takes longer. */
 const patienceMs = 60_000;
-
-/** Of every role; hard to overlook where it should not be. */
-export const password = "a/secret:that@nobody?sees#";
 
 export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
   const installation = options.installation ?? findPostgres()[0];
@@ -157,40 +145,11 @@ async function begin(
     }
   }
 
-  function url(database: string, role = "postgres", ...given: readonly string[]): string {
-    const all = [...given, ...(firstSettings["fsync"] === "off" ? ["allow_unsafe=fsync"] : [])];
-    const params = all.length === 0 ? "" : `?${all.join("&")}`;
-    const login = `${role}:${encodeURIComponent(password)}`;
-    return `postgres://${login}@127.0.0.1:${port}/${database}${params}`;
-  }
-
-  async function query(sql: string, database = "postgres") {
-    const client = new pg.Client({ connectionString: url(database) });
-    client.on("error", () => {});
-    await client.connect();
-    try {
-      return (await client.query<Record<string, unknown>>(sql)).rows;
-    } finally {
-      await client.end();
-    }
-  }
-
-  let databases = 0;
-  let roles = 0;
+  const params = firstSettings["fsync"] === "off" ? ["allow_unsafe=fsync"] : [];
+  const databases = openDatabases(port, params);
+  const { query } = databases;
   return {
-    port,
-    url,
-    query,
-    async createDatabase(options = "ENCODING 'UTF8'") {
-      const name = `plants_${++databases}`;
-      await query(`CREATE DATABASE ${name} TEMPLATE template0 ${options}`);
-      return name;
-    },
-    async createRole(options = "") {
-      const name = `role_${++roles}`;
-      await query(`CREATE ROLE ${name} LOGIN PASSWORD '${password}' ${options}`);
-      return name;
-    },
+    ...databases,
     async set(name, value) {
       await query(`ALTER SYSTEM SET ${name} = '${value}'`);
       await reload(query, name, value);

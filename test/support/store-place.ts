@@ -1,5 +1,7 @@
 import { join } from "node:path";
-import { hasPostgres, type PostgresServer, startPostgres } from "./postgres-server.ts";
+import type { PostgresDatabases } from "./postgres-databases.ts";
+import { hasPostgres, startPostgres } from "./postgres-server.ts";
+import { findSharedPostgres } from "./shared-postgres.ts";
 import { readStoredPlants, type StoredPlant } from "./stored-plants.ts";
 import { createTemporaryFolder } from "./temporary-folder.ts";
 
@@ -36,12 +38,17 @@ export const postgresKind: StoreKind = {
   store: "PostgreSQL",
   isMissing: !hasPostgres,
   async open() {
-    const server = await startPostgres();
+    const shared = findSharedPostgres();
+    const own = shared === undefined ? await startPostgres() : undefined;
+    const server = (shared ?? own) as PostgresDatabases;
     const database = await server.createDatabase();
     return {
       url: server.url(database),
       read: () => readPostgresPlants(server, database),
-      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+      async [Symbol.asyncDispose]() {
+        await own?.[Symbol.asyncDispose]();
+        await shared?.query(`DROP DATABASE ${database} WITH (FORCE)`);
+      },
     };
   },
 };
@@ -50,7 +57,7 @@ export const storeKinds: readonly StoreKind[] = [sqliteKind, postgresKind];
 
 /** What is in a database, byte for byte, in the order of the ids. */
 export async function readPostgresPlants(
-  server: PostgresServer,
+  server: PostgresDatabases,
   database: string,
 ): Promise<readonly StoredPlant[]> {
   return (await server.query(everyPlant, database)).map(toStoredPlant);

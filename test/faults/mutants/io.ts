@@ -28,6 +28,6 @@ export const ioMutants: readonly Mutant[] = [
     file: "src/store/sqlite/database.ts",
     find: '  db.exec("DELETE FROM plants WHERE false");\n',
     replace: "",
-    campaign: "test/store/sqlite-read-only.test.ts",
+    campaign: "test/store/sqlite-read-only.mocked.test.ts",
   },
 ];

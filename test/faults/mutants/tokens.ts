@@ -41,14 +41,14 @@ export const tokenMutants: readonly Mutant[] = [
     file: "src/auth/token-lookup.ts",
     find: "if (timingSafeEqual(entry.digest, digest)) found = entry.principal;",
     replace: "if (entry.digest.equals(digest)) return entry.principal;",
-    campaign: "test/auth/token-lookup-time.test.ts",
+    campaign: "test/auth/token-lookup-time.mocked.test.ts",
   },
   {
     name: "tokens: stops comparing once it has found one",
     file: "src/auth/token-lookup.ts",
     find: "found = entry.principal;",
     replace: "return entry.principal;",
-    campaign: "test/auth/token-lookup-time.test.ts",
+    campaign: "test/auth/token-lookup-time.mocked.test.ts",
   },
   {
     ...verifier,

@@ -10,7 +10,7 @@ import { expectSame } from "./comparison.ts";
 import { openPair, type Pair } from "./pair.ts";
 
 const seed = Number(process.env["SEED"] ?? 20261121);
-const numRuns = Number(process.env["RUNS"] ?? 1000);
+const numRuns = Number(process.env["RUNS"] ?? 400);
 
 let pair: Pair;
 

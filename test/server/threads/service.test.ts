@@ -4,20 +4,21 @@ import type { ClientHttp2Session } from "node:http2";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { revokeToken } from "../../../src/auth/token-file.ts";
 import { spawnServer } from "../../support/child-server.ts";
 import { exchangeOn } from "../../support/http-exchange.ts";
 import { lockStore } from "../../support/locked-store.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
-import { hasPostgres, startPostgres } from "../../support/postgres-server.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
 import { newPlantJson } from "../../support/protocol/message.ts";
 import type { PlantCaller, PlantInput } from "../../support/protocol/protocol.ts";
-import { protocolsOnStores } from "../../support/protocols-on-stores.ts";
+import { protocols } from "../../support/protocol/protocols.ts";
+import { sharedServer } from "../../support/shared-postgres.ts";
 import { storeKinds } from "../../support/store-place.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
 import { createTemporaryFolder } from "../../support/temporary-folder.ts";
-import { knownToken, openTestServer } from "../../support/test-server.ts";
+import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
 import {
   oneConnectionEach,
   openSession,
@@ -39,15 +40,21 @@ async function getReady(session: ClientHttp2Session): Promise<number> {
   return (await exchangeOn(session, { method: "GET", path: "/readyz" })).status;
 }
 
-describe.each(protocolsOnStores)("over $name", ({ kind, open }) => {
-  test("all connections see one store", async () => {
-    await using place = await kind.open();
-    await using server = await openTestServer({ store: place.url, threads: 2 });
+describe("over every protocol", () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await openTestServer({ threads: 2 });
+    return () => server.close();
+  });
+
+  test.each(protocols)("$name: all connections see one store", async ({ name: protocol, open }) => {
     using stack = new DisposableStack();
     // The kernel gives all of them to one thread once in 32,768 runs.
     const callers = Array.from({ length: 16 }, () => stack.use(open(server.url)));
     const name = (index: number) => `plant ${index} 🌱`;
-    const ids = callers.map((_, index) => 2n ** 53n + BigInt(index));
+    const first = 2n ** 53n + 100n * BigInt(protocols.findIndex((one) => one.name === protocol));
+    const ids = callers.map((_, index) => first + BigInt(index));
     const create = (caller: PlantCaller, index: number) =>
       caller.create({ id: ids[index] ?? 0n, name: name(index) });
     expect(await Promise.all(callers.map(create))).toStrictEqual(
@@ -57,7 +64,8 @@ describe.each(protocolsOnStores)("over $name", ({ kind, open }) => {
     for (const refusal of await Promise.all(others)) {
       expect(refusal).toMatchObject({ code: Code.AlreadyExists });
     }
-    expect((await place.read()).map(({ id }) => id)).toEqual(ids);
+    const stored = new Set(readStoredPlants(server.database).map(({ id }) => id));
+    expect(ids.filter((id) => !stored.has(id))).toEqual([]);
   });
 });
 
@@ -251,7 +259,7 @@ describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
     [[], 4],
     [["pool_max_conns=1"], 2],
   ])("with %j, %i connections at most serve both threads", async (params, connections) => {
-    await using postgres = await startPostgres();
+    const postgres = sharedServer.current;
     const database = await postgres.createDatabase();
     const store = postgres.url(database, "postgres", ...params);
     await using server = await openTestServer({ ...oneConnectionEach, store });
@@ -283,7 +291,7 @@ describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
     ["one thread", 1],
     ["both threads", 2],
   ])("an outage of %s ends the readiness of both, and its end brings it back", async (_, lost) => {
-    await using postgres = await startPostgres();
+    const postgres = sharedServer.current;
     const database = await postgres.createDatabase();
     const store = postgres.url(database);
     await using server = await openTestServer({ ...oneConnectionEach, store });

@@ -6,6 +6,7 @@ import { defaultLimits } from "../../../src/store/options.ts";
 import { parseAddress } from "../../../src/store/postgres/address.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { openEngine } from "../../../src/store/postgres/open.ts";
+import type { PostgresDatabases } from "../../support/postgres-databases.ts";
 import {
   hasPostgres,
   type PostgresServer,
@@ -64,7 +65,7 @@ export async function untilReady(store: PlantStore): Promise<void> {
 }
 
 /** What is in the table, as an operator reads it. */
-export async function readPlants(server: PostgresServer, database: string): Promise<NewPlant[]> {
+export async function readPlants(server: PostgresDatabases, database: string): Promise<NewPlant[]> {
   const rows = await server.query("SELECT id, name, tag FROM plants ORDER BY id", database);
   return rows.map(({ id, name, tag }) => ({
     id: BigInt(String(id)),

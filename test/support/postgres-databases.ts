@@ -1,0 +1,57 @@
+import pg from "pg";
+
+/** Databases and roles of a PostgreSQL that runs. */
+export interface PostgresDatabases {
+  readonly port: number;
+  /** The store URL of a database in it, with settings such as `sslmode=require`. */
+  url(database: string, role?: string, ...params: readonly string[]): string;
+  /** Makes an empty database, and returns its name. */
+  createDatabase(options?: string): Promise<string>;
+  /** Makes a role that may log in, and returns its name. */
+  createRole(options?: string): Promise<string>;
+  /** Runs SQL as the superuser. */
+  query(sql: string, database?: string): Promise<readonly Record<string, unknown>[]>;
+}
+
+/** Of every role; hard to overlook where it should not be. */
+export const password = "a/secret:that@nobody?sees#";
+
+let names = 0;
+
+/** @param params Added to every store URL. */
+export function openDatabases(port: number, params: readonly string[]): PostgresDatabases {
+  function url(database: string, role = "postgres", ...given: readonly string[]): string {
+    const all = [...given, ...params];
+    const login = `${role}:${encodeURIComponent(password)}`;
+    const query = all.length === 0 ? "" : `?${all.join("&")}`;
+    return `postgres://${login}@127.0.0.1:${port}/${database}${query}`;
+  }
+
+  async function query(sql: string, database = "postgres") {
+    const client = new pg.Client({ connectionString: url(database) });
+    client.on("error", () => {});
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  return {
+    port,
+    url,
+    query,
+    async createDatabase(options = "ENCODING 'UTF8'") {
+      // Several processes may share the server.
+      const name = `plants_${process.pid}_${++names}`;
+      await query(`CREATE DATABASE ${name} TEMPLATE template0 ${options}`);
+      return name;
+    },
+    async createRole(options = "") {
+      const name = `role_${process.pid}_${++names}`;
+      await query(`CREATE ROLE ${name} LOGIN PASSWORD '${password}' ${options}`);
+      return name;
+    },
+  };
+}

@@ -1,0 +1,27 @@
+/** One PostgreSQL for a whole run of the tests; vitest starts it before them and stops it behind them. */
+import { openDatabases, type PostgresDatabases } from "./postgres-databases.ts";
+import { hasPostgres, startPostgres } from "./postgres-server.ts";
+
+const variable = "PLANT_STORE_TEST_POSTGRES_PORT";
+
+export default async function setup(): Promise<(() => Promise<void>) | undefined> {
+  if (!hasPostgres) return undefined;
+  const server = await startPostgres({ settings: { fsync: "off", max_connections: "200" } });
+  process.env[variable] = String(server.port);
+  return async () => await server[Symbol.asyncDispose]();
+}
+
+/** @returns undefined outside of vitest: a campaign starts servers of its own. */
+export function findSharedPostgres(): PostgresDatabases | undefined {
+  const port = process.env[variable];
+  return port === undefined ? undefined : openDatabases(Number(port), ["allow_unsafe=fsync"]);
+}
+
+/** In the form of a server that a file starts for itself. */
+export const sharedServer = {
+  get current(): PostgresDatabases {
+    const server = findSharedPostgres();
+    if (server === undefined) throw new Error("vitest has started no PostgreSQL");
+    return server;
+  },
+};
