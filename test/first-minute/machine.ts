@@ -48,7 +48,7 @@ export async function openMachine(folder: string, { node, npm }: Versions): Prom
 /** Without what the npm that runs this check has added, and without servers' settings. */
 function environment(PATH: string): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(
-    ([name]) => !/^(npm_|PLANT_STORE_|NODE_)/.test(name),
+    ([name]) => !/^(npm_|PLANT_STORE_|NODE_(OPTIONS|COMPILE_CACHE)$)/.test(name),
   );
   return { ...Object.fromEntries(own), PATH };
 }

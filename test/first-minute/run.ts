@@ -28,9 +28,10 @@ async function tryPair(versions: Versions, folder: string): Promise<string> {
   const clone = join(folder, "clone");
   await run("git", ["clone", "--quiet", process.cwd(), clone]);
   const begin = performance.now();
-  const lines = await install(machine, clone, ["ci"], machine.usual);
+  const lines = await runNpm(machine, clone, ["ci"], machine.usual);
   if (lines.length > 5) throw new Error(`npm ci prints ${lines.length} lines: ${lines.join("\n")}`);
   await useStore(machine, clone);
+  await runNpm(machine, clone, ["test", "--", "test/settings-table.test.ts"], machine.usual);
   const seconds = Math.round((performance.now() - begin) / 1000);
   const isOld = versions.node.startsWith("20.");
   await usePackage(machine, { clone, project: join(folder, "project"), isOld });
@@ -38,7 +39,7 @@ async function tryPair(versions: Versions, folder: string): Promise<string> {
 }
 
 /** @returns The lines that npm prints, on both streams. */
-async function install(
+async function runNpm(
   { npm: [node, cli] }: Machine,
   cwd: string,
   args: readonly string[],
@@ -100,14 +101,14 @@ interface PackageTrial {
 /** Installs the package by `npm install`, then by `npm ci` from the lock that this has written. */
 async function usePackage(machine: Machine, { clone, project, isOld }: PackageTrial) {
   await mkdir(project);
-  await install(machine, clone, ["run", "build"], machine.usual);
-  await install(machine, clone, ["pack", "--pack-destination", project], machine.usual);
+  await runNpm(machine, clone, ["run", "build"], machine.usual);
+  await runNpm(machine, clone, ["pack", "--pack-destination", project], machine.usual);
   const [tarball = ""] = await readdir(project);
   await writeFile(join(project, "package.json"), '{ "private": true }');
   const main = join(project, "node_modules/plant-store/dist/src/cli/main.js");
   for (const args of [["install", `./${tarball}`], ["ci"]]) {
     await rm(join(project, "node_modules"), { recursive: true, force: true });
-    await install(machine, project, args, machine.bare);
+    await runNpm(machine, project, args, machine.bare);
     const version = run(machine.node, [main, "--version"], { env: machine.bare });
     const { stderr } = await version.catch((error: { stderr: string }) => error);
     const isRight = isOld ? stderr.includes("needs Node") : stderr === "";
