@@ -7,13 +7,11 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions } from "@connectrpc/connect/protocol";
-import { readPlainBinary } from "./binary/plain-reader.ts";
 import { writePlainBinary } from "./binary/plain-writer.ts";
 import { assertWireFormat } from "./binary/wire-format.ts";
 import type { Endpoint, EndpointOptions } from "./endpoint.ts";
 import { type Body, byteLengthOf } from "./exchange/body.ts";
 import { messageFromJsonText } from "./json/messages.ts";
-import { writePlainJson } from "./json/plain-writer.ts";
 import type { JsonOptions } from "./json/scalar.ts";
 
 type Message = MessageShape<DescMessage>;
@@ -39,9 +37,6 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
     binary: limited(options, {
       parse(bytes) {
         const mayBeMany = bytes.length > 2 * readMaxValues; // a field has two bytes at least
-        const isUsual = !mayBeMany && binaryOptions?.recursionLimit === undefined;
-        const plain = isUsual ? readPlainBinary(input, bytes) : undefined;
-        if (plain !== undefined) return plain;
         return readBinary(() => {
           if (mayBeMany) assertWireFormat(input, bytes, readMaxValues);
           const message = fromBinary(input, bytes, binaryOptions);
@@ -55,9 +50,7 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
     }),
     json: limited(options, {
       parse: (bytes) => messageFromJsonText(input, bytes, jsonOptions, readMaxValues),
-      serialize: (message) =>
-        writePlainJson(output, message, jsonOptions) ??
-        writeJson(() => toJsonString(output, message, jsonOptions)),
+      serialize: (message) => writeJson(() => toJsonString(output, message, jsonOptions)),
     }),
   };
 }

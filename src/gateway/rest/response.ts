@@ -17,7 +17,6 @@ import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import type { StreamContext } from "../call.ts";
 import { type Body, byteLengthOf, bytesOf } from "../exchange/body.ts";
 import type { Response } from "../exchange/exchange.ts";
-import { writePlainJson } from "../json/plain-writer.ts";
 import { isJsonObject } from "../json/value.ts";
 import { type JsonWriterOptions, messageToJson } from "../json/writer.ts";
 import { toNodeHeaders } from "../lazy-headers.ts";
@@ -214,27 +213,11 @@ function contentOf(route: Route, message: Message): Content {
 function toText({ spec, binding, jsonOptions }: Route, message: Message): string {
   const { responseBody } = binding;
   const { output } = spec.method;
-  const plain = writePlainBody(output, message, responseBody, jsonOptions);
-  if (plain !== undefined) return plain;
   const json = messageToJson(output, message, jsonOptions);
   if (responseBody === undefined) return JSON.stringify(json);
   const name = jsonOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
   const isSet = isJsonObject(json) && Object.hasOwn(json, name);
   return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, name, jsonOptions));
-}
-
-/** Writes a plain message; undefined for what is none, is not set, or is not all that was answered. */
-function writePlainBody(
-  output: DescMessage,
-  message: Message,
-  responseBody: DescField | undefined,
-  options: JsonWriterOptions,
-): string | undefined {
-  if (responseBody === undefined) return writePlainJson(output, message, options);
-  const isAll = output.fields.length === 1 && responseBody.oneof === undefined;
-  if (!isAll || responseBody.fieldKind !== "message") return undefined;
-  const part = (message as Message & Record<string, Message | undefined>)[responseBody.localName];
-  return part === undefined ? undefined : writePlainJson(responseBody.message, part, options);
 }
 
 /** What a field is that was not set: its zero, where it has one; else `{}` or null. */

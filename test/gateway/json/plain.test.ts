@@ -5,7 +5,6 @@ import { describe, expect, test } from "vitest";
 import { NewPlantSchema } from "../../../gen/plantstore/v1/plant_service_pb.ts";
 import { messageFromJson, parseJson } from "../../../src/gateway/json/messages.ts";
 import { readPlainJson } from "../../../src/gateway/json/plain-reader.ts";
-import { writePlainJson } from "../../../src/gateway/json/plain-writer.ts";
 import type { JsonOptions } from "../../../src/gateway/json/scalar.ts";
 import { barcode } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema, EveryScalarSchema } from "../gen/library/v1/fields_pb.ts";
@@ -107,40 +106,6 @@ test.each([EveryScalarSchema, NewPlantSchema])("any text is read as ever, or not
     { numRuns: 10_000 },
   );
   expect(read).toBeGreaterThan(1000);
-});
-
-test.each([EveryScalarSchema, NewPlantSchema])("is written as ever, or not: %s", (desc) => {
-  let written = 0;
-  fc.assert(
-    fc.property(anyMessage(desc), (message) => {
-      const text = writePlainJson(desc, message, {});
-      if (text === undefined) return;
-      written++;
-      expect(text).toBe(toJsonString(desc, message));
-    }),
-    { numRuns: 2000 },
-  );
-  expect(written).toBeGreaterThan(200);
-});
-
-test("what is wrong, or written in another way, is left to protobuf-es", () => {
-  const plant = create(NewPlantSchema, { id: 1n, name: "Basil" });
-  for (const wrong of [{ id: 2n ** 63n }, { id: 1 }, { name: "\ud800" }, { $typeName: "a.B" }]) {
-    expect(writePlainJson(NewPlantSchema, Object.assign({ ...plant }, wrong), {})).toBeUndefined();
-  }
-  const others = [
-    { alwaysEmitImplicit: true },
-    { useProtoFieldName: true },
-    { int64: "number" },
-    { prettySpaces: 2 },
-    { registry: createRegistry(barcode) },
-  ] as const;
-  for (const options of others)
-    expect(writePlainJson(NewPlantSchema, plant, options)).toBeUndefined();
-  for (const wrong of [{ int32: 1.5 }, { int32: 2 ** 40 }, { uint32: -1 }, { uint64: -1n }]) {
-    const message = Object.assign(create(EveryScalarSchema), wrong);
-    expect(writePlainJson(EveryScalarSchema, message, {}), `${Object.keys(wrong)}`).toBeUndefined();
-  }
 });
 
 test("any plant is read by it", () => {
