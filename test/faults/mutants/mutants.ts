@@ -37,12 +37,12 @@ export const mutants: readonly Mutant[] = [
   {
     name: "SQLite: acknowledges, and writes a little later",
     file: "src/store/sqlite/writer.ts",
-    find: "return this.#writeAll.immediate(batch);",
+    find: "return inTransaction(this.#db, () => this.#writeRows(batch));",
     replace: `
       this.#db.exec("BEGIN IMMEDIATE");
       const taken = this.#writeRows(batch);
       this.#db.exec("ROLLBACK");
-      setTimeout(() => this.#writeAll.immediate(batch), 50);
+      setTimeout(() => inTransaction(this.#db, () => this.#writeRows(batch)), 50);
       return taken;`,
     campaign: "kill",
   },

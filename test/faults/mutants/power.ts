@@ -47,8 +47,8 @@ export const powerMutants: readonly Mutant[] = [
   {
     name: "a log that may be in memory alone is taken for safe",
     file: "src/store/sqlite/database.ts",
-    find: "db.transaction(() => rewriteFile(",
-    replace: "db.transaction(() => existsSync(",
+    find: "inTransaction(db, () => rewriteFile(",
+    replace: "inTransaction(db, () => existsSync(",
     campaign: "power",
   },
   {
@@ -68,7 +68,7 @@ export const powerMutants: readonly Mutant[] = [
   {
     name: "the database is made ours in a transaction of its own",
     file: "src/store/sqlite/schema.ts",
-    find: "while (db.transaction(migrateOnce).immediate(db));",
+    find: "while (inTransaction(db, () => migrateOnce(db)));",
     replace: "while (migrateOnce(db));",
     campaign: "power",
   },
