@@ -4,21 +4,19 @@
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const platform = process.platform === "win32" ? "win" : process.platform;
 const program = process.platform === "win32" ? "node.exe" : "node";
 const node = ["node", "node-bin"]
   .map((name) => `../node_modules/${name}-${platform}-${process.arch}/bin/${program}`)
-  .map((path) => join(import.meta.dirname, path))
+  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find((path) => existsSync(path));
 
-if (node === undefined) {
-  process.stderr.write(`no Node for ${platform}-${process.arch} in node_modules; run npm ci\n`);
-  process.exit(1);
-}
+if (node === undefined) fail(`no Node for ${platform}-${process.arch} in node_modules; run npm ci`);
 
 const child = spawn(node, process.argv.slice(2), { stdio: "inherit" });
+child.on("error", (error) => fail(`cannot run ${node}: ${error.message}`));
 for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => {
   if (signal === null) process.exit(code ?? 1);
@@ -28,6 +26,13 @@ child.on("exit", (code, signal) => {
 
 // npm runs this file through a shell, which a SIGTERM to npm ends without a word to its child.
 const parent = process.ppid;
-setInterval(() => {
-  if (process.ppid !== parent) child.kill("SIGTERM");
+const watch = setInterval(() => {
+  if (process.ppid === parent) return;
+  clearInterval(watch);
+  child.kill("SIGTERM");
 }, 250).unref();
+
+function fail(message) {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+}

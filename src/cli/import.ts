@@ -82,7 +82,6 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
   const ca = flags.ca === undefined ? undefined : await readCa(flags.ca);
   const source = openSource(file);
   using stop = listenForStop();
-  addAbortSignal(stop.signal, source.stream);
   const progress = new Progress(process.stderr);
   await using rejects = await Rejects.open(file, flags.rejects, () => progress.end());
   const creator = createPlantCreator({ url, token, ca });
@@ -92,6 +91,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
     signal: stop.signal,
     onRefused: (refusal) => rejects.write(refusal),
   });
+  addAbortSignal(plantImport.ended, source.stream);
   const timer = setInterval(() => show(progress, plantImport.state, source.bytes), 100);
   try {
     const rows = format.read(source.stream, { lineBytesMax: flags.lineBytesMax });

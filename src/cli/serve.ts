@@ -14,12 +14,14 @@ export function createServeCommand(): Command {
   return addSettingFlags(command).action(async (flags: Flags) => {
     const { options, use } = await readSettings(flags);
     const server = await use(() => startServer(options));
+    // Before anybody can know that it serves.
+    using stop = listenForStop();
     collectLittleAtOnce();
     const { welcome } = await import("./welcome.ts");
     process.stdout.write(welcome(server));
     // Not at the end, as Node would: that may be sudden.
     module.flushCompileCache();
-    await untilStopped(server);
+    await untilStopped(server, stop.signal);
   });
 }
 
@@ -38,11 +40,10 @@ function collectLittleAtOnce(): void {
 }
 
 /** Resolves after a drain; a second signal ends the process at once. */
-async function untilStopped(server: RunningServer): Promise<void> {
+async function untilStopped(server: RunningServer, stop: AbortSignal): Promise<void> {
   const { log, drainTimeoutMs } = server.settings;
-  using stop = listenForStop();
-  const stopped = once(stop.signal, "abort").then(() => String(stop.signal.reason));
-  const reason = await Promise.race([stopped, server.failed]);
+  const stopped = stop.aborted ? Promise.resolve() : once(stop, "abort");
+  const reason = await Promise.race([stopped.then(() => String(stop.reason)), server.failed]);
   if (typeof reason === "string") log.info(`${reason}: draining`);
   else log.error("the service has failed: draining", reason);
   endIfStuck(drainTimeoutMs);

@@ -6,7 +6,7 @@ const repeatMs = 500;
 /**
  * Aborts at the first SIGINT or SIGTERM, with its name as the reason. A second one ends the
  * process, as it would without. Ctrl-C often arrives twice at once: the terminal sends it to
- * every process in the foreground, and npm passes it on.
+ * every process in the foreground, and those that started this one pass it on.
  */
 export function listenForStop(): { readonly signal: AbortSignal } & Disposable {
   const controller = new AbortController();

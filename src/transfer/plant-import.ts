@@ -11,7 +11,7 @@ export interface ImportOptions {
   readonly retryForMs: number;
   /** Stops it: what is in flight may end for a moment, and nothing else is begun. */
   readonly signal: AbortSignal;
-  /** Called for each row that the server refused, in the order of the file. */
+  /** Called for each row that was refused, in the order of the file until the import ends early. */
   readonly onRefused: (refusal: Refusal) => Promise<void>;
 }
 
@@ -53,10 +53,10 @@ export class PlantImport {
   readonly #creator: PlantCreator;
   readonly #options: ImportOptions;
   readonly #slots: Slots;
-  /** Lines of rows that are not done, in the order of the file. */
-  readonly #open = new Set<number>();
-  /** By line: refusals that wait for the rows before them, and so keep their slots. */
-  readonly #refusals = new Map<number, () => void>();
+  /** Rows that are not done, in the order of the file. */
+  readonly #open = new Set<Row>();
+  /** Refusals that wait for the rows before them, and so keep their slots. */
+  readonly #refusals = new Map<Row, () => void>();
   /** Ends the waiting for a next try, and soon the calls. */
   readonly #ended = new AbortController();
   #failure: string | undefined;
@@ -79,9 +79,14 @@ export class PlantImport {
       stored: this.#stored,
       refused: this.#refused,
       bytes: this.#bytes,
-      firstOpenLine: firstOpen ?? this.#line + 1,
+      firstOpenLine: firstOpen?.line ?? this.#line + 1,
       waitingFor: this.#waitingFor,
     };
+  }
+
+  /** Aborts when no further row will be begun: ends a source that may have none for long. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
   }
 
   /** @throws What the rows, or who is told of refusals, throw. */
@@ -106,7 +111,7 @@ export class PlantImport {
         const size = row.kind === "plant" ? sizeOf(row) : 0;
         await this.#slots.take(size);
         if (this.#isEnded) return this.#slots.release(size);
-        this.#open.add(row.line);
+        this.#open.add(row);
         void this.#settle(row).finally(() => this.#slots.release(size));
         this.#line = row.line;
         this.#bytes = row.bytes;
@@ -129,7 +134,7 @@ export class PlantImport {
 
   async #settle(row: Row): Promise<void> {
     try {
-      await (row.kind === "plant" ? this.#create(row) : this.#refuse(row));
+      await (row.kind === "plant" ? this.#create(row) : this.#refuse(row, row.reason));
     } catch (error) {
       this.#crash ??= error;
       this.#end();
@@ -142,13 +147,13 @@ export class PlantImport {
       try {
         await this.#creator.create(row.plant);
         this.#stored++;
-        this.#close(row.line);
+        this.#close(row);
         this.#waitingFor = undefined;
         return;
       } catch (error) {
         const verdict = judge(error);
         if (verdict.kind === "refused") {
-          return await this.#refuse({ line: row.line, reason: verdict.reason });
+          return await this.#refuse(row, verdict.reason);
         }
         if (this.#isEnded) return;
         if (verdict.kind === "hopeless") return this.#fail(verdict.reason);
@@ -166,27 +171,28 @@ export class PlantImport {
     }
   }
 
-  async #refuse({ line, reason }: Refusal): Promise<void> {
+  async #refuse(row: Row, reason: string): Promise<void> {
     const turn = Promise.withResolvers<void>();
-    this.#refusals.set(line, turn.resolve);
+    this.#refusals.set(row, turn.resolve);
     this.#reportRefusals();
     await turn.promise;
     this.#refused++;
-    await this.#options.onRefused({ line, reason });
-    this.#refusals.delete(line);
-    this.#close(line);
+    await this.#options.onRefused({ line: row.line, reason });
+    this.#refusals.delete(row);
+    this.#close(row);
   }
 
-  #close(line: number): void {
-    this.#open.delete(line);
+  #close(row: Row): void {
+    this.#open.delete(row);
     this.#reportRefusals();
   }
 
   /** Reports the refusal of the first open row, if there is one; at the end, all that wait. */
   #reportRefusals(): void {
-    const [first = 0] = this.#open;
-    const lines = this.#isEnded ? [...this.#refusals.keys()].sort((a, b) => a - b) : [first];
-    for (const line of lines) this.#refusals.get(line)?.();
+    for (const row of this.#open) {
+      this.#refusals.get(row)?.();
+      if (!this.#isEnded) return;
+    }
   }
 
   #fail(reason: string): void {

@@ -124,6 +124,19 @@ test("standard input is read, and its refused rows go to standard error", async 
   expect(at.stored()).toEqual(storedForms([plantOf(2n)]));
 });
 
+test.skipIf(process.platform !== "linux")(
+  "rejects that cannot be written end it, though standard input may bring more",
+  async () => {
+    await using at = await prepare("unused", "");
+    const args = ["import", "-", "--format", "ndjson", "--rejects", "/dev/full"];
+    const server = ["--url", at.server.url];
+    await using child = spawnChild([...args, ...server], { cwd: at.folder, env, stdin: "open" });
+    child.process.stdin?.write("no plant\n");
+    expect(await within("its end", child.exited)).toEqual({ code: 1, signal: null });
+    expect(child.stderr.text).toMatch(/cannot write refused rows to \/dev\/full/);
+  },
+);
+
 test("a signal ends it in order, and it says how far it came", async () => {
   await using at = await prepare("unused", "");
   const args = ["import", "-", "--format", "ndjson", "--url", at.server.url];

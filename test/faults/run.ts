@@ -3,7 +3,9 @@
  * clients use it, and checks that it keeps its promise. Apart from `npm test`,
  * because it takes as long as it is given.
  */
+
 import { readFileSync } from "node:fs";
+import { listenForStop } from "../../src/cli/stop-signal.ts";
 import { takeLeaks } from "../support/token-leaks.ts";
 import type { Campaign, CampaignResult } from "./campaign.ts";
 import { campaigns } from "./campaigns.ts";
@@ -25,13 +27,8 @@ const shownMax = 20;
 /** After a signal, a campaign that does not end its processes in order loses its chance to. */
 const endGraceMs = 30_000;
 
-const stop = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => {
-    stop.abort();
-    setTimeout(() => end(1), endGraceMs).unref();
-  });
-}
+const stop = listenForStop();
+stop.signal.addEventListener("abort", () => void setTimeout(() => end(1), endGraceMs).unref());
 
 const flags = parse(process.argv.slice(2));
 if (flags !== undefined) await run(flags);

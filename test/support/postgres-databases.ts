@@ -16,8 +16,6 @@ export interface PostgresDatabases {
 /** Of every role; hard to overlook where it should not be. */
 export const password = "a/secret:that@nobody?sees#";
 
-let names = 0;
-
 /** @param params Added to every store URL. */
 export function openDatabases(port: number, params: readonly string[]): PostgresDatabases {
   function url(database: string, role = "postgres", ...given: readonly string[]): string {
@@ -38,6 +36,7 @@ export function openDatabases(port: number, params: readonly string[]): Postgres
     }
   }
 
+  let names = 0;
   return {
     port,
     url,

@@ -100,6 +100,9 @@ async function begin(
     });
     const output = collectOutput(child.stderr);
     const exited = once(child, "close");
+    const endWithUs = () => child.kill("SIGQUIT");
+    process.once("exit", endWithUs);
+    child.once("close", () => process.off("exit", endWithUs));
     const ready = output.until(/ready to accept (read-only )?connections/, patienceMs);
     ready.catch(() => {});
     const ended = exited.then(() => {

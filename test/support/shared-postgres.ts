@@ -8,13 +8,18 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   if (!hasPostgres) return undefined;
   const server = await startPostgres({ settings: { fsync: "off", max_connections: "200" } });
   process.env[variable] = String(server.port);
+  // Vitest would end without its teardown.
+  process.once("SIGTERM", () => process.exit(143));
   return async () => await server[Symbol.asyncDispose]();
 }
+
+let shared: PostgresDatabases | undefined;
 
 /** @returns undefined outside of vitest: a campaign starts servers of its own. */
 export function findSharedPostgres(): PostgresDatabases | undefined {
   const port = process.env[variable];
-  return port === undefined ? undefined : openDatabases(Number(port), ["allow_unsafe=fsync"]);
+  if (port !== undefined) shared ??= openDatabases(Number(port), ["allow_unsafe=fsync"]);
+  return shared;
 }
 
 /** In the form of a server that a file starts for itself. */

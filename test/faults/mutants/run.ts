@@ -5,11 +5,13 @@
  *
  *     npm run test:mutants -- [--verbose] [PART OF A NAME]...
  */
+
 import { spawn } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { listenForStop } from "../../../src/cli/stop-signal.ts";
 import type { Mutant } from "./mutant.ts";
 import { mutants } from "./mutants.ts";
 
@@ -39,8 +41,7 @@ const chosen = mutants.filter(
   ({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)),
 );
 
-const stop = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+const stop = listenForStop();
 
 await main();
 

@@ -1,6 +1,6 @@
 /**
  * Thousands of calls by chance, the same on every run. Another lot of them:
- * `SEED=7 npx vitest run test/gateway/differential/generated.test.ts`; RUNS says how many.
+ * `SEED=7 npm test -- test/gateway/differential/generated.test.ts`; RUNS says how many.
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, test } from "vitest";
@@ -32,7 +32,7 @@ test.each(kinds)(
     await fc.assert(
       fc.asyncProperty(cases, async (given) => {
         count++;
-        const replay = `request ${count}; SEED=${seed} RUNS=${numRuns} npx vitest run test/gateway/differential/generated.test.ts`;
+        const replay = `request ${count}; SEED=${seed} RUNS=${numRuns} npm test -- test/gateway/differential/generated.test.ts`;
         await expectSame(pair, given, replay);
       }),
       { seed, numRuns, interruptAfterTimeLimit: 60_000, markInterruptAsFailure: true },

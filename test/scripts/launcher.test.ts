@@ -1,0 +1,51 @@
+/** `scripts/node.js`, which npm runs through a shell. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { lockStore } from "../support/locked-store.ts";
+import { collectOutput } from "../support/output.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { knownToken } from "../support/test-server.ts";
+import { within } from "../support/within.ts";
+
+const launcher = join(import.meta.dirname, "../../scripts/node.js");
+const main = join(import.meta.dirname, "../../src/cli/main.ts");
+
+test("hands over arguments, output and the exit code", async () => {
+  const script = "process.stdout.write(process.argv[1]); process.exit(7)";
+  const child = spawn(process.execPath, [launcher, "--eval", script, "é x"]);
+  const output = collectOutput(child.stdout);
+  expect(await once(child, "close")).toEqual([7, null]);
+  expect(output.text).toBe("é x");
+});
+
+test.skipIf(process.platform === "win32")(
+  "a server whose shell is ended drains, however long that takes",
+  async () => {
+    await using folder = await createTemporaryFolder();
+    const line = `"${process.execPath}" "${launcher}" "${main}" serve --port 0; true`;
+    const shell = spawn("sh", ["-c", line], {
+      cwd: folder.path,
+      env: { ...process.env, PLANT_STORE_TOKENS: knownToken },
+    });
+    const closed = once(shell, "close");
+    const stderr = collectOutput(shell.stderr);
+    const [, url] = await collectOutput(shell.stdout).until(/listens on (\S+)/);
+    const lock = lockStore(join(folder.path, "data/plants.db"));
+    const answer = fetch(`${url}/plants`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
+      body: '{"id": 1, "name": "Basil"}',
+    });
+    shell.kill("SIGTERM");
+    await stderr.until(/SIGTERM: draining/);
+    // A second signal would end the server at once if it came behind the first half second.
+    await delay(1000);
+    lock.release();
+    expect((await answer).status).toBe(200);
+    await stderr.until(/stopped/);
+    await within("the end of the server", closed);
+  },
+);
