@@ -11,7 +11,23 @@ const rooms: Record<string, readonly string[]> = {
   auth: [],
   service: ["gen", "gen/google", "plant"],
   store: ["plant"],
-  gateway: ["gen/google"],
+  gateway: [
+    ...["gateway/adapter", "gateway/call", "gateway/exchange", "gateway/openapi"],
+    ...["gateway/protocols", "gateway/rest"],
+  ],
+  // The way of a request goes from the adapter by rest or protocols to the call.
+  "gateway/adapter": [
+    ...["gateway/rest", "gateway/protocols", "gateway/json", "gateway/call", "gateway/exchange"],
+  ],
+  "gateway/rest": [
+    ...["gen/google", "gateway/protocols", "gateway/json", "gateway/call", "gateway/exchange"],
+  ],
+  "gateway/openapi": ["gen/google", "gateway/rest", "gateway/json"],
+  "gateway/protocols": ["gateway/json", "gateway/binary", "gateway/call", "gateway/exchange"],
+  "gateway/json": ["gateway/binary", "gateway/call"],
+  "gateway/binary": [],
+  "gateway/call": ["gen/google", "gateway/exchange"],
+  "gateway/exchange": [],
   client: ["gen", "auth"],
   index: ["gen", "gen/google", "client"],
   server: ["gen", "gen/google", "plant", "service", "store", "gateway", "auth"],
@@ -30,7 +46,8 @@ function importsOf(file: string): string[] {
 
 function roomOf(file: string): string {
   if (file.startsWith("gen/google/")) return "gen/google";
-  const [top = "", second = ""] = file.split("/");
+  const [top = "", second = "", third = ""] = file.split("/");
+  if (second === "gateway" && third !== "index.ts") return `${second}/${third}`;
   return top === "src" ? second.replace(/\.ts$/, "") : top;
 }
 

@@ -1,23 +1,28 @@
 /** Any Connect service on one Node handler: gRPC, gRPC-Web, Connect and REST. */
-export { cancellationOf } from "./call-context.ts";
-export type { Cancellation } from "./call-signal.ts";
-export type { CorsOptions } from "./cors.ts";
-export { leaveRequest } from "./exchange/stream-exchange.ts";
-export { requireFields } from "./field-behavior.ts";
-export { compressionGzip } from "./gzip.ts";
-export { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "./node-adapter.ts";
-export type { NodeHandler } from "./node-handler.ts";
+
+export type { CorsOptions } from "./adapter/cors.ts";
+export {
+  type GatewayHandler,
+  type GatewayOptions,
+  gatewayNodeAdapter,
+} from "./adapter/node-adapter.ts";
 export type {
   CallEnding,
   CallObservation,
   CallObserver,
   ObservedRequest,
   ProtocolName,
-} from "./observer.ts";
-export { composeObservers } from "./observers.ts";
+} from "./adapter/observer.ts";
+export { composeObservers } from "./adapter/observers.ts";
+export { peerAddressKey } from "./adapter/peer-address.ts";
+export { cancellationOf } from "./call/context.ts";
+export { requireFields } from "./call/field-behavior.ts";
+export type { Cancellation } from "./call/signal.ts";
+export type { NodeHandler } from "./exchange/node-handler.ts";
+export { parseRequestTarget } from "./exchange/request-target.ts";
+export { leaveRequest } from "./exchange/stream-exchange.ts";
 export { createOpenApiDocument, type OpenApiOptions } from "./openapi/document.ts";
-export { peerAddressKey } from "./peer-address.ts";
-export { parseRequestTarget } from "./request-target.ts";
+export { compressionGzip } from "./protocols/gzip.ts";
 export type { RenderedError, RestError } from "./rest/error.ts";
 export type { RestOptions } from "./rest/options.ts";
 export { RuleError } from "./rest/rule.ts";

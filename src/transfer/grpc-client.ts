@@ -4,7 +4,7 @@ import {
   CreatePlantRequestSchema,
   PlantService,
 } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import { wrapEnvelope } from "../gateway/envelope.ts";
+import { wrapEnvelope } from "../gateway/protocols/envelope.ts";
 import type { NewPlant } from "../plant.ts";
 import { Http2Connection } from "./http2-connection.ts";
 import { callUnary } from "./unary-call.ts";

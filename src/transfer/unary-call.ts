@@ -7,7 +7,7 @@ import {
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromHttpStatus, findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { LazyHeaders } from "../gateway/lazy-headers.ts";
+import { LazyHeaders } from "../gateway/exchange/lazy-headers.ts";
 
 export interface UnaryCall {
   readonly headers: OutgoingHttpHeaders;

@@ -1,5 +1,5 @@
 import { type DescMessage, isFieldSet, type MessageShape, ScalarType } from "@bufbuild/protobuf";
-import { type PlainField, type PlainMessage, plainMessageOf } from "../plain.ts";
+import { type PlainField, type PlainMessage, plainMessageOf } from "./plain-message.ts";
 
 type Message = MessageShape<DescMessage>;
 

@@ -1,4 +1,4 @@
-import type { NodeHeaders } from "../lazy-headers.ts";
+import type { NodeHeaders } from "./lazy-headers.ts";
 
 /** RFC 9113 section 8.2.2: what belongs to a connection has no place in HTTP/2. */
 const connectionHeaders = new Set([

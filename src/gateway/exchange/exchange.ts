@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Code } from "@connectrpc/connect";
-import type { NodeHeaders } from "../lazy-headers.ts";
 import type { Body } from "./body.ts";
+import type { NodeHeaders } from "./lazy-headers.ts";
 
 /** One HTTP request and the response to it, over either version of HTTP. */
 export interface Exchange {

@@ -1,11 +1,11 @@
 import { constants } from "node:http2";
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { NodeHeaders } from "../lazy-headers.ts";
-import type { NodeHandler } from "../node-handler.ts";
 import { withoutConnection } from "./connection-headers.ts";
 import type { Exchange, Response } from "./exchange.ts";
+import type { NodeHeaders } from "./lazy-headers.ts";
 import { NodeExchange } from "./node-exchange.ts";
+import type { NodeHandler } from "./node-handler.ts";
 import { resetReason } from "./reset-reason.ts";
 
 /** An exchange over a request and a response of Node: HTTP/1.1, or HTTP/2 by its compatibility API. */

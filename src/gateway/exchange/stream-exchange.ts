@@ -1,8 +1,8 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
-import type { NodeHeaders } from "../lazy-headers.ts";
 import { withoutConnection } from "./connection-headers.ts";
 import type { Exchange, Response } from "./exchange.ts";
+import type { NodeHeaders } from "./lazy-headers.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
 

@@ -4,7 +4,7 @@
  * field; a plain message is made of that, any other by protobuf-es as ever.
  */
 import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
-import { badRequest, FieldViolation } from "../violation.ts";
+import { badRequest, FieldViolation } from "../call/violation.ts";
 import { normaliserOf } from "./normaliser.ts";
 import { readPlainJson } from "./plain-reader.ts";
 import type { JsonOptions } from "./scalar.ts";

@@ -1,6 +1,6 @@
 import { create, type DescMessage, type MessageShape, ScalarType } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { type PlainField, type PlainMessage, plainMessageOf } from "../plain.ts";
+import { type PlainField, type PlainMessage, plainMessageOf } from "../binary/plain-message.ts";
 import type { JsonOptions } from "./scalar.ts";
 
 type Message = MessageShape<DescMessage>;

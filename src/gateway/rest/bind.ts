@@ -1,9 +1,9 @@
 /** Puts a request message together from path, query and body. */
 import { type DescField, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { badRequest, FieldViolation } from "../call/violation.ts";
 import { messageFromJson } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
 import { type ExactJson, isJsonObject } from "../json/value.ts";
-import { badRequest, FieldViolation } from "../violation.ts";
 import { type FieldPath, leafOf, resolveFieldPath } from "./field-path.ts";
 import { parameterReader } from "./parameter.ts";
 import { parseQuery } from "./query.ts";

@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../protocols/endpoint.ts";
 import { readLimits } from "./body.ts";
 import type { RestSettings } from "./options.ts";
 import { printPathTemplate } from "./path-template.ts";

@@ -1,6 +1,6 @@
 /** JSON values one after the other: NDJSON, or the elements of one JSON array. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { badRequest, FieldViolation } from "../violation.ts";
+import { badRequest, FieldViolation } from "../call/violation.ts";
 
 const newline = 0x0a;
 const quote = 0x22;

@@ -1,8 +1,8 @@
 /** What stands in a path or a query is text; this makes it JSON of its field. */
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { FieldViolation } from "../call/violation.ts";
 import type { ExactJson } from "../json/value.ts";
-import { FieldViolation } from "../violation.ts";
 
 /** Turns the text of one value into JSON. @throws {FieldViolation} */
 export type ParameterReader = (text: string) => ExactJson;

@@ -1,5 +1,5 @@
 /** A query (RFC 3986 section 3.4) of `name=value` pairs, read without losing anything. */
-import { FieldViolation } from "../violation.ts";
+import { FieldViolation } from "../call/violation.ts";
 
 /** More parameters than that is no query, but work for its reader. */
 const parametersMax = 1000;

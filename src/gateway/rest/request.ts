@@ -1,10 +1,10 @@
 /** HTTP -> request message. */
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { badRequest, FieldViolation } from "../call/violation.ts";
 import { parseJson } from "../json/messages.ts";
 import { readPlainJson } from "../json/plain-reader.ts";
 import type { ExactJson } from "../json/value.ts";
-import { badRequest, FieldViolation } from "../violation.ts";
 import { bindRequest } from "./bind.ts";
 import { assertMediaType, readBody, streamBody, type WholeRequest } from "./body.ts";
 import { captureVariable } from "./capture.ts";

@@ -14,13 +14,13 @@ import {
 } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
-import type { StreamContext } from "../call.ts";
+import type { StreamContext } from "../call/call.ts";
 import { type Body, byteLengthOf, bytesOf } from "../exchange/body.ts";
 import type { Response } from "../exchange/exchange.ts";
+import { toNodeHeaders } from "../exchange/lazy-headers.ts";
 import { isJsonObject } from "../json/value.ts";
 import { type JsonWriterOptions, messageToJson } from "../json/writer.ts";
-import { toNodeHeaders } from "../lazy-headers.ts";
-import { headerWithTrailer } from "../trailer-header.ts";
+import { headerWithTrailer } from "../protocols/trailer-header.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "./error.ts";
 import { getHttpBody, isHttpBody } from "./http-body.ts";
 import type { RestSettings } from "./options.ts";

@@ -1,7 +1,7 @@
 import type { MethodImplSpec } from "@connectrpc/connect";
-import type { Endpoint } from "../endpoint.ts";
 import type { JsonOptions } from "../json/scalar.ts";
 import type { JsonWriterOptions } from "../json/writer.ts";
+import type { Endpoint } from "../protocols/endpoint.ts";
 import type { ReadLimits } from "./body.ts";
 import type { RestSettings } from "./options.ts";
 import type { Binding } from "./rule.ts";

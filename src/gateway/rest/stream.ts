@@ -2,10 +2,10 @@
 import { type ConnectError, createHandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable, type UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { callStream, type StreamContext, type StreamSpec } from "../call.ts";
+import { callStream, type StreamContext, type StreamSpec } from "../call/call.ts";
 import { BodyBuffer, bodyOf, bytesOf } from "../exchange/body.ts";
 import type { Response } from "../exchange/exchange.ts";
-import { LazyHeaders } from "../lazy-headers.ts";
+import { LazyHeaders } from "../exchange/lazy-headers.ts";
 import type { WholeRequest } from "./body.ts";
 import { readMessage, readMessages } from "./request.ts";
 import { errorResponse, messageResponse, type StreamResponse, streamResponse } from "./response.ts";

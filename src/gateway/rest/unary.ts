@@ -2,11 +2,11 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { serveUnary, type UnarySpec, type UnaryWire } from "../call.ts";
-import { CallContext } from "../call-context.ts";
+import { serveUnary, type UnarySpec, type UnaryWire } from "../call/call.ts";
+import { CallContext } from "../call/context.ts";
 import { type Exchange, headerOf, type Response } from "../exchange/exchange.ts";
 import { type BodyLimit, readBody } from "../exchange/read-body.ts";
-import { noTrailer } from "../trailer-header.ts";
+import { noTrailer } from "../protocols/trailer-header.ts";
 import type { Parse, WholeRequest } from "./body.ts";
 import { readMessage } from "./request.ts";
 import { errorResponse, messageResponse } from "./response.ts";

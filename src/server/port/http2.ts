@@ -1,7 +1,7 @@
 import http2 from "node:http2";
 import type { Socket } from "node:net";
+import { LinkedList } from "../../gateway/call/linked-list.ts";
 import { type GatewayHandler, leaveRequest } from "../../gateway/index.ts";
-import { LinkedList } from "../../gateway/linked-list.ts";
 import type { Limits } from "../settings/limits.ts";
 import { Intake } from "./intake.ts";
 import { type OnRefusal, type RefusalKind, refuse, refuseOnStream } from "./refusal.ts";

@@ -11,7 +11,7 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: "strangers: the gate is skipped by REST",
-    file: "src/gateway/call.ts",
+    file: "src/gateway/call/call.ts",
     find: `    const passed = options.requestGate?.(context);
     if (passed !== undefined) await passed;
     const request = `,
@@ -58,7 +58,7 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: "strangers: protobuf is not compared with its schema",
-    file: "src/gateway/codec.ts",
+    file: "src/gateway/protocols/codec.ts",
     find: "assertWireFormat(input, bytes);",
     replace: "",
     campaign: "test/gateway/binary/wire-format.test.ts",
@@ -68,7 +68,7 @@ export const hostileMutants: readonly Mutant[] = [
     file: "src/gateway/json/plain-reader.ts",
     find: "10 * value + (byte - zero)",
     replace: "10 * value + byte - zero",
-    campaign: "test/gateway/json/plain.test.ts",
+    campaign: "test/gateway/json/plain-reader.test.ts",
   },
   {
     name: "strangers: a message may have any number of values",

@@ -6,8 +6,8 @@ import {
   CreatePlantRequestSchema,
   PlantService,
 } from "../../../gen/plantstore/v1/plant_service_pb.ts";
-import { createCodecs } from "../../../src/gateway/codec.ts";
-import type { EndpointOptions } from "../../../src/gateway/endpoint.ts";
+import { createCodecs } from "../../../src/gateway/protocols/codec.ts";
+import type { EndpointOptions } from "../../../src/gateway/protocols/endpoint.ts";
 
 const spec = createMethodImplSpec(PlantService.method.createPlant, (): never => {
   throw new Error("nobody calls it");

@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { readBody as readExchange } from "../../../src/gateway/exchange/read-body.ts";
-import { compressionGzip } from "../../../src/gateway/gzip.ts";
+import { compressionGzip } from "../../../src/gateway/protocols/gzip.ts";
 import {
   assertMediaType,
   readBody,

@@ -1,7 +1,7 @@
 import type { DescField } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { FieldViolation } from "../../../src/gateway/call/violation.ts";
 import { parameterReader } from "../../../src/gateway/rest/parameter.ts";
-import { FieldViolation } from "../../../src/gateway/violation.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 
 function fieldOf(name: string): DescField {

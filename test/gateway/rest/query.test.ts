@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { FieldViolation } from "../../../src/gateway/call/violation.ts";
 import { parseQuery } from "../../../src/gateway/rest/query.ts";
-import { FieldViolation } from "../../../src/gateway/violation.ts";
 
 describe("a query is read:", () => {
   test.each<[query: string, pairs: [name: string, value: string][]]>([

@@ -1,5 +1,5 @@
 import type { Exchange, Response } from "../../../src/gateway/exchange/exchange.ts";
-import type { NodeHeaders } from "../../../src/gateway/lazy-headers.ts";
+import type { NodeHeaders } from "../../../src/gateway/exchange/lazy-headers.ts";
 
 /** An exchange without a network: what was asked is given, what was answered is kept. */
 export interface MemoryExchange extends Exchange {

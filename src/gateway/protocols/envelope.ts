@@ -1,0 +1,168 @@
+/** Messages in envelopes: a byte of flags, four of length, then the message. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
+import { type Body, BodyBuffer, bytesOf } from "../exchange/body.ts";
+import type { BodySink, Exchange } from "../exchange/exchange.ts";
+
+export interface EnvelopeOptions {
+  /** The compression that the request announces. */
+  readonly compression: Compression | null;
+  readonly readMaxBytes: number;
+  /** Envelopes with this flag hold no message, and are passed over. 0 for none. */
+  readonly endFlag: number;
+}
+
+/**
+ * Reads the one message of a unary call, decompressed, and what `parse` makes
+ * of it.
+ *
+ * @throws {ConnectError} RESOURCE_EXHAUSTED for a message above `readMaxBytes`,
+ * as soon as its length is there; UNIMPLEMENTED for none, or more than one;
+ * INVALID_ARGUMENT for an envelope that is cut short.
+ */
+export function readEnvelope<T>(
+  exchange: Exchange,
+  options: EnvelopeOptions,
+  parse: (bytes: Uint8Array) => T,
+): Promise<T> {
+  const reader = new EnvelopeReader(options, parse);
+  const read = exchange.readBody(reader);
+  if (options.compression === null) return read;
+  // What is wrong in an envelope goes before what is wrong behind it, though it takes longer.
+  return read.catch(async (error: unknown) => {
+    if (error instanceof ConnectError) await reader.begun();
+    throw error;
+  });
+}
+
+/** Puts a message into an envelope, compressed where that is worth it. */
+export function writeEnvelope(
+  body: Body,
+  compression: Compression | null,
+  compressMinBytes: number,
+): Uint8Array | Promise<Uint8Array> {
+  const data = bytesOf(body);
+  if (compression === null || data.byteLength < compressMinBytes) return wrapEnvelope(0, data);
+  return compression.compress(data).then((bytes) => wrapEnvelope(compressedFlag, bytes));
+}
+
+export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array {
+  const bytes = Buffer.allocUnsafe(headBytes + data.byteLength);
+  bytes[0] = flags;
+  bytes.writeUInt32BE(data.byteLength, 1);
+  bytes.set(data, headBytes);
+  return bytes;
+}
+
+const headBytes = 5;
+
+interface Envelope {
+  readonly flags: number;
+  readonly data: Uint8Array;
+}
+
+/**
+ * Takes a body apart as it arrives, and parses what is whole: what is wrong with
+ * a message is told before what is wrong behind it, and not only when the body
+ * has ended. Memory is taken for what has come, not for what is claimed.
+ */
+class EnvelopeReader<T> implements BodySink<T> {
+  readonly #options: EnvelopeOptions;
+  readonly #parse: (bytes: Uint8Array) => T;
+  readonly #pending = new BodyBuffer();
+  #hasEnd = false;
+  readonly #begun: Promise<unknown>[] = [];
+  #message: { readonly parsed: T | Promise<T> } | undefined;
+
+  constructor(options: EnvelopeOptions, parse: (bytes: Uint8Array) => T) {
+    this.#options = options;
+    this.#parse = parse;
+  }
+
+  push(chunk: Uint8Array): void {
+    const isFirst = this.#pending.length === 0 && chunk.length >= headBytes;
+    if (isFirst && chunk.length === headBytes + this.#lengthIn(chunk)) {
+      this.#add({ flags: chunk[0] ?? 0, data: chunk.subarray(headBytes) }); // as most come
+      return;
+    }
+    this.#pending.append(chunk);
+    const envelopes: Envelope[] = [];
+    while (this.#pending.length >= headBytes) {
+      const head = this.#pending.bytes;
+      const length = this.#lengthIn(head);
+      if (this.#pending.length < headBytes + length) break;
+      const data = this.#pending.take(headBytes + length).subarray(headBytes);
+      envelopes.push({ flags: head[0] ?? 0, data });
+    }
+    for (const envelope of envelopes) this.#add(envelope);
+  }
+
+  /** @returns the one message. */
+  end(): T | Promise<T> {
+    if (this.#pending.length > 0) {
+      throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
+    }
+    if (this.#message !== undefined) {
+      const { parsed } = this.#message;
+      return this.#begun.length === 0 ? parsed : this.begun().then(() => parsed);
+    }
+    throw new ConnectError(
+      "protocol error: missing input message for unary method",
+      Code.Unimplemented,
+    );
+  }
+
+  /** Resolves when all that is decompressed is right; rejects with what is wrong first. */
+  async begun(): Promise<void> {
+    for (const one of this.#begun) await one;
+  }
+
+  /** The length that an envelope claims. @throws {ConnectError} RESOURCE_EXHAUSTED. */
+  #lengthIn(head: Uint8Array): number {
+    const length =
+      (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);
+    const { readMaxBytes } = this.#options;
+    if (length <= readMaxBytes) return length;
+    throw new ConnectError(
+      `message size ${length} is larger than configured readMaxBytes ${readMaxBytes}`,
+      Code.ResourceExhausted,
+    );
+  }
+
+  #add({ flags, data }: Envelope): void {
+    const isEnd = (flags & this.#options.endFlag) !== 0;
+    if (isEnd && this.#hasEnd) throw extraEnd(); // each would be decompressed
+    this.#hasEnd ||= isEnd;
+    const parsed = (flags & compressedFlag) === 0 ? undefined : this.#decompress(data, isEnd);
+    if (isEnd) return;
+    const message = parsed ?? this.#parse(data);
+    if (this.#message !== undefined) {
+      throw new ConnectError(
+        "protocol error: received extra input message for unary method",
+        Code.Unimplemented,
+      );
+    }
+    this.#message = { parsed: message };
+  }
+
+  #decompress(data: Uint8Array, isEnd: boolean): Promise<T> {
+    const { compression, readMaxBytes } = this.#options;
+    if (compression === null) throw notDecompressible();
+    const bytes = compression.decompress(data, readMaxBytes);
+    const parsed = bytes.then((whole) => (isEnd ? undefined : this.#parse(whole))) as Promise<T>;
+    parsed.catch(() => {}); // nobody may come to wait for it
+    this.#begun.push(parsed);
+    return parsed;
+  }
+}
+
+function extraEnd(): ConnectError {
+  return new ConnectError("protocol error: received an extra end", Code.InvalidArgument);
+}
+
+function notDecompressible(): ConnectError {
+  return new ConnectError(
+    "received compressed envelope, but do not know how to decompress",
+    Code.Internal,
+  );
+}

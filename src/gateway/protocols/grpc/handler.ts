@@ -1,0 +1,44 @@
+/** gRPC, for unary calls: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+import {
+  contentTypeJson,
+  contentTypeProto,
+  parseContentType,
+} from "@connectrpc/connect/protocol-grpc";
+import type { NodeHeaders } from "../../exchange/lazy-headers.ts";
+import type { Codec } from "../codec.ts";
+import type { UnaryEndpoint, UnaryHandler, UnaryProtocol } from "../unary.ts";
+import { createGrpcHandler } from "./call.ts";
+
+export function createGrpc(endpoint: UnaryEndpoint): UnaryProtocol {
+  const { codecs } = endpoint;
+  const binary = createHandler(endpoint, codecs.binary, contentTypeProto);
+  const json = createHandler(endpoint, codecs.json, contentTypeJson);
+  return {
+    name: "grpc",
+    methods: ["POST"],
+    handlerFor(contentType) {
+      const type = parseContentType(contentType);
+      return type && (type.binary ? binary : json);
+    },
+  };
+}
+
+const nothing = new Uint8Array(0);
+
+function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: string): UnaryHandler {
+  const variant = { protocolName: "grpc", contentType, codec, endFlag: 0 };
+  return createGrpcHandler(endpoint, variant, ({ context, message, code }) => ({
+    status: 200,
+    header: withoutLength(context.responseHeader.toNode()),
+    body: message ?? nothing,
+    trailer: withoutLength(context.responseTrailer.toNode()),
+    code,
+  }));
+}
+
+/** A length that the application tells is that of something else, and breaks the answer. */
+function withoutLength(fields: NodeHeaders): NodeHeaders {
+  if (!("content-length" in fields)) return fields;
+  const { "content-length": _length, ...rest } = fields;
+  return rest;
+}
