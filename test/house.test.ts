@@ -12,9 +12,12 @@ const rooms: Record<string, readonly string[]> = {
   service: ["gen", "gen/google", "plant"],
   store: ["plant"],
   gateway: [
-    ...["gateway/adapter", "gateway/call", "gateway/exchange", "gateway/openapi"],
+    ...["gateway/adapter", "gateway/call", "gateway/exchange", "gateway/json", "gateway/openapi"],
     ...["gateway/protocols", "gateway/rest"],
   ],
+  "gateway/server": ["gateway/adapter", "gateway/rest", "gateway/call", "gateway/exchange"],
+  "gateway/health": ["gen", "gateway/rest", "gateway/call", "gateway/exchange"],
+  "gateway/reflection": ["gen", "gateway/call"],
   // The way of a request goes from the adapter by rest or protocols to the call.
   "gateway/adapter": [
     ...["gateway/rest", "gateway/protocols", "gateway/json", "gateway/call", "gateway/exchange"],
@@ -30,7 +33,10 @@ const rooms: Record<string, readonly string[]> = {
   "gateway/exchange": [],
   client: ["gen", "auth"],
   index: ["gen", "gen/google", "client"],
-  server: ["gen", "gen/google", "plant", "service", "store", "gateway", "auth"],
+  server: [
+    ...["gen", "gen/google", "plant", "service", "store", "auth"],
+    ...["gateway", "gateway/server", "gateway/health", "gateway/reflection"],
+  ],
   transfer: ["gen", "gen/google", "plant", "gateway", "auth"],
   cli: ["gen", "server", "client", "store", "auth", "transfer"],
 };

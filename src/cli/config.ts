@@ -1,7 +1,7 @@
 import { Command } from "commander";
-import { readTlsMaterial } from "../server/port/tls.ts";
 import { type SchemaEntry, schemaEntries } from "../server/settings/schema.ts";
 import { formatValue, type Setting } from "../server/settings/setting.ts";
+import { assertTlsFiles } from "../server/settings/tls-files.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import { assembleOptions, type Flags, type GivenValue, readGiven } from "./settings/given.ts";
 import { describeOrigin } from "./settings/origin.ts";
@@ -66,7 +66,7 @@ function hidePassword(url: string): string {
 async function checkSettings(flags: Flags): Promise<void> {
   const { settings, use } = await readSettings(flags);
   await use(async () => {
-    if (settings.tls !== undefined) readTlsMaterial(settings.tls);
+    if (settings.tls !== undefined) assertTlsFiles(settings.tls);
   });
   process.stdout.write("the settings are right\n");
 }

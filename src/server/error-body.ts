@@ -15,7 +15,7 @@ export function renderPlantError({ status, error }: RestError): RenderedError {
   };
 }
 
-/** The body alone, for what is refused before it is a request. */
+/** The body alone. */
 export function errorBody(code: Code, message: string) {
   const text = clip(message.toWellFormed().replaceAll(/\p{Cc}/gu, " "));
   return toJson(ErrorSchema, create(ErrorSchema, { error: code, message: text }));

@@ -4,8 +4,8 @@ import type { ConnectRouter, Interceptor, ServiceImpl } from "@connectrpc/connec
 import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.ts";
-import { createHealthService } from "./health/health-service.ts";
-import { createReflectionService } from "./reflection/service.ts";
+import { createHealthService } from "../gateway/health/service.ts";
+import { createReflectionService } from "../gateway/reflection/service.ts";
 
 export interface OpenServicesOptions {
   /** The services that do need a token. */

@@ -3,6 +3,7 @@ import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { createBearerGate, requirePrincipal } from "../auth/bearer.ts";
+import { createHealthHandlers } from "../gateway/health/handlers.ts";
 import {
   type CallObserver,
   cancellationOf,
@@ -14,23 +15,23 @@ import {
   parseRequestTarget,
   requireFields,
 } from "../gateway/index.ts";
+import { openPort } from "../gateway/server/port.ts";
 import type { PlantStore } from "../plant.ts";
 import { assertRoom, createPlantService } from "../service.ts";
 import { corsOptions } from "./cors.ts";
 import { renderPlantError } from "./error-body.ts";
 import { inOrder } from "./gate.ts";
-import { createHealthHandlers } from "./health/health.ts";
 import { logFailures } from "./log-failures.ts";
 import { createAccessLog } from "./logging/access-log.ts";
 import { createLogger } from "./logging/logger.ts";
 import type { ThreadMetrics } from "./metrics/thread-metrics.ts";
 import { createOpenServices } from "./open-services.ts";
 import { createPageHandlers } from "./page/handlers.ts";
-import { openPort } from "./port/port.ts";
 import { limitRates } from "./rate-limit/gate.ts";
 import type { RateLimits } from "./rate-limit/rate-limits.ts";
 import { messageValuesMax } from "./settings/limits.ts";
 import type { ServerSettings } from "./settings/settings.ts";
+import { assertTlsFiles } from "./settings/tls-files.ts";
 import { openTracing } from "./tracing/open.ts";
 import type { Tracing } from "./tracing/tracing.ts";
 import { version } from "./version.ts";
@@ -55,6 +56,7 @@ export interface Serving {
 export async function serve(settings: ServerSettings, parts: ServedParts): Promise<Serving> {
   const { authenticator, store, others, metrics } = parts;
   const { log } = settings;
+  if (settings.tls !== undefined) assertTlsFiles(settings.tls);
   const draining = new AbortController();
   const shutdown = new AbortController();
   const isReady = () => !draining.signal.aborted && store.ready() && others?.isReady() !== false;
@@ -75,7 +77,7 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
   // What is beside the services, by its exact path: one look for all of it.
   const beside = new Map([
     ...(settings.page ? createPage(settings) : []),
-    ...(settings.health ? createHealthHandlers(settings.basePath, isReady) : []),
+    ...(settings.health ? createHealth(settings, isReady) : []),
   ]);
   const serveRequest: NodeHandler = (request, response) =>
     (beside.get(parseRequestTarget(request.url ?? "").path) ?? gateway)(request, response);
@@ -87,6 +89,7 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
     limits: settings.limits,
     tls: settings.tls,
     handler,
+    renderError: renderPlantError,
     onTlsError: (error) => log.warn("the old certificate stays in use", error),
     traffic: metrics?.traffic,
   });
@@ -104,6 +107,11 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
   }
 
   return { port: port.address.port, close };
+}
+
+/** At the root, where probes look, and below the base path, which may be all that a proxy lets through. */
+function createHealth({ basePath }: ServerSettings, isReady: () => boolean) {
+  return createHealthHandlers({ isReady, prefixes: ["", basePath], renderError: renderPlantError });
 }
 
 interface GatewayParts {

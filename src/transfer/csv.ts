@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { CsvError, type InfoField, type InfoRecord, type Parser, parse } from "csv-parse";
-import type { ExactJson } from "../gateway/json/value.ts";
+import type { ExactJson } from "../gateway/index.ts";
 import type { NewPlant } from "../plant.ts";
 import { withoutMark } from "./byte-order-mark.ts";
 import { FormatError, type Row, RowError, type RowLimits, toRow } from "./row.ts";

@@ -1,10 +1,10 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import {
   CreatePlantRequestSchema,
   PlantService,
 } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import { wrapEnvelope } from "../gateway/protocols/envelope.ts";
 import type { NewPlant } from "../plant.ts";
 import { Http2Connection } from "./http2-connection.ts";
 import { callUnary } from "./unary-call.ts";
@@ -49,7 +49,7 @@ export function createPlantCreator(options: PlantCreatorOptions): PlantCreator {
     async create({ id, name, tag }) {
       const plant = tag === undefined ? { id, name } : { id, name, tag };
       const message = create(CreatePlantRequestSchema, { plant });
-      const body = wrapEnvelope(0, toBinary(CreatePlantRequestSchema, message));
+      const body = encodeEnvelope(0, toBinary(CreatePlantRequestSchema, message));
       try {
         await callUnary(await connection.session(), { headers, body, timeoutMs });
       } catch (error) {

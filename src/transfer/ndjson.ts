@@ -1,5 +1,4 @@
-import { parseJson } from "../gateway/json/messages.ts";
-import { rawJson } from "../gateway/json/value.ts";
+import { parseJson, rawJson } from "../gateway/index.ts";
 import type { NewPlant } from "../plant.ts";
 import { withoutMark } from "./byte-order-mark.ts";
 import { type Row, type RowLimits, toRow } from "./row.ts";

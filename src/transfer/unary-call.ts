@@ -7,7 +7,6 @@ import {
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromHttpStatus, findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { LazyHeaders } from "../gateway/exchange/lazy-headers.ts";
 
 export interface UnaryCall {
   readonly headers: OutgoingHttpHeaders;
@@ -78,11 +77,11 @@ function isGrpc(head: Head): boolean {
 function httpError(head: Head): ConnectError {
   const { ":status": status = 0, "content-type": type = "no content type" } = head;
   const message = `HTTP status ${status} with ${type}, which is not gRPC`;
-  return new ConnectError(message, codeFromHttpStatus(status), new LazyHeaders(head));
+  return new ConnectError(message, codeFromHttpStatus(status), headersOf(head));
 }
 
 function errorOf(head: Head, fields: IncomingHttpHeaders): ConnectError {
-  const headers = new LazyHeaders({ ...head, ...fields });
+  const headers = headersOf({ ...head, ...fields });
   const status = headers.get("grpc-status");
   const unreadable = `an answer without a gRPC status that can be read (${status ?? "none"})`;
   try {
@@ -90,6 +89,15 @@ function errorOf(head: Head, fields: IncomingHttpHeaders): ConnectError {
   } catch (cause) {
     return new ConnectError(unreadable, Code.Unknown, headers, undefined, cause);
   }
+}
+
+function headersOf(fields: IncomingHttpHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(fields)) {
+    if (name.startsWith(":")) continue;
+    for (const one of [value ?? []].flat()) headers.append(name, one);
+  }
+  return headers;
 }
 
 function endedEarly(head: Head): ConnectError {

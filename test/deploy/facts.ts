@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { stuckGraceMs } from "../../src/cli/serve.ts";
-import { createHealthHandlers } from "../../src/server/health/health.ts";
+import { createHealthHandlers } from "../../src/gateway/health/handlers.ts";
 import { resolveSettings } from "../../src/server/settings/settings.ts";
 import { describeStoreUrl } from "../../src/store/open.ts";
 import { runInProcess } from "../support/run-in-process.ts";
@@ -18,7 +18,7 @@ export const stopSecondsMax = (defaults.drainTimeoutMs + stuckGraceMs) / 1000;
 export const stateFolder = "/var/lib/plant-store";
 
 export function isHealthPath(path: string): boolean {
-  return createHealthHandlers("", () => true).has(path);
+  return createHealthHandlers({ isReady: () => true }).has(path);
 }
 
 /** Fails for a variable of ours that no setting has, or whose value no start would take. */

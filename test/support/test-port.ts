@@ -1,5 +1,5 @@
 import type { GatewayHandler, NodeHandler } from "../../src/gateway/index.ts";
-import { openPort, type Port, type PortOptions } from "../../src/server/port/port.ts";
+import { openPort, type Port, type PortOptions } from "../../src/gateway/server/port.ts";
 import { defaultLimits } from "../../src/server/settings/limits.ts";
 
 export interface TestPortOptions extends Partial<Omit<PortOptions, "handler">> {

@@ -18,6 +18,8 @@ export interface RenderedError {
   readonly body: JsonValue;
 }
 
+export type RenderError = (error: RestError) => RenderedError;
+
 /** Thrown where HTTP has a status of its own that no code maps to: 413, 415, … */
 export class RestFailure extends Error implements RestError {
   override readonly name = "RestFailure";

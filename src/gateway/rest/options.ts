@@ -1,12 +1,12 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
-import { type RenderedError, type RestError, renderStatus } from "./error.ts";
+import { type RenderError, renderStatus } from "./error.ts";
 import type { StreamFormatName } from "./stream-format.ts";
 
 /** What REST adds to the options of a Connect router. */
 export interface RestOptions {
   /** Renders an error for a client. Default: `google.rpc.Status` in JSON. */
-  readonly renderError?: (error: RestError) => RenderedError;
+  readonly renderError?: RenderError;
   /** Whether JSON members that no field has are passed over. Default: they are refused. */
   readonly ignoreUnknownFields?: boolean;
   /**

@@ -5,8 +5,8 @@
  * one whole while another thread writes it.
  */
 import type { ProtocolName } from "../../gateway/index.ts";
+import type { RefusalKind } from "../../gateway/server/refusal.ts";
 import { codeNames } from "../call-names.ts";
-import type { RefusalKind } from "../port/refusal.ts";
 
 /** Labels of `method`: what is not ours is one series, whatever it is called. */
 export const methodNames = ["CreatePlant", "other"] as const;

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import type { TrafficObserver } from "../port/port.ts";
-import type { OnRefusal } from "../port/refusal.ts";
+import type { TrafficObserver } from "../../gateway/server/port.ts";
+import type { OnRefusal } from "../../gateway/server/refusal.ts";
 import { add, places, refusalKinds } from "./layout.ts";
 
 /** Counts connections, their bytes, and what of HTTP is refused before it is a call. */

@@ -1,8 +1,8 @@
 import type { AuthOptions } from "../../auth/settings.ts";
+import type { TlsFiles } from "../../gateway/server/tls.ts";
 import { describeStoreUrl } from "../../store/open.ts";
 import { StoreOpenError } from "../../store/open-error.ts";
 import { findOriginProblem } from "../cors.ts";
-import type { TlsFiles } from "../port/tls.ts";
 import { limitSettings, timerMaxMs } from "./limits.ts";
 import type { Setting } from "./setting.ts";
 

@@ -4,9 +4,9 @@ import {
   type AuthSettings,
   resolveAuthOptions,
 } from "../../auth/settings.ts";
+import type { TlsFiles } from "../../gateway/server/tls.ts";
 import type { Log } from "../log.ts";
 import { createStderrLog } from "../logging/stderr-log.ts";
-import type { TlsFiles } from "../port/tls.ts";
 import type { Limits } from "./limits.ts";
 import { type SchemaEntry, type schema, schemaEntries } from "./schema.ts";
 import { findProblem, type Setting, type SettingValue, type ValueOf } from "./setting.ts";

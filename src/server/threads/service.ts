@@ -7,10 +7,10 @@ import { findStoreOwner, openStore } from "../../store/open.ts";
 import type { StoreOptions } from "../../store/options.ts";
 import { hostStore } from "../../store/remote/host.ts";
 import type { ServiceMetrics } from "../metrics/service-metrics.ts";
-import { readTlsMaterial } from "../port/tls.ts";
 import { createRateLimitMemories } from "../rate-limit/rate-limits.ts";
 import type { Serving } from "../serve.ts";
 import type { ServerOptions, ServerSettings } from "../settings/settings.ts";
+import { assertTlsFiles } from "../settings/tls-files.ts";
 import { mainPart, Readiness } from "./readiness.ts";
 import { shareLog } from "./shared-log.ts";
 import { superviseThreads } from "./supervision.ts";
@@ -96,7 +96,7 @@ export async function serveWithThreads(
 /** What no thread can get over; a thread would tell it less well. */
 async function assertUsable({ auth, tls }: ServerSettings): Promise<void> {
   if (auth.tokenFile !== undefined) await listTokens(auth.tokenFile);
-  if (tls !== undefined) readTlsMaterial(tls);
+  if (tls !== undefined) assertTlsFiles(tls);
 }
 
 /** @returns the store that all threads use; undefined if each opens one of its own. */

@@ -5,7 +5,9 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../../src/gateway/index.ts";
-import { createHttp2Server } from "../../../src/server/port/http2.ts";
+import { renderStatus } from "../../../src/gateway/rest/error.ts";
+import { createHttp2Server } from "../../../src/gateway/server/http2.ts";
+import { Refusals } from "../../../src/gateway/server/refusal.ts";
 import { defaultLimits } from "../../../src/server/settings/limits.ts";
 import { exchangeOn } from "../../support/http-exchange.ts";
 import { parseHttp1Responses } from "../../support/http1-response.ts";
@@ -142,6 +144,7 @@ describe.concurrent("over HTTP/2", () => {
     const sessions = createHttp2Server(
       limits,
       Object.assign(handler, { serveStream: () => false }),
+      new Refusals(renderStatus, () => {}),
     );
     const server = createServer((socket) => sessions.emit("connection", socket));
     server.listen(0, "127.0.0.1");

@@ -15,13 +15,13 @@ import {
   ServerReflection,
   type ServerReflectionRequestSchema,
   type ServerReflectionResponse,
-} from "../../gen/grpc/reflection/v1/reflection_pb.ts";
-import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.ts";
-import { requestsMax, streamsMax } from "../../src/server/reflection/service.ts";
-import { grpcProtocol, openProtocols } from "../support/open-client.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
+} from "../../../gen/grpc/reflection/v1/reflection_pb.ts";
+import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.ts";
+import { requestsMax, streamsMax } from "../../../src/gateway/reflection/service.ts";
+import { grpcProtocol, openProtocols } from "../../support/open-client.ts";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
+import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
+import { within } from "../../support/within.ts";
 
 type Question = NonNullable<
   MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]

@@ -1,4 +1,4 @@
-import { abortOnShutdown } from "../../gateway/call/shutdown.ts";
+import { abortOnShutdown } from "../call/shutdown.ts";
 
 /**
  * What comes, until the signal aborts: then throws its reason at once, whether

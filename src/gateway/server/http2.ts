@@ -1,10 +1,11 @@
 import http2 from "node:http2";
 import type { Socket } from "node:net";
-import { LinkedList } from "../../gateway/call/linked-list.ts";
-import { type GatewayHandler, leaveRequest } from "../../gateway/index.ts";
-import type { Limits } from "../settings/limits.ts";
+import type { GatewayHandler } from "../adapter/node-adapter.ts";
+import { LinkedList } from "../call/linked-list.ts";
+import { leaveRequest } from "../exchange/stream-exchange.ts";
 import { Intake } from "./intake.ts";
-import { type OnRefusal, type RefusalKind, refuse, refuseOnStream } from "./refusal.ts";
+import type { PortLimits } from "./limits.ts";
+import type { Refusals } from "./refusal.ts";
 import { keepStreamsInTables } from "./stream-table.ts";
 import { Turns } from "./turns.ts";
 
@@ -22,9 +23,9 @@ const servedAtOnce = 32;
  * to it. Node gives HTTP/2 no timeouts; these are ours.
  */
 export function createHttp2Server(
-  limits: Limits,
+  limits: PortLimits,
   handler: GatewayHandler,
-  onRefusal: OnRefusal = () => {},
+  refusals: Refusals,
 ): http2.Http2Server {
   const server = http2.createServer({
     settings: {
@@ -56,13 +57,14 @@ export function createHttp2Server(
       if (!turns.take(request)) stream.on("error", ignoreError);
     });
     if (socket !== undefined) limitIntake(session, socket, intake);
-    limitSession(session, socket, limits, onRefusal);
+    limitSession(session, socket, limits, refusals);
   });
   server.on("request", (request, response) => {
     // It ended while it waited for its turn, with nobody there to hear of it.
     if (request.stream.readableEnded) request.push(null);
     request.stream.once("finish", () => leaveRequest(request.stream));
-    if (headerBytes(request.rawHeaders) > limits.headerBytesMax) refuseAt(response, "oversized");
+    const isOversized = headerBytes(request.rawHeaders) > limits.headerBytesMax;
+    if (isOversized) refusals.onResponse(response, "oversized");
     else handler(request, response);
   });
   const serveRequest = takeStreams(server);
@@ -77,15 +79,12 @@ export function createHttp2Server(
     if (isOversized || !handler.serveStream(stream, headers)) serveRequest.apply(server, request);
     return true;
   }
-  server.on("connect", (_request, response) => refuseAt(response, "tunnel"));
-  server.on("checkExpectation", (_request, response) => refuseAt(response, "expectation"));
+  server.on("connect", (_request, response) => refusals.onResponse(response, "tunnel"));
+  server.on("checkExpectation", (_request, response) =>
+    refusals.onResponse(response, "expectation"),
+  );
   // A connection that breaks is its client's affair.
   server.on("sessionError", () => {});
-
-  function refuseAt(response: http2.Http2ServerResponse, kind: RefusalKind): void {
-    onRefusal(kind);
-    refuse(response, kind);
-  }
   return server;
 }
 
@@ -130,8 +129,8 @@ function headerBytes(rawHeaders: readonly string[]): number {
 function limitSession(
   session: http2.ServerHttp2Session,
   socket: Socket | undefined,
-  limits: Limits,
-  onRefusal: OnRefusal,
+  limits: PortLimits,
+  refusals: Refusals,
 ): void {
   const { requestTimeoutMs, idleTimeoutMs } = limits;
   const streams = new LinkedList<{ readonly stream: Stream; readonly startedAt: number }>();
@@ -156,7 +155,7 @@ function limitSession(
       const start = performance.now() - requestTimeoutMs;
       for (const { stream, startedAt } of streams) {
         if (startedAt > start) break; // in order of their start
-        if (!stream.readableEnded) endLateRequest(stream, onRefusal);
+        if (!stream.readableEnded) endLateRequest(stream, refusals);
       }
       if (isTimed || !isResting()) return;
       session.setTimeout(idleTimeoutMs);
@@ -176,10 +175,9 @@ function limitSession(
   });
 }
 
-function endLateRequest(stream: Stream, onRefusal: OnRefusal): void {
+function endLateRequest(stream: Stream, refusals: Refusals): void {
   if (!stream.headersSent && !stream.destroyed && !stream.closed) {
-    onRefusal("late");
-    refuseOnStream(stream, "late");
+    refusals.onStream(stream, "late");
   }
   stream.close(http2.constants.NGHTTP2_CANCEL);
 }

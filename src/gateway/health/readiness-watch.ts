@@ -1,4 +1,4 @@
-import { LinkedList } from "../../gateway/call/linked-list.ts";
+import { LinkedList } from "../call/linked-list.ts";
 
 /** Tells those who wait when a server's readiness changes. */
 export interface ReadinessWatch {

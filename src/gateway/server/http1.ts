@@ -2,8 +2,8 @@ import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Limits } from "../settings/limits.ts";
-import { type OnRefusal, type RefusalKind, refuse, refuseOnSocket } from "./refusal.ts";
+import type { PortLimits } from "./limits.ts";
+import type { RefusalKind, Refusals } from "./refusal.ts";
 import type { TlsMaterial } from "./tls.ts";
 
 /** Requests of one connection that wait for their answers to be taken. Browsers pipeline none. */
@@ -11,10 +11,10 @@ const pipelinedMax = 64;
 
 /** A listening server for HTTP/1.1, whose connections the one port looks at first. */
 export function createHttp1Server(
-  limits: Limits,
+  limits: PortLimits,
   tls: TlsMaterial | undefined,
   handler: http.RequestListener,
-  onRefusal: OnRefusal = ignore,
+  refusals: Refusals,
 ): http.Server | https.Server {
   const options: http.ServerOptions = {
     maxHeaderSize: limits.headerBytesMax,
@@ -38,7 +38,7 @@ export function createHttp1Server(
           handshakeTimeout: limits.requestTimeoutMs,
         });
   server.maxConnections = limits.connectionsMax;
-  const refusing = { limits, onRefusal };
+  const refusing = { limits, refusals };
   server.on("request", (request: http.IncomingMessage, response: http.ServerResponse) => {
     const socket: CountedSocket = request.socket;
     const count = (socket[requestsUnderWay] ?? 0) + 1;
@@ -56,19 +56,17 @@ export function createHttp1Server(
     });
     // The parser takes any digits for a version.
     if (request.httpVersionMajor === 1) handler(request, response);
-    else refuseAt(response, "malformed");
+    else refusals.onResponse(response, "malformed");
   });
   server.on("timeout", endUnlessBusy);
   server.on("clientError", (error, socket) => refuseRequest(error, socket, refusing));
   // Without TLS there is no way to answer, and `end` would wait for it for ever.
   server.on("tlsClientError", (_error: Error, socket: Duplex) => socket.destroy());
   server.on("connect", (_request, socket) => refuseLast(socket, "tunnel", refusing));
-  server.on("checkExpectation", (_request, response) => refuseAt(response, "expectation"));
+  server.on("checkExpectation", (_request, response) =>
+    refusals.onResponse(response, "expectation"),
+  );
 
-  function refuseAt(response: http.ServerResponse, kind: RefusalKind): void {
-    onRefusal(kind);
-    refuse(response, kind);
-  }
   return server;
 }
 
@@ -109,13 +107,16 @@ function discardRest(request: http.IncomingMessage, socket: CountedSocket): void
 }
 
 /**
- * Limits how long clients may take nothing of their answers. Node sets a timeout of the server
+ * PortLimits how long clients may take nothing of their answers. Node sets a timeout of the server
  * back several times a request; this looks at all connections instead, and sets a timeout for
  * those where something waits. It strikes within twice the limit, and an interval.
  *
  * @returns what is to be told of each connection before the server has it.
  */
-export function createAnswerLimit(server: http.Server, limits: Limits): (socket: Socket) => void {
+export function createAnswerLimit(
+  server: http.Server,
+  limits: PortLimits,
+): (socket: Socket) => void {
   const { idleTimeoutMs } = limits;
   const sockets = new Set<Socket>();
   const timer = setInterval(
@@ -139,8 +140,8 @@ function endUnlessBusy(socket: CountedSocket): void {
 }
 
 interface Refusing {
-  readonly limits: Pick<Limits, "idleTimeoutMs">;
-  readonly onRefusal: OnRefusal;
+  readonly limits: Pick<PortLimits, "idleTimeoutMs">;
+  readonly refusals: Refusals;
 }
 
 /** Answers what the parser refuses, where an answer still has a place. */
@@ -168,12 +169,12 @@ function refuseRequest(error: Error & { code?: string }, socket: Duplex, refusin
 export function refuseLast(
   socket: Duplex & Noted,
   kind: RefusalKind,
-  { limits, onRefusal }: Refusing,
+  { limits, refusals }: Refusing,
 ): void {
   // The parser refuses all that comes behind it, too, piece by piece.
   if (socket[isRefused]) return;
   socket[isRefused] = true;
-  onRefusal(kind);
+  refusals.report(kind);
   const last = socket[lastResponse];
   if (wholeRequests(socket) > 0) {
     if (last?.req.complete) last.shouldKeepAlive = false;
@@ -183,7 +184,7 @@ export function refuseLast(
     return;
   }
   const isAnswered = last !== undefined && !last.req.complete && last.headersSent;
-  if (socket.writable && !isAnswered) refuseOnSocket(socket, kind);
+  if (socket.writable && !isAnswered) refusals.answerOnSocket(socket, kind);
   else socket.destroy();
 }
 
@@ -193,5 +194,3 @@ function wholeRequests(socket: Noted): number {
   const isLastInPart = last !== undefined && !last.req.complete && !last.closed;
   return (socket[requestsUnderWay] ?? 0) - (isLastInPart ? 1 : 0);
 }
-
-function ignore(): void {}

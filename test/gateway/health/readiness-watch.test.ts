@@ -1,6 +1,6 @@
 /** Who waits for a change of readiness: without a real clock. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createReadinessWatch } from "../../../src/server/health/readiness-watch.ts";
+import { createReadinessWatch } from "../../../src/gateway/health/readiness-watch.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

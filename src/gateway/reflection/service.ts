@@ -5,7 +5,7 @@ import type {
   ServerReflectionRequest,
   ServerReflectionResponseSchema,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.ts";
-import { createStreamLimit } from "../stream-limit.ts";
+import { createStreamLimit } from "../call/stream-limit.ts";
 import { createFileIndex, type FileIndex, type IndexedFile } from "./file-index.ts";
 import { untilAborted } from "./until-aborted.ts";
 

@@ -14,13 +14,13 @@ import {
   Health,
   HealthCheckResponse_ServingStatus,
 } from "../../../gen/grpc/health/v1/health_pb.ts";
-import { createHealthService } from "../../../src/server/health/health-service.ts";
-import { openGateway } from "../../gateway/support/gateway.ts";
+import { createHealthService } from "../../../src/gateway/health/service.ts";
 import { exchange, exchangeOn } from "../../support/http-exchange.ts";
 import { grpcProtocol, openProtocols } from "../../support/open-client.ts";
 import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
 import { oneConnectionEach, openThreadSessions } from "../../support/thread-sessions.ts";
 import { within } from "../../support/within.ts";
+import { openGateway } from "../support/gateway.ts";
 
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
 const plants = "plantstore.v1.PlantService";

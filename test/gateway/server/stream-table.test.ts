@@ -8,7 +8,7 @@ import http2, {
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { getHeapStatistics } from "node:v8";
 import { expect, onTestFinished, test } from "vitest";
-import { keepStreamsInTables, StreamTable } from "../../../src/server/port/stream-table.ts";
+import { keepStreamsInTables, StreamTable } from "../../../src/gateway/server/stream-table.ts";
 import { defaultLimits } from "../../../src/server/settings/limits.ts";
 import { openCollector } from "../../support/collect-garbage.ts";
 import { openTestPort } from "../../support/test-port.ts";

@@ -2,7 +2,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { Turns } from "../../../src/server/port/turns.ts";
+import { Turns } from "../../../src/gateway/server/turns.ts";
 import { createPlantPath } from "../../support/protocol/message.ts";
 import { openRawConnection, type RawConnection } from "../../support/raw-connection.ts";
 import {

@@ -3,7 +3,7 @@ import {
   type Health,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../../gen/grpc/health/v1/health_pb.ts";
-import { createStreamLimit } from "../stream-limit.ts";
+import { createStreamLimit } from "../call/stream-limit.ts";
 import { createReadinessWatch } from "./readiness-watch.ts";
 
 export interface HealthServiceOptions {

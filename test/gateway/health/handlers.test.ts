@@ -48,7 +48,7 @@ describe.each(versions)("over HTTP/%s", (version) => {
 
 describe("while the server drains", () => {
   test.each([
-    ["/readyz", 503, '{"error":14,"message":"the server takes no plants now"}'],
+    ["/readyz", 503, '{"error":14,"message":"the server is not ready"}'],
     ["/healthz", 200, '{"status":"ok"}'],
   ])("%s answers %i on a connection that is still there", async (path, status, body) => {
     await using server = await openTestServer();
@@ -93,7 +93,7 @@ describe("when the store has failed", () => {
       path: "/readyz",
     });
     expect(ready.status).toBe(503);
-    expect(ready.body.toString()).toBe('{"error":14,"message":"the server takes no plants now"}');
+    expect(ready.body.toString()).toBe('{"error":14,"message":"the server is not ready"}');
     const alive = await exchange({
       origin: server.url,
       version: "2",

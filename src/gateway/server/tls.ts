@@ -1,6 +1,5 @@
 import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { SettingsError } from "../settings/settings-error.ts";
 
 /** Where the certificate chain and its private key are, in PEM. */
 export interface TlsFiles {
@@ -13,7 +12,12 @@ export interface TlsMaterial {
   readonly key: Buffer;
 }
 
-/** @throws {SettingsError} if a file cannot be read or the two do not belong together. */
+/** A certificate and key that cannot be used; the message says why. */
+export class TlsFilesError extends Error {
+  override readonly name = "TlsFilesError";
+}
+
+/** @throws {TlsFilesError} if a file cannot be read or the two do not belong together. */
 export function readTlsMaterial({ certFile, keyFile }: TlsFiles): TlsMaterial {
   try {
     const material = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
@@ -21,8 +25,9 @@ export function readTlsMaterial({ certFile, keyFile }: TlsFiles): TlsMaterial {
     return material;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    const problem = `${certFile} cannot be used with the key ${keyFile}: ${reason}`;
-    throw new SettingsError([{ setting: "tlsCert", problem }], { cause });
+    throw new TlsFilesError(`${certFile} cannot be used with the key ${keyFile}: ${reason}`, {
+      cause,
+    });
   }
 }
 

@@ -2,11 +2,12 @@ import type http from "node:http";
 import type { Http2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { GatewayHandler } from "../../gateway/index.ts";
-import type { Limits } from "../settings/limits.ts";
+import type { GatewayHandler } from "../adapter/node-adapter.ts";
+import { type RenderError, renderStatus } from "../rest/error.ts";
 import { createAnswerLimit, createHttp1Server, refuseLast } from "./http1.ts";
 import { createHttp2Server } from "./http2.ts";
-import type { OnRefusal } from "./refusal.ts";
+import type { PortLimits } from "./limits.ts";
+import { type OnRefusal, Refusals } from "./refusal.ts";
 import { type Protocol, sniffProtocol } from "./sniff.ts";
 import { readTlsMaterial, type TlsFiles, watchTlsMaterial } from "./tls.ts";
 
@@ -16,10 +17,12 @@ export interface PortOptions {
   readonly port: number;
   /** Whether others listen to the same port, and the kernel spreads the connections. Default: no. */
   readonly isShared?: boolean;
-  readonly limits: Limits;
+  readonly limits: PortLimits;
   /** Serves TLS, and nothing else, when given. */
   readonly tls: TlsFiles | undefined;
   readonly handler: GatewayHandler;
+  /** Renders what the port itself refuses, as `rest.renderError` does. Default: `google.rpc.Status`. */
+  readonly renderError?: RenderError;
   readonly onTlsError: (error: unknown) => void;
   readonly traffic?: TrafficObserver | undefined;
 }
@@ -53,11 +56,13 @@ const sweepIntervalMs = 20;
  * run only then; what it would do with a connection waits until the first bytes
  * (or ALPN) have told which of the two servers the connection is for.
  *
- * @throws {SettingsError} for TLS files; the system's error if it cannot listen.
+ * @throws {TlsFilesError} or the system's error if it cannot listen.
  */
 export async function openPort(options: PortOptions): Promise<Port> {
   const { limits, tls, handler, traffic } = options;
-  const onRefusal: OnRefusal = (kind) => traffic?.refused(kind);
+  const refusals = new Refusals(options.renderError ?? renderStatus, (kind) =>
+    traffic?.refused(kind),
+  );
   const material = tls && readTlsMaterial(tls);
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
@@ -71,10 +76,10 @@ export async function openPort(options: PortOptions): Promise<Port> {
       if (draining) response.shouldKeepAlive = false;
       handler(request, response);
     },
-    onRefusal,
+    refusals,
   );
   const limitAnswers = createAnswerLimit(http1, limits);
-  const http2 = createHttp2Server(limits, handler, onRefusal);
+  const http2 = createHttp2Server(limits, handler, refusals);
   http2.on("session", (session) => {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
@@ -119,7 +124,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
         if (tls !== undefined) parseWhatIsRead(socket);
         break;
       case "timeout":
-        refuseLast(socket, "late", { limits, onRefusal });
+        refuseLast(socket, "late", { limits, refusals });
     }
   }
 

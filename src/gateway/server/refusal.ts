@@ -1,0 +1,70 @@
+/** Answers to what is refused before any handler sees it. */
+import { STATUS_CODES } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
+import type { Duplex } from "node:stream";
+import { Code } from "@connectrpc/connect";
+import type { NodeHandler } from "../exchange/node-handler.ts";
+import { type RenderError, RestFailure } from "../rest/error.ts";
+
+const failures = {
+  malformed: new RestFailure(400, Code.InvalidArgument, "the request is not valid HTTP/1.1"),
+  tunnel: new RestFailure(405, Code.Unimplemented, "the method must be POST", { allow: "POST" }),
+  late: new RestFailure(408, Code.DeadlineExceeded, "the request took too long to arrive"),
+  expectation: new RestFailure(417, Code.InvalidArgument, "Expect must be 100-continue"),
+  oversized: new RestFailure(431, Code.ResourceExhausted, "the request headers are too large"),
+} as const satisfies Record<string, RestFailure>;
+
+export type RefusalKind = keyof typeof failures;
+
+/** Called for each refusal. */
+export type OnRefusal = (kind: RefusalKind) => void;
+
+export class Refusals {
+  readonly #renderError: RenderError;
+  readonly #onRefusal: OnRefusal;
+
+  constructor(renderError: RenderError, onRefusal: OnRefusal) {
+    this.#renderError = renderError;
+    this.#onRefusal = onRefusal;
+  }
+
+  /** Tells of a refusal that has no answer yet, or none at all. */
+  report(kind: RefusalKind): void {
+    this.#onRefusal(kind);
+  }
+
+  /** Refuses where there is a response to write to. */
+  onResponse(response: Parameters<NodeHandler>[1], kind: RefusalKind): void {
+    this.report(kind);
+    const { status, header, body } = this.#render(kind);
+    response.writeHead(status, header);
+    response.end(body);
+  }
+
+  /** Refuses where there is only the stream of an HTTP/2 connection. */
+  onStream(stream: ServerHttp2Stream, kind: RefusalKind): void {
+    this.report(kind);
+    const { status, header, body } = this.#render(kind);
+    stream.respond({ ":status": status, ...header });
+    stream.end(body);
+  }
+
+  /** Answers where there is only the socket of an HTTP/1.1 connection, and ends that. */
+  answerOnSocket(socket: Duplex, kind: RefusalKind): void {
+    const { status, header, body } = this.#render(kind);
+    const lines = Object.entries({ ...header, connection: "close" });
+    const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`, () =>
+      socket.destroy(),
+    );
+  }
+
+  #render(kind: RefusalKind) {
+    const failure = failures[kind];
+    const rendered = this.#renderError(failure);
+    const body = JSON.stringify(rendered.body);
+    const length = String(Buffer.byteLength(body));
+    const type = { "content-type": "application/json", "content-length": length };
+    return { status: rendered.status, header: { ...type, ...failure.header }, body };
+  }
+}
