@@ -15,6 +15,22 @@ export interface NewPlant {
 /** A plant as the store answers it. */
 export type Plant = Omit<NewPlant, "id">;
 
+export type TextField = keyof Plant;
+
+/** Each of them once: tsc asks for a field that was added. */
+const texts: Readonly<Record<TextField, true>> = { name: true, tag: true };
+
+/** Every field but the id, in the order in which tables and files have them. */
+export const textFields = Object.keys(texts) as readonly TextField[];
+
+/** Whether two plants with one id are the same plant. */
+export function isSamePlant(one: Plant, other: Plant): boolean {
+  return textFields.every((field) => one[field] === other[field]);
+}
+
+/** What is left of a plant when every field was taken from it: tsc refuses one that is left. */
+export type NothingLeft = Readonly<Record<PropertyKey, never>>;
+
 /** Why a plant was not created. */
 export type PlantErrorCode =
   /** A field holds a value that no plant may have; `field` names it. */
@@ -117,11 +133,13 @@ export function assertValidPlant(plant: NewPlant): void {
   if (plant.id < int64Min || plant.id > int64Max) {
     throw new PlantError("invalid", "id must be a 64-bit integer", { field: "id" });
   }
-  assertValidText("name", plant.name);
-  if (plant.tag !== undefined) assertValidText("tag", plant.tag);
+  for (const field of textFields) {
+    const text = plant[field];
+    if (text !== undefined) assertValidText(field, text);
+  }
 }
 
-function assertValidText(field: "name" | "tag", text: string): void {
+function assertValidText(field: TextField, text: string): void {
   if (!text.isWellFormed()) {
     throw new PlantError("invalid", `${field} must not contain a lone surrogate`, { field });
   }

@@ -11,7 +11,9 @@ import {
   assertValidPlant,
   type Cancellation,
   type NewPlant,
+  type NothingLeft,
   overloaded,
+  type Plant,
   PlantError,
   type PlantStore,
 } from "./plant.ts";
@@ -63,7 +65,9 @@ function parseNewPlant(message: NewPlantMessage | undefined): NewPlant {
 function toResponse({
   name,
   tag,
-}: Omit<NewPlant, "id">): MessageInitShape<typeof CreatePlantResponseSchema> {
+  ...rest
+}: Plant): MessageInitShape<typeof CreatePlantResponseSchema> {
+  rest satisfies NothingLeft;
   return { plant: tag === undefined ? { name } : { name, tag } };
 }
 

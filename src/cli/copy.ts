@@ -44,7 +44,7 @@ async function copy({ from, to }: CopyFlags): Promise<void> {
     const before = heldBefore > 0 ? ` (${heldBefore} of them were there already)` : "";
     process.stdout.write(
       `copied ${count(plants, "plant")} from ${source} to ${target}${before}\n` +
-        `verified: both hold the same ${count(plants, "plant")}; every id, name and tag was compared\n`,
+        `verified: both hold the same ${count(plants, "plant")}; every field was compared\n`,
     );
   } finally {
     progress.end();

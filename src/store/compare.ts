@@ -1,4 +1,4 @@
-import type { NewPlant } from "../plant.ts";
+import { isSamePlant, type NewPlant } from "../plant.ts";
 import { CopyError, conflict } from "./copy-error.ts";
 import { type PlantReader, readPages } from "./plant-reader.ts";
 
@@ -46,16 +46,15 @@ export async function compareStores(
   return { missing: missing ?? wanted.plant?.id, matched, last };
 }
 
-function assertSame(wanted: NewPlant | undefined, { id, name, tag }: NewPlant): void {
+function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {
+  const { id } = plant;
   if (wanted?.id !== id) {
     throw new CopyError(
       "foreign_plant",
       `the target holds plant ${id}, which the source does not have; copy to an empty store, or to one that holds plants of this source alone`,
     );
   }
-  if (wanted.name !== name || wanted.tag !== tag) {
-    throw conflict(id);
-  }
+  if (!isSamePlant(wanted, plant)) throw conflict(id);
 }
 
 /** One plant after the other. */

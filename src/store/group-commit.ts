@@ -1,4 +1,4 @@
-import { type Cancellation, type NewPlant, overloaded, PlantError } from "../plant.ts";
+import { type Cancellation, type NewPlant, overloaded, PlantError, textFields } from "../plant.ts";
 import type { CommitObserver } from "./commit-observer.ts";
 import type { Engine, RowOutcome } from "./engine.ts";
 import type { CommitLimits } from "./options.ts";
@@ -204,5 +204,7 @@ export const heapBytesMin = 512;
  * unit, and the objects around it. An upper bound, so that the limits hold.
  */
 export function heapBytes(plant: NewPlant): number {
-  return heapBytesMin + 2 * (plant.name.length + (plant.tag?.length ?? 0));
+  let units = 0;
+  for (const field of textFields) units += plant[field]?.length ?? 0;
+  return heapBytesMin + 2 * units;
 }

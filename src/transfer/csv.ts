@@ -1,12 +1,12 @@
 import { Readable } from "node:stream";
 import { CsvError, type InfoField, type InfoRecord, type Parser, parse } from "csv-parse";
 import type { ExactJson } from "../gateway/index.ts";
-import type { NewPlant } from "../plant.ts";
+import { type NewPlant, textFields } from "../plant.ts";
 import { withoutMark } from "./byte-order-mark.ts";
 import { FormatError, type Row, RowError, type RowLimits, toRow } from "./row.ts";
 
 /** In the order in which they are written; read in any. */
-const columns = ["id", "name", "tag"] as const;
+const columns = ["id", ...textFields] as const;
 type Column = (typeof columns)[number];
 
 /**
@@ -77,11 +77,12 @@ export async function* readCsv(
 export const csvHeader = `${columns.join(",")}\r\n`;
 
 /** A plant as its record. */
-export function writeCsvRecord({ id, name, tag }: NewPlant): string {
-  return `${id},${field(name)},${tag === undefined ? "" : field(tag)}\r\n`;
+export function writeCsvRecord(plant: NewPlant): string {
+  return `${[plant.id, ...textFields.map((name) => field(plant[name]))].join(",")}\r\n`;
 }
 
-function field(text: string): string {
+function field(text: string | undefined): string {
+  if (text === undefined) return "";
   return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -5,7 +5,7 @@ import {
   CreatePlantRequestSchema,
   PlantService,
 } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import type { NewPlant } from "../plant.ts";
+import type { NewPlant, NothingLeft } from "../plant.ts";
 import { Http2Connection } from "./http2-connection.ts";
 import { callUnary } from "./unary-call.ts";
 
@@ -46,7 +46,8 @@ export function createPlantCreator(options: PlantCreatorOptions): PlantCreator {
     authorization: `Bearer ${token}`,
   };
   return {
-    async create({ id, name, tag }) {
+    async create({ id, name, tag, ...rest }) {
+      rest satisfies NothingLeft;
       const plant = tag === undefined ? { id, name } : { id, name, tag };
       const message = create(CreatePlantRequestSchema, { plant });
       const body = encodeEnvelope(0, toBinary(CreatePlantRequestSchema, message));

@@ -27,8 +27,8 @@ export async function* readNdjson(
 }
 
 /** A plant as its line. The id is a JSON number with all its digits: for exact readers. */
-export function writeNdjsonLine({ id, name, tag }: NewPlant): string {
-  return `${JSON.stringify({ id: rawJson(String(id)), name, tag })}\n`;
+export function writeNdjsonLine({ id, ...texts }: NewPlant): string {
+  return `${JSON.stringify({ id: rawJson(String(id)), ...texts })}\n`;
 }
 
 interface Line {

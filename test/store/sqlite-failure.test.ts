@@ -87,8 +87,10 @@ describe("a failure that passes", () => {
     const kept = () => readValue(db, "SELECT count(*) FROM plants");
     const batch = {
       ids: BigInt64Array.from({ length: 100 }, (_, index) => BigInt(index)),
-      names: Array.from({ length: 100 }, () => "x".repeat(1000)),
-      tags: Array.from({ length: 100 }, () => null),
+      texts: {
+        name: Array.from({ length: 100 }, () => "x".repeat(1000)),
+        tag: Array.from({ length: 100 }, () => null),
+      },
     };
     db.exec("PRAGMA max_page_count = 10");
     let code = "none";

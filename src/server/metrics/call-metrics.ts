@@ -11,17 +11,18 @@ import { add, observe, places, protocolNames } from "./layout.ts";
 /** Counts and times calls. Nothing of it is made anew for a call but what remembers its start. */
 export class CallMetrics implements CallObserver {
   readonly #numbers: Float64Array;
-  readonly #method: DescMethod;
+  readonly #methods: readonly DescMethod[];
 
-  /** @param method The one that is counted by its name. */
-  constructor(numbers: Float64Array, method: DescMethod) {
+  /** @param methods Those that are counted by their names, in the order of the layout. */
+  constructor(numbers: Float64Array, methods: readonly DescMethod[]) {
     this.#numbers = numbers;
-    this.#method = method;
+    this.#methods = methods;
   }
 
   begin({ method, protocol }: ObservedRequest): CallObservation {
     add(this.#numbers, places.requestsInFlight, 1);
-    const methodIndex = method === this.#method ? 0 : 1;
+    const known = method === undefined ? -1 : this.#methods.indexOf(method);
+    const methodIndex = known === -1 ? this.#methods.length : known;
     // A stream lasts as long as its client likes: that is no latency.
     const isTimed = method === undefined || method.methodKind === "unary";
     return new ObservedCall(this.#numbers, methodIndex, protocolNames.indexOf(protocol), isTimed);

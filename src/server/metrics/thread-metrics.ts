@@ -24,7 +24,7 @@ export class ThreadMetrics {
   constructor(memory: SharedArrayBuffer) {
     const numbers = new Float64Array(memory);
     this.#numbers = numbers;
-    this.calls = new CallMetrics(numbers, PlantService.method.createPlant);
+    this.calls = new CallMetrics(numbers, PlantService.methods);
     this.commits = new CommitMetrics(numbers);
     this.traffic = new Traffic(numbers);
     this.#gc = new PerformanceObserver((list) => {

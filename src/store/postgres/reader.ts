@@ -1,4 +1,4 @@
-import type { NewPlant } from "../../plant.ts";
+import { type NewPlant, textFields } from "../../plant.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { StoreReadError } from "../read-error.ts";
 import { describeHost } from "./address.ts";
@@ -55,12 +55,15 @@ const setTimeouts = `
   FROM pg_settings
   WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
 
+const columns = ["id", ...textFields].join(", ");
+const textBytes = textFields.map((field) => `coalesce(octet_length(${field}), 0)`).join(" + ");
+
 /** The size of a text that is stored out of line is known without fetching it. */
 const select = `
-  SELECT id, name, tag FROM (
-    SELECT id, name, tag, row_number() OVER ids AS place,
-      sum(octet_length(name) + coalesce(octet_length(tag), 0)) OVER ids AS bytes
-    FROM (SELECT id, name, tag FROM plants WHERE id >= $1::bigint ORDER BY id LIMIT $2::bigint) AS page
+  SELECT ${columns} FROM (
+    SELECT ${columns}, row_number() OVER ids AS place,
+      sum(${textBytes}) OVER ids AS bytes
+    FROM (SELECT ${columns} FROM plants WHERE id >= $1::bigint ORDER BY id LIMIT $2::bigint) AS page
     WINDOW ids AS (ORDER BY id ROWS UNBOUNDED PRECEDING)
   ) AS page
   WHERE bytes <= $3::bigint OR place = 1

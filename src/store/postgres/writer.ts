@@ -1,4 +1,4 @@
-import type { NewPlant } from "../../plant.ts";
+import { isSamePlant, type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { RowOutcome } from "../engine.ts";
 import { Unconfirmed } from "./failure.ts";
 import type { Row } from "./session.ts";
@@ -8,6 +8,8 @@ type Column = readonly (string | number | null)[];
 /** Runs a statement in a transaction of its own. */
 export type Query = (text: string, values: readonly Column[]) => Promise<readonly Row[]>;
 
+const columns = ["id", ...textFields].join(", ");
+
 /**
  * Inserts what is new, and locks what is there: the update that never happens
  * locks its row. A transaction that does nothing is not made durable, and
@@ -16,8 +18,8 @@ export type Query = (text: string, values: readonly Column[]) => Promise<readonl
  * has left visible and not yet replicated.
  */
 const insert = `
-  INSERT INTO plants AS kept (id, name, tag)
-  SELECT id, name, tag FROM unnest($1::bigint[], $2::text[], $3::text[]) AS wanted (id, name, tag)
+  INSERT INTO plants AS kept (${columns})
+  SELECT ${columns} FROM unnest($1::bigint[]${textArrays(2)}) AS wanted (${columns})
   ON CONFLICT (id) DO UPDATE SET name = kept.name WHERE false
   RETURNING id`;
 
@@ -28,9 +30,8 @@ const insert = `
  */
 const compare = `
   SELECT wanted.place,
-    convert_to(kept.name, 'UTF8') = convert_to(wanted.name, 'UTF8')
-      AND convert_to(kept.tag, 'UTF8') IS NOT DISTINCT FROM convert_to(wanted.tag, 'UTF8')
-  FROM unnest($1::int[], $2::bigint[], $3::text[], $4::text[]) AS wanted (place, id, name, tag)
+    ${textFields.map(isSameText).join("\n      AND ")}
+  FROM unnest($1::int[], $2::bigint[]${textArrays(3)}) AS wanted (place, ${columns})
   JOIN plants AS kept ON kept.id = wanted.id`;
 
 /**
@@ -49,9 +50,9 @@ export async function writeBatch(
   const equal = found.length === 0 ? new Set() : await findEqual(query, found);
   const firstById = new Map(firsts.map((plant) => [plant.id, plant]));
   return batch.map((plant) => {
-    const isEqual = inserted.has(plant.id)
-      ? isSame(plant, firstById.get(plant.id))
-      : equal.has(plant);
+    const first = firstById.get(plant.id);
+    const isEqual =
+      first !== undefined && inserted.has(plant.id) ? isSamePlant(plant, first) : equal.has(plant);
     return isEqual ? "created" : "id_taken";
   });
 }
@@ -83,11 +84,16 @@ async function findEqual(
 function toColumns(plants: readonly NewPlant[]): readonly Column[] {
   return [
     plants.map(({ id }) => String(id)),
-    plants.map(({ name }) => name),
-    plants.map(({ tag }) => tag ?? null),
+    ...textFields.map((field) => plants.map((plant) => plant[field] ?? null)),
   ];
 }
 
-function isSame(plant: NewPlant, other: NewPlant | undefined): boolean {
-  return plant.name === other?.name && plant.tag === other.tag;
+/** The parameters of all texts, from this one on. */
+function textArrays(first: number): string {
+  return textFields.map((_, index) => `, $${first + index}::text[]`).join("");
+}
+
+function isSameText(field: TextField): string {
+  const [kept, wanted] = ["kept", "wanted"].map((row) => `convert_to(${row}.${field}, 'UTF8')`);
+  return `${kept} IS NOT DISTINCT FROM ${wanted}`;
 }

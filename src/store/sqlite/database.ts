@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { textFields } from "../../plant.ts";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 import { assertDriver, Database, inTransaction, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
@@ -134,7 +135,7 @@ function settle(db: Database, path: string, busyTimeoutMs: number): void {
  * reading alone, and even a transaction that is IMMEDIATE says nothing until a statement writes.
  */
 function assertUsable(db: Database): void {
-  db.exec("SELECT id, name, tag FROM plants LIMIT 1");
+  db.exec(`SELECT id, ${textFields.join(", ")} FROM plants LIMIT 1`);
   db.exec("DELETE FROM plants WHERE false");
 }
 

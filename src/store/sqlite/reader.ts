@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { StatementSync } from "node:sqlite";
-import type { NewPlant } from "../../plant.ts";
+import { type NewPlant, type TextField, textFields } from "../../plant.ts";
 import { StoreOpenError } from "../open-error.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { StoreReadError } from "../read-error.ts";
@@ -9,13 +9,14 @@ import { assertDriver, Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
-interface PlantRow<Text> {
+type PlantRow<Text> = Readonly<Record<TextField, Text | null>> & {
   readonly id: bigint;
   readonly name: Text;
-  readonly tag: Text | null;
-  /** Of name and tag. */
+  /** Of all texts, in UTF-8. */
   readonly bytes: bigint;
-}
+};
+
+const textBytes = textFields.map((field) => `coalesce(octet_length(${field}), 0)`).join(" + ");
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -56,13 +57,12 @@ export class SqliteReader implements PlantReader {
     this.#db = db;
     this.#path = path;
     this.#select = db.prepare(
-      `SELECT id, name, tag, octet_length(name) + coalesce(octet_length(tag), 0) AS bytes
+      `SELECT id, ${textFields.join(", ")}, ${textBytes} AS bytes
        FROM plants WHERE id >= ? ORDER BY id LIMIT ?`,
     );
     this.#select.setReadBigInts(true);
-    this.#selectBytes = db.prepare(
-      "SELECT CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag FROM plants WHERE id = ?",
-    );
+    const blobs = textFields.map((field) => `CAST(${field} AS BLOB) AS ${field}`).join(", ");
+    this.#selectBytes = db.prepare(`SELECT ${blobs} FROM plants WHERE id = ?`);
     // The snapshot is that of the first statement.
     db.exec("BEGIN");
     this.count = Number(readValue(db, "SELECT count(*) FROM plants"));
@@ -87,12 +87,12 @@ export class SqliteReader implements PlantReader {
     const page: NewPlant[] = [];
     let bytes = 0;
     for (const row of this.#select.iterate(from, rowsMax)) {
-      const { id, name, tag, bytes: bytesEach } = row as unknown as PlantRow<string>;
-      bytes += Number(bytesEach);
+      const plant = row as unknown as PlantRow<string>;
+      const { id, name, tag } = plant;
+      bytes += Number(plant.bytes);
       if (page.length > 0 && bytes > bytesMax) break;
-      const isExact =
-        !`${name}${tag}`.includes("\ufffd") &&
-        Buffer.byteLength(name) + Buffer.byteLength(tag ?? "") === Number(bytesEach);
+      const text = textFields.map((field) => plant[field] ?? "").join("");
+      const isExact = !text.includes("\ufffd") && Buffer.byteLength(text) === Number(plant.bytes);
       page.push(isExact ? { id, name, tag: tag ?? undefined } : this.#readBytes(id));
     }
     return page;

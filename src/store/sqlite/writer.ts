@@ -1,4 +1,5 @@
 import type { StatementSync } from "node:sqlite";
+import { textFields } from "../../plant.ts";
 import type { PlantColumns } from "../plant-columns.ts";
 import { checkpoint } from "./database.ts";
 import { type Database, inTransaction } from "./driver.ts";
@@ -19,9 +20,11 @@ export class Writer {
   constructor(db: Database) {
     this.#db = db;
     this.#insert = db.prepare(
-      "INSERT INTO plants (id, name, tag) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+      `INSERT INTO plants (id, ${textFields.join(", ")})
+       VALUES (?${", ?".repeat(textFields.length)}) ON CONFLICT (id) DO NOTHING`,
     );
-    this.#same = db.prepare("SELECT 1 FROM plants WHERE id = ? AND name = ? AND tag IS ?");
+    const isSame = textFields.map((field) => `${field} IS ?`).join(" AND ");
+    this.#same = db.prepare(`SELECT 1 FROM plants WHERE id = ? AND ${isSame}`);
     // Else `run` throws behind an insert whose id, which it reports, is beyond 2^53.
     this.#insert.setReadBigInts(true);
   }
@@ -42,14 +45,13 @@ export class Writer {
     if (log - checkpointed >= logFramesMax) checkpoint(this.#db, "PASSIVE");
   }
 
-  #writeRows({ ids, names, tags }: PlantColumns): number[] {
+  #writeRows({ ids, texts }: PlantColumns): number[] {
     const taken: number[] = [];
+    const columns = textFields.map((field) => texts[field]);
     for (const [index, id] of ids.entries()) {
-      const name = names[index];
-      const tag = tags[index];
-      if (name === undefined || tag === undefined) throw new Error("columns of unequal length");
-      if (this.#insert.run(id, name, tag).changes > 0) continue;
-      if (this.#same.get(id, name, tag) === undefined) taken.push(index);
+      const values = columns.map((column) => column[index] as string | null);
+      if (this.#insert.run(id, ...values).changes > 0) continue;
+      if (this.#same.get(id, ...values) === undefined) taken.push(index);
     }
     return taken;
   }

@@ -93,8 +93,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "SQLite: compares the names alone",
     file: "src/store/sqlite/writer.ts",
-    find: "AND name = ? AND tag IS ?",
-    replace: "AND name = ? AND (tag IS ? OR true)",
+    find: 'join(" AND ");',
+    replace: 'join(" AND ").replace("tag IS ?", "(tag IS ? OR true)");',
     campaign: "race",
   },
   {
@@ -107,15 +107,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "PostgreSQL: compares the names alone",
     file: "src/store/postgres/writer.ts",
-    find: "AND convert_to(kept.tag, 'UTF8') IS NOT DISTINCT FROM convert_to(wanted.tag, 'UTF8')",
-    replace: "",
+    find: "textFields.map(isSameText)",
+    replace: "textFields.slice(0, 1).map(isSameText)",
     campaign: "race",
   },
   {
     name: "PostgreSQL: compares the names alone within a batch",
     file: "src/store/postgres/writer.ts",
-    find: "plant.name === other?.name && plant.tag === other.tag",
-    replace: "plant.name === other?.name",
+    find: "? isSamePlant(plant, first)",
+    replace: "? plant.name === first.name",
     campaign: "race",
   },
   {
