@@ -28,6 +28,11 @@ export function isSamePlant(one: Plant, other: Plant): boolean {
   return textFields.every((field) => one[field] === other[field]);
 }
 
+/** What a store answers for a plant. */
+export function withoutId({ id: _id, ...plant }: NewPlant): Plant {
+  return plant;
+}
+
 /** What is left of a plant when every field was taken from it: tsc refuses one that is left. */
 export type NothingLeft = Readonly<Record<PropertyKey, never>>;
 

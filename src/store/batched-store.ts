@@ -5,6 +5,7 @@ import {
   type Plant,
   PlantError,
   type PlantStore,
+  withoutId,
 } from "../plant.ts";
 import type { CommitObserver } from "./commit-observer.ts";
 import type { Engine } from "./engine.ts";
@@ -34,7 +35,7 @@ export class BatchedStore implements PlantStore {
         { field: "id" },
       );
     }
-    return { name: plant.name, tag: plant.tag };
+    return withoutId(plant);
   }
 
   isFull(): boolean {

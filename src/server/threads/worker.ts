@@ -2,7 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { openAuthenticator } from "../../auth/authenticator.ts";
 import type { PlantStore } from "../../plant.ts";
-import { heapBytes } from "../../store/group-commit.ts";
+import { heapBytesMin } from "../../store/group-commit.ts";
 import { openStore } from "../../store/open.ts";
 import { type CommitLimits, defaultLimits } from "../../store/options.ts";
 import { RemoteStore } from "../../store/remote/store.ts";
@@ -48,7 +48,7 @@ report({ kind: "listening", port: serving.port });
 /** Its queue is a part of what one service may have waiting, with room for the largest plant. */
 async function openOwnStore({ store: url, limits }: ServerSettings): Promise<PlantStore> {
   const { threads, number } = setup;
-  const largest = heapBytes({ id: 0n, name: "", tag: undefined }) + 2 * limits.bodyBytesMax;
+  const largest = heapBytesMin + 2 * limits.bodyBytesMax;
   const part: Partial<CommitLimits> = {
     waitingRowsMax: Math.ceil(defaultLimits.waitingRowsMax / threads),
     waitingBytesMax: Math.max(Math.ceil(defaultLimits.waitingBytesMax / threads), largest),

@@ -7,6 +7,7 @@ import {
   type Plant,
   PlantError,
   type PlantStore,
+  withoutId,
 } from "../../plant.ts";
 import { heapBytes, heapBytesMin } from "../group-commit.ts";
 import { type CommitLimits, defaultLimits } from "../options.ts";
@@ -71,7 +72,7 @@ export class RemoteStore implements PlantStore {
       const unwatch = () => signal?.removeEventListener("abort", listener);
       this.#waiting.set(number, { bytes, resolve, reject, unwatch });
     });
-    return { name: plant.name, tag: plant.tag };
+    return withoutId(plant);
   }
 
   isFull(): boolean {
