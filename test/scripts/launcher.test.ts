@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { lockStore } from "../support/locked-store.ts";
 import { collectOutput } from "../support/output.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
 import { within } from "../support/within.ts";
@@ -34,17 +35,21 @@ test.skipIf(process.platform === "win32")(
     const stderr = collectOutput(shell.stderr);
     const [, url] = await collectOutput(shell.stdout).until(/listens on (\S+)/);
     const lock = lockStore(join(folder.path, "data/plants.db"));
-    const answer = fetch(`${url}/plants`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
-      body: '{"id": 1, "name": "Basil"}',
-    });
+    using connection = await openRawConnection(Number(new URL(url ?? "").port));
+    const body = '{"id": 1, "name": "Basil"}';
+    connection.write(
+      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${knownToken}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
+        "Expect: 100-continue\r\n\r\n",
+    );
+    await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
+    connection.write(body);
     shell.kill("SIGTERM");
     await stderr.until(/SIGTERM: draining/);
     // A second signal would end the server at once if it came behind the first half second.
     await delay(1000);
     lock.release();
-    expect((await answer).status).toBe(200);
+    expect(`${await connection.untilClosed()}`).toContain('{"name":"Basil"}');
     await stderr.until(/stopped/);
     await within("the end of the server", closed);
   },
