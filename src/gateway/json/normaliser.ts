@@ -108,7 +108,8 @@ function mapNormaliser(
     for (const name of Object.keys(object)) {
       const value = object[name] ?? null;
       object[name] = within(`["${name}"]`, () => {
-        checkKey?.(name, options);
+        // A key has one form, whatever a value may have.
+        checkKey?.(plainInteger.test(name) ? name : "", options);
         if (!name.isWellFormed()) {
           throw new FieldViolation("", "must not have a lone surrogate in its key");
         }
@@ -118,6 +119,8 @@ function mapNormaliser(
     return object as JsonValue;
   };
 }
+
+const plainInteger = /^-?(0|[1-9]\d*)$/;
 
 function readElement(
   field: DescField | DescExtension,
@@ -151,10 +154,18 @@ function readChecked(desc: DescMessage, json: ExactJson, options: JsonOptions): 
   const value = plain(json);
   try {
     fromJson(desc, value, options);
+    if (desc.typeName === "google.protobuf.Timestamp") assertDateExists(String(value));
     return value;
   } catch (cause) {
     throw new FieldViolation("", `must be a ${desc.name} in its JSON form`, { cause });
   }
+}
+
+/** protobuf-es makes March 2 of February 30, and the next day of 24:00. */
+function assertDateExists(text: string): void {
+  const [year = 0, month = 0, day = 0, hour = 0] = text.split(/[-T:]/, 4).map(Number);
+  const daysInMonth = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+  if (day > daysInMonth || hour > 23) throw new Error("there is no such date");
 }
 
 function readAny(json: ExactJson, options: JsonOptions): JsonValue {

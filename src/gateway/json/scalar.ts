@@ -72,7 +72,8 @@ function integerNormaliser(type: { bits: 32 | 64; signed: boolean }): Normaliser
     if (typeof json === "number" && Number.isSafeInteger(json) && json >= least && json <= most) {
       return json === 0 ? 0 : json; // there is no -0
     }
-    const digits = typeof json === "string" ? integerInString(json) : integerDigits(json);
+    const digits =
+      typeof json === "string" ? integerInString(json, type.bits) : integerDigits(json);
     if (digits === undefined) throw new FieldViolation("", description);
     const value = BigInt(digits);
     if (value < min || value > max) {
@@ -89,7 +90,9 @@ function integerDigits(json: ExactJson): string | undefined {
   return typeof json === "number" ? integerFromDecimal(String(json)) : undefined;
 }
 
-function integerInString(text: string): string | undefined {
+/** Of 32 bits in any form that a JSON number has; of 64 bits in plain digits, as an id is written. */
+function integerInString(text: string, bits: 32 | 64): string | undefined {
+  if (bits === 32) return text.length <= 40 ? integerFromDecimal(text) : undefined;
   // 20 characters hold every 64-bit integer; a longer string is not worth reading.
   return text.length <= 20 && /^-?(0|[1-9][0-9]*)$/.test(text) ? text : undefined;
 }
@@ -105,8 +108,11 @@ function readFloat(json: ExactJson, max: number): JsonValue {
     (typeof json === "string" && /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(json));
   if (!isNumber) throw new FieldViolation("", "must be a number");
   const value = Number(json instanceof JsonNumber ? json.source : json);
-  if (Math.abs(value) > max) throw new FieldViolation("", "must be a number nearer to 0");
-  return value;
+  if (Math.abs(value) <= max) return value;
+  // Go, Java and C++ print the largest float as 3.4028235e38, which rounds down to it.
+  const rounded = max === floatMax ? Math.fround(value) : value;
+  if (Math.abs(rounded) > max) throw new FieldViolation("", "must be a number nearer to 0");
+  return rounded;
 }
 
 function readString(json: ExactJson): JsonValue {

@@ -6,8 +6,8 @@ import type {
   ServerReflectionResponseSchema,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.ts";
 import { createStreamLimit } from "../call/stream-limit.ts";
+import { untilAborted } from "../call/until-aborted.ts";
 import { createFileIndex, type FileIndex, type IndexedFile } from "./file-index.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 type Answer = NonNullable<
   MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]

@@ -2,11 +2,14 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import {
   create,
+  type DescEnum,
   type DescField,
   type DescMessage,
   type JsonValue,
   type MessageShape,
 } from "@bufbuild/protobuf";
+import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
+import { FeatureSet_FieldPresence, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import {
   mergeNonProtocolHeaders,
@@ -18,6 +21,7 @@ import type { StreamContext } from "../call/call.ts";
 import { type Body, byteLengthOf, bytesOf } from "../exchange/body.ts";
 import type { Response } from "../exchange/exchange.ts";
 import { toNodeHeaders } from "../exchange/lazy-headers.ts";
+import { integerTypes } from "../json/scalar.ts";
 import { isJsonObject } from "../json/value.ts";
 import { type JsonWriterOptions, messageToJson } from "../json/writer.ts";
 import { headerWithTrailer } from "../protocols/trailer-header.ts";
@@ -217,13 +221,36 @@ function toText({ spec, binding, jsonOptions }: Route, message: Message): string
   if (responseBody === undefined) return JSON.stringify(json);
   const name = jsonOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
   const isSet = isJsonObject(json) && Object.hasOwn(json, name);
-  return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, name, jsonOptions));
+  return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, jsonOptions));
 }
 
-/** What a field is that was not set: its zero, where it has one; else `{}` or null. */
-function emptyValue(field: DescField, name: string, options: JsonWriterOptions): JsonValue {
-  const zeros = { ...options, alwaysEmitImplicit: true };
-  const json = messageToJson(field.parent, create(field.parent), zeros);
-  const zero = isJsonObject(json) ? json[name] : undefined;
-  return zero ?? (field.fieldKind === "message" ? {} : null);
+/** The JSON of a field that is not set: its zero; null for one of which "not set" is told apart. */
+function emptyValue(field: DescField, options: JsonWriterOptions): JsonValue {
+  switch (field.fieldKind) {
+    case "list":
+      return [];
+    case "map":
+      return {};
+    case "message":
+      return emptyMessage(field.message, options);
+  }
+  if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return null;
+  if (field.fieldKind === "enum") return options.enumAsInteger ? 0 : zeroName(field.enum);
+  const isLong = integerTypes.get(field.scalar)?.bits === 64;
+  const zero = scalarZeroValue(field.scalar, isLong);
+  if (typeof zero === "object") return ""; // bytes
+  return typeof zero === "bigint" || (isLong && options.int64 === "number") ? 0 : zero;
+}
+
+function zeroName({ values }: DescEnum): string {
+  return values.find(({ number }) => number === 0)?.name ?? "";
+}
+
+function emptyMessage(desc: DescMessage, options: JsonWriterOptions): JsonValue {
+  if (desc.typeName === ValueSchema.typeName) return null;
+  try {
+    return messageToJson(desc, create(desc), options);
+  } catch {
+    return {}; // it has a required field
+  }
 }

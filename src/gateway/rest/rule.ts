@@ -50,24 +50,32 @@ export function assertSelectors(rules: readonly HttpRule[], methods: readonly De
 }
 
 /**
- * The bindings that a method has: those of the rules given for it by selector
- * or, without one, of its `google.api.http` option; none without either.
+ * The bindings that a method has: those of the last rule given for it by selector
+ * or, without one, of its `google.api.http` option; none without either, and none
+ * of a rule by selector that has no pattern.
  *
  * @throws {RuleError}
  */
 export function bindingsOf(method: DescMethod, extraRules: readonly HttpRule[] = []): Binding[] {
   const selector = selectorOf(method);
-  const selected = extraRules.filter((rule) => rule.selector === selector);
-  const annotated = hasOption(method, http) ? [getOption(method, http)] : [];
-  const rules = selected.length > 0 ? selected : annotated;
-  if (rules.length > 0 && method.methodKind === "bidi_streaming") {
-    throw new RuleError(method, "HTTP has no form for streams in both directions");
+  const annotated = hasOption(method, http) ? getOption(method, http) : undefined;
+  // As http.proto says: "last one wins".
+  const rule = extraRules.findLast((one) => one.selector === selector) ?? annotated;
+  if (rule === undefined || isNone(rule)) return [];
+  if (method.methodKind === "bidi_streaming") {
+    throw new RuleError(
+      method,
+      "HTTP has no form for streams in both directions; a rule with this selector and no pattern leaves the method to RPC",
+    );
   }
-  return rules.flatMap((rule) => {
-    const nested = rule.additionalBindings.some((one) => one.additionalBindings.length > 0);
-    if (nested) throw new RuleError(method, "additional_bindings must not have their own");
-    return [rule, ...rule.additionalBindings].map((one) => createBinding(method, one));
-  });
+  const nested = rule.additionalBindings.some((one) => one.additionalBindings.length > 0);
+  if (nested) throw new RuleError(method, "additional_bindings must not have their own");
+  return [rule, ...rule.additionalBindings].map((one) => createBinding(method, one));
+}
+
+/** Of a rule by selector: the method is not served by REST. */
+function isNone({ selector, pattern, additionalBindings }: HttpRule): boolean {
+  return selector !== "" && pattern.case === undefined && additionalBindings.length === 0;
 }
 
 function createBinding(method: DescMethod, rule: HttpRule): Binding {

@@ -3,6 +3,7 @@ import { type ConnectError, createHandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable, type UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
 import { callStream, type StreamContext, type StreamSpec } from "../call/call.ts";
+import { untilAborted } from "../call/until-aborted.ts";
 import { BodyBuffer, bodyOf, bytesOf } from "../exchange/body.ts";
 import type { Response } from "../exchange/exchange.ts";
 import { LazyHeaders } from "../exchange/lazy-headers.ts";
@@ -31,7 +32,7 @@ export function createStreamHandler(route: Route, spec: StreamSpec): RestStreamH
       });
       const body = finishing(response.body, context);
       // Who waits for a client to read waits for ever when it has gone.
-      context.signal.addEventListener("abort", () => void body.return(undefined).catch(() => {}));
+      request.signal.addEventListener("abort", () => void body.return(undefined).catch(() => {}));
       return { ...response, body };
     } catch (error) {
       context.abort(error);
@@ -60,7 +61,7 @@ async function call(
   };
   if (spec.kind === "server_streaming") {
     const answers = await callStream(spec, options, context, once(read));
-    return await streamResponse(route, answers, context);
+    return await streamResponse(route, untilAborted(answers, context.signal), context);
   }
   const messages = refusal === undefined ? readMessages(route, request, target) : once(read);
   const answer = await single(await callStream(spec, options, context, messages));

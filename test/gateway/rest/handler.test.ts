@@ -261,6 +261,12 @@ describe("response_body answers with the field alone:", () => {
     ["genre", {}, "GENRE_UNSPECIFIED"],
     ["int64_list", {}, []],
     ["children", {}, []],
+    ["timestamp", {}, "1970-01-01T00:00:00Z"],
+    ["duration", {}, "0s"],
+    ["int64_wrapper", {}, "0"],
+    ["struct", {}, {}],
+    ["value", {}, null],
+    ["optional_string", {}, null],
   ];
 
   test.each(rows)("%s of %o is %j", async (responseBody, output, expected) => {

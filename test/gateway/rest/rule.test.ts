@@ -99,6 +99,22 @@ describe("the bindings of a method", () => {
     expect(bindings).toMatchObject([{ path: "/test.v1.Described.Call" }]);
   });
 
+  test("come from the last of two rules with the method's selector", () => {
+    const selector = "test.v1.Described.Call";
+    const rules = ["/first", "/last"].map((path) =>
+      create(HttpRuleSchema, { ...get(path), selector }),
+    );
+    expect(bindingsOf(methodWith(get("/a")), rules).map(readable)).toMatchObject([
+      { path: "/last" },
+    ]);
+  });
+
+  test("are none where a rule with the method's selector has no pattern", () => {
+    const none = create(HttpRuleSchema, { selector: "test.v1.Described.Call" });
+    expect(bindingsOf(methodWith(get("/a")), [none])).toEqual([]);
+    expect(bindingsOf(methodWith(get("/a"), "both"), [none])).toEqual([]);
+  });
+
   test("are none without the option", () => {
     expect(bindingsOf(methodWith(undefined))).toEqual([]);
     for (const streams of ["requests", "responses", "both"] as const) {
@@ -220,7 +236,7 @@ describe("a mistake in a rule is refused, with the method's name:", () => {
 
   test("a rule for streams in both directions", () => {
     expect(() => bindingsOf(methodWith(get("/a"), "both"))).toThrow(
-      "google.api.http of test.v1.Described.Call: HTTP has no form for streams in both directions",
+      "google.api.http of test.v1.Described.Call: HTTP has no form for streams in both directions; a rule with this selector and no pattern leaves the method to RPC",
     );
   });
 });
