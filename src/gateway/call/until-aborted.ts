@@ -9,16 +9,20 @@ export async function* untilAborted<T>(
   signal: AbortSignal,
 ): AsyncGenerator<T> {
   signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  aborted.promise.catch(() => {}); // it may abort while nobody waits
-  const waiting = abortOnShutdown(signal, { abort: aborted.reject });
   const iterator = items[Symbol.asyncIterator]();
+  // One promise for all items would keep something of each until it settles.
+  let giveUp: ((reason: unknown) => void) | undefined;
+  const waiting = abortOnShutdown(signal, { abort: (reason) => giveUp?.(reason) });
   try {
     for (;;) {
-      const next = await Promise.race([iterator.next(), aborted.promise]);
+      const next = await new Promise<IteratorResult<T>>((resolve, reject) => {
+        giveUp = reject;
+        iterator.next().then(resolve, reject);
+      });
       signal.throwIfAborted();
       if (next.done === true) return;
       yield next.value;
+      signal.throwIfAborted();
     }
   } finally {
     waiting.remove();

@@ -59,7 +59,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     test.each(interferences)(
       "%s, each time: unavailable, and the same call again tells",
       async (_, interference, persists) => {
-        const { store, proxy, before, kept } = await openBehindProxy({ retryLimitMs: 300 });
+        const { store, proxy, before, kept } = await openBehindProxy({ retryLimitMs: 1000 });
         proxy.interfere = () => interference;
         const plants = [plantOf(1n), plantOf(2n)];
         const results = await Promise.allSettled(plants.map((plant) => store.create(plant)));
