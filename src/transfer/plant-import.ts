@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { textFields } from "../plant.ts";
 import type { PlantCreator } from "./grpc-client.ts";
 import type { PlantRow, Row } from "./row.ts";
 import { Slots } from "./slots.ts";
@@ -93,6 +94,7 @@ export class PlantImport {
   async run(rows: AsyncIterable<Row>): Promise<ImportEnd> {
     const stop = () => this.#end();
     this.#options.signal.addEventListener("abort", stop, { once: true });
+    if (this.#options.signal.aborted) stop();
     try {
       await this.#begin(rows);
     } finally {
@@ -202,8 +204,8 @@ export class PlantImport {
 }
 
 /** In the heap, at most: two bytes a character. */
-function sizeOf({ plant: { name, tag = "" } }: PlantRow): number {
-  return 2 * (name.length + tag.length);
+function sizeOf({ plant }: PlantRow): number {
+  return textFields.reduce((bytes, field) => bytes + 2 * (plant[field]?.length ?? 0), 0);
 }
 
 /** Doubles, and spreads those who wait for the same. */

@@ -206,6 +206,13 @@ test("one that is stopped lets calls end, begins no other, and tells how far it 
   expect(state).toMatchObject({ stored: tries.size, firstOpenLine: tries.size + 1 });
 });
 
+test("one that is stopped before it begins, begins nothing", async () => {
+  const signal = AbortSignal.abort();
+  const { end, tries } = await run({ rows: each(rowsOf(50)), answer: () => undefined, signal });
+  expect(end).toEqual({ kind: "interrupted" });
+  expect(tries.size).toBe(0);
+});
+
 test("one that is stopped while it waits for a server ends at once", async () => {
   const stop = new AbortController();
   const answer = () => {

@@ -12,7 +12,14 @@ export async function* untilAborted<T>(
   const iterator = items[Symbol.asyncIterator]();
   // One promise for all items would keep something of each until it settles.
   let giveUp: ((reason: unknown) => void) | undefined;
-  const waiting = abortOnShutdown(signal, { abort: (reason) => giveUp?.(reason) });
+  const waiting = abortOnShutdown(signal, {
+    abort(reason) {
+      giveUp?.(reason);
+      end();
+    },
+  });
+  // It may still be at work, and this wait for a reader: neither waits for the other.
+  const end = () => void iterator.return?.().catch(() => {});
   try {
     for (;;) {
       const next = await new Promise<IteratorResult<T>>((resolve, reject) => {
@@ -26,7 +33,6 @@ export async function* untilAborted<T>(
     }
   } finally {
     waiting.remove();
-    // It may still be at work: nobody waits for it.
-    void iterator.return?.().catch(() => {});
+    end();
   }
 }

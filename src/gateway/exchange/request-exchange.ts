@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -76,6 +77,7 @@ export class RequestExchange extends NodeExchange implements Exchange {
     this.code = Code.Internal;
     const response = this.#response;
     if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    else if (endsByClose(response)) response.req.socket.resetAndDestroy();
     else response.destroy();
   }
 
@@ -86,6 +88,11 @@ export class RequestExchange extends NodeExchange implements Exchange {
     if (cause === null) return undefined;
     return new ConnectError(cause.message, Code.Aborted, undefined, undefined, cause);
   }
+}
+
+/** Of HTTP/1.0 a clean end of the connection is that of the body. TLS tells a break by itself. */
+function endsByClose({ req }: ServerResponse): boolean {
+  return req.httpVersion === "1.0" && !("encrypted" in req.socket);
 }
 
 /** Node writes head and text together, both in UTF-8, where a head must be in Latin-1. */

@@ -224,7 +224,7 @@ function toText({ spec, binding, jsonOptions }: Route, message: Message): string
   return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, jsonOptions));
 }
 
-/** The JSON of a field that is not set: its zero; null for one of which "not set" is told apart. */
+/** The JSON of a field that is not set: its zero; null for a scalar that may be zero and set. */
 function emptyValue(field: DescField, options: JsonWriterOptions): JsonValue {
   switch (field.fieldKind) {
     case "list":
@@ -235,15 +235,16 @@ function emptyValue(field: DescField, options: JsonWriterOptions): JsonValue {
       return emptyMessage(field.message, options);
   }
   if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return null;
-  if (field.fieldKind === "enum") return options.enumAsInteger ? 0 : zeroName(field.enum);
+  if (field.fieldKind === "enum") return zeroOf(field.enum, options);
   const isLong = integerTypes.get(field.scalar)?.bits === 64;
   const zero = scalarZeroValue(field.scalar, isLong);
   if (typeof zero === "object") return ""; // bytes
   return typeof zero === "bigint" || (isLong && options.int64 === "number") ? 0 : zero;
 }
 
-function zeroName({ values }: DescEnum): string {
-  return values.find(({ number }) => number === 0)?.name ?? "";
+function zeroOf({ typeName, values }: DescEnum, { enumAsInteger }: JsonWriterOptions): JsonValue {
+  if (typeName === "google.protobuf.NullValue") return null;
+  return enumAsInteger ? 0 : (values.find(({ number }) => number === 0)?.name ?? 0);
 }
 
 function emptyMessage(desc: DescMessage, options: JsonWriterOptions): JsonValue {

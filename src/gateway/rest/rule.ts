@@ -74,8 +74,9 @@ export function bindingsOf(method: DescMethod, extraRules: readonly HttpRule[] =
 }
 
 /** Of a rule by selector: the method is not served by REST. */
-function isNone({ selector, pattern, additionalBindings }: HttpRule): boolean {
-  return selector !== "" && pattern.case === undefined && additionalBindings.length === 0;
+function isNone({ selector, pattern, body, responseBody, additionalBindings }: HttpRule): boolean {
+  const saysMore = body !== "" || responseBody !== "" || additionalBindings.length > 0;
+  return selector !== "" && pattern.case === undefined && !saysMore;
 }
 
 function createBinding(method: DescMethod, rule: HttpRule): Binding {

@@ -63,7 +63,10 @@ async function call(
     const answers = await callStream(spec, options, context, once(read));
     return await streamResponse(route, untilAborted(answers, context.signal), context);
   }
-  const messages = refusal === undefined ? readMessages(route, request, target) : once(read);
+  const messages =
+    refusal === undefined
+      ? untilAborted(readMessages(route, request, target), context.signal)
+      : once(read);
   const answer = await single(await callStream(spec, options, context, messages));
   return streamOf(await messageResponse(route, answer, context));
 }

@@ -107,7 +107,7 @@ function discardRest(request: http.IncomingMessage, socket: CountedSocket): void
 }
 
 /**
- * PortLimits how long clients may take nothing of their answers. Node sets a timeout of the server
+ * Limits how long clients may take nothing of their answers. Node sets a timeout of the server
  * back several times a request; this looks at all connections instead, and sets a timeout for
  * those where something waits. It strikes within twice the limit, and an interval.
  *

@@ -1,4 +1,4 @@
-import { type NewPlant, textFields } from "../../plant.ts";
+import { type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { StoreReadError } from "../read-error.ts";
 import { describeHost } from "./address.ts";
@@ -69,10 +69,12 @@ const select = `
   WHERE bytes <= $3::bigint OR place = 1
   ORDER BY id`;
 
-function toPlant([id, name, tag]: readonly unknown[]): NewPlant {
+function toPlant([id, ...texts]: readonly unknown[]): NewPlant {
+  const textOf = (field: TextField) => texts[textFields.indexOf(field)];
+  const tag = textOf("tag");
   return {
     id: BigInt(String(id)),
-    name: String(name),
+    name: String(textOf("name")),
     tag: tag === null ? undefined : String(tag),
   };
 }

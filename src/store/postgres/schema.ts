@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { TextField } from "../../plant.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { describeHost } from "./address.ts";
 import { sqlState } from "./failure.ts";
@@ -132,9 +133,11 @@ export async function assertTable(session: Session, timeoutMs: number): Promise<
 }
 
 /** The fixed OIDs of the types bigint and text. */
-const columnTypes = { id: "20", name: "25", tag: "25" } as const;
+const columnTypes: Readonly<Record<"id" | TextField, string>> = { id: "20", name: "25", tag: "25" };
 
 const findColumns = `
   SELECT attname::text, atttypid::bigint::text, relpersistence::text
   FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
-  WHERE pg_class.oid = 'plants'::regclass AND attname IN ('id', 'name', 'tag')`;
+  WHERE pg_class.oid = 'plants'::regclass AND attname IN (${Object.keys(columnTypes)
+    .map((name) => `'${name}'`)
+    .join(", ")})`;

@@ -1,4 +1,6 @@
 /** A stream that did not reach its end never looks as if it had. */
+import { once } from "node:events";
+import { connect } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { within } from "../../support/within.ts";
@@ -65,6 +67,58 @@ async function openCut(cut: Cut, end: End) {
   const headers: Record<string, string> = cut === "deadline" ? { "connect-timeout-ms": "100" } : {};
   return { gateway, headers };
 }
+
+test("a raw body over HTTP/1.0, whose end is that of the connection, is reset", async () => {
+  const { gateway } = await openCut("throw", "throws");
+  await using _ = gateway;
+  const socket = connect(gateway.port, "127.0.0.1");
+  socket.write("GET /v1/shelves/a/volumes/1:stream HTTP/1.0\r\nHost: a\r\n\r\n");
+  socket.resume();
+  const [error] = await within("the end of the stream", once(socket, "error"));
+  expect(error).toMatchObject({ code: "ECONNRESET" });
+});
+
+test("an implementation ends at the deadline though the client reads nothing", async () => {
+  const ended = Promise.withResolvers<void>();
+  const catalog: Catalog = {
+    async *watchVolumes() {
+      try {
+        for (;;) yield { title: "x".repeat(100_000) };
+      } finally {
+        ended.resolve();
+      }
+    },
+  };
+  await using gateway = await openGateway({
+    mayFail: true,
+    routes: (router) => router.service(CatalogService, catalog),
+  });
+  const socket = connect(gateway.port, "127.0.0.1");
+  socket.write(
+    "GET /v1/shelves/a/volumes:watch HTTP/1.1\r\nHost: a\r\nConnect-Timeout-Ms: 200\r\n\r\n",
+  );
+  await within("the end of the implementation", ended.promise);
+  socket.destroy();
+});
+
+test("a client stream that stalls is answered at its deadline", async () => {
+  const catalog: Catalog = {
+    async importVolumes(requests) {
+      for await (const _ of requests);
+      return {};
+    },
+  };
+  await using gateway = await openGateway({
+    routes: (router) => router.service(CatalogService, catalog),
+  });
+  const { status } = await gateway.send({
+    path: "/v1/shelves/a/volumes:import",
+    headers: { "content-type": "application/x-ndjson", "connect-timeout-ms": "200" },
+    body: '{"id":1}\n',
+    unfinished: true,
+  });
+  expect(status).toBe(504);
+});
 
 describe.each(versions)("over HTTP/%s", (version) => {
   describe.each(cuts)("cut by %s, of an implementation that %s", (cut, end) => {

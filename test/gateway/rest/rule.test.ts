@@ -113,6 +113,8 @@ describe("the bindings of a method", () => {
     const none = create(HttpRuleSchema, { selector: "test.v1.Described.Call" });
     expect(bindingsOf(methodWith(get("/a")), [none])).toEqual([]);
     expect(bindingsOf(methodWith(get("/a"), "both"), [none])).toEqual([]);
+    const forgotten = create(HttpRuleSchema, { selector: "test.v1.Described.Call", body: "*" });
+    expect(() => bindingsOf(methodWith(get("/a")), [forgotten])).toThrow(/no HTTP method and path/);
   });
 
   test("are none without the option", () => {
