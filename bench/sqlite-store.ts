@@ -6,7 +6,7 @@ import { spreadIds } from "./plant-ids.ts";
 
 /** Reads the file as an operator would. */
 export function countStoredPlants(file: string): number {
-  const db = new DatabaseSync(file, { readOnly: true });
+  const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
   try {
     return Number(readValue(db, "SELECT count(*) FROM plants"));
   } finally {

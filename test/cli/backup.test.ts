@@ -53,7 +53,7 @@ test("a server that writes meanwhile is not waited for, and does not disturb", a
   onTestFinished(() => serving.close());
   // In the log, and not yet in the database.
   await serving.create(plantOf(-1n));
-  const other = new DatabaseSync(database);
+  const other = new DatabaseSync(database, { timeout: 5000 });
   let steps = 0;
   const count = await backupDatabase(database, 5000, {
     ...optionsFor(file),
@@ -165,7 +165,7 @@ test.skipIf(process.platform === "win32" || process.getuid?.() === 0)(
 test("the database of another program is not a store", async () => {
   const { folder, file, listed } = await prepare();
   const other = join(folder, "other.db");
-  const foreign = new DatabaseSync(other);
+  const foreign = new DatabaseSync(other, { timeout: 5000 });
   foreign.exec("CREATE TABLE plants (id INTEGER PRIMARY KEY)");
   foreign.close();
   const args = ["backup", file, "--store", `sqlite:${other}`];

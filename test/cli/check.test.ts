@@ -77,7 +77,7 @@ interface Fault {
 const sql =
   (text: string): Fault["make"] =>
   async ({ database }) => {
-    const db = new DatabaseSync(database);
+    const db = new DatabaseSync(database, { timeout: 5000 });
     db.exec(text);
     db.close();
   };

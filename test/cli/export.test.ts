@@ -56,7 +56,7 @@ test("replaces a file once it is whole, for its owner alone, and leaves nothing 
 
 test("leaves an old file as it was when a plant cannot be read", async () => {
   const { folder, database, store } = await storeOf(many);
-  const db = new DatabaseSync(database);
+  const db = new DatabaseSync(database, { timeout: 5000 });
   db.exec("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE id = (SELECT max(id) FROM plants)");
   db.close();
   const file = join(folder, "out.csv");

@@ -42,7 +42,7 @@ test("status refuses the SQLite database of a newer release, or of another progr
   ] as const) {
     const url = `sqlite:${join(folder.path, `${pragma}.db`)}`;
     expect(await runInProcess(["migrate", "up", "--store", url])).toMatchObject({ code: 0 });
-    const db = new DatabaseSync(url.slice("sqlite:".length));
+    const db = new DatabaseSync(url.slice("sqlite:".length), { timeout: 5000 });
     db.exec(`PRAGMA ${pragma}`);
     db.close();
     for (const command of ["status", "up"]) {

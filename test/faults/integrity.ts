@@ -9,7 +9,7 @@ export async function checkIntegrity(storeUrl: string): Promise<readonly string[
 }
 
 function checkSqlite(path: string): readonly string[] {
-  const db = new DatabaseSync(path, { readOnly: true });
+  const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
   try {
     const rows = readRows<{ integrity_check: string }>(db, "PRAGMA integrity_check");
     const lines = rows.map((row) => row.integrity_check);

@@ -47,7 +47,7 @@ async function freshFile(): Promise<FreshPlace> {
   return {
     url: `sqlite:${path}`,
     async read() {
-      const db = new DatabaseSync(path, { readOnly: true });
+      const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
       const rows = readRows<{ id: bigint; name: string; tag: string | null }>(
         db,
         "SELECT id, name, tag FROM plants ORDER BY id",
@@ -56,7 +56,7 @@ async function freshFile(): Promise<FreshPlace> {
       return rows.map((row) => ({ ...row, tag: row.tag ?? undefined }));
     },
     async execute(sql) {
-      const db = new DatabaseSync(path);
+      const db = new DatabaseSync(path, { timeout: 5000 });
       db.exec(sql);
       db.close();
     },

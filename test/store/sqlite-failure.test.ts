@@ -51,7 +51,7 @@ test.each<[boolean, readonly string[]]>([
 describe("a failure that passes", () => {
   test("a lock that is not released in time: unavailable, and then as before", async () => {
     const { path, store, failures } = await openFresh();
-    const holder = new DatabaseSync(path);
+    const holder = new DatabaseSync(path, { timeout: 5000 });
     onTestFinished(() => void holder.close());
     holder.exec("BEGIN IMMEDIATE");
     const results = await Promise.allSettled([
@@ -110,7 +110,7 @@ describe("a failure that passes", () => {
 describe("a failure that does not pass", () => {
   test("COMMIT itself: none of its plants was confirmed", async () => {
     const { path, store, failures } = await openFresh();
-    const db = new DatabaseSync(path);
+    const db = new DatabaseSync(path, { timeout: 5000 });
     onTestFinished(() => void db.close());
     // Every insert succeeds, and the transaction then violates a deferred constraint.
     db.exec(`
@@ -180,7 +180,7 @@ describe("a failure that does not pass", () => {
 
   test("the thread ends while plants are under way: they are unavailable", async () => {
     const { path, store, failures } = await openFresh(1000);
-    const holder = new DatabaseSync(path);
+    const holder = new DatabaseSync(path, { timeout: 5000 });
     onTestFinished(() => void holder.close());
     holder.exec("BEGIN IMMEDIATE");
     const worker = workers.last;

@@ -22,7 +22,10 @@ test("every plant that was confirmed before a SIGKILL is there", { timeout: 60_0
     const confirmations = round === 0 ? 0 : Math.floor(Math.random() * 3000);
     await creates(url, round, confirmations, confirmed);
     const store = await openStore(url);
-    const db = new DatabaseSync(url.slice("sqlite:".length), { readOnly: true });
+    const db = new DatabaseSync(url.slice("sqlite:".length), {
+      readOnly: true,
+      timeout: 5000,
+    });
     const find = (id: bigint) =>
       readRows(db, "SELECT id, name, tag FROM plants WHERE id = ?", id)[0];
     for (const id of confirmed) {

@@ -128,7 +128,7 @@ describe("a file that is not ours is refused and left untouched:", () => {
       "another program's database",
       /another program/,
       async (path) => {
-        const db = new DatabaseSync(path);
+        const db = new DatabaseSync(path, { timeout: 5000 });
         db.exec("CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT)");
         db.close();
         return undefined;
@@ -138,7 +138,7 @@ describe("a file that is not ours is refused and left untouched:", () => {
       "another program's database, with a log that is not yet moved into it",
       /another program/,
       async (path) => {
-        const db = new DatabaseSync(path);
+        const db = new DatabaseSync(path, { timeout: 5000 });
         db.exec("PRAGMA application_id = 1");
         db.exec("PRAGMA journal_mode = WAL");
         db.exec("CREATE TABLE notes (text TEXT)");
@@ -169,7 +169,7 @@ describe("a database of ours", () => {
     const store = await openStore(`sqlite:${path}`);
     await store.create(plantOf(1n));
     await store.close();
-    const db = new DatabaseSync(path);
+    const db = new DatabaseSync(path, { timeout: 5000 });
     db.exec(damage);
     db.close();
     const before = await contents(folder);
@@ -219,7 +219,7 @@ describe("a database of ours", () => {
     const path = join(await temporaryFolder(), "plants.db");
     const writer = openDatabase(path, 100);
     onTestFinished(() => void writer.close());
-    const reader = new DatabaseSync(path);
+    const reader = new DatabaseSync(path, { timeout: 5000 });
     onTestFinished(() => void reader.close());
     reader.exec("BEGIN; SELECT * FROM plants");
     writer.exec("INSERT INTO plants (id, name) VALUES (1, 'x')");

@@ -49,7 +49,7 @@ test("the file is plain SQLite, and read by others while the store is open", asy
   ];
   for (const plant of plants) await store.create(plant);
 
-  const reader = new DatabaseSync(path, { readOnly: true });
+  const reader = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
   onTestFinished(() => void reader.close());
   const rows = readRows(reader, "SELECT id, name, tag FROM plants ORDER BY id");
   expect(rows).toEqual(plants.map((plant) => ({ ...plant, tag: plant.tag ?? null })));
@@ -110,7 +110,7 @@ describe("with the database's lock in other hands, as on a disk that stalls", ()
       return commit(batch);
     };
     const store = new BatchedStore(thread, defaultLimits);
-    const holder = new DatabaseSync(path);
+    const holder = new DatabaseSync(path, { timeout: 5000 });
     onTestFinished(async () => {
       holder.close();
       await store.close();

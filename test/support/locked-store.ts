@@ -11,7 +11,7 @@ export interface StoreLock extends Disposable {
  * waits for it, for up to 5 seconds.
  */
 export function lockStore(database: string): StoreLock {
-  const db = new DatabaseSync(database);
+  const db = new DatabaseSync(database, { timeout: 5000 });
   db.exec("BEGIN IMMEDIATE");
   const release = () => {
     // Closing rolls back.

@@ -10,7 +10,7 @@ export interface StoredPlant {
 
 /** Reads the SQLite file as an operator would, byte for byte, in the order of the ids. */
 export function readStoredPlants(database: string): StoredPlant[] {
-  const db = new DatabaseSync(database, { readOnly: true });
+  const db = new DatabaseSync(database, { readOnly: true, timeout: 5000 });
   try {
     return readRows(db, everyPlant);
   } finally {

@@ -97,7 +97,7 @@ async function useDatabase(path: string, next: NewPlant): Promise<Plants> {
 }
 
 function checkIntegrity(path: string): string {
-  const db = new DatabaseSync(path, { readOnly: true });
+  const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
   try {
     return String(readValue(db, "PRAGMA integrity_check"));
   } finally {

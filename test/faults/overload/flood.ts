@@ -74,7 +74,7 @@ export async function flood({ partMs, log }: PartOptions): Promise<CampaignResul
 
 /** Plants stored in a second while a generator runs, from what the store holds: whatever clients saw. */
 async function measure(database: string, load: Load): Promise<number> {
-  const db = new DatabaseSync(database, { readOnly: true });
+  const db = new DatabaseSync(database, { readOnly: true, timeout: 5000 });
   const count = () => Number(readValue(db, "SELECT count(*) FROM plants"));
   const samples: { readonly at: number; readonly plants: number }[] = [];
   const ended = runGenerator(load).then(

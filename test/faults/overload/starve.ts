@@ -76,7 +76,7 @@ export async function starve({ partMs, log, signal }: PartOptions): Promise<Camp
 
 /** Of the plants that are there as they were sent: all of them together are too much for a heap. */
 function readIds(database: string): ReadonlySet<bigint> {
-  const db = new DatabaseSync(database, { readOnly: true });
+  const db = new DatabaseSync(database, { readOnly: true, timeout: 5000 });
   try {
     const whole = readRows<{ id: bigint }>(db, "SELECT id FROM plants WHERE name = ?", name);
     return new Set(whole.map(({ id }) => id));
