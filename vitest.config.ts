@@ -6,6 +6,8 @@ import { defineConfig } from "vitest/config";
 process.env["NODE_COMPILE_CACHE"] = join(import.meta.dirname, "node_modules/.cache/plant-store");
 
 export default defineConfig({
+  // As scripts/node.js says: connect-gateway is its source here.
+  ssr: { resolve: { conditions: ["connect-gateway-source"] } },
   test: {
     testTimeout: 20_000,
     // Many tests wait for something.
@@ -18,8 +20,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: "shared",
-          include: ["test/**/*.test.ts"],
-          exclude: ["test/**/*.mocked.test.ts"],
+          include: ["test/**/*.test.ts", "packages/gateway/test/**/*.test.ts"],
+          exclude: ["**/*.mocked.test.ts"],
           // One worker runs many files, and loads what they import once.
           isolate: false,
         },

@@ -77,7 +77,9 @@ export async function startServer(
 
 /** As in production, without settings that this shell or npm may have. */
 function environment(): NodeJS.ProcessEnv {
-  const names = Object.keys(process.env).filter((name) => !/^(PLANT_STORE_|npm_)/.test(name));
+  const names = Object.keys(process.env).filter(
+    (name) => !/^(PLANT_STORE_|npm_|NODE_OPTIONS$)/.test(name),
+  );
   const kept = Object.fromEntries(names.map((name) => [name, process.env[name]]));
   return { ...kept, NODE_ENV: "production" };
 }

@@ -1,11 +1,14 @@
-/** Makes `dist/`: the JavaScript and declarations that are published, and what they bring along. */
+/** Makes `dist/` of both packages: the JavaScript and declarations that are published, and what they bring along. */
 import { execFileSync } from "node:child_process";
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSbom } from "./supply/sbom.ts";
 
-rmSync("dist", { recursive: true, force: true });
-execFileSync("tsc", ["--project", "tsconfig.build.json"], { stdio: "inherit" });
+// The gateway first: what is published is compiled against what is published of it.
+for (const folder of ["packages/gateway", "."]) {
+  rmSync(join(folder, "dist"), { recursive: true, force: true });
+  execFileSync("tsc", ["--project", join(folder, "tsconfig.build.json")], { stdio: "inherit" });
+}
 // tsc leaves out what is not TypeScript.
 for (const file of globSync("src/**/*.{sql,html,css,js,svg}")) cpSync(file, join("dist", file));
 cpSync("gen/openapi.json", "dist/gen/openapi.json");

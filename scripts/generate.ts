@@ -1,4 +1,4 @@
-/** Makes `gen/` anew, or the same in another folder: `node scripts/generate.ts [FOLDER]`. */
+/** Makes all generated code anew, or the same in another folder: `node scripts/generate.ts [FOLDER]`. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 
@@ -11,7 +11,15 @@ const described = [
   "node_modules/google-proto-files/google/rpc/status.proto",
 ];
 
+const gateway = "packages/gateway";
+
 buf("generate", "--clean", "--output", folder);
+buf(...["generate", "--clean", "--output", folder], ...["--template", `${gateway}/buf.gen.yaml`]);
+buf(
+  ...["generate", "--clean", "--output", folder],
+  ...["--config", `${gateway}/test/buf.workspace.yaml`],
+  ...["--template", `${gateway}/test/buf.gen.yaml`],
+);
 buf(
   ...["build", "--as-file-descriptor-set", "--output", join(folder, "gen/plantstore.binpb")],
   ...described.flatMap((path) => ["--path", path]),

@@ -15,7 +15,10 @@ const node = ["node", "node-bin"]
 
 if (node === undefined) fail(`no Node for ${platform}-${process.arch} in node_modules; run npm ci`);
 
-const child = spawn(node, process.argv.slice(2), { stdio: "inherit" });
+// connect-gateway is its source here, and not what was last built of it.
+const options = [process.env.NODE_OPTIONS, "--conditions=connect-gateway-source"];
+const env = { ...process.env, NODE_OPTIONS: options.join(" ").trim() };
+const child = spawn(node, process.argv.slice(2), { stdio: "inherit", env });
 child.on("error", (error) => fail(`cannot run ${node}: ${error.message}`));
 for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => {

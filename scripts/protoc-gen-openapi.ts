@@ -11,9 +11,12 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { getComments, runNodeJs } from "@bufbuild/protoplugin";
-import { StatusSchema } from "../gen/google/rpc/status_pb.ts";
-import { createOpenApiDocument, type OpenApiOptions } from "../src/gateway/openapi/document.ts";
-import { bindingsOf } from "../src/gateway/rest/rule.ts";
+import { StatusSchema } from "../packages/gateway/gen/google/rpc/status_pb.ts";
+import {
+  createOpenApiDocument,
+  type OpenApiOptions,
+} from "../packages/gateway/src/openapi/document.ts";
+import { bindingsOf } from "../packages/gateway/src/rest/rule.ts";
 
 runNodeJs({
   name: "protoc-gen-openapi",

@@ -26,24 +26,30 @@ export type Ranges = Readonly<Record<string, string>>;
 export interface ProductionPackage {
   readonly path: string;
   readonly name: string;
+  /** Of a workspace, what is in its folder. */
   readonly locked: LockedPackage;
+  /** Whether it is a workspace, which is published with this package. */
+  readonly isOurs: boolean;
   /** Paths. */
   readonly needs: readonly string[];
 }
 
 /**
  * What comes with this package when somebody installs it, itself left out: all
- * that is reached from its dependencies. The workspaces, which bring the tools
- * of development, are not.
+ * that is reached from its dependencies. Workspaces that bring the tools of
+ * development are not.
  */
 export function findProductionPackages({ packages }: Lock): readonly ProductionPackage[] {
   const found = new Map<string, ProductionPackage>();
   const open = needsOf("");
   for (const path of open) {
-    const locked = packages[path];
-    if (locked === undefined || found.has(path)) continue;
-    const needs = needsOf(path);
-    found.set(path, { path, name: nameOf(path), locked, needs });
+    const linked = packages[path];
+    if (linked === undefined || found.has(path)) continue;
+    const folder = linked.resolved ?? "";
+    const isOurs = linked.link === true && packages[""]?.workspaces?.includes(folder) === true;
+    const locked = isOurs ? (packages[folder] ?? {}) : linked;
+    const needs = needsOf(isOurs ? folder : path);
+    found.set(path, { path, name: nameOf(path), locked, isOurs, needs });
     open.push(...needs);
   }
   return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -81,7 +87,7 @@ export function findBundledPackages({ packages }: Lock): readonly ProductionPack
     const path = `node_modules/${name}`;
     const locked = packages[path];
     if (locked === undefined) throw new Error(`the lock has no ${name}, of which dist/ has files`);
-    return { path, name, locked, needs: [] };
+    return { path, name, locked, isOurs: false, needs: [] };
   });
 }
 

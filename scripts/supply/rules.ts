@@ -93,11 +93,14 @@ function findProductionProblems(lock: Lock): string[] {
   const installed = findProductionPackages(lock);
   const scripts = installed.filter(({ locked }) => locked.hasInstallScript);
   const problems = [...installed, ...findBundledPackages(lock)].flatMap(
-    ({ path, name, locked }) => {
+    ({ path, name, locked, isOurs }) => {
       const { integrity, license, link } = locked;
       return [
         link && `${path}: is a folder here, and nothing that users could install`,
-        !link && !integrity?.startsWith("sha512-") && `${path}: users install it without a SHA-512`,
+        !link &&
+          !isOurs &&
+          !integrity?.startsWith("sha512-") &&
+          `${path}: users install it without a SHA-512`,
         !licenses.has(license ?? "") && `${path}: ${name} has the license ${license ?? "(none)"}`,
       ].filter((problem) => typeof problem === "string");
     },

@@ -69,12 +69,15 @@ function componentOf(name: string, locked: LockedPackage): object {
     name,
     version,
     scope: optional ? "optional" : "required",
-    hashes: [
-      {
-        alg: algorithm.toUpperCase().replace("SHA", "SHA-"),
-        content: Buffer.from(hash, "base64").toString("hex"),
-      },
-    ],
+    // A package of ours is packed after its bill is made.
+    ...(integrity !== "" && {
+      hashes: [
+        {
+          alg: algorithm.toUpperCase().replace("SHA", "SHA-"),
+          content: Buffer.from(hash, "base64").toString("hex"),
+        },
+      ],
+    }),
     ...(license !== undefined && { licenses: [licenseOf(license)] }),
     purl: purlOf(name, version),
   };

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { parseRequestTarget } from "../gateway/index.ts";
+import { parseRequestTarget } from "connect-gateway";
 
 /** What is served. */
 export interface MetricsSource {

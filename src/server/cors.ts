@@ -1,4 +1,4 @@
-import type { CorsOptions } from "../gateway/index.ts";
+import type { CorsOptions } from "connect-gateway";
 
 /** What pages of these origins may do; undefined where none may. No page may send credentials of its own. */
 export function corsOptions(origins: readonly string[]): CorsOptions | undefined {

@@ -1,8 +1,8 @@
 /** How an error of the plant store looks over REST: `Error { error, message }`. */
 import { create, toJson } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import type { RenderedError, RestError } from "connect-gateway";
 import { ErrorSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import type { RenderedError, RestError } from "../gateway/index.ts";
 
 /** Messages are for people: past this many characters nobody reads on. */
 const messageLengthMax = 256;

@@ -1,21 +1,19 @@
 /** A store, served at a port: what one thread does. */
-import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import type { Authenticator } from "../auth/authenticator.ts";
-import { createBearerGate, requirePrincipal } from "../auth/bearer.ts";
-import { createHealthHandlers } from "../gateway/health/handlers.ts";
+import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type CallObserver,
   cancellationOf,
   composeObservers,
   compressionGzip,
-  type GatewayHandler,
   gatewayNodeAdapter,
   type NodeHandler,
-  parseRequestTarget,
   requireFields,
-} from "../gateway/index.ts";
-import { openPort } from "../gateway/server/port.ts";
+} from "connect-gateway";
+import { createHealthHandlers, type Readiness } from "connect-gateway/health";
+import { serve as serveGateway } from "connect-gateway/server";
+import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
+import { createBearerGate, requirePrincipal } from "../auth/bearer.ts";
 import type { PlantStore } from "../plant.ts";
 import { assertRoom, createPlantService } from "../service.ts";
 import { corsOptions } from "./cors.ts";
@@ -54,70 +52,49 @@ export interface Serving {
 
 /** @throws {SettingsError} for TLS files; the system's error if it cannot listen. */
 export async function serve(settings: ServerSettings, parts: ServedParts): Promise<Serving> {
-  const { authenticator, store, others, metrics } = parts;
-  const { log } = settings;
+  const { authenticator, store, others } = parts;
+  const { basePath, log } = settings;
   if (settings.tls !== undefined) assertTlsFiles(settings.tls);
   const draining = new AbortController();
-  const shutdown = new AbortController();
-  const isReady = () => !draining.signal.aborted && store.ready() && others?.isReady() !== false;
-  const openServices = createOpenServices({
-    services: [PlantService],
-    health: settings.health,
-    reflection: settings.reflection,
-    isReady,
-    draining: draining.signal,
-    interceptors: [logFailures(log)],
-  });
+  const isReady = () => store.ready() && others?.isReady() !== false;
+  const readiness = { isReady, draining: draining.signal };
+  const { health, reflection } = settings;
+  const interceptors = [logFailures(log)];
+  const openServices = createOpenServices({ ...readiness, health, reflection, interceptors });
   const tracing = await openTracing({ scheme: settings.tls === undefined ? "http" : "https", log });
-  const gateway = createGateway(settings, parts, {
-    openServices,
-    shutdown: shutdown.signal,
-    tracing,
-  });
-  // What is beside the services, by its exact path: one look for all of it.
-  const beside = new Map([
-    ...(settings.page ? createPage(settings) : []),
-    ...(settings.health ? createHealth(settings, isReady) : []),
-  ]);
-  const serveRequest: NodeHandler = (request, response) =>
-    (beside.get(parseRequestTarget(request.url ?? "").path) ?? gateway)(request, response);
-  const handler = Object.assign(serveRequest, { serveStream: gateway.serveStream });
-  const port = await openPort({
-    host: settings.host,
-    port: settings.port,
-    isShared: others !== undefined,
-    limits: settings.limits,
-    tls: settings.tls,
-    handler,
-    renderError: renderPlantError,
-    onTlsError: (error) => log.warn("the old certificate stays in use", error),
-    traffic: metrics?.traffic,
+  const common = commonOptions(settings, parts, tracing);
+  const server = await serveGateway({
+    ...common,
+    ...gatewayOptions(settings, parts, tracing),
+    ...portOptions(settings, parts),
+    routes: (router) => {
+      router.service(PlantService, createPlantService(store, cancellationOf));
+      openServices(router);
+    },
+    handlers: () =>
+      new Map([
+        ...(settings.page ? createPage(settings) : []),
+        ...(health ? createHealth(settings, readiness) : []),
+      ]),
+    // Probes, and most tools of gRPC, cannot be told a base path.
+    ...(basePath !== "" && { fallback: gatewayNodeAdapter({ ...common, routes: openServices }) }),
   });
 
   async function close(): Promise<void> {
-    const reason = new ConnectError("the server is shutting down", Code.Unavailable);
-    draining.abort(reason);
-    const cutOff = setTimeout(() => shutdown.abort(reason), settings.drainTimeoutMs);
-    // A little longer, so that what was just aborted can still say so.
-    await port.drain(settings.drainTimeoutMs + 500);
-    clearTimeout(cutOff);
+    draining.abort(new ConnectError("the server is shutting down", Code.Unavailable));
+    await server.drain(settings.drainTimeoutMs);
     await store.close();
     authenticator.close();
     await tracing?.close();
   }
 
-  return { port: port.address.port, close };
+  return { port: server.address.port, close };
 }
 
 /** At the root, where probes look, and below the base path, which may be all that a proxy lets through. */
-function createHealth({ basePath }: ServerSettings, isReady: () => boolean) {
-  return createHealthHandlers({ isReady, prefixes: ["", basePath], renderError: renderPlantError });
-}
-
-interface GatewayParts {
-  readonly openServices: (router: ConnectRouter) => void;
-  readonly shutdown: AbortSignal;
-  readonly tracing: Tracing | undefined;
+function createHealth({ basePath }: ServerSettings, readiness: Readiness) {
+  const prefixes = ["", basePath];
+  return createHealthHandlers({ ...readiness, prefixes, renderError: renderPlantError });
 }
 
 function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, NodeHandler> {
@@ -125,31 +102,32 @@ function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, Node
   return createPageHandlers({ basePath, version, onError });
 }
 
-function createGateway(
+/** What both the services below the base path and those at the root have. */
+function commonOptions(
   settings: ServerSettings,
-  { authenticator, store, metrics, rateLimits = {} }: ServedParts,
-  { openServices, shutdown, tracing }: GatewayParts,
-): GatewayHandler {
-  const { limits, log, basePath } = settings;
+  { metrics }: ServedParts,
+  tracing: Tracing | undefined,
+) {
   const cors = corsOptions(settings.corsOrigins);
-  const bearer = createBearerGate(authenticator.verifiers);
-  const onError = (error: unknown) => log.error("a response could not be made", error);
+  const onError = (error: unknown) => settings.log.error("a response could not be made", error);
   const observer = composeObservers(createObservers(settings, metrics, tracing), onError);
-  const common = {
+  return {
     ...(cors && { cors }),
     ...(observer && { observer }),
     // gzip alone: Brotli unpacks a few bytes to gigabytes far more cheaply for its sender.
     acceptCompression: [compressionGzip],
-    shutdownSignal: shutdown,
     rest: { renderError: renderPlantError },
     onError,
   };
-  return gatewayNodeAdapter({
-    ...common,
-    routes: (router) => {
-      router.service(PlantService, createPlantService(store, cancellationOf));
-      openServices(router);
-    },
+}
+
+function gatewayOptions(
+  { limits, log, basePath }: ServerSettings,
+  { authenticator, store, rateLimits = {} }: ServedParts,
+  tracing: Tracing | undefined,
+) {
+  const bearer = createBearerGate(authenticator.verifiers);
+  return {
     requestPathPrefix: basePath,
     requestGate: inOrder(limitRates(bearer, rateLimits), () => assertRoom(store)),
     exposePeerAddress: rateLimits.perAddress !== undefined,
@@ -161,9 +139,16 @@ function createGateway(
     ],
     readMaxBytes: limits.bodyBytesMax,
     readMaxValues: messageValuesMax,
-    // Probes, and most tools of gRPC, cannot be told a base path.
-    ...(basePath !== "" && { fallback: gatewayNodeAdapter({ ...common, routes: openServices }) }),
-  });
+  };
+}
+
+function portOptions({ host, port, limits, tls, log }: ServerSettings, parts: ServedParts) {
+  return {
+    ...{ host, port, limits, tls },
+    reusePort: parts.others !== undefined,
+    onTlsError: (error: unknown) => log.warn("the old certificate stays in use", error),
+    traffic: parts.metrics?.traffic,
+  };
 }
 
 /** Whoever wants to know of requests; mostly nobody does. */

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
+import type { ExactJson } from "connect-gateway";
 import { CsvError, type InfoField, type InfoRecord, type Parser, parse } from "csv-parse";
-import type { ExactJson } from "../gateway/index.ts";
 import { type NewPlant, textFields } from "../plant.ts";
 import { withoutMark } from "./byte-order-mark.ts";
 import { FormatError, type Row, RowError, type RowLimits, toRow } from "./row.ts";

@@ -1,4 +1,4 @@
-import { parseJson, rawJson } from "../gateway/index.ts";
+import { parseJson, rawJson } from "connect-gateway";
 import type { NewPlant } from "../plant.ts";
 import { withoutMark } from "./byte-order-mark.ts";
 import { type Row, type RowLimits, toRow } from "./row.ts";

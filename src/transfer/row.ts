@@ -1,8 +1,8 @@
 import { ConnectError } from "@connectrpc/connect";
+import type { ExactJson } from "connect-gateway";
+import { messageFromJson } from "connect-gateway";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { NewPlantSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import type { ExactJson } from "../gateway/index.ts";
-import { messageFromJson } from "../gateway/index.ts";
 import type { NewPlant } from "../plant.ts";
 
 /** A row of a file: a plant, or why it is none. */

@@ -10,11 +10,11 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { openCollector } from "../../packages/gateway/test/support/collect-garbage.ts";
 import { digestToken, mintToken } from "../../src/auth/token.ts";
 import { createToken, revokeToken } from "../../src/auth/token-file.ts";
 import { openTokenVerifier, type TokenVerifier } from "../../src/auth/token-verifier.ts";
 import { unknownToken } from "../../src/auth/verifier.ts";
-import { openCollector } from "../support/collect-garbage.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 let folder: string;

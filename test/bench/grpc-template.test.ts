@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { GrpcTemplate } from "../../bench/load/grpc-template.ts";
 import { idStreamsMax, plantId } from "../../bench/plant-ids.ts";
 import { CreatePlantRequestSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import { flag, frameType, parseFrames } from "../support/raw-http2.ts";
+import { flag, frameType, parseFrames } from "../../packages/gateway/test/support/raw-http2.ts";
 
 const headers = { flags: flag.endHeaders, payload: Buffer.from("header block") };
 const template = new GrpcTemplate(headers);

@@ -4,11 +4,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { beforeAll, describe, expect, test } from "vitest";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { createBashCompletion } from "../../src/cli/completion/bash.ts";
 import { findPlaces } from "../../src/cli/completion/place.ts";
 import { schemaEntries } from "../../src/server/settings/schema.ts";
 import { runInProcess } from "../support/run-in-process.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 const isThere = (shell: string) => spawnSync(shell, ["-c", "exit 0"]).status === 0;

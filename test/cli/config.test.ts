@@ -2,10 +2,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { schemaEntries } from "../../src/server/settings/schema.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { runInProcess } from "../support/run-in-process.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 let file: string;

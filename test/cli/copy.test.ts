@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import type { NewPlant } from "../../src/plant.ts";
 import { type CopyPhase, copyPlants } from "../../src/store/copy.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -17,7 +18,6 @@ import { spawnChild } from "../support/child.ts";
 import { password } from "../support/postgres-databases.ts";
 import { hasPostgres } from "../support/postgres-server.ts";
 import { runInProcess } from "../support/run-in-process.ts";
-import { within } from "../support/within.ts";
 
 const server = useServer({ settings: withoutSync });
 const kinds = placeKinds(server);

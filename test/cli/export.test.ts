@@ -3,13 +3,13 @@ import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { exactPlants, placeKinds, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { spawnChild } from "../support/child.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { sharedServer } from "../support/shared-postgres.ts";
-import { within } from "../support/within.ts";
 
 const kinds = placeKinds(sharedServer);
 

@@ -2,18 +2,18 @@
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import type { NewPlant } from "../../src/plant.ts";
 import { formatNames, formats } from "../../src/transfer/format.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { exactPlants } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { spawnChild } from "../support/child.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
 
 const env = { PLANT_STORE_TOKEN: knownToken };
 

@@ -2,12 +2,12 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { password } from "../support/postgres-databases.ts";
 import { startPostgres } from "../support/postgres-server.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { postgresKind, storeKinds } from "../support/store-place.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 /** As it is shown: without the password, and without settings. */
 const shownForm = (url: string) => url.replace(/:[^:@]*@/, "@").replace(/\?.*/, "");

@@ -8,15 +8,18 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
+import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
+import {
+  createTemporaryFolder,
+  type TemporaryFolder,
+} from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { runChild } from "../support/child.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
-import { exchange } from "../support/http-exchange.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
-import { createTemporaryFolder, type TemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
 
 const run = promisify(execFile);
 const repository = fileURLToPath(new URL("../..", import.meta.url));

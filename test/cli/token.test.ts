@@ -3,9 +3,9 @@
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { runInProcess } from "../support/run-in-process.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { openTestServer } from "../support/test-server.ts";
 
 async function codeFor(url: string, token: string): Promise<Code | "ok" | undefined> {

@@ -54,6 +54,7 @@ describe("the image", () => {
       "/build/package.json",
       "/build/node_modules",
       "/build/dist",
+      "/build/packages",
       "/build/state",
     ]);
   });

@@ -1,9 +1,9 @@
 /** What files of deploy/ have to agree with, as the code says it. */
 import { readFileSync } from "node:fs";
+import { createHealthHandlers } from "connect-gateway/health";
 import { expect } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { stuckGraceMs } from "../../src/cli/serve.ts";
-import { createHealthHandlers } from "../../src/gateway/health/handlers.ts";
 import { resolveSettings } from "../../src/server/settings/settings.ts";
 import { describeStoreUrl } from "../../src/store/open.ts";
 import { runInProcess } from "../support/run-in-process.ts";

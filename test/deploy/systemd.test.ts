@@ -5,8 +5,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { defaultLimits } from "../../src/server/settings/limits.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { expectSettings, readDeployFile, stateFolder, stopSecondsMax } from "./facts.ts";
 
 const run = promisify(execFile);

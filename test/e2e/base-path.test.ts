@@ -1,7 +1,7 @@
 /** "The path is relative to {base_url}", and that may carry a path of its own. */
 import { beforeAll, describe, expect, test } from "vitest";
+import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { createPlantClient } from "../../src/client.ts";
-import { exchange } from "../support/http-exchange.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";

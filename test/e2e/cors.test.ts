@@ -1,7 +1,7 @@
 /** What pages of other origins get from the one port: whatever the answer is, they may read it. */
 import { renameSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
-import { exchange, type HttpResponse } from "../support/http-exchange.ts";
+import { exchange, type HttpResponse } from "../../packages/gateway/test/support/http-exchange.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
 

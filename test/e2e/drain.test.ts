@@ -4,16 +4,19 @@ import http2 from "node:http2";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
+import {
+  type Http1Response,
+  parseHttp1Responses,
+} from "../../packages/gateway/test/support/http1-response.ts";
+import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
-import { exchangeOn } from "../support/http-exchange.ts";
-import { type Http1Response, parseHttp1Responses } from "../support/http1-response.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
-import { openRawConnection } from "../support/raw-connection.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
 
 const authorization = `Bearer ${knownToken}`;
 

@@ -1,8 +1,8 @@
 /** Requests that are compressed, by the rules of each protocol. */
 import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
-import { envelope } from "../support/envelope.ts";
-import { exchange } from "../support/http-exchange.ts";
+import { envelope } from "../../packages/gateway/test/support/envelope.ts";
+import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";

@@ -7,14 +7,14 @@
 import { randomInt } from "node:crypto";
 import http from "node:http";
 import { describe, expect, test } from "vitest";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { grpcJs } from "../support/protocol/grpc-js.ts";
 import { newPlantJson } from "../support/protocol/message.ts";
 import { type StorePlace, storeKinds } from "../support/store-place.ts";
 import { type StoredPlant, storedForm } from "../support/stored-plants.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
 
 interface TestPlant {
   readonly id: bigint;

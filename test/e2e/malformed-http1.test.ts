@@ -1,9 +1,9 @@
 /** What is wrong with HTTP/1.1 itself, byte by byte: a 4xx with the error body, and the door stays open. */
 import { beforeAll, describe, expect, test } from "vitest";
-import { exchange } from "../support/http-exchange.ts";
-import { parseHttp1Responses } from "../support/http1-response.ts";
+import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
+import { parseHttp1Responses } from "../../packages/gateway/test/support/http1-response.ts";
+import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { bodyBytesMax, plant, rows } from "../support/malformed/http1.ts";
-import { openRawConnection } from "../support/raw-connection.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
 

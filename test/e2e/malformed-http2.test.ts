@@ -1,6 +1,21 @@
 /** What is wrong with HTTP/2 itself, frame by frame: refused, and the server goes on. */
 import { beforeAll, describe, expect, test } from "vitest";
-import { exchange } from "../support/http-exchange.ts";
+import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
+import {
+  openRawConnection,
+  type RawConnection,
+} from "../../packages/gateway/test/support/raw-connection.ts";
+import {
+  errorCode,
+  type Frame,
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+  greeting,
+  parseFrames,
+  settingsAck,
+} from "../../packages/gateway/test/support/raw-http2.ts";
 import {
   answered,
   ending,
@@ -12,18 +27,6 @@ import {
   takenBack,
 } from "../support/malformed/http2.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
-import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
-import {
-  errorCode,
-  type Frame,
-  fieldBlock,
-  flag,
-  frame,
-  frameType,
-  greeting,
-  parseFrames,
-  settingsAck,
-} from "../support/raw-http2.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
 
 const isEnd = ({ type, flags, streamId }: Frame) =>

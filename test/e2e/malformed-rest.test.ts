@@ -1,7 +1,7 @@
 /** What is wrong with the content of a request of REST: a 4xx with the error body, never a 5xx. */
 
 import { beforeAll, describe, expect, test } from "vitest";
-import { exchange, type HttpVersion } from "../support/http-exchange.ts";
+import { exchange, type HttpVersion } from "../../packages/gateway/test/support/http-exchange.ts";
 import { bodyBytesMax, type Row, rows } from "../support/malformed/rest.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";

@@ -2,7 +2,7 @@
 
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
-import { exchange, type HttpResponse } from "../support/http-exchange.ts";
+import { exchange, type HttpResponse } from "../../packages/gateway/test/support/http-exchange.ts";
 import { binary, bodyBytesMax, faces, json, plant, type Row } from "../support/malformed/rpc.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";

@@ -3,19 +3,19 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { openAuthenticator } from "../../src/auth/authenticator.ts";
 import type { PlantStore } from "../../src/plant.ts";
 import { serve } from "../../src/server/serve.ts";
 import { resolveSettings } from "../../src/server/settings/settings.ts";
 import { openStore } from "../../src/store/open.ts";
-import { exchange } from "../support/http-exchange.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { createRecordedLog } from "../support/recorded-log.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
 
 /** A server where one plant may wait, while the commit of another is under way. */
 async function openSmallServer(folder: string) {

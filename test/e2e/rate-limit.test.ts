@@ -4,13 +4,13 @@ import http from "node:http";
 import http2 from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { exchange, exchangeOn } from "../support/http-exchange.ts";
+import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { newPlantJson } from "../support/protocol/message.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
 
 const otherToken = "another-token-for-tests";
 const auth = { tokenFile: undefined, tokens: [knownToken, otherToken] };

@@ -1,7 +1,7 @@
 /** REST as a client of plain HTTP sees it: status, headers, and the exact bytes. */
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
-import { exchange, type HttpVersion } from "../support/http-exchange.ts";
+import { exchange, type HttpVersion } from "../../packages/gateway/test/support/http-exchange.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";

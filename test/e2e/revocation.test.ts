@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { createToken, revokeToken } from "../../src/auth/token-file.ts";
 import { protocols } from "../support/protocol/protocols.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { openTestServer } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
 
 const counts = process.platform === "linux" ? [1, 2] : [1];
 

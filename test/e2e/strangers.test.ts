@@ -3,6 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
+import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { digestToken } from "../../src/auth/token.ts";
 import { createToken } from "../../src/auth/token-file.ts";
 import {
@@ -15,11 +17,9 @@ import {
   sign,
 } from "../auth/support/issuer.ts";
 import { keySetOf, startKeyServer } from "../auth/support/key-server.ts";
-import { exchange } from "../support/http-exchange.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
 
 let key: SigningKey;

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isDeepStrictEqual, stripVTControlCharacters } from "node:util";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
 import { openLossyProxy } from "./lossy-proxy.ts";
 import { runLine } from "./shell.ts";

@@ -3,12 +3,12 @@
  * again on the same store: nothing that it had acknowledged is lost or changed.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { spawnChild } from "../support/child.ts";
 import type { ChildServer } from "../support/child-server.ts";
 import { type StoreKind, type StorePlace, storeKinds } from "../support/store-place.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
 import type { Campaign, CampaignOptions, CampaignResult } from "./campaign.ts";
 import { addCounts, linesOf, Recorder } from "./history/recorder.ts";
 import { checkIntegrity } from "./integrity.ts";

@@ -4,9 +4,9 @@
  */
 
 import { setTimeout as delay } from "node:timers/promises";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import type { ChildServer } from "../support/child-server.ts";
 import { postgresKind, type StoreKind, sqliteKind } from "../support/store-place.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import type { Campaign, CampaignResult } from "./campaign.ts";
 import { isComplaint } from "./complaint.ts";
 import type { TestPlant } from "./history/history.ts";

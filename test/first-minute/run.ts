@@ -9,9 +9,9 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { collectOutput } from "../support/output.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { within } from "../support/within.ts";
 import { type Machine, openMachine, type Versions } from "./machine.ts";
 
 const pairs: readonly Versions[] = [
@@ -98,15 +98,18 @@ interface PackageTrial {
   readonly isOld: boolean;
 }
 
-/** Installs the package by `npm install`, then by `npm ci` from the lock that this has written. */
+/** plant-store, and the package of ours that it needs. */
+const packed = [".", "./packages/gateway"];
+
+/** Installs the packages by `npm install`, then by `npm ci` from the lock that this has written. */
 async function usePackage(machine: Machine, { clone, project, isOld }: PackageTrial) {
   await mkdir(project);
   await runNpm(machine, clone, ["run", "build"], machine.usual);
-  await runNpm(machine, clone, ["pack", "--pack-destination", project], machine.usual);
-  const [tarball = ""] = await readdir(project);
+  await runNpm(machine, clone, ["pack", ...packed, "--pack-destination", project], machine.usual);
+  const tarballs = (await readdir(project)).map((file) => `./${file}`);
   await writeFile(join(project, "package.json"), '{ "private": true }');
   const main = join(project, "node_modules/plant-store/dist/src/cli/main.js");
-  for (const args of [["install", `./${tarball}`], ["ci"]]) {
+  for (const args of [["install", ...tarballs], ["ci"]]) {
     await rm(join(project, "node_modules"), { recursive: true, force: true });
     await runNpm(machine, project, args, machine.bare);
     const version = run(machine.node, [main, "--version"], { env: machine.bare });

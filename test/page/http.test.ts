@@ -1,10 +1,14 @@
 /** The page as HTTP sees it: headers, validators, methods, paths. */
 import { beforeAll, describe, expect, test } from "vitest";
+import {
+  exchange,
+  type HttpRequest,
+  type HttpVersion,
+} from "../../packages/gateway/test/support/http-exchange.ts";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { pageFiles } from "../../src/server/page/files.ts";
 import { spawnServer } from "../support/child-server.ts";
-import { exchange, type HttpRequest, type HttpVersion } from "../support/http-exchange.ts";
 import { expectRestError } from "../support/rest-error.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
 
 const paths = [...pageFiles.keys()];

@@ -4,12 +4,12 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { collectOutput } from "../support/output.ts";
-import { openRawConnection } from "../support/raw-connection.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
 
 const launcher = join(import.meta.dirname, "../../scripts/node.js");
 const main = join(import.meta.dirname, "../../src/cli/main.ts");

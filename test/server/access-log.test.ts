@@ -1,15 +1,15 @@
 /** One line a request, on every protocol, with who called and nothing of what was sent. */
 import { describe, expect, test } from "vitest";
+import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import type { AccessEntry } from "../../src/server/logging/access-log.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
-import { exchange, exchangeOn } from "../support/http-exchange.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { scrape } from "../support/scrape.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
 import { openThreadSessions } from "../support/thread-sessions.ts";
-import { within } from "../support/within.ts";
 
 const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
 const traceId = "0af7651916cd43dd8448eb211c80319c";

@@ -2,13 +2,13 @@
 import { once } from "node:events";
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
-import { exchange } from "../support/http-exchange.ts";
+import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
+import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { connectClients } from "../support/protocol/connect-clients.ts";
 import { grpcJs } from "../support/protocol/grpc-js.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
-import { openRawConnection } from "../support/raw-connection.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
 

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { describeOldNode } from "../../src/server/node-floor.ts";
 import { startServer } from "../../src/server/start.ts";
 import { createRecordedLog } from "../support/recorded-log.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken } from "../support/test-server.ts";
 
 const versions: readonly [version: string, warning: RegExp | undefined][] = [

@@ -4,11 +4,11 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { TokenFileError } from "../../src/auth/token-file-error.ts";
 import { startServer } from "../../src/server/start.ts";
 import { StoreOpenError } from "../../src/store/open-error.ts";
 import { createRecordedLog } from "../support/recorded-log.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
 
 describe("a start that fails", () => {

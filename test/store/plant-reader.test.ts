@@ -2,6 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import type { NewPlant } from "../../src/plant.ts";
 import { openPlantReader, openStore } from "../../src/store/open.ts";
 import {
@@ -12,7 +13,6 @@ import {
 } from "../../src/store/plant-reader.ts";
 import { password } from "../support/postgres-databases.ts";
 import { hasPostgres, startPostgres } from "../support/postgres-server.ts";
-import { within } from "../support/within.ts";
 import { plantOf } from "./plant-of.ts";
 import { useServer, withoutSync } from "./postgres/fresh.ts";
 import { exactPlants, type PlaceKind, placeKinds, seed } from "./reader-places.ts";

@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import { expect, onTestFinished } from "vitest";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 
 /** A new folder, removed when the test has finished. */
 export async function temporaryFolder(): Promise<string> {

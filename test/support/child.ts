@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { collectOutput, type Output } from "./output.ts";
-import { within } from "./within.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
@@ -40,7 +40,7 @@ export function spawnChild(
       : ["/bin/sh", "-c", `ulimit -n ${filesMax}; exec "$0" "$@"`, process.execPath, main, ...args];
   const child = spawn(file, all, {
     cwd,
-    env: { ...environmentWithoutSettings(), ...env },
+    env: { ...environmentWithoutSettings(), ...env, NODE_OPTIONS: nodeOptions(env) },
     stdio: ["pipe", "pipe", "pipe"],
   });
   if (stdin !== "open") child.stdin.end(stdin);
@@ -67,6 +67,11 @@ export async function runChild(args: readonly string[], options: ChildOptions) {
 }
 
 /** What npm and an operator's shell add would change what a command says and does. */
+/** Those of the tests say where the source of connect-gateway is. */
+function nodeOptions(env: ChildOptions["env"]): string {
+  return [process.env["NODE_OPTIONS"], env?.["NODE_OPTIONS"]].join(" ").trim();
+}
+
 function environmentWithoutSettings(): NodeJS.ProcessEnv {
   const names = Object.keys(process.env).filter((name) => !/^(PLANT_STORE_|npm_)/.test(name));
   return Object.fromEntries(names.map((name) => [name, process.env[name]]));

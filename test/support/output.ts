@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { type Channel, watchForTokens } from "./token-leaks.ts";
-import { within } from "./within.ts";
 
 /** What a process has written. */
 export interface Output {

@@ -4,11 +4,11 @@ import { chmod, chown, copyFile, mkdir, readFile, rm, writeFile } from "node:fs/
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { collectOutput, type Output } from "./output.ts";
 import { openDatabases, type PostgresDatabases, password } from "./postgres-databases.ts";
 import { findPostgres, type PostgresInstallation } from "./postgres-installation.ts";
-import { createTemporaryFolder } from "./temporary-folder.ts";
-import { within } from "./within.ts";
 
 /** Whether tests that need a PostgreSQL can run here. */
 export const hasPostgres = findPostgres().length > 0;

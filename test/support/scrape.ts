@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
-import { within } from "./within.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 
 /** What a server says of itself, as Prometheus understands it. */
 export interface Scrape {

@@ -1,9 +1,9 @@
 import { join } from "node:path";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import type { PostgresDatabases } from "./postgres-databases.ts";
 import { hasPostgres, startPostgres } from "./postgres-server.ts";
 import { findSharedPostgres } from "./shared-postgres.ts";
 import { readStoredPlants, type StoredPlant } from "./stored-plants.ts";
-import { createTemporaryFolder } from "./temporary-folder.ts";
 
 /** A new place for a store, gone with all that is in it at the end of an `await using`. */
 export interface StorePlace extends AsyncDisposable {

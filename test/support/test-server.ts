@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import type { ServerOptions } from "../../src/server/settings/settings.ts";
 import { type RunningServer, startServer } from "../../src/server/start.ts";
 import { beginLeakCheck } from "./leak-check.ts";
 import { createRecordedLog, type RecordedLog } from "./recorded-log.ts";
-import { createTemporaryFolder } from "./temporary-folder.ts";
 import { knownToken } from "./token-leaks.ts";
-import { within } from "./within.ts";
 
 export { knownToken };
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import http2, { type ClientHttp2Session } from "node:http2";
 import { setTimeout as delay } from "node:timers/promises";
-import { within } from "./within.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 
 /** One connection of HTTP/2 to each thread of a server. */
 export interface ThreadSessions extends Disposable {

@@ -15,6 +15,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { createPlantCreator, type PlantCreator } from "../../src/transfer/grpc-client.ts";
 import { PlantImport, type Refusal } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";
@@ -24,7 +25,6 @@ import { plantOf } from "../store/plant-of.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
-import { within } from "../support/within.ts";
 
 interface Fake extends AsyncDisposable {
   readonly url: string;

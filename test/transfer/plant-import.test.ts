@@ -4,10 +4,10 @@ import { DurationSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { PlantImport, type Refusal } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";
 import { plantOf } from "../store/plant-of.ts";
-import { within } from "../support/within.ts";
 
 const rowOf = (line: number): Row => ({
   kind: "plant",

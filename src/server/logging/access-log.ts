@@ -1,5 +1,4 @@
 import type { ContextValues } from "@connectrpc/connect";
-import { principalId, principalKey } from "../../auth/principal.ts";
 import {
   type CallEnding,
   type CallObservation,
@@ -7,7 +6,8 @@ import {
   type ObservedRequest,
   type ProtocolName,
   parseRequestTarget,
-} from "../../gateway/index.ts";
+} from "connect-gateway";
+import { principalId, principalKey } from "../../auth/principal.ts";
 import { codeNameOf, methodNameOf } from "../call-names.ts";
 import { requestIdHeader, requestIdOf } from "./request-id.ts";
 import { traceIdOf } from "./trace-parent.ts";

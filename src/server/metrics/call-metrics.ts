@@ -1,10 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type {
-  CallEnding,
-  CallObservation,
-  CallObserver,
-  ObservedRequest,
-} from "../../gateway/index.ts";
+import type { CallEnding, CallObservation, CallObserver, ObservedRequest } from "connect-gateway";
 import { codeNames } from "../call-names.ts";
 import { add, observe, places, protocolNames } from "./layout.ts";
 

@@ -4,9 +4,10 @@
  * they count on where 32 bits would wrap; every machine that Node runs on reads
  * one whole while another thread writes it.
  */
+
+import type { ProtocolName } from "connect-gateway";
+import type { RefusalKind } from "connect-gateway/server";
 import { PlantService } from "../../../gen/plantstore/v1/plant_service_pb.ts";
-import type { ProtocolName } from "../../gateway/index.ts";
-import type { RefusalKind } from "../../gateway/server/refusal.ts";
 import { codeNames } from "../call-names.ts";
 
 /** Labels of `method`: what is not ours is one series, whatever it is called. */

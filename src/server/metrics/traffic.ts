@@ -1,6 +1,5 @@
 import type { Socket } from "node:net";
-import type { TrafficObserver } from "../../gateway/server/port.ts";
-import type { OnRefusal } from "../../gateway/server/refusal.ts";
+import type { OnRefusal, TrafficObserver } from "connect-gateway/server";
 import { add, places, refusalKinds } from "./layout.ts";
 
 /** Counts connections, their bytes, and what of HTTP is refused before it is a call. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import type { NodeHandler } from "../../gateway/index.ts";
+import type { NodeHandler } from "connect-gateway";
 import { errorBody } from "../error-body.ts";
 import { type PageFacts, type PageFile, pageFiles } from "./files.ts";
 

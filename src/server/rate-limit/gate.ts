@@ -1,10 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { addressKey, peerAddressKey } from "connect-gateway";
 import { RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import type { BearerGate } from "../../auth/bearer.ts";
 import { principalId, principalKey } from "../../auth/principal.ts";
-import { peerAddressKey } from "../../gateway/index.ts";
 import { type Gate, type GateContext, inOrder } from "../gate.ts";
-import { addressKey } from "./address-key.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import type { RateLimits } from "./rate-limits.ts";
 

@@ -1,5 +1,5 @@
+import type { TlsFiles } from "connect-gateway/server";
 import type { AuthOptions } from "../../auth/settings.ts";
-import type { TlsFiles } from "../../gateway/server/tls.ts";
 import { describeStoreUrl } from "../../store/open.ts";
 import { StoreOpenError } from "../../store/open-error.ts";
 import { findOriginProblem } from "../cors.ts";

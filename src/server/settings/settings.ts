@@ -1,10 +1,10 @@
+import type { TlsFiles } from "connect-gateway/server";
 import {
   type AuthOptions,
   AuthSettingError,
   type AuthSettings,
   resolveAuthOptions,
 } from "../../auth/settings.ts";
-import type { TlsFiles } from "../../gateway/server/tls.ts";
 import type { Log } from "../log.ts";
 import { createStderrLog } from "../logging/stderr-log.ts";
 import type { Limits } from "./limits.ts";

@@ -1,4 +1,4 @@
-import { readTlsMaterial, type TlsFiles, TlsFilesError } from "../../gateway/server/tls.ts";
+import { readTlsMaterial, type TlsFiles, TlsFilesError } from "connect-gateway/server";
 import { SettingsError } from "./settings-error.ts";
 
 /** @throws {SettingsError} if the files cannot be used. */

@@ -1,12 +1,7 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
-import type {
-  CallEnding,
-  CallObservation,
-  CallObserver,
-  ObservedRequest,
-} from "../../gateway/index.ts";
+import type { CallEnding, CallObservation, CallObserver, ObservedRequest } from "connect-gateway";
 import { httpConvention } from "./http-convention.ts";
 import { rpcConvention } from "./rpc-convention.ts";
 import type { SpanConvention } from "./span-convention.ts";

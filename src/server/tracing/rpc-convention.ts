@@ -1,6 +1,6 @@
 import type { Code } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
-import type { ProtocolName } from "../../gateway/index.ts";
+import type { ProtocolName } from "connect-gateway";
 import { codeNameOf, methodNameOf } from "../call-names.ts";
 import { describeConnection, isServerError, type SpanConvention } from "./span-convention.ts";
 

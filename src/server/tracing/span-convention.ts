@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import type { Attributes } from "@opentelemetry/api";
-import type { CallEnding, ObservedRequest } from "../../gateway/index.ts";
+import type { CallEnding, ObservedRequest } from "connect-gateway";
 
 /**
  * What a span says of a call, by one of the semantic conventions of

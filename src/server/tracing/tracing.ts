@@ -1,5 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect";
-import type { CallObserver, ObservedRequest } from "../../gateway/index.ts";
+import type { CallObserver, ObservedRequest } from "connect-gateway";
 import type { Log } from "../log.ts";
 
 /** The traces of one thread. Nothing is open before its first span has ended. */

@@ -1,6 +1,13 @@
-import type { HttpResponse, HttpVersion } from "../../support/http-exchange.ts";
-import { parseHttp1Responses } from "../../support/http1-response.ts";
-import { type Frame, frameType, parseFrames } from "../../support/raw-http2.ts";
+import type {
+  HttpResponse,
+  HttpVersion,
+} from "../../../packages/gateway/test/support/http-exchange.ts";
+import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
+import {
+  type Frame,
+  frameType,
+  parseFrames,
+} from "../../../packages/gateway/test/support/raw-http2.ts";
 
 /** What an answer says, as far as it matters to who attacks. */
 export type Answer = "accepted" | "refused" | "unauthenticated" | "overloaded" | "failed";

@@ -1,5 +1,5 @@
 /** One request of a stranger: whole bytes of a connection, or a body in sound HTTP. */
-import type { HttpVersion } from "../../support/http-exchange.ts";
+import type { HttpVersion } from "../../../packages/gateway/test/support/http-exchange.ts";
 
 export type Attack = BytesAttack | ContentAttack;
 

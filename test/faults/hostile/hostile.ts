@@ -6,10 +6,13 @@
 
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
+import {
+  createCertificate,
+  hasOpenssl,
+} from "../../../packages/gateway/test/support/certificate.ts";
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import type { ChildServer } from "../../support/child-server.ts";
 import { sqliteKind } from "../../support/store-place.ts";
-import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
 import { isComplaint } from "../complaint.ts";
 import type { TestPlant } from "../history/history.ts";

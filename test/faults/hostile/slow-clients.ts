@@ -1,7 +1,5 @@
 /** Clients that send next to nothing for ever, in every stage of a request. */
 
-import { defaultLimits } from "../../../src/server/settings/limits.ts";
-import { fields } from "../../support/malformed/http2.ts";
 import {
   fieldBlock,
   flag,
@@ -10,7 +8,9 @@ import {
   greeting,
   parseFrames,
   settingsAck,
-} from "../../support/raw-http2.ts";
+} from "../../../packages/gateway/test/support/raw-http2.ts";
+import { defaultLimits } from "../../../src/server/settings/limits.ts";
+import { fields } from "../../support/malformed/http2.ts";
 import { knownToken } from "../../support/test-server.ts";
 import { openConnection } from "./connection.ts";
 

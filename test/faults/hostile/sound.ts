@@ -3,8 +3,8 @@
  * the server's code: a plant that was stored for anything else was wrongly accepted.
  */
 import { gunzipSync } from "node:zlib";
+import { type Envelope, parseEnvelopes } from "../../../packages/gateway/test/support/envelope.ts";
 import { defaultLimits } from "../../../src/server/settings/limits.ts";
-import { type Envelope, parseEnvelopes } from "../../support/envelope.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { TestPlant } from "../history/history.ts";
 import type { ContentAttack } from "./attack.ts";

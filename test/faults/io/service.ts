@@ -2,9 +2,9 @@
 import { rm, writeFile } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import { spawnServer } from "../../support/child-server.ts";
 import { knownToken } from "../../support/test-server.ts";
-import { within } from "../../support/within.ts";
 import type { CampaignResult } from "../campaign.ts";
 import { isNumbered } from "../disk/call-log.ts";
 import {

@@ -1,7 +1,10 @@
 import http from "node:http";
 import http2 from "node:http2";
 import { Code } from "@connectrpc/connect";
-import { type HttpResponse, headersFrom } from "../../support/http-exchange.ts";
+import {
+  type HttpResponse,
+  headersFrom,
+} from "../../../packages/gateway/test/support/http-exchange.ts";
 import type { Outcome } from "../../support/protocol/protocol.ts";
 import { type RawProtocol, rawProtocols } from "../../support/protocol/raw.ts";
 import { knownToken } from "../../support/test-server.ts";

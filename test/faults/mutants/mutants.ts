@@ -131,17 +131,17 @@ export const mutants: readonly Mutant[] = [
   ...tokenMutants,
   {
     name: "a drain cuts HTTP/2 connections in the middle of their requests",
-    file: "src/gateway/server/port.ts",
+    file: "packages/gateway/src/server/port.ts",
     find: "for (const session of sessions) session.close();",
     replace: "for (const session of sessions) session.destroy();",
     campaign: "overload",
   },
   {
     name: "TLS: what comes while an answer waits is refused",
-    file: "src/gateway/server/port.ts",
+    file: "packages/gateway/src/server/port.ts",
     find: "if (tls !== undefined) parseWhatIsRead(socket);",
     replace: "",
-    campaign: "test/gateway/server/tls.test.ts",
+    campaign: "test/server/port/tls.test.ts",
   },
   {
     name: "threads count requests at the same time",

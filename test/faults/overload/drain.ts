@@ -1,10 +1,10 @@
 /** SIGTERM in the middle of work: who was begun is finished, and nobody else was begun. */
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import { spawnServer } from "../../support/child-server.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
-import { createTemporaryFolder } from "../../support/temporary-folder.ts";
-import { within } from "../../support/within.ts";
 import type { CampaignResult } from "../campaign.ts";
 import { openCallers } from "../load/caller.ts";
 import { createRandom, type Random } from "../random.ts";

@@ -2,11 +2,11 @@
 import http from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import { spawnServer } from "../../support/child-server.ts";
 import { readRows } from "../../support/sqlite-rows.ts";
-import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { knownToken } from "../../support/test-server.ts";
-import { within } from "../../support/within.ts";
 import type { CampaignResult } from "../campaign.ts";
 import { type Caller, openCallers } from "../load/caller.ts";
 import { patienceMs } from "../start-server.ts";

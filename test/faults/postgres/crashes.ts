@@ -1,8 +1,9 @@
 /** One PostgreSQL: killed and restarted, its backends terminated, its connections cut. */
+
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
 import { readPostgresPlants } from "../../support/store-place.ts";
 import { type Interference, openTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
-import { within } from "../../support/within.ts";
 import { checkIntegrity } from "../integrity.ts";
 import { createRandom, type Random } from "../random.ts";
 import { type PartOptions, type PostgresPart, scaled } from "./part.ts";

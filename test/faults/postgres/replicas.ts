@@ -1,6 +1,6 @@
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import type { ChildServer } from "../../support/child-server.ts";
 import type { StoredPlant } from "../../support/stored-plants.ts";
-import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { linesOf, Recorder } from "../history/recorder.ts";
 import { openCallers } from "../load/caller.ts";
 import { Load } from "../load/load.ts";

@@ -1,8 +1,8 @@
 import { createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { peerAddressKey } from "../../../packages/gateway/src/index.ts";
 import type { BearerGate } from "../../../src/auth/bearer.ts";
 import { principalKey } from "../../../src/auth/principal.ts";
-import { peerAddressKey } from "../../../src/gateway/index.ts";
 import { limitRates } from "../../../src/server/rate-limit/gate.ts";
 import { createRateLimitMemory, RateLimiter } from "../../../src/server/rate-limit/rate-limiter.ts";
 

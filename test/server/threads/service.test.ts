@@ -5,9 +5,11 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { exchangeOn } from "../../../packages/gateway/test/support/http-exchange.ts";
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import { revokeToken } from "../../../src/auth/token-file.ts";
 import { spawnServer } from "../../support/child-server.ts";
-import { exchangeOn } from "../../support/http-exchange.ts";
 import { lockStore } from "../../support/locked-store.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
@@ -17,7 +19,6 @@ import { protocols } from "../../support/protocol/protocols.ts";
 import { sharedServer } from "../../support/shared-postgres.ts";
 import { storeKinds } from "../../support/store-place.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
-import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
 import {
   oneConnectionEach,
@@ -25,7 +26,6 @@ import {
   openThreadSessions,
   tryToOpen,
 } from "../../support/thread-sessions.ts";
-import { within } from "../../support/within.ts";
 
 beforeEach(({ skip }) => skip(process.platform !== "linux", "needs a kernel that shares ports"));
 

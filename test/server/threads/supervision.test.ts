@@ -1,5 +1,6 @@
 /** Threads that die are started again, until it is clear that this does not help. */
 import { describe, expect, test } from "vitest";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import {
   backoffMs,
   failedStartsMax,
@@ -7,7 +8,6 @@ import {
 } from "../../../src/server/threads/supervision.ts";
 import type { ServingThread } from "../../../src/server/threads/thread.ts";
 import { createRecordedLog } from "../../support/recorded-log.ts";
-import { within } from "../../support/within.ts";
 
 /** A thread that does what the test says. */
 interface FakeThread extends ServingThread {

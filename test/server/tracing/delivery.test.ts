@@ -1,7 +1,7 @@
 /** A batch is tried until it is there, refused, or out of time; and given up at once on demand. */
 import { expect, test } from "vitest";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import { type Attempt, Delivery } from "../../../src/server/tracing/delivery.ts";
-import { within } from "../../support/within.ts";
 
 const minuteMs = 60_000;
 const delivered: Attempt = { kind: "delivered" };

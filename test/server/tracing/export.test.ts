@@ -3,18 +3,21 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
-import type { ObservedRequest } from "../../../src/gateway/index.ts";
+import type { ObservedRequest } from "../../../packages/gateway/src/index.ts";
+import {
+  createCertificate,
+  hasOpenssl,
+} from "../../../packages/gateway/test/support/certificate.ts";
+import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import { openTracing } from "../../../src/server/tracing/open.ts";
 import type { Tracing } from "../../../src/server/tracing/tracing.ts";
-import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
 import { spawnServer } from "../../support/child-server.ts";
-import { exchange } from "../../support/http-exchange.ts";
 import { openOtlpCollector } from "../../support/otlp-collector.ts";
 import { newPlantJson } from "../../support/protocol/message.ts";
 import { createRecordedLog } from "../../support/recorded-log.ts";
-import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { knownToken } from "../../support/test-server.ts";
-import { within } from "../../support/within.ts";
 import { environmentFor } from "./tracing-environment.ts";
 
 const log = createRecordedLog;

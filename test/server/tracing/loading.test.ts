@@ -1,13 +1,13 @@
 /** Who does not ask for traces pays nothing for them. */
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import { spawnServer } from "../../support/child-server.ts";
-import { exchange } from "../../support/http-exchange.ts";
 import { openOtlpCollector } from "../../support/otlp-collector.ts";
 import { newPlantJson } from "../../support/protocol/message.ts";
-import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { knownToken } from "../../support/test-server.ts";
-import { within } from "../../support/within.ts";
 import { environmentFor } from "./tracing-environment.ts";
 
 const recorder = fileURLToPath(new URL("../../support/record-opentelemetry.ts", import.meta.url));

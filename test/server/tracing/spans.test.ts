@@ -1,12 +1,19 @@
 /** What a collector gets of each call: by the conventions, and nothing of what was sent. */
 import { describe, expect, test } from "vitest";
-import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
-import { exchange, exchangeOn, type HttpRequest } from "../../support/http-exchange.ts";
+import {
+  createCertificate,
+  hasOpenssl,
+} from "../../../packages/gateway/test/support/certificate.ts";
+import {
+  exchange,
+  exchangeOn,
+  type HttpRequest,
+} from "../../../packages/gateway/test/support/http-exchange.ts";
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { lockStore } from "../../support/locked-store.ts";
 import { type OtlpCollector, openOtlpCollector } from "../../support/otlp-collector.ts";
 import { createPlantPath, newPlantJson, requestJson } from "../../support/protocol/message.ts";
 import { protocols } from "../../support/protocol/protocols.ts";
-import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { knownToken, openTestServer, type TestServerOptions } from "../../support/test-server.ts";
 import { oneConnectionEach, openThreadSessions } from "../../support/thread-sessions.ts";
 import { environmentFor, stubEnvironment } from "./tracing-environment.ts";

@@ -1,10 +1,10 @@
 /** Between the store and its server: what does not arrive, or is not answered. */
 import { describe, expect, onTestFinished, test } from "vitest";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant } from "../../../src/plant.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { type Interference, openTcpProxy } from "../../support/tcp-proxy.ts";
-import { within } from "../../support/within.ts";
 import { plantOf } from "../plant-of.ts";
 import { openTestStore, readPlants, through, untilReady, useServer, withoutSync } from "./fresh.ts";
 

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeAll, onTestFinished } from "vitest";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
 import { BatchedStore } from "../../../src/store/batched-store.ts";
 import { defaultLimits } from "../../../src/store/options.ts";
@@ -13,7 +14,6 @@ import {
   type PostgresServerOptions,
   startPostgres,
 } from "../../support/postgres-server.ts";
-import { within } from "../../support/within.ts";
 
 /** A server for all tests of a file; to be called at its top. */
 export function useServer(options?: PostgresServerOptions): { readonly current: PostgresServer } {

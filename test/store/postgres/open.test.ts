@@ -1,12 +1,15 @@
 import { inspect } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  createCertificate,
+  hasOpenssl,
+} from "../../../packages/gateway/test/support/certificate.ts";
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { openStore, readSchemaState } from "../../../src/store/open.ts";
 import type { StoreOpenErrorCode } from "../../../src/store/open-error.ts";
-import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
 import { password } from "../../support/postgres-databases.ts";
 import { hasPostgres, startPostgres } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
-import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import { plantOf } from "../plant-of.ts";
 import { expectKept } from "../suite.ts";
 import { openTestStore, readPlants, through, useServer, withoutSync } from "./fresh.ts";

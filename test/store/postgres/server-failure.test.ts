@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
 import { failureCode } from "../../../src/store/postgres/failure.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
-import { within } from "../../support/within.ts";
 import { plantOf } from "../plant-of.ts";
 import { expectKept } from "../suite.ts";
 import { openTestStore, readPlants, useServer, withoutSync } from "./fresh.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant } from "../../../src/plant.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
-import { within } from "../../support/within.ts";
 import { plantOf } from "../plant-of.ts";
 import { storeSuite } from "../suite.ts";
 import { openTestStore, readPlants, through, useServer, withoutSync } from "./fresh.ts";

@@ -1,6 +1,12 @@
 /** Requests that are wrong in HTTP/2 itself, frame by frame. */
 import { Code } from "@connectrpc/connect";
-import { errorCode, fieldBlock, flag, frame, frameType } from "../raw-http2.ts";
+import {
+  errorCode,
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+} from "../../../packages/gateway/test/support/raw-http2.ts";
 import { knownToken } from "../test-server.ts";
 
 export type Field = readonly [name: string, value: string];

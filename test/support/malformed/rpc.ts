@@ -1,7 +1,7 @@
 /** Requests of Connect, gRPC and gRPC-Web that are wrong, and the code that each is refused with. */
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
-import { envelope } from "../envelope.ts";
+import { envelope } from "../../../packages/gateway/test/support/envelope.ts";
 import { requestBinary, requestJson } from "../protocol/message.ts";
 import { type RawProtocol, rawProtocols } from "../protocol/raw.ts";
 

@@ -2,8 +2,12 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { envelope, parseEnvelopes } from "../envelope.ts";
-import { exchange, type HttpResponse, type HttpVersion } from "../http-exchange.ts";
+import { envelope, parseEnvelopes } from "../../../packages/gateway/test/support/envelope.ts";
+import {
+  exchange,
+  type HttpResponse,
+  type HttpVersion,
+} from "../../../packages/gateway/test/support/http-exchange.ts";
 import {
   createPlantPath,
   newPlantJson,

@@ -1,6 +1,6 @@
 /** Bodies in sound HTTP, of every protocol: the rows of the tests, built ones, and mutations. */
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { envelope } from "../../../support/envelope.ts";
+import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
 import { rows as restRows } from "../../../support/malformed/rest.ts";
 import { faces } from "../../../support/malformed/rpc.ts";
 import { createPlantPath, newPlantJson, requestBinary } from "../../../support/protocol/message.ts";

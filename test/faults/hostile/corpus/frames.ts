@@ -1,4 +1,13 @@
 /** HTTP/2, wrong in its frames: those of the tests, those of well-known attacks, and mutations. */
+
+import {
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+  greeting,
+  settingsAck,
+} from "../../../../packages/gateway/test/support/raw-http2.ts";
 import {
   answered,
   ending,
@@ -7,14 +16,6 @@ import {
   reset,
   right,
 } from "../../../support/malformed/http2.ts";
-import {
-  fieldBlock,
-  flag,
-  frame,
-  frameType,
-  greeting,
-  settingsAck,
-} from "../../../support/raw-http2.ts";
 import type { Random } from "../../random.ts";
 import type { BytesAttack } from "../attack.ts";
 import { mutate } from "../mutate.ts";

@@ -1,8 +1,13 @@
 /** Tokens of every shape but the right one, each before a plant that is sound. */
 
-import { envelope } from "../../../support/envelope.ts";
+import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
+import {
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+} from "../../../../packages/gateway/test/support/raw-http2.ts";
 import { createPlantPath, requestBinary, requestJson } from "../../../support/protocol/message.ts";
-import { fieldBlock, flag, frame, frameType } from "../../../support/raw-http2.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import type { Random } from "../../random.ts";
 import type { BytesAttack } from "../attack.ts";

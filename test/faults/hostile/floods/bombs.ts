@@ -1,6 +1,6 @@
 /** Bodies and headers that are small to send, or large to read. */
 import { gzipSync } from "node:zlib";
-import { envelope } from "../../../support/envelope.ts";
+import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
 import { createPlantPath } from "../../../support/protocol/message.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import type { Attack, ContentAttack } from "../attack.ts";

@@ -1,6 +1,5 @@
 /** Connections that say how much will come, and send nothing of it. */
-import { fields } from "../../../support/malformed/http2.ts";
-import { createPlantPath } from "../../../support/protocol/message.ts";
+
 import {
   fieldBlock,
   flag,
@@ -8,7 +7,9 @@ import {
   frameType,
   greeting,
   settingsAck,
-} from "../../../support/raw-http2.ts";
+} from "../../../../packages/gateway/test/support/raw-http2.ts";
+import { fields } from "../../../support/malformed/http2.ts";
+import { createPlantPath } from "../../../support/protocol/message.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import { openConnection } from "../connection.ts";
 import { type Flood, patienceMs } from "./flood.ts";

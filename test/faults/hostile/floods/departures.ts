@@ -1,7 +1,7 @@
 /** Clients that send more than anyone reads, and leave. */
 import { once } from "node:events";
 import http2 from "node:http2";
-import { envelope } from "../../../support/envelope.ts";
+import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
 import { createPlantPath } from "../../../support/protocol/message.ts";
 import { strangerToken } from "../corpus/tokens.ts";
 import { type Flood, patienceMs } from "./flood.ts";

@@ -4,7 +4,7 @@ import {
   greeting,
   parseFrames,
   settingsAck,
-} from "../../../support/raw-http2.ts";
+} from "../../../../packages/gateway/test/support/raw-http2.ts";
 import type { Random } from "../../random.ts";
 import { type Connection, openConnection } from "../connection.ts";
 

@@ -1,6 +1,12 @@
 /** Floods of frames of HTTP/2, each on a few connections at once. */
+
+import {
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+} from "../../../../packages/gateway/test/support/raw-http2.ts";
 import { fields } from "../../../support/malformed/http2.ts";
-import { fieldBlock, flag, frame, frameType } from "../../../support/raw-http2.ts";
 import { type Flood, pour } from "./flood.ts";
 
 interface FrameFlood {

@@ -1,0 +1,55 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
+
+/** A field of a request message that does not hold what it must. */
+export class FieldViolation extends Error {
+  override readonly name = "FieldViolation";
+  /** The path to the field, `shelf.books[2].title`; `""` for the message itself. */
+  readonly field: string;
+  /** What must be true of it, to be read behind its name: `must be a string`. */
+  readonly description: string;
+
+  constructor(field: string, description: string, options?: { cause: unknown }) {
+    const subject = field === "" ? "the request" : leafOf(field);
+    super(quotable(`${subject} ${description}`), options);
+    this.field = quotable(field);
+    this.description = quotable(description);
+  }
+
+  /** The same violation, seen from the message that holds it under `name`. */
+  within(name: string): FieldViolation {
+    const dot = this.field === "" || this.field.startsWith("[") ? "" : ".";
+    return new FieldViolation(`${name}${dot}${this.field}`, this.description, {
+      cause: this.cause,
+    });
+  }
+}
+
+/**
+ * The error of a request whose fields do not hold what they must:
+ * INVALID_ARGUMENT with `google.rpc.BadRequest`, the same on every protocol.
+ */
+export function badRequest(violations: readonly FieldViolation[]): ConnectError {
+  const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
+  return new ConnectError(
+    violations.map((violation) => violation.message).join("; "),
+    Code.InvalidArgument,
+    undefined,
+    [{ desc: BadRequestSchema, value: { fieldViolations } }],
+    violations[0]?.cause,
+  );
+}
+
+/** Past that, nobody reads on. And messages go into headers, which have their limits. */
+const quotedMax = 200;
+
+/** Text that quotes a request: valid Unicode and short, whatever was sent. */
+function quotable(text: string): string {
+  const isShort = text.length <= quotedMax;
+  return (isShort ? text : `${text.slice(0, quotedMax)}…`).toWellFormed();
+}
+
+/** What people call the field: its own name, not where it stands. An extension's has dots. */
+function leafOf(field: string): string {
+  return /(?:\[[^[\]]*\]|[^.[\]]+(?:\[[^[\]]*\])*)$/.exec(field)?.[0] ?? field;
+}

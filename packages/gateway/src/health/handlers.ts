@@ -1,0 +1,57 @@
+import { Code } from "@connectrpc/connect";
+import type { NodeHandler } from "../exchange/node-handler.ts";
+import { type RenderError, RestFailure, renderStatus } from "../rest/error.ts";
+import { type Readiness, resolveReadiness } from "./readiness.ts";
+
+export interface HealthHandlersOptions extends Readiness {
+  /** What the paths begin with, each with all handlers. Default: the root alone. */
+  readonly prefixes?: readonly string[];
+  /** Renders errors, as `rest.renderError` does. Default: `google.rpc.Status`. */
+  readonly renderError?: RenderError;
+}
+
+/**
+ * `GET /healthz`: the process runs. `GET /readyz`: it would accept work; 503 while it would not.
+ *
+ * @returns the handlers by their whole paths.
+ */
+export function createHealthHandlers({
+  prefixes = [""],
+  renderError = renderStatus,
+  ...readiness
+}: HealthHandlersOptions = {}): ReadonlyMap<string, NodeHandler> {
+  const { isReady } = resolveReadiness(readiness);
+  const serve = (isWell: () => boolean): NodeHandler => {
+    return ({ method }, response) => {
+      const failure = method === "GET" || method === "HEAD" ? undefined : wrongMethod;
+      answer(response, failure ?? (isWell() ? undefined : notReady), renderError);
+    };
+  };
+  const healthz = serve(() => true);
+  const readyz = serve(isReady);
+  return new Map(
+    prefixes.flatMap((prefix) => [
+      [`${prefix}/healthz`, healthz],
+      [`${prefix}/readyz`, readyz],
+    ]),
+  );
+}
+
+const wrongMethod = new RestFailure(405, Code.Unimplemented, "the method must be GET or HEAD", {
+  allow: "GET, HEAD",
+});
+const notReady = new RestFailure(503, Code.Unavailable, "the server is not ready", {
+  "retry-after": "1",
+});
+
+/** Node leaves the body of an answer to HEAD out by itself. */
+function answer(
+  response: Parameters<NodeHandler>[1],
+  failure: RestFailure | undefined,
+  renderError: RenderError,
+): void {
+  const { status, body } = failure ? renderError(failure) : { status: 200, body: { status: "ok" } };
+  const header = { "content-type": "application/json", "cache-control": "no-store" };
+  response.writeHead(status, { ...header, ...failure?.header });
+  response.end(JSON.stringify(body));
+}

@@ -1,0 +1,85 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ConnectRouter, type ServiceImpl } from "@connectrpc/connect";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import {
+  Health,
+  HealthCheckResponse_ServingStatus as Status,
+} from "../../gen/grpc/health/v1/health_pb.ts";
+import { createStreamLimit } from "../call/stream-limit.ts";
+import { servicesOf, smallMessages } from "../protocols/own-services.ts";
+import { type Readiness, resolveReadiness } from "./readiness.ts";
+import { createReadinessWatch } from "./readiness-watch.ts";
+
+export interface HealthOptions extends Readiness {
+  /** The services that are as well as the server is. Default: all on the router. */
+  readonly services?: readonly DescService[];
+  /** Watches at the same time. Default: 1024. */
+  readonly watchesMax?: number;
+}
+
+/**
+ * Adds `grpc.health.v1.Health` to a router, behind the same gate and interceptors as the others
+ * unless `handler` says otherwise. A drain ends every Watch, behind a last NOT_SERVING, so that
+ * none holds it up. See https://github.com/grpc/grpc/blob/master/doc/health-checking.md.
+ *
+ * @param handler Options of the service, as `router.service` takes them.
+ */
+export function addHealth(
+  router: ConnectRouter,
+  { services, watchesMax = watchesMaxDefault, ...readiness }: HealthOptions = {},
+  handler?: Partial<UniversalHandlerOptions>,
+): void {
+  const described = () => services ?? servicesOf(router);
+  const names = () => ["", ...described().map(({ typeName }) => typeName)];
+  const service = createHealthService(names, resolveReadiness(readiness), watchesMax);
+  router.service(Health, service, { ...smallMessages, ...handler });
+}
+
+/**
+ * A Watch lives as long as its client likes, who needs no token: so many of
+ * them, each of some ten KiB, are more than the load balancers of one server.
+ */
+const watchesMaxDefault = 1024;
+
+function createHealthService(
+  names: () => readonly string[],
+  { isReady, draining }: Required<Readiness>,
+  watchesMax: number,
+): ServiceImpl<typeof Health> {
+  const watch = createReadinessWatch(isReady, draining);
+  const enter = createStreamLimit(watchesMax, "there are too many watches");
+  let known: ReadonlySet<string> | undefined;
+  // When it is first asked for: then the router has all its services.
+  const isKnown = (name: string) => {
+    known ??= new Set(names());
+    return known.has(name);
+  };
+
+  const statusWhen = (ready: boolean) => (ready ? Status.SERVING : Status.NOT_SERVING);
+
+  return {
+    check({ service }) {
+      if (isKnown(service)) return { status: statusWhen(isReady()) };
+      throw new ConnectError("there is no such service here", Code.NotFound);
+    },
+
+    list() {
+      const status = statusWhen(isReady());
+      return { statuses: Object.fromEntries(names().map((name) => [name, { status }])) };
+    },
+
+    async *watch({ service }, { signal }) {
+      if (signal.aborted) return;
+      enter(signal);
+      let last: Status | undefined;
+      while (!signal.aborted) {
+        const ready = isReady();
+        const status = isKnown(service) ? statusWhen(ready) : Status.SERVICE_UNKNOWN;
+        if (status !== last) yield { status };
+        last = status;
+        draining.throwIfAborted();
+        await watch.untilNot(ready, signal);
+      }
+    },
+  };
+}

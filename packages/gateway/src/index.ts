@@ -1,0 +1,30 @@
+/** Any Connect service on one Node handler: gRPC, gRPC-Web, Connect and REST. */
+
+export type { CorsOptions } from "./adapter/cors.ts";
+export {
+  type GatewayHandler,
+  type GatewayOptions,
+  gatewayNodeAdapter,
+} from "./adapter/node-adapter.ts";
+export type {
+  CallEnding,
+  CallObservation,
+  CallObserver,
+  ObservedRequest,
+  ProtocolName,
+} from "./adapter/observer.ts";
+export { composeObservers } from "./adapter/observers.ts";
+export { peerAddressKey } from "./adapter/peer-address.ts";
+export { cancellationOf } from "./call/context.ts";
+export { requireFields } from "./call/field-behavior.ts";
+export type { Cancellation } from "./call/signal.ts";
+export { addressKey } from "./exchange/address-key.ts";
+export type { NodeHandler } from "./exchange/node-handler.ts";
+export { parseRequestTarget } from "./exchange/request-target.ts";
+export { leaveRequest } from "./exchange/stream-exchange.ts";
+export { messageFromJson, parseJson } from "./json/messages.ts";
+export { type ExactJson, rawJson } from "./json/value.ts";
+export { compressionGzip } from "./protocols/gzip.ts";
+export type { RenderError, RenderedError, RestError } from "./rest/error.ts";
+export type { RestOptions } from "./rest/options.ts";
+export { RuleError } from "./rest/rule.ts";

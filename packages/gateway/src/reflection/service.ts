@@ -1,0 +1,146 @@
+import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ConnectRouter, type ServiceImpl } from "@connectrpc/connect";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import {
+  ServerReflection,
+  type ServerReflectionRequest,
+  type ServerReflectionResponseSchema,
+} from "../../gen/grpc/reflection/v1/reflection_pb.ts";
+import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.ts";
+import { createStreamLimit } from "../call/stream-limit.ts";
+import { untilAborted } from "../call/until-aborted.ts";
+import { servicesOf, smallMessages } from "../protocols/own-services.ts";
+import { createFileIndex, type FileIndex, type IndexedFile } from "./file-index.ts";
+
+type Answer = NonNullable<
+  MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]
+>;
+
+/** Clients ask a few dozen questions; all that there is to know here needs fewer than this. */
+const requestsMax = 1000;
+
+/**
+ * Streams at the same time. One whose client takes no answers holds some hundred KiB, and a
+ * connection may have hundreds; tools have one, for as long as a few questions take.
+ */
+const streamsMax = 64;
+
+export interface ReflectionOptions {
+  /** The services that are described. Default: all on the router. */
+  readonly services?: readonly DescService[];
+  /** Aborts when the server begins to drain, which ends every stream. Default: never. */
+  readonly draining?: AbortSignal;
+}
+
+/**
+ * Adds `grpc.reflection.v1.ServerReflection` and its older `v1alpha` to a router, which tell
+ * clients the protos of its services, behind the same gate and interceptors as the others unless
+ * `handler` says otherwise. See https://github.com/grpc/grpc/blob/master/doc/server-reflection.md.
+ *
+ * @param handler Options of the services, as `router.service` takes them.
+ */
+export function addReflection(
+  router: ConnectRouter,
+  { services, draining }: ReflectionOptions = {},
+  handler?: Partial<UniversalHandlerOptions>,
+): void {
+  const described = () => services ?? servicesOf(router);
+  const reflection = createReflectionService(described, draining ?? new AbortController().signal);
+  const options = { ...smallMessages, ...handler };
+  router.service(ServerReflection, reflection, options);
+  // The older package has the same messages, under its own name.
+  const older = reflection as unknown as ServiceImpl<typeof ServerReflectionAlpha>;
+  router.service(ServerReflectionAlpha, older, options);
+}
+
+/** @param draining Its abort ends every stream, with its reason. */
+function createReflectionService(
+  services: () => readonly DescService[],
+  draining: AbortSignal,
+): ServiceImpl<typeof ServerReflection> {
+  const enter = createStreamLimit(streamsMax, "there are too many streams");
+  let known: Pick<Known, "index" | "names"> | undefined;
+  return {
+    async *serverReflectionInfo(requests, { signal }) {
+      if (signal.aborted) return;
+      enter(signal);
+      known ??= describe(services()); // when it is first asked for: then the router has all
+      const { index, names } = known;
+      const sent = new Set<IndexedFile>();
+      let count = 0;
+      for await (const request of untilAborted(requests, draining)) {
+        if (++count > requestsMax) {
+          const message = `a stream may ask ${requestsMax} questions`;
+          throw new ConnectError(message, Code.ResourceExhausted);
+        }
+        yield {
+          validHost: request.host,
+          originalRequest: request,
+          messageResponse: answerTo(request.messageRequest, { index, names, sent }),
+        };
+      }
+    },
+  };
+}
+
+function describe(services: readonly DescService[]): Pick<Known, "index" | "names"> {
+  const names = services.map(({ typeName }) => typeName).sort();
+  return { index: createFileIndex(services), names };
+}
+
+interface Known {
+  readonly index: FileIndex;
+  /** Of the services. */
+  readonly names: readonly string[];
+  /** What the client of this stream has by now. */
+  readonly sent: Set<IndexedFile>;
+}
+
+function answerTo(
+  { case: kind, value }: ServerReflectionRequest["messageRequest"],
+  { index, names, sent }: Known,
+): Answer {
+  switch (kind) {
+    case "fileByFilename":
+      return filesAnswer(index.byName.get(value), sent);
+    case "fileContainingSymbol":
+      return filesAnswer(index.bySymbol.get(value), sent);
+    case "fileContainingExtension": {
+      const { containingType, extensionNumber } = value;
+      return filesAnswer(index.byExtension.get(containingType)?.get(extensionNumber), sent);
+    }
+    case "allExtensionNumbersOfType": {
+      if (!index.messages.has(value)) return notFound;
+      const extensionNumber = [...(index.byExtension.get(value)?.keys() ?? [])];
+      return {
+        case: "allExtensionNumbersResponse",
+        value: { baseTypeName: value, extensionNumber },
+      };
+    }
+    case "listServices":
+      return {
+        case: "listServicesResponse",
+        value: { service: names.map((name) => ({ name })) },
+      };
+    case undefined:
+      return errorAnswer(Code.InvalidArgument, "the request asks nothing that is known here");
+  }
+}
+
+/** The file, and those that it imports which the client does not have yet. */
+function filesAnswer(file: IndexedFile | undefined, sent: Set<IndexedFile>): Answer {
+  if (file === undefined) return notFound;
+  const files = new Set([file]);
+  for (const { imports } of files) {
+    for (const one of imports) if (!sent.has(one)) files.add(one);
+  }
+  for (const one of files) sent.add(one);
+  const fileDescriptorProto = [...files].map(({ bytes }) => bytes);
+  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+}
+
+function errorAnswer(errorCode: Code, errorMessage: string): Answer {
+  return { case: "errorResponse", value: { errorCode, errorMessage } };
+}
+
+const notFound = errorAnswer(Code.NotFound, "nothing of that name is known here");

@@ -1,0 +1,257 @@
+/** Outcome -> HTTP. */
+import type { OutgoingHttpHeaders } from "node:http";
+import {
+  create,
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type JsonValue,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
+import { FeatureSet_FieldPresence, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import {
+  mergeNonProtocolHeaders,
+  type UniversalServerResponse,
+} from "@connectrpc/connect/protocol";
+import { trailerMux } from "@connectrpc/connect/protocol-connect";
+import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
+import type { StreamContext } from "../call/call.ts";
+import { type Body, byteLengthOf, bytesOf } from "../exchange/body.ts";
+import type { Response } from "../exchange/exchange.ts";
+import { toNodeHeaders } from "../exchange/lazy-headers.ts";
+import { integerTypes } from "../json/scalar.ts";
+import { isJsonObject } from "../json/value.ts";
+import { type JsonWriterOptions, messageToJson } from "../json/writer.ts";
+import { headerWithTrailer } from "../protocols/trailer-header.ts";
+import { RestFailure, restErrorFrom, retryAfterSeconds } from "./error.ts";
+import { getHttpBody, isHttpBody } from "./http-body.ts";
+import type { RestSettings } from "./options.ts";
+import type { Route } from "./route.ts";
+import { chooseStreamFormat, type StreamFormat } from "./stream-format.ts";
+
+type Message = MessageShape<DescMessage>;
+
+type ResponseContext = Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer">;
+
+const jsonType = "application/json";
+
+const utf8 = new TextEncoder();
+
+/** The response of a stream, as it is written. */
+export type StreamResponse = UniversalServerResponse & {
+  readonly body: AsyncIterable<Uint8Array>;
+};
+
+/** What one message is on the wire. */
+interface Content {
+  /** Empty for one of google.api.HttpBody that says none. */
+  readonly contentType: string;
+  readonly data: Body;
+}
+
+/**
+ * The response for one message. Trailers have no place in it that clients look
+ * at: as in Connect, they are headers that begin with `trailer-`.
+ *
+ * @throws {ConnectError} RESOURCE_EXHAUSTED above `writeMaxBytes`.
+ */
+export function messageResponse(
+  route: Route,
+  message: Message,
+  context: ResponseContext,
+): Response | Promise<Response> {
+  const { options } = route;
+  const { contentType, data } = contentOf(route, message);
+  const size = byteLengthOf(data);
+  if (size > options.writeMaxBytes) {
+    throw new ConnectError(
+      `the answer is larger than writeMaxBytes, ${options.writeMaxBytes}`,
+      Code.ResourceExhausted,
+    );
+  }
+  // Ours needs no check; that of a google.api.HttpBody may not be a header at all.
+  const isJson = contentType === jsonType;
+  if (!isJson && contentType !== "") context.responseHeader.set("content-type", contentType);
+  const own = headerWithTrailer(context);
+  const header = isJson ? { ...own, "content-type": jsonType } : { ...own };
+  if (size >= options.compressMinBytes)
+    return compressedResponse({ options, header, data, context });
+  header["content-length"] = size;
+  return { status: 200, header, body: data };
+}
+
+interface Compressible {
+  readonly options: Route["options"];
+  readonly header: OutgoingHttpHeaders;
+  readonly data: Body;
+  readonly context: ResponseContext;
+}
+
+async function compressedResponse({
+  options,
+  header,
+  data,
+  context,
+}: Compressible): Promise<Response> {
+  const vary = header["vary"];
+  header["vary"] = vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`;
+  const accepted = context.requestHeader.get("accept-encoding");
+  const coding = options.acceptCompression.find(({ name }) => accepts(accepted, name));
+  if (coding !== undefined) header["content-encoding"] = coding.name;
+  const body = coding === undefined ? data : await coding.compress(bytesOf(data));
+  header["content-length"] = byteLengthOf(body);
+  return { status: 200, header, body };
+}
+
+/**
+ * The response for a stream. Waits for its first message, so that an error
+ * before it still has a status; a later one is the last thing in the body.
+ *
+ * @throws what comes before the first message.
+ */
+export async function streamResponse(
+  route: Route,
+  messages: AsyncIterable<Message>,
+  context: ResponseContext & Pick<StreamContext, "abort">,
+): Promise<StreamResponse> {
+  const iterator = messages[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  const all = resume(first, iterator);
+  const { requestHeader, responseHeader: header, responseTrailer: trailer } = context;
+  if (isHttpBodyRoute(route)) {
+    const contentType = first.done === true ? "" : httpBodyOf(route, first.value).contentType;
+    if (contentType !== "") header.set("content-type", contentType);
+    return { status: 200, header, trailer, body: writeChunks(route, all) };
+  }
+  const format = chooseStreamFormat(requestHeader.get("accept"), route.settings.streamFormat);
+  header.set("content-type", format.contentType);
+  return { status: 200, header, trailer, body: writeMessages(route, all, format, context) };
+}
+
+/** The response for an error. */
+export function errorResponse(
+  reason: unknown,
+  settings: Pick<RestSettings, "renderError">,
+  context?: ResponseContext,
+): Response {
+  const restError = restErrorFrom(reason);
+  const { status, body } = settings.renderError(restError);
+  const header = context
+    ? trailerMux(context.responseHeader, context.responseTrailer)
+    : new Headers();
+  // What another service answered has headers of its own, which are not ours to pass on.
+  if (!restError.error.isWireError) mergeNonProtocolHeaders(header, restError.error.metadata);
+  if (reason instanceof RestFailure) {
+    for (const [name, value] of Object.entries(reason.header)) header.set(name, value);
+  }
+  const retryAfter = retryAfterSeconds(restError.error);
+  if ((retryAfter !== undefined || status === 503) && !header.has("retry-after")) {
+    header.set("retry-after", String(retryAfter ?? 1));
+  }
+  header.set("content-type", jsonType);
+  const text = JSON.stringify(body);
+  header.set("content-length", String(byteLengthOf(text)));
+  return { status, header: toNodeHeaders(header), body: text, code: restError.error.code };
+}
+
+function isHttpBodyRoute({ spec, binding }: Route): boolean {
+  return isHttpBody(spec.method.output, binding.responseBody);
+}
+
+function httpBodyOf({ spec, binding }: Route, message: Message): HttpBody {
+  return getHttpBody(spec.method.output, message, binding.responseBody);
+}
+
+async function* writeMessages(
+  route: Route,
+  messages: AsyncIterable<Message>,
+  format: StreamFormat,
+  { abort }: Pick<StreamContext, "abort">,
+): AsyncGenerator<Uint8Array> {
+  let index = 0;
+  let prefix = format.open;
+  try {
+    for await (const message of messages) {
+      yield utf8.encode(prefix + format.message(toText(route, message), index++));
+      prefix = "";
+    }
+  } catch (error) {
+    abort(error);
+    const { body } = route.settings.renderError(restErrorFrom(error));
+    prefix += format.error(JSON.stringify(body), index);
+  }
+  yield utf8.encode(prefix + format.close);
+}
+
+async function* writeChunks(route: Route, messages: AsyncIterable<Message>) {
+  for await (const message of messages) yield httpBodyOf(route, message).data;
+}
+
+/** The iterator again, from a result on that was already taken from it. */
+async function* resume(
+  first: IteratorResult<Message>,
+  iterator: AsyncIterator<Message>,
+): AsyncGenerator<Message> {
+  try {
+    for (let next = first; next.done !== true; next = await iterator.next()) yield next.value;
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+/** RFC 9110 section 12.5.3, for a coding that is named. */
+function accepts(acceptEncoding: string | null, name: string): boolean {
+  return (acceptEncoding ?? "").split(",").some((part) => {
+    const [coding = "", ...parameters] = part.split(";").map((piece) => piece.trim().toLowerCase());
+    return coding === name && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
+}
+
+function contentOf(route: Route, message: Message): Content {
+  if (isHttpBodyRoute(route)) return httpBodyOf(route, message);
+  return { contentType: jsonType, data: toText(route, message) };
+}
+
+function toText({ spec, binding, jsonOptions }: Route, message: Message): string {
+  const { responseBody } = binding;
+  const { output } = spec.method;
+  const json = messageToJson(output, message, jsonOptions);
+  if (responseBody === undefined) return JSON.stringify(json);
+  const name = jsonOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
+  const isSet = isJsonObject(json) && Object.hasOwn(json, name);
+  return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, jsonOptions));
+}
+
+/** The JSON of a field that is not set: its zero; null for a scalar that may be zero and set. */
+function emptyValue(field: DescField, options: JsonWriterOptions): JsonValue {
+  switch (field.fieldKind) {
+    case "list":
+      return [];
+    case "map":
+      return {};
+    case "message":
+      return emptyMessage(field.message, options);
+  }
+  if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return null;
+  if (field.fieldKind === "enum") return zeroOf(field.enum, options);
+  const isLong = integerTypes.get(field.scalar)?.bits === 64;
+  const zero = scalarZeroValue(field.scalar, isLong);
+  if (typeof zero === "object") return ""; // bytes
+  return typeof zero === "bigint" || (isLong && options.int64 === "number") ? 0 : zero;
+}
+
+function zeroOf({ typeName, values }: DescEnum, { enumAsInteger }: JsonWriterOptions): JsonValue {
+  if (typeName === "google.protobuf.NullValue") return null;
+  return enumAsInteger ? 0 : (values.find(({ number }) => number === 0)?.name ?? 0);
+}
+
+function emptyMessage(desc: DescMessage, options: JsonWriterOptions): JsonValue {
+  if (desc.typeName === ValueSchema.typeName) return null;
+  try {
+    return messageToJson(desc, create(desc), options);
+  } catch {
+    return {}; // it has a required field
+  }
+}

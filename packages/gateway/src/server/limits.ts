@@ -1,0 +1,23 @@
+/** What bounds the connections of a port, and what arrives on them. */
+export interface PortLimits {
+  /** The headers of one request, in bytes. Default: 16 KiB. */
+  readonly headerBytesMax: number;
+  /** How long a client may take to send a request, in ms. Default: 10 s. */
+  readonly requestTimeoutMs: number;
+  /** How long a connection may rest, in ms. Default: 75 s, past a load balancer's usual 60. */
+  readonly idleTimeoutMs: number;
+  /** Open connections. Default: 10,000, a few KiB each while they rest. */
+  readonly connectionsMax: number;
+  /** Open connections from one address, or from one /64 of IPv6. Default: no limit of its own. */
+  readonly connectionsPerAddressMax?: number;
+  /** Requests under way on one connection of HTTP/2. Default: 256. */
+  readonly streamsMax: number;
+}
+
+export const defaultLimits: PortLimits = {
+  headerBytesMax: 16 * 1024,
+  requestTimeoutMs: 10_000,
+  idleTimeoutMs: 75_000,
+  connectionsMax: 10_000,
+  streamsMax: 256,
+};

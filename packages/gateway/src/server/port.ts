@@ -1,0 +1,200 @@
+import type http from "node:http";
+import type { Http2Session } from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { GatewayHandler } from "../adapter/node-adapter.ts";
+import { type RenderError, renderStatus } from "../rest/error.ts";
+import { createAddressLimit } from "./address-limit.ts";
+import { createAnswerLimit, createHttp1Server, refuseLast } from "./http1.ts";
+import { createHttp2Server } from "./http2.ts";
+import type { PortLimits } from "./limits.ts";
+import { type OnRefusal, Refusals } from "./refusal.ts";
+import { type Protocol, sniffProtocol } from "./sniff.ts";
+import { readTlsMaterial, type TlsFiles, watchTlsMaterial } from "./tls.ts";
+
+export interface PortOptions {
+  /** Undefined: every address. */
+  readonly host: string | undefined;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Whether others listen to the same port, and the kernel spreads the connections. Default: no. */
+  readonly reusePort?: boolean;
+  readonly limits: PortLimits;
+  /** Serves TLS, and nothing else, when given. */
+  readonly tls: TlsFiles | undefined;
+  readonly handler: GatewayHandler;
+  /** Renders what the port itself refuses, as `rest.renderError` does. Default: `google.rpc.Status`. */
+  readonly renderError?: RenderError | undefined;
+  readonly onTlsError: (error: unknown) => void;
+  readonly traffic?: TrafficObserver | undefined;
+}
+
+/** One TCP port that speaks HTTP/1.1 and HTTP/2, in clear or over TLS. */
+export interface Port {
+  readonly address: AddressInfo;
+  /**
+   * Takes no new connections or requests, lets those under way finish, and
+   * closes. What has not finished after `timeoutMs` is cut off.
+   */
+  drain(timeoutMs: number): Promise<void>;
+}
+
+/** Told of connections, and of what is refused by the rules of HTTP. */
+export interface TrafficObserver {
+  opened(socket: Socket): void;
+  readonly refused: OnRefusal;
+}
+
+/** How long a client may take to close its end of an HTTP/2 connection that is over. */
+const closeTimeoutMs = 1000;
+
+/** How long a connection may stay open behind its last answer in a drain. */
+const sweepIntervalMs = 20;
+
+/**
+ * Opens the port.
+ *
+ * The HTTP/1.1 server itself listens, because its header and request timeouts
+ * run only then; what it would do with a connection waits until the first bytes
+ * (or ALPN) have told which of the two servers the connection is for.
+ *
+ * @throws {TlsFilesError} or the system's error if it cannot listen.
+ */
+export async function openPort(options: PortOptions): Promise<Port> {
+  const { limits, tls, handler, traffic } = options;
+  const refusals = new Refusals(options.renderError ?? renderStatus, (kind) =>
+    traffic?.refused(kind),
+  );
+  const material = tls && readTlsMaterial(tls);
+  const sockets = new Set<Socket>();
+  const undecided = new Set<Socket>();
+  const sessions = new Set<Http2Session>();
+  let draining = false;
+
+  const http1 = createHttp1Server(
+    limits,
+    material,
+    (request, response) => {
+      if (draining) response.shouldKeepAlive = false;
+      handler(request, response);
+    },
+    refusals,
+  );
+  const limitAnswers = createAnswerLimit(http1, limits);
+  const http2 = createHttp2Server(limits, handler, refusals);
+  http2.on("session", (session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+    if (draining) session.close();
+  });
+
+  const serveHttp1 = takeConnections(http1, tls === undefined ? "connection" : "secureConnection");
+  const admit = createAddressLimit(limits.connectionsPerAddressMax);
+  http1.prependListener("connection", (socket: Socket) => {
+    if (!admit(socket)) {
+      socket.destroy();
+      return;
+    }
+    sockets.add(socket);
+    undecided.add(socket);
+    traffic?.opened(socket);
+    socket.once("close", () => {
+      sockets.delete(socket);
+      undecided.delete(socket);
+    });
+    if (tls !== undefined) return;
+    socket.on("error", ignoreError);
+    sniffProtocol(socket, limits.requestTimeoutMs, (protocol) => {
+      // At once: a session of HTTP/2 that finds more than one piece of what was read ends the
+      // process if the first of them breaks it.
+      undecided.delete(socket);
+      handOver(socket, protocol);
+    });
+  });
+  http1.on("secureConnection", (socket: TLSSocket & { readonly _parent: Socket }) => {
+    undecided.delete(socket._parent); // Node's note of the connection below
+    socket.on("error", ignoreError);
+    handOver(socket, socket.alpnProtocol === "h2" ? "h2" : "http/1.1");
+  });
+
+  function handOver(socket: Socket, protocol: Protocol | "timeout"): void {
+    switch (protocol) {
+      case "h2":
+        // HTTP/2 has no half-open connections: a client that never closes would stay.
+        socket.allowHalfOpen = false;
+        socket.once("finish", () => setTimeout(() => socket.destroy(), closeTimeoutMs).unref());
+        http2.emit("connection", socket);
+        break;
+      case "http/1.1":
+        limitAnswers(socket);
+        serveHttp1.call(http1, socket);
+        if (tls !== undefined) parseWhatIsRead(socket);
+        break;
+      case "timeout":
+        refuseLast(socket, "late", { limits, refusals });
+    }
+  }
+
+  const unwatch =
+    tls &&
+    watchTlsMaterial(
+      tls,
+      (renewed) => "setSecureContext" in http1 && http1.setSecureContext(renewed),
+      options.onTlsError,
+    );
+  await listen(http1, options);
+
+  async function drain(timeoutMs: number): Promise<void> {
+    draining = true;
+    unwatch?.();
+    const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
+    for (const socket of undecided) socket.destroy();
+    for (const session of sessions) session.close();
+    // Node looks for idle connections only once, when the server closes.
+    const sweep = setInterval(() => http1.closeIdleConnections(), sweepIntervalMs);
+    const cutOff = setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, timeoutMs);
+    await closed;
+    clearInterval(sweep);
+    clearTimeout(cutOff);
+  }
+
+  return { address: http1.address() as AddressInfo, drain };
+}
+
+/** Takes Node's own listener off the event, and returns it. */
+function takeConnections(server: http.Server, event: "connection" | "secureConnection") {
+  const [serve] = server.listeners(event) as ((socket: Socket) => void)[];
+  if (serve === undefined) throw new Error(`node:http does not listen to ${event}`);
+  server.off(event, serve);
+  return serve;
+}
+
+/**
+ * Node's parser takes what comes from below the socket, until someone else listens to
+ * its data. TLS hands over all that it has decrypted, even when the socket is paused
+ * (while a client takes no answers), and the parser, paused as well, would refuse it.
+ * The socket keeps it until it is read again, and then hands it to the parser in order.
+ */
+function parseWhatIsRead(socket: Socket): void {
+  socket.on("data", ignore);
+}
+
+function listen(
+  server: http.Server,
+  { host, port, reusePort = false }: PortOptions,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ port, ...(host !== undefined && { host }), reusePort }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+/** An error of a connection is its client's affair: its close tells the rest. */
+function ignoreError(): void {}
+
+function ignore(): void {}

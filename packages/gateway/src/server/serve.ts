@@ -1,0 +1,109 @@
+import type { AddressInfo } from "node:net";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { type GatewayOptions, gatewayNodeAdapter } from "../adapter/node-adapter.ts";
+import type { NodeHandler } from "../exchange/node-handler.ts";
+import { parseRequestTarget } from "../exchange/request-target.ts";
+import { defaultLimits, type PortLimits } from "./limits.ts";
+import { openPort, type TrafficObserver } from "./port.ts";
+import type { TlsFiles } from "./tls.ts";
+
+/** The options of `gatewayNodeAdapter`, and those of the port. */
+export interface ServeOptions extends Omit<GatewayOptions, "routes"> {
+  /** The address to listen at. Default: all. */
+  readonly host?: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Registers the services. */
+  readonly routes: (router: ConnectRouter, server: ServerLifetime) => void;
+  /** What is served beside the services, by its exact path: `/healthz`, a page. */
+  readonly handlers?: (server: ServerLifetime) => ReadonlyMap<string, NodeHandler>;
+  /** The largest message that is read, in bytes. Default: 4 MiB, as in gRPC. */
+  readonly readMaxBytes?: number;
+  /** Bounds connections, and what arrives on them. Default: {@link defaultLimits}. */
+  readonly limits?: Partial<PortLimits>;
+  /** Serves TLS, and nothing else. Files that change are read again. Default: plaintext. */
+  readonly tls?: TlsFiles | undefined;
+  /** Told when changed TLS files cannot be used; the old ones stay in use. Default: `onError`. */
+  readonly onTlsError?: (error: unknown) => void;
+  /** Whether other threads or processes may listen to the same port. Default: no. */
+  readonly reusePort?: boolean;
+  /** Told of connections, and of what is refused by the rules of HTTP. */
+  readonly traffic?: TrafficObserver | undefined;
+}
+
+/** What routes and handlers may want to know of their server. */
+export interface ServerLifetime {
+  /** Aborts when the server begins to drain; its reason is the error for calls that end for it. */
+  readonly draining: AbortSignal;
+}
+
+export interface Server {
+  readonly address: AddressInfo;
+  /**
+   * Takes no new connections or requests, lets those under way finish, and closes. Calls that
+   * have not finished after `timeoutMs` are aborted with `unavailable`; half a second later
+   * their connections are cut.
+   */
+  drain(timeoutMs: number): Promise<void>;
+}
+
+const readMaxBytesDefault = 4 * 1024 * 1024;
+
+/** How long aborted calls have to say so. */
+const abortedCallsMs = 500;
+
+/**
+ * Serves Connect services on one port: gRPC, gRPC-Web, Connect and REST, over HTTP/1.1 and
+ * HTTP/2, in plaintext or over TLS.
+ *
+ * @throws {RuleError} for an option of REST that cannot be served.
+ * @throws {TlsFilesError} for TLS files that cannot be used.
+ * @throws the system's error if it cannot listen.
+ */
+export async function serve(options: ServeOptions): Promise<Server> {
+  const draining = new AbortController();
+  const shutdown = new AbortController();
+  const lifetime: ServerLifetime = { draining: draining.signal };
+  const { routes, handlers, shutdownSignal, onError = logError } = options;
+  const gateway = gatewayNodeAdapter({
+    ...options,
+    onError,
+    readMaxBytes: options.readMaxBytes ?? readMaxBytesDefault,
+    routes: (router) => routes(router, lifetime),
+    shutdownSignal:
+      shutdownSignal === undefined
+        ? shutdown.signal
+        : AbortSignal.any([shutdown.signal, shutdownSignal]),
+  });
+  // By its exact path: one look for all that is beside the services.
+  const beside = handlers?.(lifetime) ?? new Map<string, NodeHandler>();
+  const serveRequest: NodeHandler = (request, response) =>
+    (beside.get(parseRequestTarget(request.url ?? "").path) ?? gateway)(request, response);
+
+  const port = await openPort({
+    host: options.host,
+    port: options.port,
+    reusePort: options.reusePort ?? false,
+    limits: { ...defaultLimits, ...options.limits },
+    tls: options.tls,
+    handler: Object.assign(serveRequest, { serveStream: gateway.serveStream }),
+    renderError: options.rest?.renderError,
+    onTlsError: options.onTlsError ?? onError,
+    traffic: options.traffic,
+  });
+
+  async function drain(timeoutMs: number): Promise<void> {
+    const reason = new ConnectError("the server is shutting down", Code.Unavailable);
+    draining.abort(reason);
+    const cutOff = setTimeout(() => shutdown.abort(reason), timeoutMs);
+    await port.drain(timeoutMs + abortedCallsMs);
+    clearTimeout(cutOff);
+  }
+
+  return { address: port.address, drain };
+}
+
+function logError(error: unknown): void {
+  // biome-ignore lint/suspicious/noConsole: what connectNodeAdapter does
+  console.error(error);
+}

@@ -1,0 +1,184 @@
+/** What pages of other origins may do: https://fetch.spec.whatwg.org/#http-cors-protocol. */
+import { describe, expect, test } from "vitest";
+import type { CorsOptions } from "../../src/adapter/cors.ts";
+import { createCatalog } from "../catalog-server.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { openGateway, type SentRequest, type TestGatewayOptions } from "../support/gateway.ts";
+
+const origin = "https://reader.example";
+const rpc = "/library.v1.CatalogService/CreateVolume";
+const rpcOfGet = "/library.v1.CatalogService/ListVolumes";
+
+function openCatalog(cors?: CorsOptions, options: Partial<TestGatewayOptions> = {}) {
+  return openGateway({
+    ...options,
+    ...(cors && { cors }),
+    routes: (router) => {
+      router.service(CatalogService, createCatalog());
+    },
+  });
+}
+
+function corsOf(headers: Headers): string[] {
+  return [...headers.keys()].filter((name) => name.startsWith("access-control-"));
+}
+
+function listIn(headers: Headers, name: string): string[] {
+  return (headers.get(name) ?? "").split(", ");
+}
+
+const preflight = (path: string, method: string, from = origin): SentRequest => ({
+  method: "OPTIONS",
+  path,
+  headers: { origin: from, "access-control-request-method": method },
+});
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  test.each<[what: string, path: string, method: string, allow: string[]]>([
+    ["a volume", "/v1/shelves/a/volumes/1", "PATCH", ["GET", "HEAD", "PATCH", "DELETE"]],
+    ["a shelf", "/v1/shelves/a/volumes", "POST", ["GET", "HEAD", "POST"]],
+    ["a verb", "/v1/shelves/a/volumes:import", "POST", ["POST"]],
+    ["a method that is not there", "/v1/shelves/a/volumes", "PUT", ["GET", "HEAD", "POST"]],
+    ["an RPC", rpc, "POST", ["POST"]],
+    ["an RPC without side effects", rpcOfGet, "GET", ["GET", "POST"]],
+  ])("a preflight of %s says what may be", async (_what, path, method, allow) => {
+    await using gateway = await openCatalog({ origins: [origin] });
+    const { status, headers, body } = await gateway.send({ version, ...preflight(path, method) });
+    expect(status).toBe(204);
+    expect(body).toHaveLength(0);
+    expect(headers.get("access-control-allow-origin")).toBe(origin);
+    const allowed = (headers.get("access-control-allow-methods") ?? "").split(", ");
+    expect(allowed.sort()).toEqual([...allow].sort());
+    expect(headers.get("access-control-max-age")).toBe("7200");
+    expect(headers.get("access-control-expose-headers")).toBeNull();
+    expect(headers.get("vary")).toBe("origin");
+  });
+
+  test.each([
+    "content-type",
+    "authorization",
+    "connect-protocol-version",
+    "connect-timeout-ms",
+    "x-grpc-web",
+    "grpc-timeout",
+  ])("a preflight allows the header %s", async (name) => {
+    await using gateway = await openCatalog({ origins: [origin] });
+    const { headers } = await gateway.send({ version, ...preflight(rpc, "POST") });
+    const allowed = (headers.get("access-control-allow-headers") ?? "").toLowerCase().split(", ");
+    expect(allowed).toContain(name);
+  });
+
+  test.each<[what: string, request: SentRequest, status: number]>([
+    ["REST", { method: "GET", path: "/v1/shelves/a/volumes" }, 200],
+    ["REST that fails", { method: "GET", path: "/v1/shelves/a/volumes/1" }, 404],
+    ["a stream", { method: "GET", path: "/v1/shelves/a/volumes:watch" }, 200],
+    ["a method that is not there", { method: "PUT", path: "/v1/shelves/a/volumes" }, 405],
+    ["a path that is not there", { method: "GET", path: "/v1/nothing" }, 404],
+    ["an RPC", { path: rpc, headers: { "content-type": "application/json" }, body: "{}" }, 200],
+    ["an RPC that is refused", { path: rpc, body: "{}" }, 415],
+  ])("the answer of %s may be read", async (_what, request, status) => {
+    await using gateway = await openCatalog({ origins: ["https://a.example", origin] });
+    const given = { version, ...request, headers: { ...request.headers, origin } };
+    const response = await gateway.send(given);
+    expect(response.status).toBe(status);
+    expect(response.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(response.headers.get("vary")).toBe("origin");
+    const exposed = (response.headers.get("access-control-expose-headers") ?? "").toLowerCase();
+    expect(exposed.split(", ")).toEqual(
+      expect.arrayContaining(["grpc-status", "grpc-message", "www-authenticate", "retry-after"]),
+    );
+    expect(response.headers.get("access-control-allow-methods")).toBeNull();
+  });
+
+  test.each<[what: string, from: string]>([
+    ["another", "https://other.example"],
+    ["the same by another scheme", "http://reader.example"],
+    ["the same on another port", "https://reader.example:8443"],
+    ["one that begins alike", "https://reader.example.evil.example"],
+    ["none", "null"],
+    ["a star", "*"],
+  ])("an origin that is %s may not", async (_what, from) => {
+    await using gateway = await openCatalog({ origins: [origin] });
+    const request = { method: "GET", path: "/v1/shelves/a/volumes", headers: { origin: from } };
+    const actual = await gateway.send({ version, ...request });
+    expect(actual.status).toBe(200);
+    expect(corsOf(actual.headers)).toEqual([]);
+    expect(actual.headers.get("vary")).toBe("origin");
+    const before = await gateway.send({ version, ...preflight("/v1/volumes/1", "GET", from) });
+    expect(corsOf(before.headers)).toEqual([]);
+  });
+
+  test.each([origin, "http://localhost:5173", "null"])("* allows %s", async (from) => {
+    await using gateway = await openCatalog({ origins: ["*"] });
+    const request = { method: "GET", path: "/v1/shelves/a/volumes", headers: { origin: from } };
+    for (const given of [request, preflight("/v1/volumes/1", "GET", from)]) {
+      const { headers } = await gateway.send({ version, ...given });
+      expect(headers.get("access-control-allow-origin")).toBe("*");
+    }
+  });
+
+  test("no page is ever allowed to send credentials that it does not hold", async () => {
+    await using gateway = await openCatalog({ origins: ["*"] });
+    const { headers } = await gateway.send({ version, ...preflight(rpc, "POST") });
+    expect(headers.get("access-control-allow-credentials")).toBeNull();
+  });
+
+  test("headers of the application are allowed and exposed beside the others", async () => {
+    const allowedHeaders = ["Traceparent", "X-Shelf"];
+    const exposedHeaders = ["RateLimit", "Trailer-Count"];
+    await using gateway = await openCatalog({ origins: [origin], allowedHeaders, exposedHeaders });
+    const before = await gateway.send({ version, ...preflight(rpc, "POST") });
+    const request = { method: "GET", path: "/v1/shelves/a/volumes", headers: { origin } };
+    const actual = await gateway.send({ version, ...request });
+    expect(listIn(before.headers, "access-control-allow-headers")).toEqual(
+      expect.arrayContaining(["Content-Type", "Authorization", ...allowedHeaders]),
+    );
+    expect(listIn(actual.headers, "access-control-expose-headers")).toEqual(
+      expect.arrayContaining(["Grpc-Status", "Retry-After", ...exposedHeaders]),
+    );
+  });
+
+  test("maxAgeSeconds says how long a preflight holds", async () => {
+    await using gateway = await openCatalog({ origins: ["*"], maxAgeSeconds: 5 });
+    const { headers } = await gateway.send({ version, ...preflight(rpc, "POST") });
+    expect(headers.get("access-control-max-age")).toBe("5");
+  });
+
+  test("OPTIONS that is no preflight is a method as others are", async () => {
+    await using gateway = await openCatalog({ origins: [origin] });
+    const request = { method: "OPTIONS", path: "/v1/volumes/1", headers: { origin } };
+    const { status, headers } = await gateway.send({ version, ...request });
+    expect(status).toBe(405);
+    expect(headers.get("allow")).toBe("GET, HEAD");
+  });
+
+  test("a request without an origin gets no CORS header", async () => {
+    await using gateway = await openCatalog({ origins: ["*"] });
+    const request = { method: "GET", path: "/v1/shelves/a/volumes" };
+    const { headers } = await gateway.send({ version, ...request });
+    expect(corsOf(headers)).toEqual([]);
+  });
+
+  test.each<[what: string, request: SentRequest, status: number]>([
+    ["a call", { method: "GET", path: "/v1/shelves/a/volumes", headers: { origin } }, 200],
+    ["a preflight", preflight("/v1/shelves/a/volumes", "POST"), 405],
+    ["a preflight of an RPC", preflight(rpc, "POST"), 405],
+  ])("without the option %s gets no CORS header", async (_what, request, status) => {
+    await using gateway = await openCatalog();
+    const response = await gateway.send({ version, ...request });
+    expect(response.status).toBe(status);
+    expect(corsOf(response.headers)).toEqual([]);
+    expect(response.headers.get("vary")).toBeNull();
+  });
+});
+
+test("a preflight asks neither gate nor implementation", async () => {
+  let asked = 0;
+  const requestGate = () => {
+    asked++;
+  };
+  await using gateway = await openCatalog({ origins: ["*"] }, { requestGate });
+  await gateway.send(preflight(rpc, "POST"));
+  await gateway.send(preflight("/v1/shelves/a/volumes", "POST"));
+  expect(asked).toBe(0);
+});

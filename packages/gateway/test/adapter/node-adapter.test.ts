@@ -1,0 +1,330 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import http, { type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { Code, createContextValues } from "@connectrpc/connect";
+import { compressionGzip } from "@connectrpc/connect-node";
+import { describe, expect, test, vi } from "vitest";
+import { gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { createEchoService } from "../support/echo.ts";
+import {
+  jsonOf,
+  openGateway,
+  type SentRequest,
+  type TestGatewayOptions,
+} from "../support/gateway.ts";
+import { parseHttp1Responses } from "../support/http1-response.ts";
+import { createTestLibrary } from "../support/library.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+
+const json = { "content-type": "application/json" };
+
+function openBoth(options: Partial<TestGatewayOptions> = {}) {
+  return openGateway({
+    routes: (router) => {
+      router.service(LibraryService, createTestLibrary());
+      router.service(FieldService, createEchoService());
+    },
+    ...options,
+  });
+}
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  const notAllowed: readonly [method: string, path: string, allow: string][] = [
+    ["POST", "/v1/library", "DELETE, GET, HEAD, PATCH, PUT"],
+    ["OPTIONS", "/v1/library", "DELETE, GET, HEAD, PATCH, PUT"],
+    ["GET", "/v1/shelves", "POST"],
+    ["POST", "/v1/library?a=b", "DELETE, GET, HEAD, PATCH, PUT"],
+    ["PUT", "/v1/books", "POST, SEARCH"],
+  ];
+
+  test.each(notAllowed)(
+    "%s %s is not allowed, and the answer says what is",
+    async (method, path, allow) => {
+      await using gateway = await openBoth();
+      const response = await gateway.send({ version, method, path });
+      expect(response.status).toBe(405);
+      expect(response.headers.get("allow")).toBe(allow);
+      expect(jsonOf(response)).toEqual({
+        code: Code.Unimplemented,
+        message: `the method must be ${allow}`,
+        details: [],
+      });
+    },
+  );
+
+  test("HEAD is not allowed, and its answer has no body", async () => {
+    await using gateway = await openBoth();
+    const response = await gateway.send({ version, method: "HEAD", path: "/v1/shelves" });
+    expect(response.status).toBe(405);
+    expect(response.headers.get("allow")).toBe("POST");
+    expect(response.body).toHaveLength(0);
+  });
+
+  const notFound = [
+    ...["/", "/v1", "/v1/", "/v1/library/", "//v1/library", "/V1/library", "/v1/library/1"],
+    ...["/v1%2Flibrary", "/v1/./library", "/v1/../v1/library", "/v1/library;a", "/v1/library:a"],
+    ...["/library.v1.LibraryService", "/library.v1.LibraryService/Nothing"],
+    ...[
+      "/library.v1.libraryservice/GetLibrary",
+      "/favicon.ico",
+      "/%",
+      "/__proto__",
+      "/?/v1/library",
+    ],
+  ];
+
+  test.each(notFound)("%s is not found", async (path) => {
+    await using gateway = await openBoth();
+    const response = await gateway.send({ version, method: "GET", path });
+    expect(response.status).toBe(404);
+    expect(jsonOf(response)).toEqual({
+      code: Code.NotFound,
+      message: "nothing is served at this path",
+      details: [],
+    });
+  });
+
+  test("requestPathPrefix stands before every path", async () => {
+    await using gateway = await openBoth({ requestPathPrefix: "/api/v2" });
+    const statusOf = async (request: SentRequest) =>
+      (await gateway.send({ version, headers: json, ...request })).status;
+    expect(await statusOf({ method: "GET", path: "/api/v2/v1/library" })).toBe(200);
+    expect(await statusOf({ path: "/api/v2/library.v1.FieldService/Echo", body: "{}" })).toBe(200);
+    expect(await statusOf({ method: "GET", path: "/v1/library" })).toBe(404);
+    expect(await statusOf({ path: "/library.v1.FieldService/Echo", body: "{}" })).toBe(404);
+    expect(await statusOf({ path: "/api/v2/v1/library" })).toBe(405);
+  });
+
+  test("a method's own path goes to connect-es, with any query", async () => {
+    await using gateway = await openBoth();
+    const path = "/library.v1.FieldService/Echo?x=y";
+    const response = await gateway.send({ version, path, headers: json, body: '{"int64":1}' });
+    expect(response.status).toBe(200);
+    expect(jsonOf(response)).toEqual({ int64: "1" });
+    expect(await gateway.send({ version, method: "PUT", path })).toMatchObject({ status: 405 });
+  });
+
+  describe("a body that is too large", () => {
+    const limit = 1000;
+    const large = `{"displayName":"${"a".repeat(100_000)}"}`;
+    const bodies: readonly [what: string, headers: Record<string, string>, body: Uint8Array][] = [
+      ["by its length", { "content-length": String(large.length) }, Buffer.from(large)],
+      [
+        "by what comes",
+        version === "2" ? {} : { "transfer-encoding": "chunked" },
+        Buffer.from(large),
+      ],
+      ["once it is unpacked", { "content-encoding": "gzip" }, gzipSync(large)],
+      [
+        "once a small part of it is unpacked",
+        { "content-encoding": "gzip" },
+        gzipSync(Buffer.alloc(10_000_000)),
+      ],
+    ];
+
+    test.each(bodies)("%s is refused, and the answer arrives", async (_what, headers, body) => {
+      const library = createTestLibrary();
+      await using gateway = await openGateway({
+        readMaxBytes: limit,
+        routes: (router) => {
+          router.service(LibraryService, library);
+        },
+      });
+      const request = {
+        method: "PUT",
+        path: "/v1/library",
+        headers: { ...json, ...headers },
+        body,
+      };
+      const response = await gateway.send({ version, ...request });
+      expect(response.status).toBe(413);
+      expect(jsonOf(response)).toEqual({
+        code: Code.ResourceExhausted,
+        message: `the body must not be larger than ${limit} bytes`,
+        details: [],
+      });
+      expect(library.calls).toEqual([]);
+    });
+  });
+
+  test.each<
+    [what: string, headers: Record<string, string>, answered: [name: string, value: string]]
+  >([
+    ["type", { "content-type": "text/plain" }, ["accept", "application/json"]],
+    ["type that is not there", {}, ["accept", "application/json"]],
+    [
+      "charset",
+      { "content-type": "application/json; charset=utf-16" },
+      ["accept", "application/json"],
+    ],
+    ["coding", { ...json, "content-encoding": "br" }, ["accept-encoding", "identity, gzip"]],
+  ])(
+    "another %s is refused, and the answer says which is read",
+    async (_what, headers, [name, value]) => {
+      await using gateway = await openBoth({ acceptCompression: [compressionGzip] });
+      const request = { method: "PUT", path: "/v1/library", headers, body: "{}" };
+      const response = await gateway.send({ version, ...request });
+      expect(response.status).toBe(415);
+      expect(jsonOf(response)).toMatchObject({ code: Code.InvalidArgument });
+      expect(response.headers.get(name)).toBe(value);
+    },
+  );
+
+  test("gzip and Brotli are read without being asked for, as in connect-es", async () => {
+    await using gateway = await openBoth();
+    const headers = { ...json, "content-encoding": "gzip" };
+    const request = { path: "/v1/fields", headers, body: gzipSync('{"int64":1}') };
+    expect(jsonOf(await gateway.send({ version, ...request }))).toEqual({ int64: "1" });
+  });
+});
+
+describe("fallback", () => {
+  const fallback: NodeHandler = (request, response) => {
+    response.writeHead(203, { "x-url": request.url ?? "" });
+    response.end("fallback");
+  };
+
+  test("answers what neither RPC nor REST serves", async () => {
+    await using gateway = await openBoth({ fallback });
+    const response = await gateway.send({ method: "GET", path: "/assets/a?b" });
+    expect(response.status).toBe(203);
+    expect(response.headers.get("x-url")).toBe("/assets/a?b");
+    expect(response.body.toString()).toBe("fallback");
+  });
+
+  test.each([
+    ["another method of a REST path", { method: "GET", path: "/v1/shelves" }, 405],
+    ["another method of an RPC", { method: "PUT", path: "/library.v1.FieldService/Echo" }, 405],
+    ["a REST path", { method: "GET", path: "/v1/library" }, 200],
+    ["a Host that is none", { method: "GET", path: "/", headers: { host: "a b" } }, 400],
+  ])("is not asked about %s", async (_what, request, status) => {
+    await using gateway = await openBoth({ fallback });
+    expect(await gateway.send(request)).toMatchObject({ status });
+  });
+
+  test("that throws is an internal error, and is reported", async () => {
+    const failure = new Error("secret");
+    await using gateway = await openBoth({
+      mayFail: true,
+      fallback: () => {
+        throw failure;
+      },
+    });
+    const response = await gateway.send({ path: "/elsewhere" });
+    expect(response.status).toBe(500);
+    expect(jsonOf(response)).toMatchObject({ message: "internal error" });
+    expect(gateway.errors).toEqual([failure]);
+  });
+});
+
+describe("contextValues", () => {
+  test("is asked once a call, with the request of Node", async () => {
+    const asked: (string | undefined)[] = [];
+    await using gateway = await openBoth({
+      contextValues(request) {
+        asked.push(request.url);
+        return createContextValues();
+      },
+    });
+    await gateway.send({ method: "GET", path: "/v1/library" });
+    await gateway.send({ path: "/library.v1.FieldService/Echo", headers: json, body: "{}" });
+    await gateway.send({ path: "/elsewhere" });
+    expect(asked).toEqual(["/v1/library", "/library.v1.FieldService/Echo"]);
+  });
+
+  test("that throws is an internal error, and is reported", async () => {
+    const failure = new Error("secret");
+    await using gateway = await openBoth({
+      mayFail: true,
+      contextValues: () => {
+        throw failure;
+      },
+    });
+    for (const path of ["/v1/fields", "/library.v1.FieldService/Echo"]) {
+      const response = await gateway.send({ path, headers: json, body: "{}" });
+      expect(response.status).toBe(500);
+      expect(response.body.toString()).not.toContain("secret");
+    }
+    expect(gateway.errors).toEqual([failure, failure]);
+  });
+});
+
+describe("a connection that is kept", () => {
+  const put = (body: string, length = body.length) =>
+    `PUT /v1/library HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
+
+  test.each<[what: string, first: string, status: number]>([
+    ["an answer", put("{}"), 200],
+    ["a body that is refused", put("{"), 400],
+    ["a body that is not read", put("{}").replace("application/json", "text/plain"), 415],
+    ["another path", put("{}").replace("/v1/library", "/v1/nothing"), 404],
+    ["another method", put("{}").replace("PUT", "POST"), 405],
+    ["a body that is too large by its length", put("x".repeat(5000)), 413],
+  ])("serves the next request after %s", async (_what, first, status) => {
+    await using gateway = await openBoth({ readMaxBytes: 1000 });
+    using connection = await openRawConnection(gateway.port);
+    connection.write(first);
+    connection.write(put('{"displayName":"next"}'));
+    const received = await connection.until(
+      "two answers",
+      (bytes) => parseHttp1Responses(bytes).length === 2,
+    );
+    const [one, two] = parseHttp1Responses(received);
+    expect(one).toMatchObject({ status });
+    expect(two).toMatchObject({ status: 200, body: '{"displayName":"next"}' });
+  });
+});
+
+describe("an error in the midst of a response", () => {
+  test("ends the connection, and is not taken for an answer", async () => {
+    await using gateway = await openBoth({
+      mayFail: true,
+      fallback: (_request, response) => {
+        (response as ServerResponse).write("half");
+        throw new Error("broken");
+      },
+    });
+    using connection = await openRawConnection(gateway.port);
+    connection.write("GET /elsewhere HTTP/1.1\r\nHost: a\r\n\r\n");
+    const received = (await connection.untilClosed()).toString();
+    expect(received).not.toContain("internal error");
+    expect(received.endsWith("0\r\n\r\n")).toBe(false);
+    expect(gateway.errors).toHaveLength(1);
+  });
+});
+
+describe("an error that is reported", () => {
+  test("goes to console.error if no one else takes it, as in connect-es", async () => {
+    const reported = vi.spyOn(console, "error").mockReturnValue();
+    const failure = new Error("broken");
+    const handler = gatewayNodeAdapter({
+      routes: () => {},
+      fallback: () => {
+        throw failure;
+      },
+    });
+    const server = http.createServer(handler).listen(0, "127.0.0.1");
+    try {
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      expect(await fetch(`http://127.0.0.1:${port}/`)).toMatchObject({ status: 500 });
+      expect(reported.mock.calls).toEqual([[failure]]);
+    } finally {
+      reported.mockRestore();
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  test("does not end the process, even if renderError throws at every error", async () => {
+    const script = new URL("../support/broken-render-error.ts", import.meta.url);
+    const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(script)]);
+    expect(stdout).toBe("500\n500\n");
+  });
+});

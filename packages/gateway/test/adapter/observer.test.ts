@@ -1,0 +1,381 @@
+/** Whoever observes is told of every request once, with what its client has got. */
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
+import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { envelope } from "../support/envelope.ts";
+import { openGateway, type SentRequest, type TestGatewayOptions } from "../support/gateway.ts";
+import { createTestLibrary } from "../support/library.ts";
+import { recordCalls } from "../support/recorded-calls.ts";
+import { within } from "../support/within.ts";
+
+const rpc = (method: string) => `/library.v1.LibraryService/${method}`;
+const as = (type: string) => ({ "content-type": type });
+
+function openObserved(options: Partial<TestGatewayOptions> = {}) {
+  return openGateway({
+    routes: (router) => {
+      router.service(LibraryService, {
+        ...createTestLibrary(),
+        closeLibrary: () => Promise.reject(new ConnectError("no", Code.FailedPrecondition)),
+        updateLibrary: () => Promise.reject(new Error("broken")),
+        async *followBook(book) {
+          yield book;
+          if (book.title === "bad") throw new ConnectError("torn", Code.DataLoss);
+          if (book.title === "broken") throw new Error("broken");
+        },
+        async *exchangeBooks(books) {
+          yield* books;
+        },
+      });
+      router.service(CatalogService, {
+        async *watchVolumes({ parent }) {
+          yield { title: "Dune" };
+          if (parent === "shelves/bad") throw new ConnectError("torn", Code.DataLoss);
+        },
+        async *streamVolume() {
+          yield { contentType: "text/plain", data: Buffer.from("half of ") };
+          throw new ConnectError("the rest is lost", Code.DataLoss);
+        },
+      });
+    },
+    requestGate: ({ requestHeader }) => {
+      if (!requestHeader.has("let-in")) throw new ConnectError("", Code.Unauthenticated);
+    },
+    ...options,
+  });
+}
+
+const allowed = { "let-in": "yes" };
+const json = as("application/json");
+const grpcStream = {
+  path: rpc("FollowBook"),
+  headers: { ...allowed, ...as("application/grpc+json") },
+};
+const connectStream = { ...grpcStream, headers: { ...allowed, ...as("application/connect+json") } };
+const webStream = { ...grpcStream, headers: { ...allowed, ...as("application/grpc-web+json") } };
+const get = (path: string, headers: Record<string, string> = allowed): SentRequest => ({
+  method: "GET",
+  path,
+  headers,
+});
+
+const calls: readonly [told: string, request: SentRequest][] = [
+  ["GetLibrary rest ok", get("/v1/library")],
+  [
+    "GetLibrary connect ok",
+    { path: rpc("GetLibrary"), headers: { ...allowed, ...json }, body: "{}" },
+  ],
+  [
+    "GetLibrary grpc ok",
+    {
+      path: rpc("GetLibrary"),
+      headers: { ...allowed, ...as("application/grpc+json") },
+      body: envelope("{}"),
+    },
+  ],
+  [
+    "GetLibrary grpc-web ok",
+    {
+      path: rpc("GetLibrary"),
+      headers: { ...allowed, ...as("application/grpc-web+json") },
+      body: envelope("{}"),
+    },
+  ],
+  [
+    "GetLibrary grpc-web ok",
+    {
+      path: rpc("GetLibrary"),
+      headers: { ...allowed, ...as("application/grpc-web-text+json") },
+      body: Buffer.from(envelope("{}")).toString("base64"),
+    },
+  ],
+  // What the gate refuses.
+  ["GetLibrary rest Unauthenticated", get("/v1/library", {})],
+  ["GetLibrary connect Unauthenticated", { path: rpc("GetLibrary"), headers: json, body: "{}" }],
+  ["GetLibrary grpc Unauthenticated", { path: rpc("GetLibrary"), headers: as("application/grpc") }],
+  ["FollowBook grpc Unauthenticated", { ...grpcStream, headers: as("application/grpc") }],
+  ["WatchVolumes rest Unauthenticated", get("/v1/shelves/a/volumes:watch", {})],
+  // What the implementation refuses, or has never thought of.
+  [
+    "CloseLibrary rest FailedPrecondition",
+    { method: "DELETE", path: "/v1/library", headers: allowed },
+  ],
+  [
+    "CloseLibrary grpc-web FailedPrecondition",
+    {
+      path: rpc("CloseLibrary"),
+      headers: { ...allowed, ...as("application/grpc-web+json") },
+      body: envelope("{}"),
+    },
+  ],
+  [
+    "UpdateLibrary connect Internal",
+    { path: rpc("UpdateLibrary"), headers: { ...allowed, ...json }, body: "{}" },
+  ],
+  // What is malformed.
+  [
+    "CreateShelf rest InvalidArgument",
+    { path: "/v1/shelves", headers: { ...allowed, ...json }, body: "{" },
+  ],
+  [
+    "GetLibrary grpc InvalidArgument",
+    { path: rpc("GetLibrary"), headers: grpcStream.headers, body: envelope("{") },
+  ],
+  ["FollowBook grpc InvalidArgument", { ...grpcStream, body: envelope("{") }],
+  // What no method is called for.
+  ["none rest NotFound", get("/nothing/here")],
+  ["none grpc Unimplemented", { path: "/nothing/here", headers: as("application/grpc") }],
+  ["none connect Unimplemented", { path: "/nothing/here", headers: as("application/proto") }],
+  ["none rest Unimplemented", { method: "POST", path: "/v1/library" }],
+  ["none connect Unimplemented", { method: "PUT", path: rpc("GetLibrary") }],
+  ["GetLibrary connect InvalidArgument", { path: rpc("GetLibrary"), headers: as("text/plain") }],
+  ["FollowBook connect InvalidArgument", { path: rpc("FollowBook"), headers: as("text/plain") }],
+  // Streams, to their end.
+  ["FollowBook grpc ok", { ...grpcStream, body: envelope('{"title": "good"}') }],
+  ["FollowBook grpc-web ok", { ...webStream, body: envelope('{"title": "good"}') }],
+  ["FollowBook connect ok", { ...connectStream, body: envelope('{"title": "good"}') }],
+  ["FollowBook grpc DataLoss", { ...grpcStream, body: envelope('{"title": "bad"}') }],
+  ["FollowBook grpc-web DataLoss", { ...webStream, body: envelope('{"title": "bad"}') }],
+  ["FollowBook connect DataLoss", { ...connectStream, body: envelope('{"title": "bad"}') }],
+  ["FollowBook connect Internal", { ...connectStream, body: envelope('{"title": "broken"}') }],
+  ["WatchVolumes rest ok", get("/v1/shelves/a/volumes:watch")],
+  ["WatchVolumes rest DataLoss", get("/v1/shelves/bad/volumes:watch")],
+];
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  test.each(calls)("%s is told once (%#)", async (told, request) => {
+    const observer = recordCalls();
+    await using gateway = await openObserved({ observer });
+    await gateway.send({ version, ...request });
+    await observer.until(1);
+    await gateway.send({ version, ...get("/v1/library") });
+    await observer.until(2);
+    expect(observer.ended).toEqual([told, "GetLibrary rest ok"]);
+    expect(observer.underWay).toBe(0);
+  });
+
+  test("preflights, and what the fallback serves, are no calls", async () => {
+    const observer = recordCalls();
+    await using gateway = await openObserved({
+      observer,
+      cors: { origins: ["*"] },
+      fallback: (_, response) => {
+        response.statusCode = 204;
+        response.end();
+      },
+    });
+    const headers = { origin: "http://a", "access-control-request-method": "GET" };
+    const asked = await gateway.send({ version, method: "OPTIONS", path: "/v1/library", headers });
+    expect(asked.status).toBe(204);
+    await gateway.send({ version, path: "/nothing/here" });
+    await gateway.send({ version, ...get("/v1/library") });
+    await observer.until(1);
+    expect(observer.ended).toEqual(["GetLibrary rest ok"]);
+    expect(observer.underWay).toBe(0);
+  });
+
+  test("a stream that is broken off has the code of its error", async () => {
+    const observer = recordCalls();
+    await using gateway = await openObserved({ observer, mayFail: true });
+    const sent = gateway.send({ version, ...get("/v1/shelves/a/volumes/1:stream") });
+    await expect(sent).rejects.toThrow();
+    await observer.until(1);
+    expect(observer.ended).toEqual(["StreamVolume rest DataLoss"]);
+  });
+
+  test("a client that leaves has canceled, in a unary call", async () => {
+    const observer = recordCalls();
+    const reached = Promise.withResolvers<void>();
+    await using gateway = await openObserved({
+      observer,
+      routes: (router) => {
+        router.service(LibraryService, {
+          getLibrary: async (_, { signal }) => {
+            reached.resolve();
+            await new Promise((_, reject) =>
+              signal.addEventListener("abort", () => reject(signal.reason)),
+            );
+            return {};
+          },
+        });
+      },
+    });
+    const leave = await begin(gateway.origin(version), version, "/v1/library");
+    await within("the call", reached.promise);
+    expect(observer.underWay).toBe(1);
+    leave();
+    await observer.until(1);
+    expect(observer.ended).toEqual(["GetLibrary rest Canceled"]);
+  });
+
+  test("a client that leaves has canceled, in a stream", async () => {
+    const observer = recordCalls();
+    const reached = Promise.withResolvers<void>();
+    await using gateway = await openObserved({
+      observer,
+      mayFail: true,
+      routes: (router) => {
+        router.service(CatalogService, {
+          async *watchVolumes() {
+            for (;;) {
+              reached.resolve();
+              yield { title: "x".repeat(100_000) };
+            }
+          },
+        });
+      },
+    });
+    const leave = await begin(gateway.origin(version), version, "/v1/shelves/a/volumes:watch");
+    await within("the call", reached.promise);
+    expect(observer.underWay).toBe(1);
+    leave();
+    await observer.until(1);
+    expect(observer.ended).toEqual(["WatchVolumes rest Canceled"]);
+  });
+});
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  test.each([
+    ["GET of REST", get("/v1/library")],
+    ["a refusal", get("/v1/library", {})],
+    ["a 404", get("/nothing/here")],
+    ["a 404 of RPC", { path: "/nothing/here", headers: as("application/grpc") }],
+    ["gRPC", { ...grpcStream, path: rpc("GetLibrary"), body: envelope("{}") }],
+    [
+      "gRPC-Web in text",
+      { path: rpc("GetLibrary"), headers: { ...allowed, ...as("application/grpc-web-text+json") } },
+    ],
+    ["a stream of gRPC", { ...grpcStream, body: envelope('{"title": "good"}') }],
+    ["a stream of REST", get("/v1/shelves/a/volumes:watch")],
+  ])("the answer to %s has what the observer adds", async (_, request) => {
+    const observer = { begin: () => ({ responseHeader: { "x-added": "yes" }, end() {} }) };
+    await using gateway = await openObserved({ observer });
+    const { headers } = await gateway.send({ version, ...request });
+    expect(headers.get("x-added")).toBe("yes");
+    expect(headers.has("content-type") || headers.get("content-length") === "0").toBe(true);
+  });
+
+  test.each([
+    ["unary", get("/v1/library")],
+    ["stream of REST", get("/v1/shelves/a/volumes:watch")],
+    ["stream of RPC", { ...connectStream, body: envelope('{"title": "good"}') }],
+  ])(
+    "the observer of a %s sees what the gate left, and who is at the other end",
+    async (_, request) => {
+      const key = createContextKey("nobody");
+      const ended = Promise.withResolvers<string>();
+      await using gateway = await openObserved({
+        requestGate: ({ values }) => void values.set(key, "somebody"),
+        observer: {
+          begin({ peerAddress }) {
+            const peer = peerAddress();
+            let values = createContextValues();
+            return {
+              calling(given) {
+                values = given;
+              },
+              end: () => ended.resolve(`${values.get(key)} at ${peer}`),
+            };
+          },
+        },
+      });
+      await gateway.send({ version, ...request });
+      expect(await within("the end", ended.promise)).toBe("somebody at 127.0.0.1");
+    },
+  );
+});
+
+const routed: readonly [template: string | undefined, status: number, request: SentRequest][] = [
+  ["/base/v1/library", 200, get("/base/v1/library")],
+  ["/base/v1/library", 401, get("/base/v1/library", {})],
+  [`/base${rpc("GetLibrary")}`, 200, { ...grpcStream, path: `/base${rpc("GetLibrary")}` }],
+  [`/base${rpc("GetLibrary")}`, 415, { path: `/base${rpc("GetLibrary")}`, headers: as("a/b") }],
+  ["/base/v1/{parent=shelves/*}/volumes:watch", 200, get("/base/v1/shelves/a/volumes:watch")],
+  [`/base${rpc("FollowBook")}`, 200, { ...grpcStream, path: `/base${rpc("FollowBook")}` }],
+  [undefined, 404, get("/base/nothing/here")],
+  [undefined, 405, { method: "POST", path: "/base/v1/library" }],
+];
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  test.each(routed)("the observer sees the route %s, and the status %d", async (...row) => {
+    const [template, status, request] = row;
+    const ended = Promise.withResolvers<unknown>();
+    await using gateway = await openObserved({
+      requestPathPrefix: "/base",
+      observer: {
+        begin: ({ pathTemplate }) => ({
+          end: ({ status }) => ended.resolve({ pathTemplate, status }),
+        }),
+      },
+    });
+    const sent = await gateway.send({ version, ...request });
+    expect(sent.status).toBe(status);
+    const told = await within("the end", ended.promise);
+    expect(told).toEqual({ pathTemplate: template, status });
+  });
+});
+
+test("a client that leaves before its answer is told without a status", async () => {
+  const reached = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<number | undefined>();
+  await using gateway = await openObserved({
+    observer: { begin: () => ({ end: ({ status }) => ended.resolve(status) }) },
+    requestGate: async ({ signal }) => {
+      reached.resolve();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    },
+  });
+  const leave = await begin(gateway.origin("1.1"), "1.1", "/v1/library");
+  await within("the call", reached.promise);
+  leave();
+  expect(await within("the end", ended.promise)).toBeUndefined();
+});
+
+test("an observer hears of the values that the application gives a call", async () => {
+  const key = createContextKey("nobody");
+  const heard: string[] = [];
+  await using gateway = await openObserved({
+    contextValues: () => createContextValues().set(key, "the application"),
+    observer: {
+      begin: () => ({ calling: (values) => void heard.push(values.get(key)), end() {} }),
+    },
+  });
+  await gateway.send(get("/v1/library"));
+  expect(heard).toEqual(["the application"]);
+});
+
+test("an observer that throws is told to onError, and changes nothing", async () => {
+  let times = 0;
+  const fail = () => {
+    times++;
+    throw new Error("not for clients");
+  };
+  for (const observer of [
+    { begin: fail },
+    { begin: () => ({ end: fail }) },
+    { begin: () => ({ calling: fail, end: () => {} }) },
+  ]) {
+    await using gateway = await openObserved({ observer, mayFail: true });
+    expect(await gateway.send(get("/v1/library"))).toMatchObject({ status: 200 });
+    expect(gateway.errors).toHaveLength(1);
+  }
+  expect(times).toBe(3);
+});
+
+/** Sends a GET whose answer nobody reads. @returns what breaks it off. */
+async function begin(origin: string, version: "1.1" | "2", path: string): Promise<() => void> {
+  if (version === "2") {
+    const session = connectHttp2(origin);
+    session.request({ ":path": path, ...allowed }).on("error", () => {});
+    return () => session.destroy();
+  }
+  const { port } = new URL(origin);
+  const socket = connect(Number(port), "127.0.0.1");
+  await once(socket, "connect");
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\nLet-In: yes\r\n\r\n`);
+  return () => socket.destroy();
+}

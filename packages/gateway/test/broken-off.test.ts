@@ -1,0 +1,71 @@
+/** A body that its client breaks off is no body, however much of it has come. */
+import { describe, expect, test } from "vitest";
+import { gatewayNodeAdapter } from "../src/index.ts";
+import { FieldService } from "./gen/library/v1/fields_pb.ts";
+import { createEchoService } from "./support/echo.ts";
+import { envelope } from "./support/envelope.ts";
+import { openRawConnection } from "./support/raw-connection.ts";
+import {
+  errorCode,
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+  greeting,
+  parseFrames,
+  settingsAck,
+} from "./support/raw-http2.ts";
+import { openTestPort } from "./support/test-port.ts";
+
+const rpcPath = "/library.v1.FieldService/Echo";
+
+const ways: readonly [protocol: string, path: string, contentType: string, body: Uint8Array][] = [
+  ["REST", "/v1/fields", "application/json", Buffer.from('{"string":"a"}')],
+  ["Connect", rpcPath, "application/json", Buffer.from('{"string":"a"}')],
+  ["gRPC", rpcPath, "application/grpc+json", envelope('{"string":"a"}')],
+  ["gRPC-Web", rpcPath, "application/grpc-web+json", envelope('{"string":"a"}')],
+];
+
+describe.each(ways)("%s", (_protocol, path, contentType, body) => {
+  const head = fieldBlock([
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", path],
+    [":authority", "a"],
+    ["content-type", contentType],
+  ]);
+  /** A message on a stream, and whether the stream ends with it. */
+  const message = (streamId: number, flags: number) => [
+    frame(frameType.headers, { streamId, flags: flag.endHeaders, payload: head }),
+    frame(frameType.data, { streamId, flags, payload: body }),
+  ];
+
+  test.each([
+    ["CANCEL", errorCode.cancel],
+    ["NO_ERROR", errorCode.noError],
+  ])("does not serve a whole message on a stream that is reset with %s", async (_name, code) => {
+    const service = createEchoService();
+    const handler = gatewayNodeAdapter({
+      routes: (router) => {
+        router.service(FieldService, service);
+      },
+    });
+    const port = await openTestPort({ serve: handler, serveStream: handler.serveStream });
+    using connection = await openRawConnection(port.address.port);
+    const answered = (streamId: number) =>
+      connection.until("an answer", (bytes) =>
+        parseFrames(bytes).some((one) => one.type === frameType.data && one.streamId === streamId),
+      );
+    const payload = Buffer.of(0, 0, 0, code);
+    const reset = frame(frameType.rstStream, { streamId: 1, payload });
+    // All of a message, but for the end of its stream; then a good call, to see that it has come.
+    connection.write(Buffer.concat([greeting, settingsAck, ...message(1, 0)]));
+    connection.write(Buffer.concat(message(3, flag.endStream)));
+    await answered(3);
+    connection.write(Buffer.concat([reset, ...message(5, flag.endStream)]));
+    await answered(5);
+    connection.end();
+    await port.drain(1000);
+    expect(service.received).toHaveLength(2);
+  });
+});

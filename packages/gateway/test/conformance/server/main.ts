@@ -1,0 +1,72 @@
+/**
+ * The server under test: reads from standard input what to serve, writes to
+ * standard output where, and serves until SIGTERM.
+ */
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createRegistry } from "@bufbuild/protobuf";
+import { compressionGzip, gatewayNodeAdapter } from "../../../src/index.ts";
+import { defaultLimits } from "../../../src/server/limits.ts";
+import { openPort } from "../../../src/server/port.ts";
+import type { TlsFiles } from "../../../src/server/tls.ts";
+import { createTemporaryFolder } from "../../support/temporary-folder.ts";
+import type { TLSCreds } from "../gen/connectrpc/conformance/v1/config_pb.ts";
+import {
+  ServerCompatRequestSchema,
+  ServerCompatResponseSchema,
+} from "../gen/connectrpc/conformance/v1/server_compat_pb.ts";
+import {
+  ConformanceService,
+  file_connectrpc_conformance_v1_service,
+} from "../gen/connectrpc/conformance/v1/service_pb.ts";
+import { readMessage, writeMessage } from "./delimited.ts";
+import { conformanceService } from "./service.ts";
+
+/** The suite may be killed itself, and then ends nobody. */
+const lifetimeMaxMs = 300_000;
+
+const { serverCreds, messageReceiveLimit } = await readMessage(
+  ServerCompatRequestSchema,
+  process.stdin,
+);
+await using folder = await createTemporaryFolder();
+const port = await openPort({
+  host: "127.0.0.1",
+  port: 0,
+  limits: defaultLimits,
+  tls: serverCreds && (await writeTlsFiles(serverCreds)),
+  handler: gatewayNodeAdapter({
+    routes: (router) => {
+      router.service(ConformanceService, conformanceService);
+    },
+    readMaxBytes: messageReceiveLimit,
+    acceptCompression: [compressionGzip],
+    // Requests are echoed in google.protobuf.Any, in JSON too.
+    jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },
+  }),
+  onTlsError: (error) => {
+    throw error;
+  },
+});
+writeMessage(
+  ServerCompatResponseSchema,
+  {
+    host: port.address.address,
+    port: port.address.port,
+    pemCert: serverCreds?.cert ?? new Uint8Array(),
+  },
+  process.stdout,
+);
+await once(process, "SIGTERM", { signal: AbortSignal.timeout(lifetimeMaxMs) });
+await port.drain(0);
+
+async function writeTlsFiles({ cert, key }: TLSCreds): Promise<TlsFiles> {
+  const files = {
+    certFile: join(folder.path, "server.crt"),
+    keyFile: join(folder.path, "server.key"),
+  };
+  await writeFile(files.certFile, cert);
+  await writeFile(files.keyFile, key);
+  return files;
+}

@@ -1,0 +1,29 @@
+import { holdHouse } from "./support/house.ts";
+
+holdHouse({
+  files: "packages/gateway/src/**/*.ts",
+  roomOf: (file) =>
+    file
+      .split("/")
+      .slice(2, -1)
+      .slice(0, 2)
+      .join("/")
+      .replace(/^gen.*/, "gen"),
+  rooms: {
+    gen: [],
+    // What users import: index.ts.
+    src: ["src/adapter", "src/call", "src/exchange", "src/json", "src/protocols", "src/rest"],
+    "src/server": ["src/adapter", "src/rest", "src/call", "src/exchange"],
+    "src/health": ["gen", "src/rest", "src/protocols", "src/call", "src/exchange"],
+    "src/reflection": ["gen", "src/protocols", "src/call"],
+    // The way of a request goes from the adapter by rest or protocols to the call.
+    "src/adapter": ["src/rest", "src/protocols", "src/json", "src/call", "src/exchange"],
+    "src/rest": ["gen", "src/protocols", "src/json", "src/call", "src/exchange"],
+    "src/openapi": ["gen", "src/rest", "src/json"],
+    "src/protocols": ["src/json", "src/binary", "src/call", "src/exchange"],
+    "src/json": ["src/binary", "src/call"],
+    "src/binary": [],
+    "src/call": ["gen", "src/exchange"],
+    "src/exchange": [],
+  },
+});

@@ -1,0 +1,152 @@
+/** A plain message is read like any other, though not by protobuf-es. */
+import { create, createRegistry, type DescMessage, toJson, toJsonString } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { messageFromJson, parseJson } from "../../src/json/messages.ts";
+import { readPlainJson } from "../../src/json/plain-reader.ts";
+import type { JsonOptions } from "../../src/json/scalar.ts";
+import { barcode } from "../gen/library/v1/card_pb.ts";
+import { EveryFieldSchema, EveryScalarSchema } from "../gen/library/v1/fields_pb.ts";
+import { LabelSchema } from "../gen/library/v1/label_pb.ts";
+import { anyMessage } from "../support/arbitrary-message.ts";
+import { readRest } from "../support/json-reader.ts";
+import { refusalOf } from "../support/violations.ts";
+
+const numbers = [
+  ...["0", "-0", "0.0", "-0.0", "1", "-1", "1.0", "12e-1", "1.5", "1e3", "1e21", "1e400"],
+  ...["2147483647", "2147483648", "-2147483648", "-2147483649", "4294967295", "4294967296"],
+  ...["9007199254740985", "-9007199254740989", "9007199254740991", "9007199254740993"],
+  ...["-9007199254740993", "18014398509481983", "99999999999999999999", "100000000000000000000"],
+  ...["9223372036854775807", "9223372036854775808", "-9223372036854775808"],
+  ...["18446744073709551615", "18446744073709551616", "3.4028234663852886e38", "3.5e38"],
+];
+const strings = [
+  ...["", " 1", "01", "0x10", "NaN", "Infinity", "-Infinity", "true", "*", "+/8=", "-_8", "é🌱"],
+  ...["\\ud800", "\\u0000"],
+];
+const values = [
+  ...numbers,
+  ...numbers.map((number) => `"${number}"`),
+  ...strings.map((text) => `"${text}"`),
+  ...["null", "true", "false", "{}", "[]", "[1]"],
+  ...['{"int64":"9007199254740993","string":"é"}', '{"int64":1.5}', '{"optional_string":null}'],
+  ...['{"optionalString":"","optional_string":"a"}', '{"a":1}'],
+];
+
+/** What comes of a text: the fields that are set, or why it is refused. */
+function outcomeOf(desc: DescMessage, text: string, options: JsonOptions = {}): unknown {
+  let message: Record<string, unknown> = {};
+  const refusal = refusalOf(() => {
+    message = readRest(desc, text, options) as unknown as Record<string, unknown>;
+  });
+  if (refusal !== "accepted") return refusal;
+  const names = EveryScalarSchema.fields.map(({ localName }) => localName);
+  return Object.fromEntries(names.map((name) => [name, withoutType(message[name])]));
+}
+
+function withoutType(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
+  const { int64, string, optionalString } = value as Record<string, unknown>;
+  return { int64, string, optionalString };
+}
+
+describe.each(EveryScalarSchema.fields)("$name", ({ name, jsonName }) => {
+  test.each(values)("from %s", (json) => {
+    for (const key of new Set([name, jsonName])) {
+      const text = `{"${key}":${json}}`;
+      expect(outcomeOf(EveryScalarSchema, text), text).toEqual(outcomeOf(EveryFieldSchema, text));
+    }
+  });
+});
+
+test.each(["1", "[]", "null", '{"a":1}', '{"[library.v1.barcode]":1}', '{"int64":1,"a":{}}', "{}"])(
+  "a message from %s",
+  (text) => {
+    const registry = createRegistry(barcode);
+    for (const options of [{}, { ignoreUnknownFields: true }, { registry }]) {
+      const outcome = outcomeOf(EveryFieldSchema, text, options);
+      expect(outcomeOf(EveryScalarSchema, text, options)).toEqual(outcome);
+    }
+  },
+);
+
+test("two names of one field are refused, even if one says nothing", () => {
+  for (const json of ["1", "null"]) {
+    const text = `{"optional_int64":1,"optionalInt64":${json}}`;
+    expect(outcomeOf(EveryScalarSchema, text)).toEqual(outcomeOf(EveryFieldSchema, text));
+  }
+});
+
+test("the message is as one that create() makes", () => {
+  const message = readRest(EveryScalarSchema, '{"int64":1,"optional_string":"","child":{}}');
+  expect(message).toEqual(create(EveryScalarSchema, { int64: 1n, optionalString: "", child: {} }));
+  expect(Object.getPrototypeOf(message)).toBe(Object.getPrototypeOf(create(EveryScalarSchema)));
+});
+
+const other = fc.constantFrom(...' \t\n\r{}[]:,"\\/eE+-.0123456789xnullé🌱\u0000\ufeff');
+
+test.each([EveryScalarSchema, LabelSchema])("any text is read as ever, or not: %s", (desc) => {
+  let read = 0;
+  const change = fc.record({ at: fc.nat(), removed: fc.nat(2), added: other });
+  const changes = fc.array(change, { maxLength: 3 });
+  const spaces = fc.constantFrom("", " ", "\n");
+  fc.assert(
+    fc.property(anyMessage(desc), changes, spaces, (message, changed, space) => {
+      let text = JSON.stringify(toJson(desc, message), undefined, space);
+      for (const { at, removed, added } of changed) {
+        const start = at % (text.length + 1);
+        text = text.slice(0, start) + added + text.slice(start + removed);
+      }
+      const bytes = Buffer.from(text);
+      const plain = readPlainJson(desc, bytes, {});
+      if (plain === undefined) return;
+      read++;
+      expect(plain).toStrictEqual(messageFromJson(desc, parseJson(bytes), {}));
+    }),
+    { numRuns: 10_000 },
+  );
+  expect(read).toBeGreaterThan(1000);
+});
+
+test("any label is read by it", () => {
+  fc.assert(
+    fc.property(anyMessage(LabelSchema), (message) => {
+      const text = toJsonString(LabelSchema, message);
+      expect(readPlainJson(LabelSchema, Buffer.from(text), {})).toStrictEqual(message);
+      const exact = text.replace(/"id":"(-?\d+)"/, '"id":$1');
+      expect(readPlainJson(LabelSchema, Buffer.from(exact), {})).toStrictEqual(message);
+    }),
+  );
+});
+
+test("numbers are exact where doubles cease to be", () => {
+  for (const around of [2n ** 53n, 10n ** 16n, 2n ** 63n - 101n]) {
+    for (let id = around - 100n; id <= around + 100n; id++) {
+      for (const text of [`${id}`, `"${id}"`, `-${id}`, `"-${id}"`]) {
+        const plain = readPlainJson(LabelSchema, Buffer.from(`{"id":${text}}`), {});
+        expect(plain, text).toStrictEqual(
+          create(LabelSchema, { id: text.includes("-") ? -id : id }),
+        );
+      }
+    }
+  }
+});
+
+test("what has more values than may be is left to be refused", () => {
+  const bytes = Buffer.from('{"int64":1,"child":{"string":"","int64":null},"bool":true}');
+  expect(readPlainJson(EveryScalarSchema, bytes, {}, 6)).toBeDefined();
+  expect(readPlainJson(EveryScalarSchema, bytes, {}, 5)).toBeUndefined();
+  const empty = Buffer.from('{"int64":1,"child":null}');
+  expect(readPlainJson(EveryScalarSchema, empty, {}, 3)).toBeDefined();
+  expect(readPlainJson(EveryScalarSchema, empty, {}, 2)).toBeUndefined();
+});
+
+test("an own limit of depth is kept", () => {
+  const text = '{"child":{"int64":1}}';
+  expect(refusalOf(() => readRest(EveryScalarSchema, text, { recursionLimit: 2 }))).toBe(
+    "accepted",
+  );
+  expect(refusalOf(() => readRest(EveryScalarSchema, text, { recursionLimit: 1 }))).not.toBe(
+    "accepted",
+  );
+});

@@ -1,0 +1,49 @@
+/** Messages in trailers: HTTP/2 has no room for any length, and a status that is too long is never told. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
+import { describe, expect, test } from "vitest";
+import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { createEchoService } from "../support/echo.ts";
+import { envelope } from "../support/envelope.ts";
+import { openGateway } from "../support/gateway.ts";
+
+async function fail(message: string, headers: Record<string, string> = {}) {
+  const details = [{ desc: BadRequestSchema, value: {} }];
+  await using gateway = await openGateway({
+    routes: (router) => {
+      router.service(FieldService, {
+        ...createEchoService(),
+        echo: () => {
+          throw new ConnectError(message, Code.Aborted, { "x-kept": "yes" }, details);
+        },
+      });
+    },
+  });
+  const { trailers } = await gateway.send({
+    version: "2",
+    path: `/${FieldService.typeName}/Echo`,
+    headers: { "content-type": "application/grpc", ...headers },
+    body: envelope(new Uint8Array(0)),
+  });
+  return { error: findTrailerError(trailers), kept: trailers.get("x-kept") };
+}
+
+describe("a message of", () => {
+  test.each([
+    ["4,096 letters", "x".repeat(4096), "x".repeat(4096)],
+    ["4,097 letters", "x".repeat(4097), `${"x".repeat(4096)}…`],
+    ["20,000 letters of two bytes", "é".repeat(20_000), `${"é".repeat(682)}…`],
+    ["20,000 characters beside the BMP", "🌱".repeat(20_000), `${"🌱".repeat(341)}…`],
+  ])("%s arrives, as far as there is room", async (_what, message, arrived) => {
+    const { error, kept } = await fail(message);
+    expect(error).toMatchObject({ rawMessage: arrived, code: Code.Aborted });
+    expect(error?.findDetails(BadRequestSchema)).toHaveLength(1);
+    expect(kept).toBe("yes");
+  });
+});
+
+test("a message that quotes a long header arrives", async () => {
+  const { error } = await fail("", { "grpc-timeout": "é".repeat(12_000) });
+  expect(error?.code).toBe(Code.InvalidArgument);
+});

@@ -1,0 +1,57 @@
+import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { collectEndpoints } from "../src/protocols/endpoint.ts";
+import { FieldService } from "./gen/library/v1/fields_pb.ts";
+import { LibraryService } from "./gen/library/v1/library_pb.ts";
+import { probe, universal } from "./support/probe.ts";
+
+describe("what routes register", () => {
+  const { service, rpc } = { service: FieldService, rpc: LibraryService.method.countBooks };
+
+  test("becomes endpoints in their order, with the path that connect-es gives them", () => {
+    const routes = (router: ConnectRouter) =>
+      router.service(service, {}).rpc(rpc, () => ({ count: 1n }));
+    const endpoints = collectEndpoints({}, routes);
+    const stockRouter = createConnectRouter({});
+    routes(stockRouter);
+    expect(endpoints.map(({ rpc }) => rpc.requestPath)).toEqual(
+      stockRouter.handlers.map(({ requestPath }) => requestPath),
+    );
+    expect(endpoints.map(({ spec }) => spec.kind)).toEqual([
+      ...["unary", "client_streaming", "server_streaming", "bidi_streaming", "unary"],
+    ]);
+  });
+
+  test("can be read from the router, as in connect-es", () => {
+    collectEndpoints({}, (router) => {
+      router.service(service, {});
+      expect(router.handlers.map(({ method }) => method.name)).toEqual([
+        ...["Echo", "Collect", "Repeat", "Exchange"],
+      ]);
+    });
+  });
+
+  test("keeps `this` of an implementation that is a class", async () => {
+    class Library {
+      readonly #count = 9007199254740993n;
+      countBooks() {
+        return { count: this.#count };
+      }
+    }
+    const [...endpoints] = collectEndpoints({}, (router) =>
+      router.service(LibraryService, new Library()),
+    );
+    const count = endpoints.find(({ rpc }) => rpc.method.name === "CountBooks");
+    const [first] = count === undefined ? [] : await probe(universal(count.rpc), []);
+    expect(first).toMatchObject({ body: '{"count":"9007199254740993"}' });
+  });
+
+  test("answers UNIMPLEMENTED for what is not implemented", async () => {
+    const [echo] = collectEndpoints({}, (router) => router.service(service, {}));
+    const [first] = echo === undefined ? [] : await probe(universal(echo.rpc), []);
+    expect(first).toMatchObject({
+      status: 501,
+      code: '"unimplemented"',
+    });
+  });
+});

@@ -1,0 +1,162 @@
+/** Calls that end before they are answered. */
+import { once } from "node:events";
+import http from "node:http";
+import http2 from "node:http2";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { envelope } from "../support/envelope.ts";
+import { jsonOf, openGateway, type TestGateway } from "../support/gateway.ts";
+import { createTestLibrary } from "../support/library.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { within } from "../support/within.ts";
+
+const rpc = "/library.v1.LibraryService/GetLibrary";
+
+/** A library whose GetLibrary ends only with its signal. */
+function createWaitingLibrary() {
+  const entered = Promise.withResolvers<HandlerContext>();
+  const left = Promise.withResolvers<unknown>();
+  return {
+    entered: entered.promise,
+    /** What the signal said. */
+    left: left.promise,
+    async getLibrary(_request: unknown, context: HandlerContext) {
+      const { signal } = context;
+      entered.resolve(context);
+      if (!signal.aborted) await once(signal, "abort");
+      left.resolve(signal.reason);
+      throw signal.reason;
+    },
+  };
+}
+
+interface Head extends Record<string, string> {
+  ":method": string;
+  ":path": string;
+}
+
+/** Sends a call; the result leaves it. */
+type Send = (gateway: TestGateway, head: Head, body: Buffer | string) => () => void;
+
+describe("a client that leaves", () => {
+  /** The same call by REST and by RPC. */
+  const calls: readonly [protocol: string, head: Head, body: Buffer | string][] = [
+    ["REST", { ":method": "GET", ":path": "/v1/library" }, ""],
+    ["Connect", { ":method": "POST", ":path": rpc, "content-type": "application/json" }, "{}"],
+    [
+      "gRPC",
+      { ":method": "POST", ":path": rpc, "content-type": "application/grpc+json" },
+      envelope("{}"),
+    ],
+  ];
+
+  const ways: readonly [what: string, send: Send][] = [
+    [
+      "closing its connection of HTTP/1.1",
+      (gateway, { ":method": method, ":path": path, ...headers }, body) => {
+        const url = `${gateway.origin("1.1")}${path}`;
+        const request = http.request(url, { agent: false, method, headers });
+        request.on("error", () => {});
+        request.end(body);
+        return () => request.destroy();
+      },
+    ],
+    [
+      "resetting its stream of HTTP/2",
+      (gateway, head, body) => {
+        const session = http2.connect(gateway.origin("2"));
+        const stream = session.request(head);
+        stream.on("error", () => {});
+        stream.on("close", () => session.close());
+        stream.end(body);
+        return () => stream.close(http2.constants.NGHTTP2_CANCEL);
+      },
+    ],
+    [
+      "closing its session of HTTP/2",
+      (gateway, head, body) => {
+        const session = http2.connect(gateway.origin("2"));
+        const stream = session.request(head);
+        stream.on("error", () => {});
+        stream.end(body);
+        return () => session.destroy();
+      },
+    ],
+  ];
+
+  const rows = calls.flatMap(([protocol, head, body]) =>
+    ways.map(([what, send]) => ({ protocol, what, head, body, send })),
+  );
+
+  test.each(rows)("$protocol, $what: its call ends, and no error is reported", async (row) => {
+    const library = createWaitingLibrary();
+    await using gateway = await openGateway({
+      routes: (router) => {
+        router.service(LibraryService, library);
+      },
+    });
+    const leave = row.send(gateway, row.head, row.body);
+    await within("the call", library.entered);
+    leave();
+    await within("the end of the call", library.left);
+    const { signal } = await library.entered;
+    expect(signal.aborted).toBe(true);
+    // The next call is answered; what was left behind has done no harm.
+    expect(await gateway.send({ path: "/v1/nothing" })).toMatchObject({ status: 404 });
+  });
+
+  test("in the middle of its body is never heard by the implementation", async () => {
+    const library = createTestLibrary();
+    const ended = Promise.withResolvers<void>();
+    await using gateway = await openGateway({
+      requestGate: ({ signal }) => signal.addEventListener("abort", () => ended.resolve()),
+      routes: (router) => {
+        router.service(LibraryService, library);
+      },
+    });
+    using connection = await openRawConnection(gateway.port);
+    connection.write(
+      "PUT /v1/library HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+    );
+    connection.socket.resetAndDestroy();
+    await within("the end of the call", ended.promise);
+    expect(library.calls).toEqual([]);
+    expect(await gateway.send({ path: "/v1/nothing" })).toMatchObject({ status: 404 });
+  });
+});
+
+describe("a server that shuts down", () => {
+  test("tells every call, and the caller gets what it said", async () => {
+    const shutdown = new AbortController();
+    const library = createWaitingLibrary();
+    await using gateway = await openGateway({
+      shutdownSignal: shutdown.signal,
+      routes: (router) => {
+        router.service(LibraryService, library);
+      },
+    });
+    const answer = gateway.send({ method: "GET", path: "/v1/library" });
+    await library.entered;
+    const reason = new ConnectError("closing", Code.Unavailable, { "retry-after": "1" });
+    shutdown.abort(reason);
+    expect(await within("the end of the call", library.left)).toBe(reason);
+    const response = await answer;
+    expect(response.status).toBe(503);
+    expect(response.headers.get("retry-after")).toBe("1");
+    expect(jsonOf(response)).toMatchObject({ code: Code.Unavailable, message: "closing" });
+  });
+});
+
+describe("a signal", () => {
+  test("stays as it is once the call is answered", async () => {
+    const library = createTestLibrary();
+    await using gateway = await openGateway({
+      routes: (router) => {
+        router.service(LibraryService, library);
+      },
+    });
+    await gateway.send({ method: "GET", path: "/v1/library" });
+    expect(library.calls[0]?.context.signal.aborted).toBe(false);
+  });
+});

@@ -1,0 +1,271 @@
+import { type DescMessage, type DescMethod, type MessageShape, toJson } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { bindRequest } from "../../src/rest/bind.ts";
+import { captureVariable } from "../../src/rest/capture.ts";
+import { bindingsOf } from "../../src/rest/rule.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { bind, bound, type Json, parsed, type Sent, violationsOf } from "../support/bind.ts";
+
+describe("body, query and path each set what is theirs:", () => {
+  test.each<[what: string, sent: Sent, message: Json]>([
+    ["nothing", {}, {}],
+    ["a body that is everything", { bodyField: "*", body: '{"string":"a"}' }, { string: "a" }],
+    [
+      "a body that is a message",
+      { bodyField: "child", body: '{"int64":1}' },
+      { child: { int64: "1" } },
+    ],
+    ["a body that is empty", { bodyField: "child", body: "{}" }, { child: {} }],
+    ["a body that is null", { bodyField: "child", body: "null" }, {}],
+    ["a body that is a scalar", { bodyField: "string", body: '"a"' }, { string: "a" }],
+    [
+      "a body that is an int64",
+      { bodyField: "int64", body: "9007199254740993" },
+      { int64: "9007199254740993" },
+    ],
+    ["a body that is a list", { bodyField: "int32_list", body: "[1,2]" }, { int32List: [1, 2] }],
+    [
+      "a body that is a map",
+      { bodyField: "string_by_string", body: '{"a":"b"}' },
+      { stringByString: { a: "b" } },
+    ],
+    ["no body, where there may be one", { bodyField: "child" }, {}],
+    [
+      "a body, and a query beside it",
+      { bodyField: "child", body: '{"int64":1}', query: "int64=2" },
+      { child: { int64: "1" }, int64: "2" },
+    ],
+    [
+      "a path, and a query in the same message",
+      { path: { "child.string": "a" }, query: "child.int64=1" },
+      { child: { string: "a", int64: "1" } },
+    ],
+    [
+      "a path, and a body in the same message",
+      { path: { "child.string": "a" }, bodyField: "child", body: '{"int64":1}' },
+      { child: { string: "a", int64: "1" } },
+    ],
+    [
+      "all three",
+      { path: { string: "a" }, query: "int64=1", bodyField: "child", body: '{"bool":true}' },
+      { string: "a", int64: "1", child: { bool: true } },
+    ],
+    ["two variables", { path: { string: "a", int64: "1" } }, { string: "a", int64: "1" }],
+    [
+      "a variable deep within",
+      { path: { "child.child.int64": "1" } },
+      { child: { child: { int64: "1" } } },
+    ],
+    ["a variable that is empty", { path: { optional_string: "" } }, { optionalString: "" }],
+    ["an int64", { path: { int64: "9007199254740993" } }, { int64: "9007199254740993" }],
+    ["a bool", { path: { bool: "true" } }, { bool: true }],
+    ["an enum by name", { path: { genre: "GENRE_NOVEL" } }, { genre: "GENRE_NOVEL" }],
+    ["an enum by number", { path: { genre: "1" } }, { genre: "GENRE_NOVEL" }],
+    ["bytes in base64url", { path: { bytes: "-_8" } }, { bytes: "+/8=" }],
+    ["bytes in base64", { path: { bytes: "+/8=" } }, { bytes: "+/8=" }],
+    ["a double", { path: { double: "1.5" } }, { double: 1.5 }],
+    ["a wrapper", { path: { int64_wrapper: "0" } }, { int64Wrapper: "0" }],
+    [
+      "a Timestamp",
+      { path: { timestamp: "2026-01-02T03:04:05+01:00" } },
+      { timestamp: "2026-01-02T02:04:05Z" },
+    ],
+    ["a member of a oneof", { path: { choice_string: "" } }, { choiceString: "" }],
+  ])("%s", (_what, sent, message) => {
+    expect(bound(sent)).toEqual(message);
+  });
+
+  test.each<[what: string, sent: Sent, field: string, description: string]>([
+    ["a body that is no object", { bodyField: "*", body: "[]" }, "", "must be a JSON object"],
+    [
+      "a body of null, for everything",
+      { bodyField: "*", body: "null" },
+      "",
+      "must be a JSON object",
+    ],
+    [
+      "a body of a number, for everything",
+      { bodyField: "*", body: "1.0" },
+      "",
+      "must be a JSON object",
+    ],
+    [
+      "a body that is not its field",
+      { bodyField: "child", body: "1" },
+      "child",
+      "must be a JSON object",
+    ],
+    [
+      "a body that the field does not take",
+      { bodyField: "int64", body: '"a"' },
+      "int64",
+      "must be a 64-bit integer",
+    ],
+    [
+      "a body with an unknown field",
+      { bodyField: "child", body: '{"a":1}' },
+      "child.a",
+      "is not a known field",
+    ],
+    ["an int64 in a path", { path: { int64: "a" } }, "int64", "must be a 64-bit integer"],
+    [
+      "an int64 deep in a path",
+      { path: { "child.int64": "a" } },
+      "child.int64",
+      "must be a 64-bit integer",
+    ],
+    ["a bool in a path", { path: { bool: "1" } }, "bool", "must be true or false"],
+    [
+      "a bool deep in a path",
+      { path: { "child.bool": "1" } },
+      "child.bool",
+      "must be true or false",
+    ],
+    ["an enum in a path", { path: { genre: "NOVEL" } }, "genre", "must be a value of Genre"],
+    [
+      "nothing in a path, for an int64",
+      { path: { int64: "" } },
+      "int64",
+      "must be a 64-bit integer",
+    ],
+    [
+      "a path into what the body says is no message",
+      { path: { "child.string": "a" }, bodyField: "*", body: '{"child":[]}' },
+      "child",
+      "must be a JSON object",
+    ],
+  ])("but not %s", (_what, sent, field, description) => {
+    expect(violationsOf(() => bind(sent))).toEqual([[field, description]]);
+  });
+});
+
+describe("a request of the catalog becomes the message of its method:", () => {
+  interface Request {
+    readonly path: string;
+    readonly query?: string;
+    readonly body?: string;
+  }
+
+  /** Binds by the method's rule. The path is one that it matches, without the verb. */
+  function bindMethod(method: DescMethod, { path, query = "", body }: Request, rule = 0) {
+    const binding = bindingsOf(method)[rule];
+    if (binding === undefined) throw new Error(`${method.name} has no rule ${rule}`);
+    const segments = path.split("/").slice(1);
+    const pathValues = binding.variables.map((variable) => ({
+      path: variable.path,
+      text: captureVariable(binding.template, variable, segments) ?? "",
+    }));
+    const parts = { pathValues, query, bodyField: binding.body, body: parsed(body) };
+    const message: MessageShape<DescMessage> = bindRequest(method.input, parts, {});
+    return toJson(method.input, message);
+  }
+
+  const { getVolume, listVolumes, createVolume, updateVolume, moveVolume, readFile } =
+    CatalogService.method;
+
+  test.each<[method: DescMethod, request: Request, message: Json]>([
+    [getVolume, { path: "/v1/shelves/1/volumes/2" }, { name: "shelves/1/volumes/2" }],
+    [getVolume, { path: "/v1/shelves/a%20b/volumes/c%2Fd" }, { name: "shelves/a b/volumes/c%2Fd" }],
+    [
+      getVolume,
+      { path: "/v1/shelves/1/volumes/2", query: "id=3" },
+      { name: "shelves/1/volumes/2", id: "3" },
+    ],
+    [listVolumes, { path: "/v1/shelves/1/volumes" }, { parent: "shelves/1" }],
+    [
+      listVolumes,
+      { path: "/v1/shelves/1/volumes", query: "page_size=2&titles=a&titles=b" },
+      { parent: "shelves/1", pageSize: 2, titles: ["a", "b"] },
+    ],
+    [
+      createVolume,
+      { path: "/v1/shelves/1/volumes", query: "validateOnly=true", body: '{"title":"a"}' },
+      { parent: "shelves/1", validateOnly: true, volume: { title: "a" } },
+    ],
+    [
+      updateVolume,
+      { path: "/v1/shelves/1/volumes/2", query: "update_mask=title", body: '{"title":"a"}' },
+      { volume: { name: "shelves/1/volumes/2", title: "a" }, updateMask: "title" },
+    ],
+    [
+      updateVolume,
+      { path: "/v1/shelves/1/volumes/2", body: '{"name":"shelves/1/volumes/2"}' },
+      { volume: { name: "shelves/1/volumes/2" } },
+    ],
+    [
+      updateVolume,
+      { path: "/v1/shelves/1/volumes/2" },
+      { volume: { name: "shelves/1/volumes/2" } },
+    ],
+    [
+      moveVolume,
+      { path: "/v1/shelves/1/volumes/2", body: '{"to":"shelves/3"}' },
+      { name: "shelves/1/volumes/2", to: "shelves/3" },
+    ],
+    [readFile, { path: "/v1/files/a/b%2Fc" }, { path: "a/b%2Fc" }],
+    [readFile, { path: "/v1/files" }, {}],
+  ])("$name: %j", (method, request, message) => {
+    expect(bindMethod(method, request)).toEqual(message);
+  });
+
+  test("by an additional binding", () => {
+    const request = { path: "/v1/volumes/9007199254740993" };
+    expect(bindMethod(getVolume, request, 1)).toEqual({ id: "9007199254740993" });
+  });
+
+  const otherwise = "must be what the path says, or be left out";
+  const inBody = "belongs in the body, not in the query";
+  test.each<[method: DescMethod, request: Request, field: string, description: string]>([
+    [
+      getVolume,
+      { path: "/v1/shelves/1/volumes/2", query: "name=shelves/1/volumes/3" },
+      "name",
+      otherwise,
+    ],
+    [
+      listVolumes,
+      { path: "/v1/shelves/1/volumes", query: "parent=shelves/2" },
+      "parent",
+      otherwise,
+    ],
+    [
+      updateVolume,
+      { path: "/v1/shelves/1/volumes/2", body: '{"name":"shelves/1/volumes/3"}' },
+      "volume.name",
+      otherwise,
+    ],
+    [
+      updateVolume,
+      { path: "/v1/shelves/1/volumes/2", query: "volume.title=a" },
+      "volume.title",
+      inBody,
+    ],
+    [
+      updateVolume,
+      { path: "/v1/shelves/1/volumes/2", query: "volume.name=a" },
+      "volume.name",
+      inBody,
+    ],
+    [
+      moveVolume,
+      { path: "/v1/shelves/1/volumes/2", body: '{"name":"shelves/1/volumes/3"}' },
+      "name",
+      otherwise,
+    ],
+    [
+      moveVolume,
+      { path: "/v1/shelves/1/volumes/2", query: "to=shelves/3", body: "{}" },
+      "to",
+      inBody,
+    ],
+    // What is the same but for its escapes is not the same.
+    [
+      getVolume,
+      { path: "/v1/shelves/1/volumes/a%2Fb", query: "name=shelves/1/volumes/a/b" },
+      "name",
+      otherwise,
+    ],
+  ])("$name: not %j", (method, request, field, description) => {
+    expect(violationsOf(() => bindMethod(method, request))).toEqual([[field, description]]);
+  });
+});

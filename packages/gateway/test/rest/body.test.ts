@@ -1,0 +1,212 @@
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+import { compressionBrotli } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import { readBody as readExchange } from "../../src/exchange/read-body.ts";
+import { compressionGzip } from "../../src/protocols/gzip.ts";
+import { assertMediaType, readBody, readLimits, type WholeRequest } from "../../src/rest/body.ts";
+import { RestFailure, restErrorFrom } from "../../src/rest/error.ts";
+import { createMemoryExchange } from "../support/memory-exchange.ts";
+
+interface Body {
+  readonly header?: Record<string, string>;
+  readonly chunks?: readonly (string | Uint8Array)[];
+  readonly readMaxBytes?: number;
+}
+
+const all = [compressionGzip, compressionBrotli];
+
+/** Reads a body: the text, or the status, code and message with which it is refused. */
+async function read({ header = {}, chunks = ["{}"], readMaxBytes = 1000 }: Body, codings = all) {
+  let isTouched = false;
+  const headers = { "content-type": "application/json", ...header };
+  const body = chunks.map((chunk) => Buffer.from(chunk as Uint8Array));
+  const exchange = createMemoryExchange({ headers, body });
+  const request: WholeRequest = {
+    header: new Headers(headers),
+    readBody: (limit, parse) =>
+      readExchange(
+        {
+          ...exchange,
+          readBody(sink) {
+            isTouched = true;
+            return exchange.readBody(sink);
+          },
+        },
+        limit,
+        parse,
+      ),
+  };
+  try {
+    assertMediaType(request, ["application/json"]);
+    const limits = readLimits({ readMaxBytes, acceptCompression: codings });
+    return await readBody(request, limits, (bytes) => Buffer.from(bytes).toString());
+  } catch (reason) {
+    const { status, error } = restErrorFrom(reason);
+    const { code, rawMessage: message } = error;
+    const header = reason instanceof RestFailure ? reason.header : {};
+    return { status, code, message, header, isTouched };
+  }
+}
+
+describe("Content-Type", () => {
+  test.each([
+    "application/json",
+    "Application/JSON",
+    "application/json;",
+    "application/json;charset=utf-8",
+    "application/json; charset=UTF-8",
+    'application/json; charset="utf-8"',
+    "application/json ; charset=utf-8",
+    "application/json; Charset=utf-8",
+    "application/json; profile=a",
+    "application/json; profile=a; charset=utf-8",
+    "application/json; charset = utf-8",
+    'application/json; profile="a;charset=latin1"',
+    'application/json; profile="\\";charset=latin1"; charset=utf-8',
+  ])("%s is read", async (type) => {
+    expect(await read({ header: { "content-type": type } })).toBe("{}");
+  });
+
+  test.each([
+    "",
+    "text/plain",
+    "text/json",
+    "application/*",
+    "*/*",
+    "json",
+    "application/jsonx",
+    "application/json-patch+json",
+    "application/problem+json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=a",
+    "application/grpc+json",
+    "application/json, application/json",
+    "application/json; charset=latin1",
+    "application/json; charset=utf-16",
+    "application/json; charset=utf8",
+    'application/json; charset="iso-8859-1"',
+    "application/json; charset=",
+    "application/json; charset =utf-16",
+    "application/json; charset\t=\tutf-16",
+    'application/json; profile="a"; charset=latin1',
+    "application/json;;charset=latin1",
+    "application/json; charset=utf-8; charset=latin1",
+  ])("%j is refused, before the body is touched", async (type) => {
+    expect(await read({ header: { "content-type": type } })).toEqual({
+      status: 415,
+      code: Code.InvalidArgument,
+      message: "Content-Type must be application/json, in UTF-8",
+      header: { accept: "application/json" },
+      isTouched: false,
+    });
+  });
+});
+
+describe("Content-Encoding", () => {
+  test.each<[coding: string, bytes: string | Uint8Array]>([
+    ["identity", "{}"],
+    ["IDENTITY", "{}"],
+    ["gzip", gzipSync("{}")],
+    ["GZip", gzipSync("{}")],
+    ["br", brotliCompressSync("{}")],
+  ])("%s is read", async (coding, bytes) => {
+    expect(await read({ header: { "content-encoding": coding }, chunks: [bytes] })).toBe("{}");
+  });
+
+  test.each(["deflate", "zstd", "compress", "gzip, gzip", "gzip;q=1", "*", "br"])(
+    "%s is refused, with those that are accepted",
+    async (coding) => {
+      const header = { "content-encoding": coding };
+      expect(await read({ header }, [compressionGzip])).toEqual({
+        status: 415,
+        code: Code.InvalidArgument,
+        message: "Content-Encoding must be one of identity, gzip",
+        header: { "accept-encoding": "identity, gzip" },
+        isTouched: false,
+      });
+    },
+  );
+
+  test("gzip of nothing is nothing", async () => {
+    expect(await read({ header: { "content-encoding": "gzip" }, chunks: [] })).toBe("");
+  });
+
+  const whole = gzipSync('{"string":"a"}');
+  test.each<[what: string, bytes: Uint8Array]>([
+    ["something else", Buffer.from("{}")],
+    ["damaged", Buffer.concat([whole.subarray(0, -8), Buffer.alloc(8)])],
+    ["cut off", whole.subarray(0, -10)],
+    ["without its last byte", whole.subarray(0, -1)],
+    ["half a header", whole.subarray(0, 5)],
+  ])("gzip that is %s is the sender's mistake", async (_what, bytes) => {
+    const header = { "content-encoding": "gzip" };
+    expect(await read({ header, chunks: [bytes] })).toMatchObject({
+      status: 400,
+      code: Code.InvalidArgument,
+    });
+  });
+});
+
+describe("a body", () => {
+  const tooLarge = {
+    status: 413,
+    code: Code.ResourceExhausted,
+    message: "the body must not be larger than 10 bytes",
+  };
+  const readMaxBytes = 10;
+  const gzip = { "content-encoding": "gzip" };
+
+  const rows: readonly [what: string, body: Body, expected: string | object][] = [
+    ["of the limit", { chunks: ["0123456789"] }, "0123456789"],
+    ["of the limit, in pieces", { chunks: ["01234", "", "56789"] }, "0123456789"],
+    [
+      "of the limit, with its length",
+      { header: { "content-length": "10" }, chunks: ["0123456789"] },
+      "0123456789",
+    ],
+    ["of nothing", { chunks: [] }, ""],
+    ["of one byte more", { chunks: ["01234", "567890"] }, { ...tooLarge, isTouched: true }],
+    [
+      "of one byte more, by its length",
+      { header: { "content-length": "11" }, chunks: ["01234567890"] },
+      { ...tooLarge, isTouched: false },
+    ],
+    [
+      "of an absurd length",
+      { header: { "content-length": "99999999999999999999" } },
+      { ...tooLarge, isTouched: false },
+    ],
+  ];
+
+  test.each(rows)("%s", async (_what, body, expected) => {
+    const result = await read({ readMaxBytes, ...body });
+    if (typeof expected === "string") expect(result).toBe(expected);
+    else expect(result).toMatchObject(expected);
+  });
+
+  test("that is small, but not once it is unpacked, is too large", async () => {
+    const bomb = gzipSync(Buffer.alloc(1_000_000));
+    expect(await read({ header: gzip, chunks: [bomb], readMaxBytes: 5000 })).toMatchObject({
+      status: 413,
+      message: "the body must not be larger than 5000 bytes",
+    });
+  });
+
+  test("of the limit once it is unpacked is read, of one byte more is not", async () => {
+    const pack = (length: number) => [gzipSync("a".repeat(length))];
+    const limit = { header: gzip, readMaxBytes: 5000 };
+    expect(await read({ ...limit, chunks: pack(5000) })).toHaveLength(5000);
+    expect(await read({ ...limit, chunks: pack(5001) })).toMatchObject({ status: 413 });
+  });
+
+  test("that fails on its way is not said to be too large", async () => {
+    const failure = new Error("reset");
+    const request = {
+      header: new Headers({ "content-type": "application/json" }),
+      readBody: () => Promise.reject(failure),
+    };
+    const limits = readLimits({ readMaxBytes, acceptCompression: all });
+    await expect(readBody(request, limits, (bytes) => bytes)).rejects.toBe(failure);
+  });
+});

@@ -1,0 +1,218 @@
+/** Methods that are sent a stream of messages. */
+import { once } from "node:events";
+import http from "node:http";
+import { Code, ConnectError } from "@connectrpc/connect";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { CreateVolumeRequest } from "../gen/library/v1/catalog_pb.ts";
+import { type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
+import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { within } from "../support/within.ts";
+
+const ndjson = "application/x-ndjson";
+const array = "application/json";
+
+/** Keeps what it is sent. */
+function createImport() {
+  const received: CreateVolumeRequest[] = [];
+  const catalog: Catalog = {
+    async importVolumes(requests) {
+      for await (const request of requests) received.push(request);
+      return { count: BigInt(received.length) };
+    },
+  };
+  return { received, catalog };
+}
+
+const importPath = "/v1/shelves/a/volumes:import";
+
+describe.each(versions)("client streaming over HTTP/%s:", (version) => {
+  async function sendBody(type: string, body: string, options: Partial<TestGatewayOptions> = {}) {
+    const { received, catalog } = createImport();
+    await using gateway = await openCatalogOf(catalog, options);
+    const headers = type === "" ? {} : { "content-type": type };
+    const response = await gateway.send({ version, path: importPath, headers, body });
+    return { response, received };
+  }
+
+  test.each<[what: string, type: string, body: string, titles: string[]]>([
+    ["lines", ndjson, '{"title":"a"}\n{"title":"b"}\n', ["a", "b"]],
+    ["no end behind the last", ndjson, '{"title":"a"}\n{"title":"b"}', ["a", "b"]],
+    ["blank lines", ndjson, '\n{"title":"a"}\n \n\r\n{"title":"b"}\r\n\n', ["a", "b"]],
+    ["no line", ndjson, "", []],
+    ["a type with its charset", `${ndjson}; charset=utf-8`, '{"title":"é"}', ["é"]],
+    ["an array", array, '[{"title":"a"},{"title":"b"}]', ["a", "b"]],
+    ["an array in many lines", array, ' [\n{"title":\n"a"}\n,\n{} ]\n', ["a", ""]],
+    ["an array with brackets in text", array, '[{"title":"],["}]', ["],["]],
+    ["an empty array", array, "[]", []],
+  ])("%s", async (_what, type, body, titles) => {
+    const { response, received } = await sendBody(type, body);
+    expect(received.map(({ volume }) => volume?.title)).toEqual(titles);
+    expect(response.status).toBe(200);
+    expect(jsonOf(response)).toEqual(titles.length === 0 ? {} : { count: String(titles.length) });
+  });
+
+  test.each<[what: string, type: string, body: string, status: number, before: number]>([
+    ["a line that is no JSON", ndjson, '{}\n{"title"\n{}', 400, 1],
+    ["a line of two values", ndjson, "{} {}\n", 400, 0],
+    ["an array on a line", ndjson, "{}\n[{}]\n", 400, 1],
+    ["a member that no field has", ndjson, '{"isbn":1}\n', 400, 0],
+    ["an object for an array", array, '{"title":"a"}', 400, 0],
+    ["nothing for an array", array, "", 400, 0],
+    ["an array that does not end", array, '[{"title":"a"},{}', 400, 1],
+    ["an array with a comma too many", array, '[{"title":"a"},]', 400, 1],
+    ["an array with a comma missing", array, "[{},{} {}]", 400, 1],
+    ["garbage behind an array", array, "[{}]x", 400, 1],
+    ["a second array", array, "[{}][{}]", 400, 1],
+    ["another type", "text/plain", "{}", 415, 0],
+    ["no type", "", "{}", 415, 0],
+    ["another charset", `${ndjson}; charset=latin1`, "{}", 415, 0],
+  ])("%s is refused: %4$s", async (_what, type, body, status, before) => {
+    const { response, received } = await sendBody(type, body);
+    expect(response.status).toBe(status);
+    expect(jsonOf(response)).toMatchObject({ code: Code.InvalidArgument });
+    expect(received).toHaveLength(before);
+  });
+
+  test.each([
+    [ndjson, `{}\n{"title":"${"a".repeat(200)}"}\n`],
+    [array, `[{},{"title":"${"a".repeat(200)}"}]`],
+  ])("a message above readMaxBytes is refused: %s", async (type, body) => {
+    const { response, received } = await sendBody(type, body, { readMaxBytes: 100 });
+    expect(response.status).not.toBe(200);
+    expect(jsonOf(response)).toMatchObject({ code: Code.ResourceExhausted });
+    expect(received).toHaveLength(1);
+  });
+
+  test("readMaxBytes is for each message, not for all", async () => {
+    const body = '{"title":"aaaaaaaaaa"}\n'.repeat(100);
+    const { received } = await sendBody(ndjson, body, { readMaxBytes: 100 });
+    expect(received).toHaveLength(100);
+  });
+
+  test("path and query are said in each message", async () => {
+    const { received, catalog } = createImport();
+    await using gateway = await openCatalogOf(catalog);
+    const headers = { "content-type": ndjson };
+    const path = `${importPath}?validateOnly=true`;
+    await gateway.send({ version, path, headers, body: '{"id":1}\n{"id":2}\n' });
+    expect(received).toMatchObject([
+      { parent: "shelves/a", validateOnly: true, volume: { id: 1n } },
+      { parent: "shelves/a", validateOnly: true, volume: { id: 2n } },
+    ]);
+  });
+
+  test("an error of the implementation has its status, though the body goes on", async () => {
+    await using gateway = await openCatalogOf({
+      importVolumes() {
+        throw new ConnectError("full", Code.FailedPrecondition);
+      },
+    });
+    const headers = { "content-type": ndjson };
+    const response = await gateway.send({ version, path: importPath, headers, body: "{}\n" });
+    expect(jsonOf(response)).toMatchObject({ code: Code.FailedPrecondition, message: "full" });
+  });
+});
+
+test("any pieces of a body carry the same messages", async () => {
+  const { received, catalog } = createImport();
+  await using gateway = await openCatalogOf(catalog);
+  const agent = new http.Agent({ keepAlive: true });
+  const sendPieces = async (type: string, pieces: readonly Buffer[]) => {
+    const headers = { "content-type": type };
+    const url = gateway.origin("1.1") + importPath;
+    const request = http.request(url, { agent, method: "POST", headers });
+    request.setNoDelay(true);
+    for (const piece of pieces) {
+      await new Promise((resolve) => {
+        request.write(piece, resolve);
+      });
+    }
+    request.end();
+    const [response] = (await once(request, "response")) as [http.IncomingMessage];
+    await response.toArray();
+    return response.statusCode;
+  };
+  try {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.string({ unit: "grapheme", maxLength: 5 }), { maxLength: 4 }),
+        fc.array(fc.nat({ max: 1000 }), { maxLength: 5 }),
+        async (titles, cuts) => {
+          const texts = titles.map((title) => JSON.stringify({ title }));
+          for (const [type, text] of [
+            [ndjson, texts.map((line) => `${line}\n`).join("")],
+            [array, `[${texts.join(",")}]`],
+          ] as const) {
+            received.length = 0;
+            const bytes = Buffer.from(text);
+            const places = cuts.map((place) => place % (bytes.length + 1));
+            const at = [0, ...places.sort((a, b) => a - b), bytes.length];
+            const pieces = at.slice(1).map((end, i) => bytes.subarray(at[i], end));
+            expect(
+              await sendPieces(
+                type,
+                pieces.filter(({ length }) => length > 0),
+              ),
+            ).toBe(200);
+            expect(received.map(({ volume }) => volume?.title)).toEqual(titles);
+          }
+        },
+      ),
+      { numRuns: 40 },
+    );
+  } finally {
+    agent.destroy();
+  }
+});
+
+describe("a client that streams", () => {
+  const head = `POST ${importPath} HTTP/1.1\r\nHost: a\r\nContent-Type: ${ndjson}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+
+  test("is heard message by message, and by its leaving", async () => {
+    const first = Promise.withResolvers<string | undefined>();
+    const left = Promise.withResolvers<boolean>();
+    await using gateway = await openCatalogOf({
+      async importVolumes(requests, { signal }) {
+        try {
+          for await (const { volume } of requests) first.resolve(volume?.title);
+        } finally {
+          if (!signal.aborted) await once(signal, "abort");
+          left.resolve(signal.aborted);
+        }
+        return {};
+      },
+    });
+    using connection = await openRawConnection(gateway.port);
+    connection.write(`${head}e\r\n{"title":"a"}\n\r\n`);
+    expect(await within("the first message", first.promise)).toBe("a");
+    connection.socket.resetAndDestroy();
+    expect(await within("the end", left.promise)).toBe(true);
+  });
+
+  test("waits while the implementation does not read", async () => {
+    const open = Promise.withResolvers<void>();
+    let count = 0;
+    await using gateway = await openCatalogOf({
+      async importVolumes(requests) {
+        await open.promise;
+        for await (const _ of requests) count++;
+        return { count: BigInt(count) };
+      },
+      getVolume: () => ({}),
+    });
+    using connection = await openRawConnection(gateway.port);
+    const line = `{"title":"${"a".repeat(99_987)}"}\n`;
+    const chunk = `${line.length.toString(16)}\r\n${line}\r\n`;
+    connection.write(head + chunk.repeat(500));
+    for (let still = 0, last = -1; still < 20; last = connection.socket.bytesWritten) {
+      await gateway.send({ method: "GET", path: "/v1/volumes/1" });
+      still = connection.socket.bytesWritten === last ? still + 1 : 0;
+    }
+    expect(connection.socket.writableLength).toBeGreaterThan(0);
+    open.resolve();
+    connection.write("0\r\n\r\n");
+    await connection.until("the answer", (bytes) => bytes.includes('{"count":"500"}'));
+  });
+});

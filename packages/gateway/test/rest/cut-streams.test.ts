@@ -1,0 +1,145 @@
+/** A stream that did not reach its end never looks as if it had. */
+import { once } from "node:events";
+import { connect } from "node:net";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { type Catalog, versions } from "../support/catalog.ts";
+import { openGateway } from "../support/gateway.ts";
+import { within } from "../support/within.ts";
+
+const forms = [
+  {
+    form: "NDJSON",
+    accept: "application/x-ndjson",
+    isError: /\n\{"error":\{"code":\d+,[^\n]*\}\}\n$/,
+  },
+  {
+    form: "SSE",
+    accept: "text/event-stream",
+    isError: /\n\nevent: error\ndata: \{"code":[^\n]*\}\n\n$/,
+  },
+  {
+    form: "an array",
+    accept: "application/json",
+    isError: /,\n\{"error":\{"code":\d+,.*\}\}\]\n$/,
+  },
+];
+
+type Cut = "deadline" | "shutdown" | "throw";
+type End = "goes on" | "ends at once" | "waits" | "throws";
+
+/** Messages for ever: until the signal aborts, or whatever it says. */
+async function* endless<T>(message: T, end: End, signal: AbortSignal): AsyncGenerator<T> {
+  for (let sent = 0; ; sent++) {
+    yield message;
+    if (end === "throws" && sent === 2) throw new ConnectError("lost", Code.DataLoss);
+    if (end === "waits" && sent === 2) await new Promise(() => {});
+    if (end === "ends at once" && signal.aborted) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+const cuts: readonly (readonly [cut: Cut, end: End])[] = [
+  ["deadline", "goes on"],
+  ["deadline", "ends at once"],
+  ["deadline", "waits"],
+  ["shutdown", "goes on"],
+  ["shutdown", "ends at once"],
+  ["shutdown", "waits"],
+  ["throw", "throws"],
+];
+
+async function openCut(cut: Cut, end: End) {
+  const shutdown = new AbortController();
+  const catalog: Catalog = {
+    watchVolumes: (_, { signal }) => endless({ id: 1n }, end, signal),
+    streamVolume: (_, { signal }) =>
+      endless({ contentType: "text/plain", data: Buffer.from("part of it, ") }, end, signal),
+  };
+  const gateway = await openGateway({
+    mayFail: true,
+    shutdownSignal: shutdown.signal,
+    routes: (router) => router.service(CatalogService, catalog),
+  });
+  const reason = new ConnectError("the server is shutting down", Code.Unavailable);
+  if (cut === "shutdown") setTimeout(() => shutdown.abort(reason), 100);
+  const headers: Record<string, string> = cut === "deadline" ? { "connect-timeout-ms": "100" } : {};
+  return { gateway, headers };
+}
+
+test("a raw body over HTTP/1.0, whose end is that of the connection, is reset", async () => {
+  const { gateway } = await openCut("throw", "throws");
+  await using _ = gateway;
+  const socket = connect(gateway.port, "127.0.0.1");
+  socket.write("GET /v1/shelves/a/volumes/1:stream HTTP/1.0\r\nHost: a\r\n\r\n");
+  socket.resume();
+  const [error] = await within("the end of the stream", once(socket, "error"));
+  expect(error).toMatchObject({ code: "ECONNRESET" });
+});
+
+test("an implementation ends at the deadline though the client reads nothing", async () => {
+  const ended = Promise.withResolvers<void>();
+  const catalog: Catalog = {
+    async *watchVolumes() {
+      try {
+        for (;;) yield { title: "x".repeat(100_000) };
+      } finally {
+        ended.resolve();
+      }
+    },
+  };
+  await using gateway = await openGateway({
+    mayFail: true,
+    routes: (router) => router.service(CatalogService, catalog),
+  });
+  const socket = connect(gateway.port, "127.0.0.1");
+  socket.write(
+    "GET /v1/shelves/a/volumes:watch HTTP/1.1\r\nHost: a\r\nConnect-Timeout-Ms: 200\r\n\r\n",
+  );
+  await within("the end of the implementation", ended.promise);
+  socket.destroy();
+});
+
+test("a client stream that stalls is answered at its deadline", async () => {
+  const catalog: Catalog = {
+    async importVolumes(requests) {
+      for await (const _ of requests);
+      return {};
+    },
+  };
+  await using gateway = await openGateway({
+    routes: (router) => router.service(CatalogService, catalog),
+  });
+  const { status } = await gateway.send({
+    path: "/v1/shelves/a/volumes:import",
+    headers: { "content-type": "application/x-ndjson", "connect-timeout-ms": "200" },
+    body: '{"id":1}\n',
+    unfinished: true,
+  });
+  expect(status).toBe(504);
+});
+
+describe.each(versions)("over HTTP/%s", (version) => {
+  describe.each(cuts)("cut by %s, of an implementation that %s", (cut, end) => {
+    test.each(forms)("$form ends with an error", async ({ accept, isError }) => {
+      const { gateway, headers } = await openCut(cut, end);
+      await using _ = gateway;
+      const path = "/v1/shelves/a/volumes:watch";
+      const sent = gateway.send({ version, method: "GET", path, headers: { ...headers, accept } });
+      const { status, body } = await within("the end of the stream", sent);
+      expect(status).toBe(200);
+      expect(body.toString()).toMatch(isError);
+    });
+
+    test("a raw body is broken off", async () => {
+      const { gateway, headers } = await openCut(cut, end);
+      await using _ = gateway;
+      const path = "/v1/shelves/a/volumes/1:stream";
+      const sent = gateway.send({ version, method: "GET", path, headers });
+      await expect(within("the end of the stream", sent)).rejects.toThrow(
+        /aborted|closed|reset|INTERNAL/i,
+      );
+    });
+  });
+});

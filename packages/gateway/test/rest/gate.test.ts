@@ -1,0 +1,227 @@
+/** What runs around a REST call, and what it sees: the same as around an RPC. */
+import {
+  Code,
+  ConnectError,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+  type Interceptor,
+} from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { requireFields } from "../../src/index.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { jsonOf, openGateway, type TestGatewayOptions } from "../support/gateway.ts";
+import { createTestLibrary } from "../support/library.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+
+const headers = { "content-type": "application/json", "x-asked": "a" };
+const rest = { method: "PUT", path: "/v1/library", headers, body: '{"displayName":"a"}' };
+const connect = { ...rest, method: "POST", path: "/library.v1.LibraryService/UpdateLibrary" };
+
+function openLibrary(
+  library: ReturnType<typeof createTestLibrary>,
+  options: Partial<TestGatewayOptions>,
+) {
+  return openGateway({
+    ...options,
+    routes: (router) => {
+      router.service(LibraryService, library);
+    },
+  });
+}
+
+function refuse(): never {
+  throw new ConnectError("who are you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
+}
+
+describe("the gate", () => {
+  test.each([
+    ["a header with a length", "Content-Length: 1000000"],
+    ["a header with chunks", "Transfer-Encoding: chunked"],
+    ["a length that is too large", "Content-Length: 1000000000"],
+    ["another type", "Content-Type: text/plain\r\nContent-Length: 10"],
+    ["another coding", "Content-Encoding: zstd\r\nContent-Length: 10"],
+  ])("refuses before one byte of the body has come: %s", async (_what, header) => {
+    const library = createTestLibrary();
+    await using gateway = await openLibrary(library, { requestGate: refuse, readMaxBytes: 1000 });
+    using connection = await openRawConnection(gateway.port);
+    connection.write(`PUT /v1/library HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n`);
+    const received = await connection.until("the answer", (bytes) => bytes.includes("}"));
+    const answer = received.toString();
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+    expect(answer).toMatch(/^www-authenticate: Bearer\r$/im);
+    expect(answer).toContain('{"code":16,"message":"who are you","details":[]}');
+    expect(library.calls).toEqual([]);
+  });
+
+  test.each([
+    ["with a body", rest],
+    ["without", { method: "GET", path: "/v1/library" }],
+    ["with a body that is refused", { ...rest, body: "{" }],
+    ["by Connect", connect],
+  ])("is asked exactly once: %s", async (_what, request) => {
+    const asked: HandlerContext[] = [];
+    const requestGate = (context: HandlerContext) => void asked.push(context);
+    await using gateway = await openLibrary(createTestLibrary(), { requestGate });
+    await gateway.send(request);
+    expect(asked).toHaveLength(1);
+  });
+
+  test.each([
+    ["another path", { path: "/v1/nothing" }, 404],
+    ["another method", { path: "/v1/library", method: "POST" }, 405],
+    ["a Host that is none", { ...rest, headers: { ...headers, host: "a/b" } }, 400],
+  ])("is not asked about %s", async (_what, request, status) => {
+    const requestGate = () => expect.unreachable();
+    await using gateway = await openLibrary(createTestLibrary(), { requestGate });
+    expect(await gateway.send(request)).toMatchObject({ status });
+  });
+
+  test("may take its time, and refuse then", async () => {
+    const requestGate = async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      refuse();
+    };
+    const library = createTestLibrary();
+    await using gateway = await openLibrary(library, { requestGate });
+    expect(await gateway.send(rest)).toMatchObject({ status: 401 });
+    expect(library.calls).toEqual([]);
+  });
+
+  test("that breaks is an internal error", async () => {
+    const requestGate = () => {
+      throw new Error("secret");
+    };
+    await using gateway = await openLibrary(createTestLibrary(), { requestGate });
+    const response = await gateway.send(rest);
+    expect(response.status).toBe(500);
+    expect(jsonOf(response)).toMatchObject({ message: "internal error" });
+  });
+});
+
+describe("an interceptor", () => {
+  test("runs exactly once, around the implementation, and may change both", async () => {
+    const runs: string[] = [];
+    const interceptor: Interceptor = (next) => async (request) => {
+      runs.push("before");
+      const response = await next(request);
+      runs.push("after");
+      response.header.set("x-intercepted", "1");
+      return response;
+    };
+    const library = createTestLibrary();
+    await using gateway = await openLibrary(library, { interceptors: [interceptor] });
+    for (const request of [rest, connect]) {
+      runs.length = 0;
+      const response = await gateway.send(request);
+      expect(runs).toEqual(["before", "after"]);
+      expect(response.headers.get("x-intercepted")).toBe("1");
+    }
+    expect(library.calls).toHaveLength(2);
+  });
+
+  test("may refuse", async () => {
+    const library = createTestLibrary();
+    await using gateway = await openLibrary(library, {
+      interceptors: [() => async () => refuse()],
+    });
+    expect(await gateway.send(rest)).toMatchObject({ status: 401 });
+    expect(library.calls).toEqual([]);
+  });
+
+  test("that requires fields holds for REST", async () => {
+    const library = createTestLibrary();
+    await using gateway = await openLibrary(library, { interceptors: [requireFields] });
+    const response = await gateway.send({ ...rest, body: '{"shelves":[{}]}' });
+    expect({ status: response.status, json: jsonOf(response) }).toMatchObject({
+      status: 400,
+      json: {
+        message: "theme is required",
+        details: [{ fieldViolations: [{ field: "shelves[0].theme", description: "is required" }] }],
+      },
+    });
+    expect(library.calls).toEqual([]);
+  });
+
+  test("sees of a REST call what it sees of a Connect call", async () => {
+    const seen: object[] = [];
+    const interceptor: Interceptor = (next) => (request) => {
+      const { stream, service, method, message, header } = request;
+      const asked = header.get("x-asked");
+      const name = method.name;
+      seen.push({ stream, service: service.typeName, name, message, asked });
+      return next(request);
+    };
+    await using gateway = await openLibrary(createTestLibrary(), { interceptors: [interceptor] });
+    await gateway.send(rest);
+    await gateway.send(connect);
+    expect(seen[0]).toMatchObject({
+      stream: false,
+      service: "library.v1.LibraryService",
+      name: "UpdateLibrary",
+      message: { displayName: "a" },
+      asked: "a",
+    });
+    expect(seen[1]).toEqual(seen[0]);
+  });
+});
+
+describe("the context", () => {
+  test.each(["1.1", "2"] as const)("says how the call came, over HTTP/%s", async (version) => {
+    const library = createTestLibrary();
+    const gated: HandlerContext[] = [];
+    await using gateway = await openLibrary(library, {
+      requestGate: (context) => void gated.push(context),
+    });
+    await gateway.send({ ...rest, version, path: "/v1/library?" });
+    const host = gateway.origin(version).replace("http://", "");
+    const expected = {
+      protocolName: "rest",
+      requestMethod: "PUT",
+      url: `http://${host}/v1/library?`,
+      service: LibraryService,
+      method: LibraryService.method.updateLibrary,
+    };
+    for (const context of [gated[0], library.calls[0]?.context]) {
+      expect(context).toMatchObject(expected);
+      expect(context?.requestHeader.get("x-asked")).toBe("a");
+      expect(context?.timeoutMs()).toBeUndefined();
+    }
+  });
+
+  test("carries values from contextValues over the gate to the implementation", async () => {
+    const key = createContextKey("nobody");
+    const library = createTestLibrary();
+    const seen: string[] = [];
+    await using gateway = await openLibrary(library, {
+      contextValues: (request) =>
+        createContextValues().set(key, `${request.method} ${request.headers["x-asked"]}`),
+      requestGate({ values }) {
+        seen.push(values.get(key));
+        values.set(key, "alice");
+      },
+      interceptors: [
+        (next) => (request) => {
+          seen.push(request.contextValues.get(key));
+          return next(request);
+        },
+      ],
+    });
+    await gateway.send(rest);
+    expect(seen).toEqual(["PUT a", "alice"]);
+    expect(library.calls[0]?.context.values.get(key)).toBe("alice");
+  });
+
+  test("has values of its own for each call", async () => {
+    const key = createContextKey(0);
+    const seen: number[] = [];
+    const requestGate = ({ values }: HandlerContext) => {
+      seen.push(values.get(key));
+      values.set(key, values.get(key) + 1);
+    };
+    await using gateway = await openLibrary(createTestLibrary(), { requestGate });
+    await gateway.send(rest);
+    await gateway.send(rest);
+    expect(seen).toEqual([0, 0]);
+  });
+});

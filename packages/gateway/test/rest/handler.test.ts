@@ -1,0 +1,400 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  create,
+  createRegistry,
+  type DescMessage,
+  type JsonValue,
+  toJson,
+} from "@bufbuild/protobuf";
+import { anyPack } from "@bufbuild/protobuf/wkt";
+import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { gatewayNodeAdapter, RuleError } from "../../src/index.ts";
+import { EveryFieldSchema, FieldService, Genre } from "../gen/library/v1/fields_pb.ts";
+import { BookSchema, LibraryService } from "../gen/library/v1/library_pb.ts";
+import { anyMessage } from "../support/arbitrary-message.ts";
+import { describeMethods, type MethodDescription } from "../support/described-method.ts";
+import { createEchoService } from "../support/echo.ts";
+import { jsonOf, openGateway, type SentRequest } from "../support/gateway.ts";
+import { createTestLibrary } from "../support/library.ts";
+
+const json = { "content-type": "application/json" };
+
+/** Sends to a library: what it answered, and what reached it. */
+async function sendToLibrary(request: SentRequest) {
+  const library = createTestLibrary();
+  await using gateway = await openGateway({
+    routes: (router) => {
+      router.service(LibraryService, library);
+    },
+  });
+  const response = await gateway.send({ headers: json, ...request });
+  const requests = library.calls.map(({ request }) => request);
+  return { response, requests, answer: { status: response.status, json: jsonOf(response) } };
+}
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  type Row = readonly [
+    what: string,
+    request: Omit<SentRequest, "body"> & { readonly json?: unknown },
+    reached: object,
+    answer: JsonValue,
+  ];
+  const rows: readonly Row[] = [
+    [
+      "the whole message is the body",
+      { method: "PUT", path: "/v1/library", json: { displayName: "a", shelves: [{ theme: "b" }] } },
+      { displayName: "a", shelves: [{ theme: "b" }] },
+      { displayName: "a", shelves: [{ theme: "b" }] },
+    ],
+    [
+      "by an additional binding, too",
+      { method: "PATCH", path: "/v1/library", json: { display_name: "a" } },
+      { displayName: "a" },
+      { displayName: "a" },
+    ],
+    ["a body may be empty of fields", { method: "PUT", path: "/v1/library", json: {} }, {}, {}],
+    [
+      "one field is the body, and one the answer",
+      { path: "/v1/shelves", json: { theme: "a", books: { x: { id: "9007199254740993" } } } },
+      { shelf: { theme: "a", books: { x: { id: 9007199254740993n } } }, dryRun: false },
+      { theme: "a", books: { x: { id: "9007199254740993" } } },
+    ],
+    ["a field that is null is not there", { path: "/v1/shelves", json: null }, {}, {}],
+    [
+      "a repeated field is the body, and one the answer",
+      { path: "/v1/books", json: [{ id: 1 }, { id: "9223372036854775807" }] },
+      { books: [{ id: 1n }, { id: 9223372036854775807n }] },
+      ["1", "9223372036854775807"],
+    ],
+    ["a repeated field may be empty", { path: "/v1/books", json: [] }, { books: [] }, []],
+    [
+      "a scalar is the body",
+      { method: "SEARCH", path: "/v1/books", json: "text" },
+      { text: "text" },
+      { books: [{ id: "1", title: "text" }] },
+    ],
+    [
+      "no body is needed",
+      { method: "GET", path: "/v1/library", headers: {} },
+      { revision: 0n },
+      { displayName: "Reading room" },
+    ],
+    ["an empty message is an empty object", { method: "DELETE", path: "/v1/library" }, {}, {}],
+    ["an empty query is none", { method: "GET", path: "/v1/library?" }, {}, expect.anything()],
+  ];
+
+  test.each(rows)("%s", async (_what, { json: body, ...request }, reached, answer) => {
+    const result = await sendToLibrary({
+      version,
+      ...request,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    expect(result.answer).toEqual({ status: 200, json: answer });
+    expect(result.requests).toMatchObject([reached]);
+  });
+
+  test("the answer says what it is, and how long", async () => {
+    const { response } = await sendToLibrary({ version, method: "GET", path: "/v1/library" });
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect(response.headers.get("content-length")).toBe(String(response.body.length));
+  });
+});
+
+describe("a body where none is taken is refused, as what it says would be lost", () => {
+  test.each([
+    ["GET", "of JSON", "{}", json, 400],
+    ["GET", "of another type", "a=b", { "content-type": "application/x-www-form-urlencoded" }, 400],
+    ["DELETE", "of an unknown coding", "x", { ...json, "content-encoding": "zstd" }, 415],
+  ])("%s, %s", async (method, _what, body, headers, status) => {
+    const { answer, requests } = await sendToLibrary({
+      method,
+      path: "/v1/library",
+      headers: { ...headers, "content-length": String(body.length) },
+      body,
+    });
+    expect(answer.status).toBe(status);
+    expect(requests).toHaveLength(0);
+  });
+});
+
+describe("a request that holds what it must not is refused:", () => {
+  type Violation = readonly [field: string, description: string];
+  const rows: readonly [what: string, request: SentRequest, violation: Violation][] = [
+    [
+      "a query",
+      { method: "GET", path: "/v1/library?revisions=1" },
+      ["revisions", "is not a known query parameter"],
+    ],
+    [
+      "a query behind a body",
+      { method: "PUT", path: "/v1/library?x", body: "{}" },
+      ["x", "is not a known query parameter"],
+    ],
+    [
+      "a query with escapes",
+      { method: "GET", path: "/v1/library?%78%79=1" },
+      ["xy", "is not a known query parameter"],
+    ],
+    [
+      "an unknown field",
+      { method: "PUT", path: "/v1/library", body: '{"displayNam":"a"}' },
+      ["displayNam", "is not a known field"],
+    ],
+    [
+      "a field beside the one that is the body",
+      { path: "/v1/shelves", body: '{"shelf":{"theme":"a"},"dryRun":true}' },
+      ["shelf.shelf", "is not a known field"],
+    ],
+    [
+      "a wrong type in the field that is the body",
+      { path: "/v1/shelves", body: '{"books":{"x":{"id":1.5}}}' },
+      ['shelf.books["x"].id', "must be a 64-bit integer"],
+    ],
+    [
+      "a wrong type in the list that is the body",
+      { path: "/v1/books", body: '[{"id":1},{"id":" 1"}]' },
+      ["books[1].id", "must be a 64-bit integer"],
+    ],
+    ["an object for a list", { path: "/v1/books", body: "{}" }, ["books", "must be a JSON array"]],
+    [
+      "a number for a text",
+      { method: "SEARCH", path: "/v1/books", body: "1.0" },
+      ["text", "must be a string"],
+    ],
+    [
+      "null for the whole message",
+      { method: "PUT", path: "/v1/library", body: "null" },
+      ["", "must be a JSON object"],
+    ],
+    [
+      "nothing for the whole message",
+      { method: "PUT", path: "/v1/library" },
+      ["", expect.stringMatching(/^is not valid JSON/)],
+    ],
+  ];
+
+  test.each(rows)("%s", async (_what, request, [field, description]) => {
+    const { answer, requests } = await sendToLibrary(request);
+    expect(answer).toMatchObject({
+      status: 400,
+      json: {
+        code: 3,
+        message: expect.any(String),
+        details: [
+          {
+            "@type": "type.googleapis.com/google.rpc.BadRequest",
+            fieldViolations: [field === "" ? { description } : { field, description }],
+          },
+        ],
+      },
+    });
+    expect(requests).toEqual([]);
+  });
+
+  test("with a message that is well-formed, whatever was sent", async () => {
+    for (const body of ["[🌱]", '{"shelvesByRoom":{"\\ud800":{}}}']) {
+      const { answer } = await sendToLibrary({ method: "PUT", path: "/v1/library", body });
+      const { message } = answer.json as { message: string };
+      expect(message.isWellFormed(), body).toBe(true);
+    }
+  });
+});
+
+/** Sends to a method made for the rule; the implementation answers with the message. */
+async function sendToDescribed(
+  rule: MethodDescription["rule"],
+  output: MessageInitShape<typeof EveryFieldSchema>,
+  options: ConnectRouterOptions = {},
+) {
+  const [method] = describeMethods([
+    { name: "Call", input: EveryFieldSchema, output: EveryFieldSchema, ...(rule && { rule }) },
+  ]);
+  if (method === undefined) throw new Error("the method was not built");
+  await using gateway = await openGateway({
+    ...options,
+    routes: (router) => {
+      router.rpc(method, (() => output) as never);
+    },
+  });
+  const response = await gateway.send({ method: "GET", path: "/v1/call" });
+  return { status: response.status, json: jsonOf(response) };
+}
+
+const get = { case: "get", value: "/v1/call" } as const;
+
+describe("response_body answers with the field alone:", () => {
+  const rows: readonly [
+    field: string,
+    output: MessageInitShape<typeof EveryFieldSchema>,
+    json: JsonValue,
+  ][] = [
+    ["child", { child: { int64: 1n } }, { int64: "1" }],
+    ["child", { child: {} }, {}],
+    ["child", {}, {}],
+    ["string", { string: "a" }, "a"],
+    ["int64", { int64: 9007199254740993n }, "9007199254740993"],
+    ["int32", { int32: -1 }, -1],
+    ["bool", { bool: true }, true],
+    ["double", { double: Number.NaN }, "NaN"],
+    ["bytes", { bytes: Uint8Array.of(255) }, "/w=="],
+    ["genre", { genre: Genre.ATLAS }, "GENRE_ATLAS"],
+    ["int64_list", { int64List: [1n] }, ["1"]],
+    ["children", { children: [{}] }, [{}]],
+    ["int64_by_int64", { int64ByInt64: { "1": 2n } }, { "1": "2" }],
+    ["int64_by_int64", {}, {}],
+    ["choice_int64", { choice: { case: "choiceInt64", value: 0n } }, "0"],
+    ["optional_string", { optionalString: "" }, ""],
+    ["int64_wrapper", { int64Wrapper: 0n }, "0"],
+    ["duration", { duration: { seconds: 1n } }, "1s"],
+    ["struct", { struct: { a: [1] } }, { a: [1] }],
+    ["value", { value: { kind: { case: "nullValue", value: 0 } } }, null],
+    ["renamed", { renamed: 1n }, "1"],
+    // A value that is zero is a value.
+    ["string", {}, ""],
+    ["int64", {}, "0"],
+    ["int32", {}, 0],
+    ["bool", {}, false],
+    ["double", {}, 0],
+    ["bytes", {}, ""],
+    ["genre", {}, "GENRE_UNSPECIFIED"],
+    ["int64_list", {}, []],
+    ["children", {}, []],
+    ["timestamp", {}, "1970-01-01T00:00:00Z"],
+    ["duration", {}, "0s"],
+    ["int64_wrapper", {}, "0"],
+    ["struct", {}, {}],
+    ["value", {}, null],
+    ["optional_string", {}, null],
+  ];
+
+  test.each(rows)("%s of %o is %j", async (responseBody, output, expected) => {
+    expect(await sendToDescribed({ pattern: get, responseBody }, output)).toEqual({
+      status: 200,
+      json: expected,
+    });
+  });
+});
+
+describe("jsonOptions hold for REST as for Connect:", () => {
+  const registry = createRegistry(BookSchema);
+  const any = anyPack(BookSchema, create(BookSchema, { id: 9007199254740993n }));
+  const anyJson = { "@type": "type.googleapis.com/library.v1.Book", id: "9007199254740993" };
+
+  const rows: readonly [
+    what: string,
+    jsonOptions: NonNullable<ConnectRouterOptions["jsonOptions"]>,
+    output: MessageInitShape<typeof EveryFieldSchema>,
+    json: object,
+  ][] = [
+    ["the registry, for an Any", { registry }, { any }, { any: anyJson }],
+    ["enums by number", { enumAsInteger: true }, { genre: Genre.ATLAS }, { genre: 2 }],
+    ["proto names", { useProtoFieldName: true }, { int64List: [1n] }, { int64_list: ["1"] }],
+    ["fields that are zero", { alwaysEmitImplicit: true }, {}, { int64: "0", stringList: [] }],
+  ];
+
+  test.each(rows)("%s", async (_what, jsonOptions, output, expected) => {
+    const answer = await sendToDescribed({ pattern: get }, output, { jsonOptions });
+    expect(answer).toMatchObject({ status: 200, json: expected });
+  });
+
+  test("the registry, for an Any that is sent", async () => {
+    const service = createEchoService();
+    await using gateway = await openGateway({
+      jsonOptions: { registry },
+      routes: (router) => {
+        router.service(FieldService, service);
+      },
+    });
+    const body = JSON.stringify({ any: anyJson });
+    const response = await gateway.send({ path: "/v1/fields", headers: json, body });
+    expect(response.status).toBe(200);
+    expect(service.received).toEqual([create(EveryFieldSchema, { any })]);
+  });
+});
+
+describe("for any message", () => {
+  const messages = anyMessage(EveryFieldSchema);
+
+  test("REST and Connect carry it to the implementation, and back, alike", async () => {
+    const service = createEchoService();
+    await using gateway = await openGateway({
+      routes: (router) => {
+        router.service(FieldService, service);
+      },
+    });
+    const paths = ["/v1/fields", "/library.v1.FieldService/Echo"];
+    await fc.assert(
+      fc.asyncProperty(messages, async (message) => {
+        const value = toJson(EveryFieldSchema, message);
+        const body = JSON.stringify(value);
+        for (const path of paths) {
+          const response = await gateway.send({ path, headers: json, body });
+          expect({ path, status: response.status, json: jsonOf(response) }).toEqual({
+            path,
+            status: 200,
+            json: JSON.parse(body),
+          });
+          expect(service.received.at(-1), path).toEqual(message);
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe("the start is refused for", () => {
+  function start(...methods: readonly (Partial<MethodDescription> & { name: string })[]) {
+    const described = methods.map((method) => ({
+      input: EveryFieldSchema as DescMessage,
+      output: EveryFieldSchema as DescMessage,
+      ...method,
+    }));
+    gatewayNodeAdapter({
+      routes: (router: ConnectRouter) => {
+        for (const method of describeMethods(described)) router.rpc(method, (() => ({})) as never);
+      },
+    });
+  }
+
+  test("a route that two methods claim, with the name of the second", () => {
+    const rule = { pattern: get };
+    expect(() => start({ name: "First", rule }, { name: "Second", rule })).toThrow(
+      "google.api.http of test.v1.Described.Second: GET /v1/call is bound already",
+    );
+  });
+
+  test("a route that one method claims twice", () => {
+    const [one] = describeMethods([
+      { name: "Call", input: EveryFieldSchema, output: EveryFieldSchema, rule: { pattern: get } },
+    ]);
+    expect(one?.name).toBe("Call");
+    expect(() =>
+      gatewayNodeAdapter({
+        routes: (router) => {
+          for (let i = 0; i < 2 && one !== undefined; i++) router.rpc(one, (() => ({})) as never);
+        },
+      }),
+    ).toThrow("google.api.http of test.v1.Described.Call: GET /v1/call is bound already");
+  });
+
+  test("a mistake in any rule, even of a method that is not implemented", () => {
+    const rule = { pattern: { case: "get", value: "/v1/{a" } } as const;
+    expect(() => start({ name: "Good", rule: { pattern: get } }, { name: "Bad", rule })).toThrow(
+      RuleError,
+    );
+  });
+
+  test("a route that would never be reached, behind a method's own path", () => {
+    const rule = { pattern: { case: "post", value: "/test.v1.Described/Call" } } as const;
+    expect(() => start({ name: "Call", rule })).toThrow(RuleError);
+  });
+
+  test("nothing, when two methods share a path", () => {
+    const rule = { pattern: { case: "post", value: "/v1/call" } } as const;
+    expect(() =>
+      start({ name: "Get", rule: { pattern: get } }, { name: "Post", rule }),
+    ).not.toThrow();
+  });
+});

@@ -1,0 +1,181 @@
+import { create } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { getHttpBody, isHttpBody, setHttpBody } from "../../src/rest/http-body.ts";
+import { createCatalog } from "../catalog-server.ts";
+import {
+  CreateVolumeRequestSchema,
+  type UploadVolumeRequest,
+  UploadVolumeRequestSchema,
+  VolumeSchema,
+} from "../gen/library/v1/catalog_pb.ts";
+import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
+import { type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
+import { jsonOf } from "../support/gateway.ts";
+
+const { content } = UploadVolumeRequestSchema.field;
+const body = { contentType: "image/png", data: new Uint8Array([0, 255, 10]) };
+
+describe("what is a body", () => {
+  test.each([
+    ["the whole HttpBody", isHttpBody(HttpBodySchema, "*"), true],
+    ["the whole HttpBody of an answer", isHttpBody(HttpBodySchema, undefined), true],
+    ["a field", isHttpBody(UploadVolumeRequestSchema, content), true],
+    ["not the message around it", isHttpBody(UploadVolumeRequestSchema, "*"), false],
+    ["not another message", isHttpBody(VolumeSchema, undefined), false],
+    [
+      "not a field of another type",
+      isHttpBody(CreateVolumeRequestSchema, CreateVolumeRequestSchema.field.volume),
+      false,
+    ],
+    [
+      "not a scalar",
+      isHttpBody(UploadVolumeRequestSchema, UploadVolumeRequestSchema.field.name),
+      false,
+    ],
+    [
+      "not a list of messages",
+      isHttpBody(EveryFieldSchema, EveryFieldSchema.field.children),
+      false,
+    ],
+    ["not the data within", isHttpBody(HttpBodySchema, HttpBodySchema.field.data), false],
+  ])("%s", (_what, is, expected) => {
+    expect(is).toBe(expected);
+  });
+});
+
+test("a field gets it, and gives it back", () => {
+  const message = create(UploadVolumeRequestSchema, { name: "a" });
+  setHttpBody(UploadVolumeRequestSchema, message, content, body);
+  expect(message).toMatchObject({ name: "a", content: body });
+  expect(getHttpBody(UploadVolumeRequestSchema, message, content)).toMatchObject(body);
+});
+
+test("the whole message gets it, and gives it back", () => {
+  const message = create(HttpBodySchema, { contentType: "text/plain" });
+  setHttpBody(HttpBodySchema, message, "*", body);
+  expect(getHttpBody(HttpBodySchema, message, undefined)).toBe(message);
+  expect(message).toMatchObject(body);
+});
+
+test("a field that is not set is an empty one", () => {
+  const message = create(UploadVolumeRequestSchema);
+  const { contentType, data } = getHttpBody(UploadVolumeRequestSchema, message, content);
+  expect([contentType, data.length]).toEqual(["", 0]);
+});
+
+describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
+  const every = Uint8Array.from({ length: 5000 }, (_, i) => i % 256);
+  const volume = "/v1/shelves/a/volumes/1";
+
+  async function openOne() {
+    const gateway = await openCatalogOf(createCatalog());
+    const headers = { "content-type": "application/json" };
+    await gateway.send({ path: "/v1/shelves/a/volumes", headers, body: '{"id":1}' });
+    return gateway;
+  }
+
+  test.each<[what: string, contentType: string, data: Uint8Array]>([
+    ["every byte", "application/octet-stream", every],
+    ["text", "text/plain; charset=utf-8", Buffer.from("é 🌱\r\n")],
+    ["JSON as it is", "application/json", Buffer.from('{ "a" : 1.0 }')],
+    ["a type of its own", "application/vnd.library+zip; v=2", every.subarray(0, 3)],
+    ["one byte", "image/png", Buffer.of(0)],
+  ])("%s goes up and down as it is, whole or in pieces", async (_what, contentType, data) => {
+    const uploads = [
+      { method: "PUT", path: `${volume}:upload` },
+      { method: "POST", path: `${volume}:append` },
+    ];
+    for (const upload of uploads) {
+      await using gateway = await openOne();
+      const headers = { "content-type": contentType };
+      const answer = await gateway.send({ version, ...upload, headers, body: data });
+      expect(jsonOf(answer)).toEqual({ name: "shelves/a/volumes/1", id: "1" });
+      for (const verb of ["download", "stream"]) {
+        const path = `${volume}:${verb}`;
+        const response = await gateway.send({ version, method: "GET", path });
+        expect(response.status).toBe(200);
+        expect(response.headers.get("content-type")).toBe(contentType);
+        expect(response.body.equals(data)).toBe(true);
+      }
+    }
+  });
+
+  test("an empty body is one", async () => {
+    await using gateway = await openOne();
+    const headers = { "content-type": "text/plain" };
+    const path = `${volume}:upload`;
+    expect(await gateway.send({ version, method: "PUT", path, headers })).toMatchObject({
+      status: 200,
+    });
+    const response = await gateway.send({ version, method: "GET", path: `${volume}:download` });
+    expect(response.headers.get("content-type")).toBe("text/plain");
+    expect(response.body).toHaveLength(0);
+  });
+
+  test.each(["download", "stream"])(
+    "what was never set is empty, and has no type: %s",
+    async (verb) => {
+      await using gateway = await openOne();
+      const response = await gateway.send({ version, method: "GET", path: `${volume}:${verb}` });
+      expect(response.status).toBe(200);
+      expect(response.headers.get("content-type")).toBeNull();
+      expect(response.body).toHaveLength(0);
+    },
+  );
+
+  test.each(["download", "stream"])("an error is JSON: %s", async (verb) => {
+    await using gateway = await openOne();
+    const path = `/v1/shelves/a/volumes/2:${verb}`;
+    const response = await gateway.send({ version, method: "GET", path });
+    expect(response.status).toBe(404);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect(jsonOf(response)).toMatchObject({ code: Code.NotFound });
+  });
+
+  test("a body without a type has none, and is above no limit", async () => {
+    const received: UploadVolumeRequest[] = [];
+    const catalog: Catalog = {
+      uploadVolume(request) {
+        received.push(request);
+        return {};
+      },
+    };
+    await using gateway = await openCatalogOf(catalog, { readMaxBytes: 10 });
+    const upload = { version, method: "PUT", path: `${volume}:upload` };
+    expect(await gateway.send({ ...upload, body: "0123456789" })).toMatchObject({ status: 200 });
+    expect(await gateway.send({ ...upload, body: "0123456789a" })).toMatchObject({ status: 413 });
+    expect(received).toMatchObject([{ name: "shelves/a/volumes/1", content: { contentType: "" } }]);
+    expect(Buffer.from(received[0]?.content?.data ?? []).toString()).toBe("0123456789");
+  });
+
+  test("pieces carry the name and the type, each", async () => {
+    const received: UploadVolumeRequest[] = [];
+    await using gateway = await openCatalogOf({
+      async appendVolume(requests) {
+        for await (const request of requests) received.push(request);
+        return {};
+      },
+    });
+    const headers = { "content-type": "image/png" };
+    const body = Buffer.alloc(300_000, 7);
+    await gateway.send({ version, path: `${volume}:append`, headers, body });
+    expect(received.length).toBeGreaterThan(1);
+    for (const { name, content } of received) {
+      expect([name, content?.contentType]).toEqual(["shelves/a/volumes/1", "image/png"]);
+    }
+    const pieces = received.map(({ content }) => content?.data ?? Buffer.of());
+    expect(Buffer.concat(pieces).equals(body)).toBe(true);
+  });
+
+  test("a content type that is no header is an internal error", async () => {
+    await using gateway = await openCatalogOf({
+      downloadVolume: () => ({ contentType: "text/plain\r\nx-evil: 1" }),
+    });
+    const path = `${volume}:download`;
+    const response = await gateway.send({ version, method: "GET", path });
+    expect(response.status).toBe(500);
+    expect(response.headers.get("x-evil")).toBeNull();
+  });
+});

@@ -1,0 +1,91 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import { big, get, openCatalog, send, ulysses } from "../support/catalog.ts";
+import { jsonOf, type SentRequest } from "../support/gateway.ts";
+
+describe("requestPathPrefix", () => {
+  test.each([
+    ["/api/v1/shelves/a/volumes/1", 200],
+    ["/api/v1/files", 200],
+    ["/api/library.v1.CatalogService/GetVolume", 415],
+    ["/v1/shelves/a/volumes/1", 404],
+    ["/api", 404],
+    ["/ap", 404],
+    ["/apiv1/shelves/a/volumes/1", 404],
+    ["/api//v1/files", 404],
+  ])("GET %s: %s", async (path, status) => {
+    await using gateway = await openCatalog({ requestPathPrefix: "/api" });
+    expect(await gateway.send({ method: "GET", path })).toMatchObject({ status });
+  });
+});
+
+const rule: MessageInitShape<typeof HttpRuleSchema> = {
+  selector: "library.v1.CatalogService.GetVolume",
+  pattern: { case: "get", value: "/books/{id}" },
+  additionalBindings: [{ pattern: { case: "custom", value: { kind: "FIND", path: "/books" } } }],
+};
+
+describe.each([
+  ["messages", create(HttpRuleSchema, rule)],
+  ["plain objects", rule],
+])("rules by selector, as %s", (_form, rule) => {
+  test.each<[request: SentRequest, status: number]>([
+    [{ method: "GET", path: "/books/3" }, 200],
+    [{ method: "FIND", path: "/books?id=3" }, 501],
+    [{ method: "GET", path: "/v1/volumes/3" }, 404],
+    [{ method: "GET", path: "/v1/shelves/b/volumes/3" }, 405],
+    [{ method: "GET", path: "/v1/shelves/b/volumes" }, 200],
+  ])("replace the method's annotation, and no other's: %o %s", async (request, status) => {
+    await using gateway = await openCatalog({ rest: { rules: [rule] } });
+    // HTTP/1.1 of Node knows no FIND; HTTP/2 takes any method.
+    const response = await gateway.send({ version: "2", ...request });
+    expect(response.status).toBe(request.method === "FIND" ? 200 : status);
+    if (response.status === 200 && !request.path.startsWith("/v1")) {
+      expect(jsonOf(response)).toEqual(ulysses);
+    }
+  });
+});
+
+test.each([
+  ["library.v1.CatalogService.GetVolumes", "library.v1.CatalogService.GetVolumes: "],
+  ["", "a rule without a selector: "],
+])("a rule with the selector %j, which no method has, stops the start", async (selector, what) => {
+  const opened = openCatalog({ rest: { rules: [rule, { ...rule, selector }] } });
+  await expect(opened).rejects.toThrow(`google.api.http of ${what}no method that is served`);
+});
+
+describe("rest options", () => {
+  test("ignoreUnknownFields passes over members that no field has", async () => {
+    await using gateway = await openCatalog({ rest: { ignoreUnknownFields: true } });
+    const body = '{"id":"4","isbn":{"a":[1,1e400,null]}}';
+    const response = await gateway.send(send("POST", "/v1/shelves/c/volumes", body));
+    expect(jsonOf(response)).toEqual({ name: "shelves/c/volumes/4", id: "4" });
+  });
+
+  test("but no parameters of the query", async () => {
+    await using gateway = await openCatalog({ rest: { ignoreUnknownFields: true } });
+    expect(await gateway.send(get("/v1/shelves/a/volumes?x=1"))).toMatchObject({ status: 400 });
+  });
+
+  test("int64 as number is exact", async () => {
+    await using gateway = await openCatalog({ rest: { int64: "number" } });
+    const { body } = await gateway.send(get(`/v1/volumes/${big}`));
+    expect(body.toString()).toBe(`{"name":"shelves/a/volumes/${big}","id":${big},"title":"Emma"}`);
+  });
+
+  test("renderError decides status and body", async () => {
+    await using gateway = await openCatalog({
+      rest: {
+        renderError: ({ status, error }) => ({
+          status: status === 404 ? 410 : status,
+          body: { why: error.rawMessage },
+        }),
+      },
+    });
+    const response = await gateway.send(get("/v1/volumes/9"));
+    expect(response.status).toBe(410);
+    expect(jsonOf(response)).toEqual({ why: "there is no volume 9" });
+    expect(await gateway.send(get("/elsewhere"))).toMatchObject({ status: 410 });
+  });
+});

@@ -1,0 +1,291 @@
+/** What a REST client gets from what an implementation answers or throws. */
+import { createRegistry } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  createClient,
+  createRouterTransport,
+  type HandlerContext,
+} from "@connectrpc/connect";
+import { codeToString } from "@connectrpc/connect/protocol-connect";
+import { describe, expect, test } from "vitest";
+import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import type { RestError } from "../../src/index.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { codeStatuses } from "../support/code-statuses.ts";
+import { jsonOf, openGateway, type TestGatewayOptions } from "../support/gateway.ts";
+
+type GetLibrary = (request: unknown, context: HandlerContext) => { displayName?: string };
+
+const rest = { method: "GET", path: "/v1/library" };
+const connect = {
+  path: "/library.v1.LibraryService/GetLibrary",
+  headers: { "content-type": "application/json" },
+  body: "{}",
+};
+
+function openLibrary(getLibrary: GetLibrary, options: Partial<TestGatewayOptions> = {}) {
+  return openGateway({
+    ...options,
+    routes: (router) => {
+      router.service(LibraryService, { getLibrary });
+    },
+  });
+}
+
+describe("an error", () => {
+  test.each(codeStatuses)("of code %s has status %s, as by Connect", async (code, status) => {
+    await using gateway = await openLibrary(() => {
+      throw new ConnectError("why", code);
+    });
+    const byRest = await gateway.send(rest);
+    expect(byRest.status).toBe(status);
+    expect(byRest.headers.get("content-type")).toBe("application/json");
+    expect(jsonOf(byRest)).toEqual({ code, message: "why", details: [] });
+    const byConnect = await gateway.send(connect);
+    expect(byConnect.status).toBe(status);
+    expect(jsonOf(byConnect)).toEqual({ code: codeToString(code), message: "why" });
+  });
+
+  test("brings its details, typed", async () => {
+    await using gateway = await openLibrary(() => {
+      throw new ConnectError("why", Code.Unavailable, undefined, [
+        { desc: RetryInfoSchema, value: { retryDelay: { seconds: 2n } } },
+        { desc: BadRequestSchema, value: { fieldViolations: [{ field: "a" }] } },
+      ]);
+    });
+    expect(jsonOf(await gateway.send(rest))).toEqual({
+      code: Code.Unavailable,
+      message: "why",
+      details: [
+        { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "2s" },
+        { "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field: "a" }] },
+      ],
+    });
+  });
+
+  test("brings its metadata as headers, but not those that belong to HTTP", async () => {
+    await using gateway = await openLibrary(() => {
+      throw new ConnectError("why", Code.Unauthenticated, {
+        "www-authenticate": 'Bearer realm="library"',
+        "retry-after": "3",
+        "content-type": "text/html",
+        "content-length": "1000",
+        "x-library": "a, b",
+      });
+    });
+    const { headers, body } = await gateway.send(rest);
+    expect(headers.get("www-authenticate")).toBe('Bearer realm="library"');
+    expect(headers.get("retry-after")).toBe("3");
+    expect(headers.get("x-library")).toBe("a, b");
+    expect(headers.get("content-type")).toBe("application/json");
+    expect(headers.get("content-length")).toBe(String(body.length));
+  });
+
+  test("keeps the headers that were set before it", async () => {
+    await using gateway = await openLibrary((_request, { responseHeader }) => {
+      responseHeader.set("x-before", "1");
+      throw new ConnectError("why", Code.NotFound, { "x-error": "2" });
+    });
+    for (const request of [rest, connect]) {
+      const { headers } = await gateway.send(request);
+      expect(headers.get("x-before")).toBe("1");
+      expect(headers.get("x-error")).toBe("2");
+    }
+  });
+
+  test("that no one has meant for a caller tells nothing", async () => {
+    const secret = "SELECT password";
+    await using gateway = await openLibrary(() => {
+      throw new Error(secret, { cause: new Error(secret) });
+    });
+    const { status, headers, body } = await gateway.send(rest);
+    expect(status).toBe(500);
+    expect(jsonOf({ body })).toEqual({
+      code: Code.Internal,
+      message: "internal error",
+      details: [],
+    });
+    expect(JSON.stringify([...headers])).not.toContain(secret);
+  });
+
+  test.each<[what: string, reason: unknown]>([
+    ["a string", "secret"],
+    ["undefined", undefined],
+    ["null", null],
+  ])("that is %s is an internal error", async (_what, reason) => {
+    await using gateway = await openLibrary(() => {
+      throw reason;
+    });
+    const { status, body } = await gateway.send(rest);
+    expect({ status, json: jsonOf({ body }) }).toMatchObject({
+      status: 500,
+      json: { message: "internal error" },
+    });
+  });
+
+  test("with a message in any script arrives as it is", async () => {
+    const message = 'no "é", no 🌱,\r\n no </script>';
+    await using gateway = await openLibrary(() => {
+      throw new ConnectError(message, Code.NotFound);
+    });
+    expect(jsonOf(await gateway.send(rest))).toMatchObject({ message });
+  });
+
+  describe("that another service answered", () => {
+    /** A library that asks another one, and fails as that does. */
+    function openProxy() {
+      const upstream = createRouterTransport((router) => {
+        router.service(LibraryService, {
+          getLibrary() {
+            throw new ConnectError("why", Code.NotFound, { "x-upstream": "secret" }, [
+              { desc: BadRequestSchema, value: { fieldViolations: [{ field: "a" }] } },
+            ]);
+          },
+        });
+      });
+      const client = createClient(LibraryService, upstream);
+      return openGateway({
+        jsonOptions: { registry: createRegistry(BadRequestSchema) },
+        routes: (router) => {
+          router.service(LibraryService, { getLibrary: () => client.getLibrary({}) });
+        },
+      });
+    }
+
+    test("keeps code and message, but not the headers of the other", async () => {
+      await using gateway = await openProxy();
+      for (const request of [connect, rest]) {
+        const { status, headers, body } = await gateway.send(request);
+        expect(status).toBe(404);
+        expect(jsonOf({ body })).toMatchObject({ message: "why" });
+        expect(headers.get("x-upstream"), request.path).toBeNull();
+      }
+    });
+
+    test("keeps its details", async () => {
+      await using gateway = await openProxy();
+      const byConnect = jsonOf(await gateway.send(connect));
+      expect(byConnect).toMatchObject({ details: [{ type: "google.rpc.BadRequest" }] });
+      const byRest = jsonOf(await gateway.send(rest));
+      expect(byRest).toMatchObject({
+        details: [{ "@type": "type.googleapis.com/google.rpc.BadRequest" }],
+      });
+    });
+  });
+});
+
+describe("renderError", () => {
+  test("decides on status and body, and is told both status and error", async () => {
+    const told: RestError[] = [];
+    const options = {
+      rest: {
+        renderError(error: RestError) {
+          told.push(error);
+          return { status: 418, body: { reason: error.error.rawMessage } };
+        },
+      },
+    };
+    await using gateway = await openLibrary(() => {
+      throw new ConnectError("why", Code.NotFound, { "x-error": "1" });
+    }, options);
+    const { status, headers, body } = await gateway.send(rest);
+    expect({ status, json: jsonOf({ body }) }).toEqual({ status: 418, json: { reason: "why" } });
+    expect(headers.get("x-error")).toBe("1");
+    expect(told).toMatchObject([{ status: 404, error: { code: Code.NotFound } }]);
+  });
+
+  const failures: readonly [what: string, request: object, status: number, code: Code][] = [
+    ["another path", { path: "/v1/nothing" }, 404, Code.NotFound],
+    ["another method", { method: "POST" }, 405, Code.Unimplemented],
+    ["a query", { path: "/v1/library?a" }, 400, Code.InvalidArgument],
+    ["a Host that is none", { headers: { host: "a b" } }, 400, Code.InvalidArgument],
+  ];
+
+  test.each(failures)("is asked about %s", async (_what, request, status, code) => {
+    const options = {
+      rest: {
+        renderError: ({ status, error }: RestError) => ({ status, body: { code: error.code } }),
+      },
+    };
+    await using gateway = await openLibrary(() => ({}), options);
+    const response = await gateway.send({ ...rest, ...request });
+    expect({ status: response.status, json: jsonOf(response) }).toEqual({ status, json: { code } });
+  });
+
+  test("may answer any JSON", async () => {
+    for (const body of ["text", null, [1], 5]) {
+      const renderError = () => ({ status: 400, body });
+      await using gateway = await openLibrary(
+        () => {
+          throw new Error("why");
+        },
+        { rest: { renderError } },
+      );
+      expect(jsonOf(await gateway.send(rest))).toEqual(body);
+    }
+  });
+
+  test("is not asked about RPC", async () => {
+    const renderError = () => expect.unreachable();
+    await using gateway = await openLibrary(
+      () => {
+        throw new ConnectError("why", Code.NotFound);
+      },
+      { rest: { renderError } },
+    );
+    expect(jsonOf(await gateway.send(connect))).toEqual({ code: "not_found", message: "why" });
+  });
+});
+
+describe("what an implementation sets arrives:", () => {
+  test("headers, as by Connect", async () => {
+    await using gateway = await openLibrary((_request, { responseHeader }) => {
+      responseHeader.set("x-library", "a");
+      responseHeader.append("x-library", "b");
+      responseHeader.append("set-cookie", "a=1");
+      responseHeader.append("set-cookie", "b=2");
+      responseHeader.set("etag", '"1"');
+      return {};
+    });
+    for (const request of [rest, connect]) {
+      const { headers } = await gateway.send(request);
+      expect(headers.get("x-library")).toBe("a, b");
+      expect(headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+      expect(headers.get("etag")).toBe('"1"');
+    }
+  });
+
+  test.each(["1.1", "2"] as const)("trailers, over HTTP/%s", async (version) => {
+    await using gateway = await openLibrary((_request, { responseTrailer }) => {
+      responseTrailer.set("x-checksum", "abc");
+      return {};
+    });
+    const { headers, trailers } = await gateway.send({ version, ...rest });
+    // As a trailer, or as a header in the manner of Connect.
+    const carried = [...headers, ...trailers].filter(([name]) => name.endsWith("x-checksum"));
+    expect(carried.map(([, value]) => value)).toEqual(["abc"]);
+  });
+
+  test("but not in the place of what REST has to say", async () => {
+    await using gateway = await openLibrary((_request, { responseHeader }) => {
+      responseHeader.set("content-type", "text/html");
+      responseHeader.set("content-length", "1");
+      return { displayName: "a" };
+    });
+    const { headers, body } = await gateway.send(rest);
+    expect(headers.get("content-type")).toBe("application/json");
+    expect(headers.get("content-length")).toBe(String(body.length));
+    expect(jsonOf({ body })).toEqual({ displayName: "a" });
+  });
+});
+
+test("an answer over writeMaxBytes is refused, as over Connect", async () => {
+  const answer = () => ({ displayName: "x".repeat(100) });
+  await using gateway = await openLibrary(answer, { writeMaxBytes: 100 });
+  for (const request of [rest, { ...connect, body: "{}" }]) {
+    const { status, body } = await gateway.send(request);
+    expect(status).toBe(429);
+    expect(body.toString()).not.toContain("xxx");
+  }
+});

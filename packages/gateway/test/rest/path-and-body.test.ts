@@ -1,0 +1,75 @@
+/** Where path, query and body meet: values that are equal, and names that lead nowhere. */
+import { describe, expect, test } from "vitest";
+import { parseJson } from "../../src/json/messages.ts";
+import { bindRequest } from "../../src/rest/bind.ts";
+import { leafOf, resolveFieldPath } from "../../src/rest/field-path.ts";
+import { splitArray } from "../../src/rest/json-stream.ts";
+import { parsePathTemplate, printPathTemplate } from "../../src/rest/path-template.ts";
+import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
+
+function bind(name: string, text: string, body: string) {
+  const path = resolveFieldPath(EveryFieldSchema, name.split("."));
+  if ("kind" in path) throw new Error(`${name} is no field`);
+  const parts = {
+    pathValues: [{ path, text }],
+    query: "",
+    bodyField: "*" as const,
+    body: parseJson(Buffer.from(body)),
+  };
+  return { [leafOf(path).localName]: "", ...bindRequest(EveryFieldSchema, parts, {}) };
+}
+
+function bindQuery(query: string) {
+  const parts = { pathValues: [], query, bodyField: undefined, body: undefined };
+  return bindRequest(EveryFieldSchema, parts, {});
+}
+
+test.each([
+  ["int64", "1", '{"int64":1.0}'],
+  ["int64", "1", '{"int64":1e0}'],
+  ["int64", "9007199254740993", '{"int64":9007199254740993}'],
+  ["double", "1", '{"double":1.0}'],
+  ["double", "NaN", '{"double":"NaN"}'],
+])("path %s=%s and body %s say the same", (name, text, body) => {
+  expect(() => bind(name, text, body)).not.toThrow();
+});
+
+test.each([
+  ["int64", "9007199254740993", '{"int64":9007199254740992.0}'],
+  ["int64", "9007199254740993", '{"int64":9007199254740992}'],
+])("path %s=%s and body %s do not", (name, text, body) => {
+  expect(() => bind(name, text, body)).toThrow("must be what the path says");
+});
+
+describe("is not a known query parameter:", () => {
+  test.each(["value.string_value=x", "timestamp.seconds=1", "int64_wrapper.value=1"])(
+    "%s",
+    (query) => {
+      expect(() => bindQuery(query)).toThrow("is not a known query parameter");
+    },
+  );
+
+  test("a path without an end", () => {
+    expect(() => bindQuery(`${"child.".repeat(2600)}int64=1`)).toThrow(
+      "not a known query parameter",
+    );
+  });
+});
+
+test("a + of base64 that nobody encoded is not lost", () => {
+  expect(bindQuery("bytes=AA+/").bytes).toEqual(bindQuery("bytes=AA%2B%2F").bytes);
+});
+
+test("a verb with an asterisk prints as it parses", () => {
+  expect(printPathTemplate(parsePathTemplate("/a:%2A"))).toBe("/a:%2A");
+});
+
+test.each(["[{}}", "[{},{}}", "[[}]"])("%s is no array", async (text) => {
+  async function* chunks() {
+    yield Buffer.from(text);
+  }
+  const all = async () => {
+    for await (const _ of splitArray(chunks(), 100));
+  };
+  await expect(all()).rejects.toThrow("must be one JSON array");
+});

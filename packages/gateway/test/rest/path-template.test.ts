@@ -1,0 +1,247 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  type PathTemplate,
+  parsePathTemplate,
+  printPathTemplate,
+  type Segment,
+  TemplateError,
+  type Variable,
+} from "../../src/rest/path-template.ts";
+
+const any: Segment = { kind: "any" };
+const rest: Segment = { kind: "rest" };
+
+function literal(value: string): Segment {
+  return { kind: "literal", value };
+}
+
+/** A variable whose pattern is the segments `[from, to)`. */
+function variable(name: string, from: number, to: number): Variable {
+  return { fieldPath: name.split("."), from, to };
+}
+
+describe("a template is read:", () => {
+  const rows: readonly [
+    text: string,
+    segments: Segment[],
+    variables?: Variable[],
+    verb?: string | undefined,
+  ][] = [
+    ["/a", [literal("a")]],
+    ["/v1/shelves", [literal("v1"), literal("shelves")]],
+    ["/*", [any]],
+    ["/**", [rest]],
+    ["/a/*/b/**", [literal("a"), any, literal("b"), rest]],
+    ["/.", [literal(".")]],
+    ["/..", [literal("..")]],
+    ["/a.b-c_d~e", [literal("a.b-c_d~e")]],
+    ["/!$&'()+,;=@", [literal("!$&'()+,;=@")]],
+    ["/A", [literal("A")]],
+    // A literal is what its percent-encoding stands for.
+    ["/%61", [literal("a")]],
+    ["/%2F", [literal("/")]],
+    ["/%2f", [literal("/")]],
+    ["/a%20b", [literal("a b")]],
+    ["/%2A", [literal("*")]],
+    ["/%2A%2a", [literal("**")]],
+    ["/%7Ba%7D", [literal("{a}")]],
+    ["/a%3Ab", [literal("a:b")]],
+    ["/%25", [literal("%")]],
+    ["/%2525", [literal("%25")]],
+    ["/%00", [literal("\0")]],
+    ["/%C3%A9", [literal("é")]],
+    ["/%f0%9f%8c%b1", [literal("🌱")]],
+    // `{var}` is `{var=*}`.
+    ["/{a}", [any], [variable("a", 0, 1)]],
+    ["/{a=*}", [any], [variable("a", 0, 1)]],
+    ["/{a=**}", [rest], [variable("a", 0, 1)]],
+    ["/{a=b}", [literal("b")], [variable("a", 0, 1)]],
+    ["/{a.b.c}", [any], [variable("a.b.c", 0, 1)]],
+    ["/{_a1.B_}", [any], [variable("_a1.B_", 0, 1)]],
+    ["/{a=b/*}", [literal("b"), any], [variable("a", 0, 2)]],
+    ["/{a=b/*/c/**}", [literal("b"), any, literal("c"), rest], [variable("a", 0, 4)]],
+    ["/{a=b%2Fc/*}", [literal("b/c"), any], [variable("a", 0, 2)]],
+    ["/v/{a}/{b}", [literal("v"), any, any], [variable("a", 1, 2), variable("b", 2, 3)]],
+    [
+      "/{a=x/*}/y/{b.c=z/**}",
+      [literal("x"), any, literal("y"), literal("z"), rest],
+      [variable("a", 0, 2), variable("b.c", 3, 5)],
+    ],
+    ["/{a}/{a.b}", [any, any], [variable("a", 0, 1), variable("a.b", 1, 2)]],
+    // A verb is not a segment.
+    ["/a:go", [literal("a")], [], "go"],
+    ["/*:go", [any], [], "go"],
+    ["/**:go", [rest], [], "go"],
+    ["/{a}:go", [any], [variable("a", 0, 1)], "go"],
+    ["/{a=b/**}:go", [literal("b"), rest], [variable("a", 0, 2)], "go"],
+    ["/a:g%6f", [literal("a")], [], "go"],
+    ["/a:go%3Aon", [literal("a")], [], "go:on"],
+  ];
+  test.each(rows)("%s", (text, segments, variables = [], verb = undefined) => {
+    expect(parsePathTemplate(text)).toEqual({ segments, variables, verb });
+  });
+});
+
+describe("a template that breaks the grammar is refused, with the column:", () => {
+  test.each<[text: string, column: number, reason: string]>([
+    ["", 1, 'expected "/"'],
+    ["a", 1, 'expected "/"'],
+    ["{a}", 1, 'expected "/"'],
+    [" /a", 1, 'expected "/"'],
+    ["/", 2, "expected a segment"],
+    ["/a/", 4, "expected a segment"],
+    ["//a", 2, "expected a segment"],
+    ["/:go", 2, "expected a segment"],
+    ["/a:", 4, "expected a segment"],
+    ["/a::go", 4, "expected a segment"],
+    ["/é", 2, "expected a segment"],
+    ["/%", 2, "expected a segment"],
+    ["/%6", 2, "expected a segment"],
+    ["/%zz", 2, "expected a segment"],
+    ["/}", 2, "expected a segment"],
+    ["/a/?", 4, "expected a segment"],
+    ["/a:b:c", 5, 'unexpected ":"'],
+    ["/a:b/c", 5, 'unexpected "/"'],
+    ["/a:*", 4, "expected a segment"],
+    ["/a:{b}", 4, "expected a segment"],
+    ["/a*", 3, 'unexpected "*"'],
+    ["/*a", 3, 'unexpected "a"'],
+    ["/***", 4, 'unexpected "*"'],
+    ["/a{b}", 3, 'unexpected "{"'],
+    ["/{a}b", 5, 'unexpected "b"'],
+    ["/{a}{b}", 5, 'unexpected "{"'],
+    ["/a b", 3, 'unexpected " "'],
+    ["/a?b", 3, 'unexpected "?"'],
+    ["/a#b", 3, 'unexpected "#"'],
+    ["/**/a", 5, "nothing may follow **"],
+    ["/**/**", 5, "nothing may follow **"],
+    ["/**/{a}", 5, "nothing may follow **"],
+    ["/{a=**}/b", 9, "nothing may follow **"],
+    ["/{a=**/b}", 8, "nothing may follow **"],
+    ["/{", 3, "expected a field name"],
+    ["/{}", 3, "expected a field name"],
+    ["/{=a}", 3, "expected a field name"],
+    ["/{1}", 3, "expected a field name"],
+    ["/{ a}", 3, "expected a field name"],
+    ["/{.a}", 3, "expected a field name"],
+    ["/{a.}", 5, "expected a field name"],
+    ["/{a..b}", 5, "expected a field name"],
+    ["/{a.1}", 5, "expected a field name"],
+    ["/{a", 4, 'expected "}"'],
+    ["/{a-b}", 4, 'expected "}"'],
+    ["/{a:b}", 4, 'expected "}"'],
+    ["/{a/b}", 4, 'expected "}"'],
+    ["/{a=b", 6, 'expected "}"'],
+    ["/{a=b:c}", 6, 'expected "}"'],
+    ["/{a=}", 5, "expected a segment"],
+    ["/{a=/b}", 5, "expected a segment"],
+    ["/{a=b/}", 7, "expected a segment"],
+    ["/{a={b}}", 5, "expected a segment"],
+    ["/{a=b/{c}}", 7, "expected a segment"],
+    ["/{a}/{a}", 7, "a stands twice"],
+    ["/{a.b}/{c}/{a.b=d}", 13, "a.b stands twice"],
+  ])("%j: column %i, %s", (text, column, reason) => {
+    const refused = new TemplateError(column, reason);
+    expect(() => parsePathTemplate(text)).toThrow(refused);
+    expect(refused.message).toBe(`column ${column}: ${reason}`);
+  });
+
+  test.each(["/%ff", "/a/%C3", "/%ED%A0%80", "/%C0%AF", "/a:%ff", "/{a=%ff}"])(
+    "%s, that is not UTF-8",
+    (text) => {
+      expect(() => parsePathTemplate(text)).toThrow("a percent-encoding is not UTF-8");
+    },
+  );
+
+  test("whatever it is, and the column is in the text or at its end", () => {
+    const text = fc.string({ unit: fc.constantFrom(..."/*{}=.:ab%2F é") });
+    fc.assert(
+      fc.property(text, (text) => {
+        try {
+          parsePathTemplate(text);
+        } catch (error) {
+          expect(error).toBeInstanceOf(TemplateError);
+          const { column } = error as TemplateError;
+          expect(column).toBeGreaterThanOrEqual(1);
+          expect(column).toBeLessThanOrEqual(text.length + 1);
+        }
+      }),
+    );
+  });
+});
+
+describe("a template is printed in one way:", () => {
+  test.each([
+    ["/a", "/a"],
+    ["/{a=*}", "/{a}"],
+    ["/{a=**}", "/{a=**}"],
+    ["/{a=b/*}/c/{d.e=*}:go", "/{a=b/*}/c/{d.e}:go"],
+    ["/%61%2f", "/a%2F"],
+    ["/%2a", "/%2A"],
+    ["/%c3%a9", "/%C3%A9"],
+    ["/a@b", "/a%40b"],
+    ["/a:g%6f", "/a:go"],
+    ["/a:go%3aon", "/a:go%3Aon"],
+  ])("%s as %s", (text, printed) => {
+    expect(printPathTemplate(parsePathTemplate(text))).toBe(printed);
+  });
+});
+
+describe("what is printed is read as the same template:", () => {
+  const text = fc.oneof(
+    fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 }),
+    fc.constantFrom("*", "**", "/", ".", "..", "%", "%2F", ":", "a:b", "{a}", "a=b", " ", "🌱"),
+  );
+  const segment: fc.Arbitrary<Segment> = fc.oneof(text.map(literal), fc.constant(any));
+  const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,3}$/);
+  const fieldPath = fc.array(name, { minLength: 1, maxLength: 3 });
+  const partsMax = 5;
+
+  /** One segment as it stands, or some in a variable. */
+  const part = fc.record({
+    segments: fc.array(segment, { minLength: 1, maxLength: 3 }),
+    isVariable: fc.boolean(),
+  });
+
+  const template = fc
+    .record({
+      parts: fc.array(part, { minLength: 1, maxLength: partsMax }),
+      isOpen: fc.boolean(),
+      names: fc.uniqueArray(fieldPath, {
+        minLength: partsMax,
+        maxLength: partsMax,
+        selector: (path) => path.join("."),
+      }),
+      verb: fc.option(text, { nil: undefined }),
+    })
+    .map(({ parts, isOpen, names, verb }): PathTemplate => {
+      const segments: Segment[] = [];
+      const variables: Variable[] = [];
+      for (const [i, part] of parts.entries()) {
+        const from = segments.length;
+        segments.push(...part.segments);
+        if (isOpen && i === parts.length - 1) segments.push(rest);
+        if (!part.isVariable) continue;
+        variables.push({ fieldPath: names[i] ?? [], from, to: segments.length });
+      }
+      return { segments, variables, verb };
+    });
+
+  test("any", () => {
+    fc.assert(
+      fc.property(template, (template) => {
+        expect(parsePathTemplate(printPathTemplate(template))).toEqual(template);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each(["*", "**", "/", "{a}", "a:b", "%", "%2F", "é", " ", "\0", "?", "#"])(
+    "the literal %j",
+    (value) => {
+      const template = { segments: [literal(value)], variables: [], verb: undefined };
+      expect(parsePathTemplate(printPathTemplate(template))).toEqual(template);
+    },
+  );
+});

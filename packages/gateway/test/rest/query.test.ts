@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { FieldViolation } from "../../src/call/violation.ts";
+import { parseQuery } from "../../src/rest/query.ts";
+
+describe("a query is read:", () => {
+  test.each<[query: string, pairs: [name: string, value: string][]]>([
+    ["", []],
+    ["&", []],
+    ["&&", []],
+    ["a=b", [["a", "b"]]],
+    [
+      "a=b&c=d",
+      [
+        ["a", "b"],
+        ["c", "d"],
+      ],
+    ],
+    [
+      "&a=b&&c=d&",
+      [
+        ["a", "b"],
+        ["c", "d"],
+      ],
+    ],
+    // Nothing is merged, and nothing reordered.
+    [
+      "b=2&a=1&b=1",
+      [
+        ["b", "2"],
+        ["a", "1"],
+        ["b", "1"],
+      ],
+    ],
+    [
+      "a=1&A=1",
+      [
+        ["a", "1"],
+        ["A", "1"],
+      ],
+    ],
+    // A value may be empty, and so may a name.
+    ["a", [["a", ""]]],
+    ["a=", [["a", ""]]],
+    ["=a", [["", "a"]]],
+    ["=", [["", ""]]],
+    // The first `=` ends the name.
+    ["a=b=c", [["a", "b=c"]]],
+    ["a==", [["a", "="]]],
+    ["a%3Db=c", [["a=b", "c"]]],
+    // `+` is a space; so is %20.
+    ["a=+b+", [["a", " b "]]],
+    ["a=%20b", [["a", " b"]]],
+    ["a=%2B", [["a", "+"]]],
+    ["a+b=c", [["a b", "c"]]],
+    // Only `&` divides.
+    ["a=b;c=d", [["a", "b;c=d"]]],
+    ["a=b%26c=d", [["a", "b&c=d"]]],
+    ["a=b?c/d", [["a", "b?c/d"]]],
+    ["a=b#c", [["a", "b#c"]]],
+    ["a=b,c", [["a", "b,c"]]],
+    // Names are decoded, too.
+    ["%61=b", [["a", "b"]]],
+    ["a%2Eb=c", [["a.b", "c"]]],
+    ["a%5Bb%5D=c", [["a[b]", "c"]]],
+    ["a[b]=c", [["a[b]", "c"]]],
+    // Once.
+    ["a=%2525", [["a", "%25"]]],
+    ["a=%252B", [["a", "%2B"]]],
+    // UTF-8.
+    ["a=%C3%A9", [["a", "é"]]],
+    ["a=%c3%a9", [["a", "é"]]],
+    ["%C3%A9=a", [["é", "a"]]],
+    ["a=é", [["a", "é"]]],
+    ["a=%F0%9F%8C%B1", [["a", "🌱"]]],
+    ["a=%EF%BB%BFb", [["a", "\ufeffb"]]],
+    ["a=%00", [["a", "\0"]]],
+    ["__proto__=a", [["__proto__", "a"]]],
+  ])("%j as %j", (query, pairs) => {
+    expect(parseQuery(query)).toEqual(pairs);
+  });
+
+  test("with any names and values, as a browser writes them", () => {
+    const text = fc.string({ unit: "grapheme", maxLength: 20 });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(text, text), { maxLength: 8 }), (pairs) => {
+        expect(parseQuery(new URLSearchParams(pairs).toString())).toEqual(pairs);
+      }),
+    );
+  });
+});
+
+describe("what is not percent-encoded UTF-8 is refused:", () => {
+  test.each([
+    "a=%",
+    "a=%2",
+    "a=%zz",
+    "a=100%",
+    "a=%u00e9",
+    "a=%ff",
+    "a=%C3",
+    "a=%A9",
+    "a=%C0%AF",
+    "a=%ED%A0%80",
+    "a=%F4%90%80%80",
+    "a=%C3&b=%A9",
+    "a=%C3+%A9",
+    "%=a",
+    "%ff=a",
+    "%",
+    "a=b&c=%",
+  ])("%s", (query) => {
+    expect(() => parseQuery(query)).toThrow(
+      new FieldViolation("", "has a query that is not percent-encoded UTF-8"),
+    );
+  });
+});
+
+describe("the number of parameters has a limit:", () => {
+  test.each([1, 999, 1000])("%i are read", (count) => {
+    expect(parseQuery("a=b&".repeat(count))).toHaveLength(count);
+  });
+
+  test("what is empty is not counted", () => {
+    expect(parseQuery("&".repeat(5000))).toEqual([]);
+  });
+
+  test.each([1001, 5000])("%i are refused", (count) => {
+    expect(() => parseQuery("a&".repeat(count))).toThrow(
+      new FieldViolation("", "must not have more than 1000 query parameters"),
+    );
+  });
+});

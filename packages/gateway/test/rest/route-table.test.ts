@@ -1,0 +1,162 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { parsePathTemplate } from "../../src/rest/path-template.ts";
+import { RouteTable } from "../../src/rest/route-table.ts";
+
+interface Route {
+  readonly route: string;
+}
+
+function tableOf(...routes: readonly string[]): RouteTable<Route> {
+  const table = new RouteTable<Route>();
+  for (const route of routes) {
+    const [method = "", path = ""] = route.split(" ");
+    expect(table.add(method, parsePathTemplate(path), { route })).toBe(true);
+  }
+  return table;
+}
+
+function routeOf(table: RouteTable<Route>, method: string, path: string): string | undefined {
+  const match = table.match(method, path);
+  return match.kind === "found" ? match.value.route : undefined;
+}
+
+describe("the route that a path has, of", () => {
+  const cases: readonly [routes: string[], path: string, route: string | undefined][] = [
+    [["GET /a"], "/a", "GET /a"],
+    [["GET /a"], "/A", undefined],
+    [["GET /a"], "/a/", undefined],
+    [["GET /a"], "//a", undefined],
+    [["GET /a"], "a", undefined],
+    [["GET /a"], "", undefined],
+    [["GET /a"], "/%61", "GET /a"],
+    [["GET /a%2Fb"], "/a%2fb", "GET /a%2Fb"],
+    [["GET /a%2Fb"], "/a/b", undefined],
+    [["GET /é".replace("é", "%C3%A9")], "/%c3%a9", "GET /%C3%A9"],
+    [["GET /a/b"], "/a%2Fb", undefined],
+    // `*` is one segment, and one that is there.
+    [["GET /*"], "/a", "GET /*"],
+    [["GET /*"], "/", undefined],
+    [["GET /*"], "/a/b", undefined],
+    [["GET /*"], "/a%2Fb", "GET /*"],
+    [["GET /*"], "/%", "GET /*"],
+    [["GET /a/*/b"], "/a/x/b", "GET /a/*/b"],
+    [["GET /a/*/b"], "/a//b", undefined],
+    [["GET /a/*/b"], "/a/x/c", undefined],
+    // `**` is the rest, or nothing.
+    [["GET /a/**"], "/a", "GET /a/**"],
+    [["GET /a/**"], "/a/", "GET /a/**"],
+    [["GET /a/**"], "/a/b/c", "GET /a/**"],
+    [["GET /a/**"], "/ab", undefined],
+    [["GET /**"], "/", "GET /**"],
+    [["GET /**"], "/a//b/", "GET /**"],
+    // Variables are their patterns.
+    [["GET /{a}"], "/x", "GET /{a}"],
+    [["GET /{a=x/*}"], "/x/1", "GET /{a=x/*}"],
+    [["GET /{a=x/*}"], "/y/1", undefined],
+    [["GET /{a=x/**}/".slice(0, -1)], "/x/1/2", "GET /{a=x/**}"],
+    // A literal goes before `*`, and `*` before `**`, whatever the order of the routes.
+    [["GET /*", "GET /a"], "/a", "GET /a"],
+    [["GET /a", "GET /*"], "/b", "GET /*"],
+    [["GET /**", "GET /*"], "/b", "GET /*"],
+    [["GET /**", "GET /*"], "/b/c", "GET /**"],
+    [["GET /**", "GET /a/**", "GET /a/*"], "/a/b/c", "GET /a/**"],
+    [["GET /a/*", "GET /*/b"], "/a/b", "GET /a/*"],
+    [["GET /a/**", "GET /a"], "/a", "GET /a"],
+    // A branch that comes to nothing is walked back.
+    [["GET /a/b/c", "GET /*/b/d"], "/a/b/d", "GET /*/b/d"],
+    [["GET /a/*/c", "GET /a/**"], "/a/b/d", "GET /a/**"],
+    [["GET /a/b/c", "GET /*/*/*", "GET /**"], "/a/b/x", "GET /*/*/*"],
+    [["POST /a", "GET /*"], "/a", "GET /*"],
+    // Only a verb that some route has is one.
+    [["GET /*:go"], "/a:go", "GET /*:go"],
+    [["GET /*:go"], "/a:stop", undefined],
+    [["GET /*:go"], "/a", undefined],
+    [["GET /*"], "/a:go", "GET /*"],
+    [["GET /*", "GET /*:go"], "/a:go", "GET /*:go"],
+    [["GET /*", "GET /*:go"], "/a:b", "GET /*"],
+    [["GET /*", "GET /*:go"], "/a:b:go", "GET /*:go"],
+    [["GET /*", "GET /b:go"], "/a:go", "GET /*"],
+    [["GET /a/**:go", "GET /a/**"], "/a/b/c:go", "GET /a/**:go"],
+    [["GET /a/**:go", "GET /a/**"], "/a/b:go/c", "GET /a/**"],
+    [["GET /a:go"], "/a%3Ago", undefined],
+    [["GET /*:go"], "/:go", undefined],
+    // Methods.
+    [["* /a"], "/a", "* /a"],
+    [["* /a", "GET /a"], "/a", "GET /a"],
+    [["get /a"], "/a", undefined],
+  ];
+
+  test.each(cases)("%j: %s -> %s", (routes, path, route) => {
+    expect(routeOf(tableOf(...routes), "GET", path)).toBe(route);
+  });
+});
+
+test("HEAD is served by GET, where it has no route of its own", () => {
+  expect(routeOf(tableOf("GET /a"), "HEAD", "/a")).toBe("GET /a");
+  expect(routeOf(tableOf("GET /a", "HEAD /a"), "HEAD", "/a")).toBe("HEAD /a");
+  expect(routeOf(tableOf("POST /a"), "HEAD", "/a")).toBeUndefined();
+});
+
+test("the segments are raw, and without the verb", () => {
+  expect(tableOf("GET /{a=x/**}:go").match("GET", "/x/a%2Fb/%20c:go")).toMatchObject({
+    segments: ["x", "a%2Fb", "%20c"],
+  });
+});
+
+describe("another method of a path is not allowed, and those that are named:", () => {
+  const table = tableOf("POST /a", "GET /a", "GET /a/b", "PATCH /a/*", "SEARCH /c", "PUT /**:go");
+  test.each([
+    ["PUT", "/a", ["GET", "HEAD", "POST"]],
+    ["get", "/a", ["GET", "HEAD", "POST"]], // methods are case-sensitive
+    ["", "/a", ["GET", "HEAD", "POST"]],
+    ["POST", "/a/b", ["GET", "HEAD", "PATCH"]],
+    ["constructor", "/c", ["SEARCH"]],
+    ["GET", "/x:go", ["PUT"]],
+  ])("%s %s", (method, path, allow) => {
+    expect(table.match(method, path)).toEqual({ kind: "method_not_allowed", allow });
+  });
+});
+
+test("a route that is taken is not added, and stays what it was", () => {
+  const table = tableOf("GET /a/*");
+  expect(table.add("GET", parsePathTemplate("/a/{b}"), { route: "another" })).toBe(false);
+  expect(routeOf(table, "GET", "/a/x")).toBe("GET /a/*");
+});
+
+test("an empty table finds nothing", () => {
+  expect(tableOf().match("GET", "/")).toEqual({ kind: "not_found" });
+});
+
+/** What a template matches, said as naively as can be. */
+function matches(template: string, path: string): boolean {
+  const { segments, verb } = parsePathTemplate(template);
+  const parts = segments.map((segment) => {
+    if (segment.kind === "literal") return `/${segment.value}`;
+    return segment.kind === "any" ? "/[^/]+" : "(/.*)?";
+  });
+  return new RegExp(`^${parts.join("")}${verb === undefined ? "" : `:${verb}`}$`).test(path);
+}
+
+test("finds a route exactly where some template matches", () => {
+  const segment = fc.constantFrom("a", "b", "*", "{x}", "a");
+  const end = fc.constantFrom("", "/**", ":go", "/**:go");
+  const template = fc
+    .tuple(fc.array(segment, { minLength: 1, maxLength: 4 }), end)
+    .map(([segments, rest]) => `/${segments.join("/")}${rest}`)
+    .filter((text) => text.split("{x}").length <= 2);
+  const path = fc
+    .array(fc.constantFrom("a", "b", "c", ""), { minLength: 1, maxLength: 5 })
+    .chain((parts) => fc.constantFrom("", ":go").map((verb) => `/${parts.join("/")}${verb}`));
+  fc.assert(
+    fc.property(fc.uniqueArray(template, { maxLength: 6 }), path, (templates, target) => {
+      const table = new RouteTable<Route>();
+      for (const text of templates) table.add("GET", parsePathTemplate(text), { route: text });
+      const found = routeOf(table, "GET", target);
+      const all = templates.filter((text) => matches(text, target));
+      if (found === undefined) expect(all).toEqual([]);
+      else expect(all).toContain(found);
+    }),
+    { numRuns: 3000 },
+  );
+});

@@ -1,0 +1,250 @@
+import { create, type DescField } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import { printPathTemplate } from "../../src/rest/path-template.ts";
+import { type Binding, bindingsOf, RuleError } from "../../src/rest/rule.ts";
+import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { describeMethods, type MethodDescription, type Rule } from "../support/described-method.ts";
+
+function methodWith(rule: Rule | undefined, streams?: MethodDescription["streams"]) {
+  const [method] = describeMethods([
+    {
+      name: "Call",
+      input: EveryFieldSchema,
+      output: EveryFieldSchema,
+      ...(rule && { rule }),
+      ...(streams && { streams }),
+    },
+  ]);
+  if (method === undefined) throw new Error("the method was not built");
+  return method;
+}
+
+/** A binding with its fields by name. */
+function readable({ method, template, body, responseBody }: Binding) {
+  const nameOf = (field: DescField | "*" | undefined) =>
+    typeof field === "object" ? field.name : field;
+  const path = printPathTemplate(template);
+  return { method, path, body: nameOf(body), responseBody: nameOf(responseBody) };
+}
+
+function get(path: string): HttpRule {
+  return create(HttpRuleSchema, { pattern: { case: "get", value: path } });
+}
+
+function post(path: string): HttpRule {
+  return create(HttpRuleSchema, { pattern: { case: "post", value: path } });
+}
+
+function custom(kind: string, path = "/v1/a"): HttpRule {
+  return create(HttpRuleSchema, { pattern: { case: "custom", value: { kind, path } } });
+}
+
+describe("the bindings of a method", () => {
+  test.each([
+    ["CreateShelf", [["POST", "/v1/shelves", "shelf", "shelf"]]],
+    [
+      "UpdateLibrary",
+      [
+        ["PUT", "/v1/library", "*", undefined],
+        ["PATCH", "/v1/library", "*", undefined],
+      ],
+    ],
+    ["GetLibrary", [["GET", "/v1/library", undefined, undefined]]],
+    ["CloseLibrary", [["DELETE", "/v1/library", undefined, undefined]]],
+    ["AddBooks", [["POST", "/v1/books", "books", "ids"]]],
+    ["SearchBooks", [["SEARCH", "/v1/books", "text", undefined]]],
+    ["CountBooks", []],
+    ["ImportBooks", []],
+  ])("LibraryService.%s: %j", (name, expected) => {
+    const method = LibraryService.methods.find((candidate) => candidate.name === name);
+    const bindings = method === undefined ? [] : bindingsOf(method);
+    expect(
+      bindings
+        .map(readable)
+        .map(({ method, path, body, responseBody }) => [method, path, body, responseBody]),
+    ).toEqual(expected);
+  });
+
+  test("keep the field that the body is, whatever its kind", () => {
+    for (const field of EveryFieldSchema.fields) {
+      const rule = { ...post("/v1/a"), body: field.name, responseBody: field.name };
+      expect(bindingsOf(methodWith(rule)).map(readable)).toEqual([
+        { method: "POST", path: "/v1/a", body: field.name, responseBody: field.name },
+      ]);
+    }
+  });
+
+  test.each([
+    ...["/a", "/a/b/c", "/v1/*", "/v1/**", "/{string}", "/a/{string=b/*}", "/{string=**}"],
+    ...["/{child.string}/x", "/a:go", "/{string}:go", "/{string=a/*/b/**}:go", "/{timestamp}"],
+  ])("have templates: %s", (path) => {
+    expect(bindingsOf(methodWith(get(path))).map(readable)).toMatchObject([{ path }]);
+  });
+
+  test("may have any method", () => {
+    expect(bindingsOf(methodWith(custom("*"))).map(readable)).toMatchObject([{ method: "*" }]);
+  });
+
+  test.each(["requests", "responses"] as const)("may have a stream of %s", (streams) => {
+    expect(bindingsOf(methodWith(get("/a"), streams))).toHaveLength(1);
+  });
+
+  test("come from a rule with the method's selector instead, where there is one", () => {
+    const rules = ["test.v1.Described.Call", "test.v1.Described.Other"].map((selector) =>
+      create(HttpRuleSchema, { ...get(`/${selector}`), selector }),
+    );
+    const bindings = bindingsOf(methodWith(get("/a")), rules).map(readable);
+    expect(bindings).toMatchObject([{ path: "/test.v1.Described.Call" }]);
+  });
+
+  test("come from the last of two rules with the method's selector", () => {
+    const selector = "test.v1.Described.Call";
+    const rules = ["/first", "/last"].map((path) =>
+      create(HttpRuleSchema, { ...get(path), selector }),
+    );
+    expect(bindingsOf(methodWith(get("/a")), rules).map(readable)).toMatchObject([
+      { path: "/last" },
+    ]);
+  });
+
+  test("are none where a rule with the method's selector has no pattern", () => {
+    const none = create(HttpRuleSchema, { selector: "test.v1.Described.Call" });
+    expect(bindingsOf(methodWith(get("/a")), [none])).toEqual([]);
+    expect(bindingsOf(methodWith(get("/a"), "both"), [none])).toEqual([]);
+    const forgotten = create(HttpRuleSchema, { selector: "test.v1.Described.Call", body: "*" });
+    expect(() => bindingsOf(methodWith(get("/a")), [forgotten])).toThrow(/no HTTP method and path/);
+  });
+
+  test("are none without the option", () => {
+    expect(bindingsOf(methodWith(undefined))).toEqual([]);
+    for (const streams of ["requests", "responses", "both"] as const) {
+      expect(bindingsOf(methodWith(undefined, streams))).toEqual([]);
+    }
+  });
+});
+
+describe("a mistake in a rule is refused, with the method's name:", () => {
+  const column = (path: string, at: number) => `${path}: column ${at}: `;
+  const rows: readonly [what: string, rule: Rule, reason: string][] = [
+    ["no pattern", {}, "it has no HTTP method and path"],
+    ["no pattern, but a body", { body: "*" }, "it has no HTTP method and path"],
+    ["an empty path", get(""), column("", 1)],
+    ["a path without a slash", get("a"), column("a", 1)],
+    ["a slash alone", get("/"), column("/", 2)],
+    ["a slash at the end", get("/a/"), column("/a/", 4)],
+    ["two slashes", get("/a//b"), column("/a//b", 4)],
+    ["two slashes at the start", get("//a"), column("//a", 2)],
+    ["a query", get("/a?b=c"), column("/a?b=c", 3)],
+    ["a fragment", get("/a#b"), column("/a#b", 3)],
+    ["a space", get("/a b"), column("/a b", 3)],
+    ["a space at the end", get("/a "), column("/a ", 3)],
+    ["a line end", get("/a\n"), column("/a\n", 3)],
+    ["a letter that is not ASCII", get("/é"), column("/é", 2)],
+    ["a URL", get("https://a/b"), column("https://a/b", 1)],
+    ["a backslash", get("/a\\b"), column("/a\\b", 3)],
+    ["an open brace", get("/a/{b"), column("/a/{b", 6)],
+    ["a closed brace alone", get("/a}"), column("/a}", 3)],
+    ["a variable without a name", get("/{}"), column("/{}", 3)],
+    ["a variable without a pattern", get("/{string=}"), column("/{string=}", 10)],
+    ["a variable in a variable", get("/{string={name}}"), column("/{string={name}}", 10)],
+    ["a variable that stands twice", get("/{string}/{string}"), column("/{string}/{string}", 12)],
+    ["a segment behind **", get("/**/a"), column("/**/a", 5)],
+    ["a variable behind **", get("/{string=**}/a"), column("/{string=**}/a", 14)],
+    ["three stars", get("/***"), column("/***", 4)],
+    ["a star in a segment", get("/a*"), column("/a*", 3)],
+    ["an empty verb", get("/a:"), column("/a:", 4)],
+    ["a verb amid the path", get("/a:b/c"), column("/a:b/c", 5)],
+    ["half a percent-encoding", get("/a%2"), column("/a%2", 3)],
+    ["percent-encoding that is not UTF-8", get("/%ff"), column("/%ff", 5)],
+    ["a variable that no field is", get("/{nothing}"), column("/{nothing}", 3)],
+    ["a variable within a scalar", get("/{string.a}"), column("/{string.a}", 3)],
+    ["a variable that is repeated", get("/a/{string_list}"), column("/a/{string_list}", 5)],
+    ["a variable that is a map", get("/{string_by_string}"), column("/{string_by_string}", 3)],
+    ["a variable that is a message", get("/{child}"), column("/{child}", 3)],
+    [
+      "two variables that are one field",
+      get("/{optional_int64}/{optionalInt64}"),
+      "/{optional_int64}/{optionalInt64}: two variables are the field optional_int64",
+    ],
+    ["a body of GET", { ...get("/a"), body: "*" }, "GET /a must not have a body"],
+    [
+      "a body that is no field",
+      { ...post("/a"), body: "nothing" },
+      "library.v1.EveryField has no field nothing",
+    ],
+    [
+      "a body by its JSON name",
+      { ...post("/a"), body: "optionalInt64" },
+      "library.v1.EveryField has no field optionalInt64",
+    ],
+    [
+      "a body within a field",
+      { ...post("/a"), body: "child.int64" },
+      "library.v1.EveryField has no field child.int64",
+    ],
+    [
+      "a body that is a oneof",
+      { ...post("/a"), body: "choice" },
+      "library.v1.EveryField has no field choice",
+    ],
+    [
+      "a response body that is no field",
+      { ...get("/a"), responseBody: "nothing" },
+      "library.v1.EveryField has no field nothing",
+    ],
+    [
+      "a response body that is everything",
+      { ...get("/a"), responseBody: "*" },
+      "library.v1.EveryField has no field *",
+    ],
+    [
+      "a mistake in an additional binding",
+      { ...get("/a"), additionalBindings: [get("/b"), get("/c/")] },
+      column("/c/", 4),
+    ],
+    [
+      "no pattern in an additional binding",
+      { ...get("/a"), additionalBindings: [create(HttpRuleSchema, { body: "*" })] },
+      "it has no HTTP method and path",
+    ],
+    ["a custom path that is empty", custom("PURGE", ""), column("", 1)],
+  ];
+
+  test.each(rows)("%s", (_what, rule, reason) => {
+    const message = `google.api.http of test.v1.Described.Call: ${reason}`;
+    expect(() => bindingsOf(methodWith(rule))).toThrow(RuleError);
+    expect(() => bindingsOf(methodWith(rule))).toThrow(message);
+  });
+
+  // What no request can ever match has to be said as well.
+  const unreachable: readonly [what: string, rule: Rule][] = [
+    ["a custom method without a kind", custom("")],
+    ["a custom method with a space", custom("GE T")],
+    ["a custom method with a line end", custom("GET\n")],
+    ["a custom pattern that is not there", { pattern: { case: "custom", value: {} } }],
+    [
+      "additional bindings in an additional binding",
+      { ...get("/a"), additionalBindings: [{ ...get("/b"), additionalBindings: [get("/c")] }] },
+    ],
+  ];
+
+  test.each(unreachable)("%s", (_what, rule) => {
+    expect(() => bindingsOf(methodWith(rule))).toThrow(
+      /^google\.api\.http of test\.v1\.Described\.Call: /,
+    );
+  });
+
+  test("a rule for streams in both directions", () => {
+    expect(() => bindingsOf(methodWith(get("/a"), "both"))).toThrow(
+      "google.api.http of test.v1.Described.Call: HTTP has no form for streams in both directions; a rule with this selector and no pattern leaves the method to RPC",
+    );
+  });
+});
+
+test("FieldService's Echo takes the whole message as the body", () => {
+  expect(bindingsOf(FieldService.method.echo).map(readable)).toEqual([
+    { method: "POST", path: "/v1/fields", body: "*", responseBody: undefined },
+  ]);
+});

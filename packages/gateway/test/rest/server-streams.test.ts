@@ -1,0 +1,237 @@
+/** Methods that answer with a stream of messages. */
+import { once } from "node:events";
+import http2 from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
+import { jsonOf, type TestGateway } from "../support/gateway.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { within } from "../support/within.ts";
+
+const ndjson = "application/x-ndjson";
+const sse = "text/event-stream";
+const array = "application/json";
+const watch = { method: "GET", path: "/v1/shelves/a/volumes:watch" };
+
+describe.each(versions)("server streaming over HTTP/%s:", (version) => {
+  const two: Catalog = {
+    async *watchVolumes() {
+      yield { id: 1n };
+      yield { title: "b\nc" };
+    },
+  };
+  const none: Catalog = { async *watchVolumes() {} };
+  const late: Catalog = {
+    async *watchVolumes() {
+      yield { id: 1n };
+      throw new ConnectError("late", Code.DataLoss);
+    },
+  };
+  const secret: Catalog = {
+    async *watchVolumes() {
+      yield { id: 1n };
+      throw new Error("secret");
+    },
+  };
+  const error = (code: Code, message: string) => JSON.stringify({ code, message, details: [] });
+
+  test.each<[what: string, accept: string, catalog: Catalog, type: string, body: string]>([
+    ["two messages", ndjson, two, ndjson, '{"id":"1"}\n{"title":"b\\nc"}\n'],
+    ["two messages", sse, two, sse, 'data: {"id":"1"}\n\ndata: {"title":"b\\nc"}\n\n'],
+    ["two messages", array, two, array, '[{"id":"1"},\n{"title":"b\\nc"}]\n'],
+    ["what is liked best", `${array};q=0.2, ${sse};q=0.3`, none, sse, ""],
+    ["anything", "*/*", none, ndjson, ""],
+    ["nothing of ours", "text/html", none, ndjson, ""],
+    ["no message", ndjson, none, ndjson, ""],
+    ["no message", sse, none, sse, ""],
+    ["no message", array, none, array, "[]\n"],
+    [
+      "a late error",
+      ndjson,
+      late,
+      ndjson,
+      `{"id":"1"}\n{"error":${error(Code.DataLoss, "late")}}\n`,
+    ],
+    [
+      "a late error",
+      sse,
+      late,
+      sse,
+      `data: {"id":"1"}\n\nevent: error\ndata: ${error(Code.DataLoss, "late")}\n\n`,
+    ],
+    [
+      "a late error",
+      array,
+      late,
+      array,
+      `[{"id":"1"},\n{"error":${error(Code.DataLoss, "late")}}]\n`,
+    ],
+    [
+      "a late error for no one",
+      ndjson,
+      secret,
+      ndjson,
+      `{"id":"1"}\n{"error":${error(Code.Internal, "internal error")}}\n`,
+    ],
+  ])("%s, for %s", async (_what, accept, catalog, type, body) => {
+    await using gateway = await openCatalogOf(catalog);
+    const response = await gateway.send({ version, ...watch, headers: { accept } });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe(type);
+    expect(response.body.toString()).toBe(body);
+  });
+
+  test.each([
+    ["ndjson", ndjson],
+    ["sse", sse],
+    ["array", array],
+  ] as const)("streamFormat %s is for whom says nothing", async (streamFormat, type) => {
+    await using gateway = await openCatalogOf(two, { rest: { streamFormat } });
+    const { headers } = await gateway.send({ version, ...watch });
+    expect(headers.get("content-type")).toBe(type);
+  });
+
+  test.each([ndjson, sse, array])(
+    "an error before the first message has its status: %s",
+    async (accept) => {
+      await using gateway = await openCatalogOf({
+        // biome-ignore lint/correctness/useYield: it fails before
+        async *watchVolumes() {
+          throw new ConnectError("none", Code.PermissionDenied, { "x-why": "1" });
+        },
+      });
+      const response = await gateway.send({ version, ...watch, headers: { accept } });
+      expect(response.status).toBe(403);
+      expect(response.headers.get("content-type")).toBe("application/json");
+      expect(response.headers.get("x-why")).toBe("1");
+      expect(jsonOf(response)).toEqual({
+        code: Code.PermissionDenied,
+        message: "none",
+        details: [],
+      });
+    },
+  );
+
+  test("a request that is refused has its status", async () => {
+    await using gateway = await openCatalogOf(two);
+    const path = `${watch.path}?pageSize=x`;
+    expect(await gateway.send({ version, ...watch, path })).toMatchObject({ status: 400 });
+  });
+
+  test("the request is bound as that of a unary method", async () => {
+    await using gateway = await openCatalogOf({
+      async *watchVolumes({ parent, pageSize, titles }) {
+        yield { name: parent, id: BigInt(pageSize), title: titles.join() };
+      },
+    });
+    const path = `${watch.path}?pageSize=2&titles=a&titles=b`;
+    const response = await gateway.send({ version, ...watch, path });
+    expect(jsonOf(response)).toEqual({ name: "shelves/a", id: "2", title: "a,b" });
+  });
+
+  test("headers arrive before, trailers behind", async () => {
+    await using gateway = await openCatalogOf({
+      async *watchVolumes(_request, { responseHeader, responseTrailer }) {
+        responseHeader.set("x-head", "1");
+        yield {};
+        responseTrailer.set("x-tail", "2");
+      },
+    });
+    const response = await gateway.send({ version, ...watch });
+    expect(response.headers.get("x-head")).toBe("1");
+    expect(response.trailers.get("x-tail")).toBe("2");
+  });
+
+  test("HEAD has the head of GET", async () => {
+    await using gateway = await openCatalogOf(two);
+    const response = await gateway.send({ version, ...watch, method: "HEAD" });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe(ndjson);
+    expect(response.body).toHaveLength(0);
+  });
+
+  test("int64 as number in each message", async () => {
+    await using gateway = await openCatalogOf(two, { rest: { int64: "number" } });
+    const { body } = await gateway.send({ version, ...watch });
+    expect(body.toString()).toBe('{"id":1}\n{"title":"b\\nc"}\n');
+  });
+});
+
+/** Opens the stream, and returns what leaves it; the answer is read, or not. */
+type Open = (gateway: TestGateway, path: string) => Promise<() => void>;
+
+const clients: readonly [version: string, open: Open][] = [
+  [
+    "1.1",
+    async (gateway, path) => {
+      const connection = await openRawConnection(gateway.port);
+      connection.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      await connection.until("the head", (bytes) => bytes.includes("\r\n\r\n"));
+      connection.socket.pause();
+      return () => connection.socket.resetAndDestroy();
+    },
+  ],
+  [
+    "2",
+    async (gateway, path) => {
+      const session = http2.connect(gateway.origin("2"));
+      const stream = session.request({ ":path": path });
+      stream.on("error", () => {});
+      await within("the head", once(stream, "response"));
+      return () => session.destroy();
+    },
+  ],
+];
+
+describe.each(clients)("over HTTP/%s a client", (_version, open) => {
+  test("that leaves ends the call, and the implementation's generator", async () => {
+    const aborted = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    await using gateway = await openCatalogOf({
+      async *watchVolumes(_request, { signal }) {
+        try {
+          yield { id: 1n };
+          if (!signal.aborted) await once(signal, "abort");
+          aborted.resolve();
+          yield { id: 2n };
+          yield { id: 3n };
+        } finally {
+          ended.resolve();
+        }
+      },
+    });
+    const leave = await open(gateway, watch.path);
+    leave();
+    await within("the abort", aborted.promise);
+    await within("the end of the generator", ended.promise);
+  });
+
+  test("that does not read holds the implementation back", async () => {
+    const total = 1000;
+    const title = "a".repeat(100_000);
+    const aborted = Promise.withResolvers<void>();
+    let yields = 0;
+    const catalog: Catalog = {
+      async *watchVolumes(_request, { signal }) {
+        signal.addEventListener("abort", () => aborted.resolve());
+        while (yields < total) {
+          yields++;
+          yield { title };
+        }
+      },
+      getVolume: () => ({}),
+    };
+    await using gateway = await openCatalogOf(catalog);
+    const leave = await open(gateway, watch.path);
+    // Still while the server has answered others many times: it waits for the client.
+    for (let still = 0, last = -1; still < 20; last = yields) {
+      await gateway.send({ method: "GET", path: "/v1/volumes/1" });
+      still = yields === last ? still + 1 : 0;
+    }
+    expect(yields).toBeGreaterThan(0);
+    expect(yields).toBeLessThan(total / 2);
+    leave();
+    await within("the abort", aborted.promise);
+    expect(yields).toBeLessThan(total / 2);
+  });
+});

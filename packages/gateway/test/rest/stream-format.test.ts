@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { chooseStreamFormat, type StreamFormatName } from "../../src/rest/stream-format.ts";
+
+const types = {
+  ndjson: "application/x-ndjson",
+  sse: "text/event-stream",
+  array: "application/json",
+} as const;
+
+describe("Accept", () => {
+  const rows: readonly [
+    accept: string | null,
+    byDefault: StreamFormatName,
+    chosen: StreamFormatName,
+  ][] = [
+    [null, "ndjson", "ndjson"],
+    [null, "sse", "sse"],
+    [null, "array", "array"],
+    ["", "sse", "sse"],
+    ["*/*", "sse", "sse"],
+    ["text/html", "array", "array"],
+    ["text/html, */*;q=0.8", "array", "array"],
+    ["application/x-ndjson", "array", "ndjson"],
+    ["text/event-stream", "ndjson", "sse"],
+    ["application/json", "ndjson", "array"],
+    ["APPLICATION/JSON", "ndjson", "array"],
+    ["application/json; charset=utf-8", "ndjson", "array"],
+    ["text/html,application/json", "ndjson", "array"],
+    ["application/json;q=0.5, text/event-stream", "ndjson", "sse"],
+    ["application/json;q=0.5, text/event-stream;q=0.4", "ndjson", "array"],
+    ["text/event-stream;q=0.4 , application/json; q=0.5", "ndjson", "array"],
+    ["application/json;Q=0.1, text/event-stream;q=0.9", "ndjson", "sse"],
+    ["application/json, text/event-stream", "sse", "sse"],
+    ["application/json, text/event-stream", "array", "array"],
+    ["application/json;q=0", "ndjson", "ndjson"],
+    ["application/json;q=0, text/event-stream;q=0.001", "ndjson", "sse"],
+    ["application/json;q=x", "ndjson", "ndjson"],
+    ["application/json+x", "ndjson", "ndjson"],
+    [",;,;q=1", "ndjson", "ndjson"],
+  ];
+
+  test.each(rows)("%j, and %s by default: %s", (accept, byDefault, chosen) => {
+    expect(chooseStreamFormat(accept, byDefault).contentType).toBe(types[chosen]);
+  });
+});
+
+describe("a stream", () => {
+  const rows: readonly [name: StreamFormatName, none: string, two: string, failed: string][] = [
+    ["ndjson", "", '{"a":1}\n{"a":2}\n', '{"a":1}\n{"error":{"code":5}}\n'],
+    [
+      "sse",
+      "",
+      'data: {"a":1}\n\ndata: {"a":2}\n\n',
+      'data: {"a":1}\n\nevent: error\ndata: {"code":5}\n\n',
+    ],
+    ["array", "[]\n", '[{"a":1},\n{"a":2}]\n', '[{"a":1},\n{"error":{"code":5}}]\n'],
+  ];
+
+  test.each(rows)("as %s", (name, none, two, failed) => {
+    const { open, close, message, error } = chooseStreamFormat(null, name);
+    expect(open + close).toBe(none);
+    expect(open + message('{"a":1}', 0) + message('{"a":2}', 1) + close).toBe(two);
+    expect(open + message('{"a":1}', 0) + error('{"code":5}', 1) + close).toBe(failed);
+  });
+
+  test("an array that begins with an error is an array", () => {
+    const { open, close, error } = chooseStreamFormat(null, "array");
+    expect(JSON.parse(open + error("{}", 0) + close)).toEqual([{ error: {} }]);
+  });
+});

@@ -1,0 +1,211 @@
+/** Many clients that send all they may at once: they get their turns, and so does everyone else. */
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { Intake } from "../../src/server/intake.ts";
+import type { TlsFiles } from "../../src/server/tls.ts";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { openTestPort } from "../support/test-port.ts";
+import type { Burst } from "./burst-thread.ts";
+
+describe.each([
+  ["in clear", false],
+  ["over TLS", true],
+])("%s", (_name, isEncrypted) => {
+  test.skipIf(isEncrypted && !hasOpenssl)(
+    "of what has come at once, a bounded number of requests begins in one turn of the event loop",
+    async () => {
+      await using folder = await createTemporaryFolder();
+      const tls = isEncrypted ? createCertificate(folder.path, "one") : undefined;
+      const { url, turns } = await openCounting(tls);
+      const burst: Burst = { url, connections: 8, requests: 200 };
+      const clients = new Worker(new URL("burst-thread.ts", import.meta.url), {
+        workerData: burst,
+      });
+      onTestFinished(async () => void (await clients.terminate()));
+      await once(clients, "message");
+      turns.length = 0;
+      clients.postMessage("go");
+      // Long enough for them to have sent everything.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+      const [answered] = await once(clients, "message");
+
+      expect(answered).toBe(1600);
+      expect(turns.reduce((sum, begun) => sum + begun, 0)).toBe(1600);
+      // Four of each, enough, and what was read with the last of them.
+      expect(Math.max(...turns)).toBeLessThanOrEqual(8 * 4 + 256 + 200);
+    },
+  );
+});
+
+/** A port where each request is answered at once; how many began in each turn of the event loop. */
+async function openCounting(tls: TlsFiles | undefined) {
+  const turns: number[] = [];
+  let begun = 0;
+  const port = await openTestPort({
+    tls,
+    serveStream: (stream) => {
+      if (begun++ === 0) {
+        setImmediate(() => {
+          turns.push(begun);
+          begun = 0;
+        });
+      }
+      stream.respond({ ":status": 200 }, { endStream: true });
+      return true;
+    },
+  });
+  onTestFinished(() => port.drain(0));
+  const scheme = tls === undefined ? "http" : "https";
+  return { url: `${scheme}://127.0.0.1:${port.address.port}`, turns };
+}
+
+describe("an intake", () => {
+  let intake: Intake;
+  beforeEach(() => {
+    intake = new Intake();
+  });
+
+  /** A connection that tells whether it is read. */
+  function connect() {
+    const connection = { isRead: true };
+    const _handle = {
+      readStart: () => {
+        connection.isRead = true;
+      },
+      readStop: () => {
+        connection.isRead = false;
+      },
+    };
+    const socket = { _handle } as unknown as Socket;
+    intake.add(socket);
+    const send = (requests: number) => {
+      for (let n = 0; n < requests; n++) intake.take(socket);
+    };
+    return Object.assign(connection, { socket, send });
+  }
+
+  /** Enough for a turn by themselves. */
+  const many = 4 + 256;
+
+  /** Until nobody waits any more, if nothing comes. */
+  const quiet = async () => {
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+  };
+
+  test("reads everyone while little comes", async () => {
+    const [one, two] = [connect(), connect()];
+    one.send(many - 2);
+    two.send(5);
+    expect([one.isRead, two.isRead]).toEqual([true, true]);
+    await nextTurn();
+    one.send(many - 1);
+    expect([one.isRead, two.isRead]).toEqual([true, true]);
+  });
+
+  test("reads nobody more in a turn in which enough has come, and everyone again", async () => {
+    const [one, two] = [connect(), connect()];
+    one.send(many - 1);
+    expect(one.isRead).toBe(true);
+    one.send(1);
+    expect([one.isRead, two.isRead]).toEqual([false, false]);
+    await quiet();
+    expect([one.isRead, two.isRead]).toEqual([true, true]);
+  });
+
+  test("lets connections that send many take turns, as they were stopped", async () => {
+    const connections = Array.from({ length: 5 }, connect);
+    for (let round = 0; round < 3; round++) {
+      const served = new Set<object>();
+      for (let turn = 0; served.size < connections.length; turn++) {
+        expect(turn).toBeLessThan(2 * connections.length);
+        // Whoever is read sends all it may; the last of them comes first, if it can.
+        for (const one of connections.toReversed()) {
+          if (!one.isRead) continue;
+          one.send(many);
+          served.add(one);
+        }
+        await nextTurn();
+      }
+    }
+  });
+
+  test("reads one that sends a few at a time in each turn, among others that send many", async () => {
+    const [few, ...others] = Array.from({ length: 9 }, connect);
+    // Until its turn comes, as nobody knows yet that it sends a few.
+    for (let turn = 0; turn < 9; turn++) await crowd(others);
+    for (let turn = 0; turn < 50; turn++) {
+      few?.send(4);
+      await crowd(others);
+      expect(few?.isRead).toBe(true);
+    }
+  });
+
+  test("does not forget one that sends many for others that send some all the time", async () => {
+    const [victim, ...others] = Array.from({ length: 41 }, connect);
+    let served = 0;
+    for (let turn = 0; turn < 200; turn++) {
+      for (const one of others) if (one.isRead) one.send(16);
+      if (victim?.isRead) {
+        victim.send(40);
+        served++;
+      }
+      await nextTurn();
+    }
+    expect(served).toBeGreaterThan(200 / 41);
+  });
+
+  test("leaves those alone that have been quiet for long", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const [one, two] = [connect(), connect()];
+    vi.advanceTimersByTime(11_000);
+    one.send(many);
+    expect(two.isRead).toBe(true);
+  });
+
+  test("stops few connections as often as enough has come, and many not so often", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const isStoppedAgain = async (connections: number) => {
+      const [first, last] = Array.from({ length: connections }, connect);
+      first?.send(many);
+      await quiet();
+      first?.send(1);
+      await quiet();
+      vi.advanceTimersByTime(1);
+      first?.send(many);
+      return last?.isRead === false;
+    };
+    expect(await isStoppedAgain(2)).toBe(true);
+    intake = new Intake();
+    expect(await isStoppedAgain(500)).toBe(false);
+  });
+
+  test("stops those who have just sent something, however long it was quiet before", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const [one, two] = [connect(), connect()];
+    vi.advanceTimersByTime(61_000);
+    two.send(1);
+    one.send(many);
+    expect(two.isRead).toBe(false);
+  });
+
+  test("does not wait for one that has closed", async () => {
+    const [one, two] = [connect(), connect()];
+    one.send(many);
+    intake.remove(two.socket);
+    await quiet();
+    expect([one.isRead, two.isRead]).toEqual([true, false]);
+  });
+
+  /** One turn in which all send many who are read. */
+  async function crowd(connections: readonly ReturnType<typeof connect>[]): Promise<void> {
+    for (const one of connections) if (one.isRead) one.send(many);
+    await nextTurn();
+  }
+});

@@ -1,0 +1,48 @@
+import { type JsonValue, toJson } from "@bufbuild/protobuf";
+import { parseJson } from "../../src/json/messages.ts";
+import { bindRequest } from "../../src/rest/bind.ts";
+import { type FieldPath, resolveFieldPath } from "../../src/rest/field-path.ts";
+import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
+import { refusalOf } from "./violations.ts";
+
+export interface Sent {
+  /** What the path says, by the names of the fields. */
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: string;
+  /** Which field the body is; the whole message for `*`. */
+  readonly bodyField?: string;
+  readonly body?: string;
+}
+
+export function parsed(body: string | undefined) {
+  return body === undefined ? undefined : parseJson(new TextEncoder().encode(body));
+}
+
+/** Binds the parts of a request whose message is an EveryField. */
+export function bind({ path = {}, query = "", bodyField, body }: Sent) {
+  const isField = bodyField !== undefined && bodyField !== "*";
+  const pathValues = Object.entries(path).map(([names, text]) => ({
+    path: resolveFieldPath(EveryFieldSchema, names.split(".")) as FieldPath,
+    text,
+  }));
+  const parts = {
+    pathValues,
+    query,
+    bodyField: isField ? EveryFieldSchema.fields.find(({ name }) => name === bodyField) : bodyField,
+    body: parsed(body),
+  } as const;
+  return bindRequest(EveryFieldSchema, parts as Parameters<typeof bindRequest>[1], {});
+}
+
+/** The message that is bound, as ProtoJSON. */
+export function bound(sent: Sent): JsonValue {
+  return toJson(EveryFieldSchema, bind(sent));
+}
+
+/** The violations for which it is refused. */
+export function violationsOf(run: () => unknown) {
+  const refusal = refusalOf(run);
+  return refusal === "accepted" ? refusal : refusal.violations;
+}
+
+export type Json = { [key: string]: JsonValue };

@@ -1,0 +1,83 @@
+import { once } from "node:events";
+import http from "node:http";
+import http2 from "node:http2";
+import type { AddressInfo } from "node:net";
+import { type GatewayOptions, gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
+import {
+  exchange,
+  type HttpRequest,
+  type HttpResponse,
+  type HttpVersion,
+} from "./http-exchange.ts";
+
+/** A gateway that listens, on HTTP/1.1 and on HTTP/2. */
+export interface TestGateway extends AsyncDisposable {
+  readonly port: number;
+  /** One request and its response. Default: HTTP/1.1. */
+  send(request: SentRequest): Promise<HttpResponse>;
+  /** Where it listens for the version of HTTP, without a path. */
+  origin(version: HttpVersion): string;
+  /** What the gateway has told its `onError` so far. */
+  readonly errors: readonly unknown[];
+}
+
+export type SentRequest = Omit<HttpRequest, "origin" | "version"> & {
+  readonly version?: HttpVersion;
+};
+
+export interface TestGatewayOptions extends Omit<GatewayOptions, "onError"> {
+  /** Whether the gateway may call its `onError`. Default: no, and the test fails. */
+  readonly mayFail?: boolean;
+}
+
+export function openGateway({
+  mayFail = false,
+  ...options
+}: TestGatewayOptions): Promise<TestGateway> {
+  const errors: unknown[] = [];
+  const handler = gatewayNodeAdapter({ ...options, onError: (error) => errors.push(error) });
+  return openHandler(handler, { errors, mayFail });
+}
+
+/** Any handler, listening on both versions of HTTP. */
+export async function openHandler(
+  handler: NodeHandler,
+  { errors = [], mayFail = false }: { errors?: readonly unknown[]; mayFail?: boolean } = {},
+): Promise<TestGateway> {
+  const sessions = new Set<http2.ServerHttp2Session>();
+  const servers = { "1.1": http.createServer(handler), "2": http2.createServer(handler) };
+  servers["2"].on("session", (session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+  });
+  for (const server of Object.values(servers)) {
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+  }
+  const portOf = (version: HttpVersion) => (servers[version].address() as AddressInfo).port;
+  const origin = (version: HttpVersion) => `http://127.0.0.1:${portOf(version)}`;
+
+  return {
+    port: portOf("1.1"),
+    origin,
+    errors,
+    send: ({ version = "1.1", ...request }) =>
+      exchange({ origin: origin(version), version, ...request }),
+    async [Symbol.asyncDispose]() {
+      const closed = Object.values(servers).map((server) => once(server, "close"));
+      for (const server of Object.values(servers)) server.close();
+      servers["1.1"].closeAllConnections();
+      for (const session of sessions) session.destroy();
+      await Promise.all(closed);
+      const [first] = errors;
+      if (errors.length > 0 && !mayFail) {
+        throw new Error("the gateway reported an error", { cause: first });
+      }
+    },
+  };
+}
+
+/** The JSON of a body. */
+export function jsonOf({ body }: Pick<HttpResponse, "body">): unknown {
+  return JSON.parse(body.toString());
+}

@@ -1,0 +1,39 @@
+import { type DescMessage, fromJsonString, type MessageShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { getJsonOptions } from "@connectrpc/connect/protocol";
+import { exactJsonDecoder, messageFromJsonText } from "../../src/json/messages.ts";
+import type { JsonOptions } from "../../src/json/scalar.ts";
+
+/** Reads a message from JSON text, or throws the error that the caller of a method gets. */
+export type JsonReader = <D extends DescMessage>(
+  desc: D,
+  text: string | Uint8Array,
+  options?: JsonOptions,
+) => MessageShape<D>;
+
+/** As REST reads a body. */
+export const readRest: JsonReader = (desc, text, options = {}) =>
+  messageFromJsonText(desc, bytesOf(text), options);
+
+/** As connect-es reads a message, with our decoder; but unknown fields are refused here, too. */
+export const readRpc: JsonReader = (desc, text, options = {}) => {
+  const readOptions = getJsonOptions({ ignoreUnknownFields: false, ...options }) as JsonOptions;
+  const decoder = exactJsonDecoder(desc, readOptions);
+  try {
+    return fromJsonString(desc, decoder.decode(bytesOf(text)), readOptions);
+  } catch (error) {
+    throw ConnectError.from(error, Code.InvalidArgument);
+  }
+};
+
+/** Both ways in, for tables that hold on each. */
+export const jsonReaders: readonly [name: string, read: JsonReader][] = [
+  ["REST", readRest],
+  ["RPC", readRpc],
+];
+
+const encoder = new TextEncoder();
+
+function bytesOf(text: string | Uint8Array): Uint8Array {
+  return typeof text === "string" ? encoder.encode(text) : text;
+}

@@ -1,0 +1,60 @@
+import type { Exchange, Response } from "../../src/exchange/exchange.ts";
+import type { NodeHeaders } from "../../src/exchange/lazy-headers.ts";
+
+/** An exchange without a network: what was asked is given, what was answered is kept. */
+export interface MemoryExchange extends Exchange {
+  readonly response: Response | undefined;
+}
+
+export interface MemoryRequest {
+  readonly method?: string;
+  readonly target?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: readonly Uint8Array[];
+}
+
+export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchange {
+  const { method = "POST", target = "/", headers = {}, body = [] } = request;
+  let response: Response | undefined;
+  return {
+    method,
+    target,
+    headers,
+    origin: "http://localhost",
+    peerAddress: undefined,
+    addHeader() {},
+    get response() {
+      return response;
+    },
+    get isAnswered() {
+      return response !== undefined;
+    },
+    get status() {
+      return response?.status;
+    },
+    isClosed: false,
+    code: undefined,
+    closeReason: undefined,
+    async readBody(sink) {
+      await Promise.resolve();
+      for (const chunk of body) sink.push(chunk);
+      return await sink.end();
+    },
+    respond(answer) {
+      response = answer;
+    },
+    breakOff() {
+      throw new Error("the answer was broken off");
+    },
+    call: undefined,
+  };
+}
+
+/** Headers as `Headers` has them. */
+export function headersOf(header: NodeHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(header)) {
+    for (const one of [value].flat()) headers.append(name, String(one));
+  }
+  return headers;
+}

@@ -1,0 +1,223 @@
+/** grpc.health.v1.Health, for probes and load balancers. It says what /readyz says. */
+import { renameSync, writeFileSync } from "node:fs";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  credentials,
+  Client as GrpcJsClient,
+  type MethodDefinition,
+  type ServiceError,
+  status,
+} from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { exchange, exchangeOn } from "../../../packages/gateway/test/support/http-exchange.ts";
+import { grpcProtocol, openProtocols } from "../../../packages/gateway/test/support/open-client.ts";
+import { readWatch } from "../../../packages/gateway/test/support/read-watch.ts";
+import { within } from "../../../packages/gateway/test/support/within.ts";
+import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
+import { oneConnectionEach, openThreadSessions } from "../../support/thread-sessions.ts";
+
+const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
+const plants = "plantstore.v1.PlantService";
+
+const createRequest = {
+  path: "/plants",
+  headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
+  body: '{"id":1,"name":"Basil"}',
+};
+
+/** Puts another file in the place of the database, and has the server find out. */
+async function breakStore(
+  { database, url, running }: TestServer,
+  send: (request: typeof createRequest) => Promise<unknown> = (request) =>
+    exchange({ origin: url, version: "1.1", ...request }),
+): Promise<void> {
+  renameSync(database, `${database}.old`);
+  writeFileSync(database, "");
+  await send(createRequest);
+  await within("the report of the failure", running.failed);
+}
+
+describe.each(openProtocols)("over $name, without a token,", ({ open }) => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await openTestServer();
+    return () => server.close();
+  });
+
+  test.each(["", plants])("Check of %j says SERVING", async (service) => {
+    using health = open(Health, server.url);
+    expect(await health.client.check({ service })).toMatchObject({ status: SERVING });
+  });
+
+  test("Check of a service that is not here is NOT_FOUND", async () => {
+    using health = open(Health, server.url);
+    await expect(health.client.check({ service: "a.B" })).rejects.toMatchObject({
+      code: Code.NotFound,
+    });
+  });
+
+  test("List names all that Check knows", async () => {
+    using health = open(Health, server.url);
+    const { statuses } = await health.client.list({});
+    const found = Object.entries(statuses).map(([name, { status }]) => [name, status]);
+    expect(found).toEqual([
+      ["", SERVING],
+      [plants, SERVING],
+    ]);
+  });
+
+  test("Watches go on until a drain, which does not wait for them", async () => {
+    await using own = await openTestServer({ drainTimeoutMs: 600_000 });
+    using health = open(Health, own.url);
+    const watches = ["", plants, "a.B"].map((service) =>
+      readWatch(health.client.watch({ service })),
+    );
+    const next = () => Promise.all(watches.map((watch) => watch.next()));
+    expect(await next()).toEqual([SERVING, SERVING, SERVICE_UNKNOWN]);
+    const closed = own.close();
+    const [server, service, unknown] = watches;
+    expect([await server?.next(), await service?.next()]).toEqual([NOT_SERVING, NOT_SERVING]);
+    const ends = [server?.end(), service?.end(), unknown?.end()];
+    expect(await Promise.all(ends)).toEqual(Array(3).fill(Code.Unavailable));
+    await closed;
+  });
+});
+
+test("Watch says NOT_SERVING when the store fails, and once", async () => {
+  await using own = await openTestServer();
+  using health = grpcProtocol.open(Health, own.url);
+  const watch = readWatch(health.client.watch({ service: plants }));
+  expect(await watch.next()).toBe(SERVING);
+  await breakStore(own);
+  expect(await watch.next()).toBe(NOT_SERVING);
+  expect(await health.client.check({})).toMatchObject({ status: NOT_SERVING });
+  const next = watch.next().catch((error) => ConnectError.from(error).code);
+  await own.close();
+  expect(await next).toBe(Code.Unavailable);
+});
+
+/** The client that grpc-js makes of the proto that its own health package brings. */
+function openGrpcJs(url: string) {
+  const file = "node_modules/grpc-health-check/proto/health/v1/health.proto";
+  const { Watch: method } = loadSync(file, { enums: String })["grpc.health.v1.Health"] as never;
+  const { path, requestSerialize, responseDeserialize } = method as MethodDefinition<
+    { service: string },
+    { status: string }
+  >;
+  const client = new GrpcJsClient(new URL(url).host, credentials.createInsecure());
+  return {
+    watch: (service: string) =>
+      client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, { service }),
+    [Symbol.dispose]: () => client.close(),
+  };
+}
+
+test("the health client of grpc-js sees SERVING turn to NOT_SERVING by a drain", async () => {
+  await using server = await openTestServer({ drainTimeoutMs: 600_000 });
+  using client = openGrpcJs(server.url);
+  const seen: string[] = [];
+  const serving = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<ServiceError>();
+  const stream = client.watch(plants);
+  stream.on("data", (answer: { status: string }) => {
+    seen.push(answer.status);
+    serving.resolve();
+  });
+  stream.on("error", ended.resolve);
+  await within("the first status", serving.promise);
+  await server.close();
+  expect(await within("the end of the watch", ended.promise)).toMatchObject({
+    code: status.UNAVAILABLE,
+  });
+  expect(seen).toEqual(["SERVING", "NOT_SERVING"]);
+});
+
+describe("with two threads", () => {
+  beforeEach(({ skip }) => skip(process.platform !== "linux", "needs a kernel that shares ports"));
+
+  test("Check says in both what /readyz says", async () => {
+    await using server = await openTestServer(oneConnectionEach);
+    using threads = await openThreadSessions(server.url);
+    const ask = () =>
+      Promise.all(
+        threads.sessions.map(async (session) => {
+          const ready = await exchangeOn(session, { method: "GET", path: "/readyz" });
+          const checked = await exchangeOn(session, checkRequest);
+          return [ready.status, JSON.parse(checked.body.toString()).status];
+        }),
+      );
+    expect(await ask()).toEqual(Array(2).fill([200, "SERVING"]));
+    await breakStore(server, (request) => exchangeOn(threads.sessions[0], request));
+    expect(await ask()).toEqual(Array(2).fill([503, "NOT_SERVING"]));
+  });
+
+  test("a drain ends the watches of both", async () => {
+    await using server = await openTestServer({ threads: 2, drainTimeoutMs: 600_000 });
+    using stack = new DisposableStack();
+    const watches = Array.from({ length: 16 }, () => {
+      const { client } = stack.use(grpcProtocol.open(Health, server.url));
+      return readWatch(client.watch({}));
+    });
+    expect(new Set(await Promise.all(watches.map((watch) => watch.next())))).toEqual(
+      new Set([SERVING]),
+    );
+    await server.close();
+    expect(new Set(await Promise.all(watches.map((watch) => watch.next())))).toEqual(
+      new Set([NOT_SERVING]),
+    );
+  });
+});
+
+const checkRequest = {
+  path: "/grpc.health.v1.Health/Check",
+  headers: { "content-type": "application/json" },
+  body: "{}",
+};
+
+describe("below a base path", () => {
+  test.each(["", "/api"])("Check is served at %j/grpc.health.v1.Health/Check", async (prefix) => {
+    await using server = await openTestServer({ basePath: "/api" });
+    using health = grpcProtocol.open(Health, new URL(server.url).origin + prefix);
+    expect(await health.client.check({})).toMatchObject({ status: SERVING });
+  });
+
+  test("what needs a token is not served at the root", async () => {
+    await using server = await openTestServer({ basePath: "/api" });
+    const path = `/${plants}/CreatePlant`;
+    const { origin } = new URL(server.url);
+    const { status: code } = await exchange({ origin, version: "1.1", path });
+    expect(code).toBe(404);
+  });
+});
+
+test("switched off, nothing of it is served, and plants are", async () => {
+  await using server = await openTestServer({ health: false });
+  const { url: origin } = server;
+  for (const path of ["/healthz", "/readyz"]) {
+    const { status: code } = await exchange({ origin, version: "1.1", method: "GET", path });
+    expect(code).toBe(404);
+  }
+  using health = grpcProtocol.open(Health, origin);
+  await expect(health.client.check({})).rejects.toMatchObject({ code: Code.Unimplemented });
+  expect(await exchange({ origin, version: "1.1", ...createRequest })).toMatchObject({
+    status: 200,
+  });
+});
+
+test("a stranger's request is read no further than a name may be long", async () => {
+  await using server = await openTestServer();
+  using health = grpcProtocol.open(Health, server.url);
+  for (const call of [
+    () => health.client.check({ service: "a".repeat(5000) }),
+    () => endOrThrow(health.client.watch({ service: "a".repeat(5000) })),
+  ]) {
+    await expect(call()).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  }
+});
+
+async function endOrThrow(answers: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of answers);
+}

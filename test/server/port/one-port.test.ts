@@ -1,0 +1,206 @@
+/** One port tells by its first bytes what a connection speaks. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { beforeAll, describe, expect, test } from "vitest";
+import { openCollector } from "../../../packages/gateway/test/support/collect-garbage.ts";
+import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
+import {
+  openRawConnection,
+  type RawConnection,
+} from "../../../packages/gateway/test/support/raw-connection.ts";
+import {
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+  greeting,
+  parseFrames,
+  preface,
+} from "../../../packages/gateway/test/support/raw-http2.ts";
+import { openTestPort } from "../../../packages/gateway/test/support/test-port.ts";
+import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
+
+const plant = '{"id":1,"name":"Basil"}';
+
+const http1Request =
+  `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${knownToken}\r\n` +
+  `Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n${plant}`;
+
+const http2Request = Buffer.concat([
+  greeting,
+  frame(frameType.headers, {
+    flags: flag.endHeaders,
+    streamId: 1,
+    payload: fieldBlock([
+      [":method", "POST"],
+      [":scheme", "http"],
+      [":path", "/plants"],
+      [":authority", "a"],
+      ["authorization", `Bearer ${knownToken}`],
+      ["content-type", "application/json"],
+    ]),
+  }),
+  frame(frameType.data, { flags: flag.endStream, streamId: 1, payload: Buffer.from(plant) }),
+]);
+
+/** Each part arrives on its own: between two, the loop that we share with the server turns. */
+async function writeParts(connection: RawConnection, parts: Iterable<Uint8Array>): Promise<void> {
+  connection.socket.setNoDelay();
+  for (const part of parts) {
+    await new Promise((resolve) => connection.socket.write(part, resolve));
+    for (let i = 0; i < 3; i++) await nextTurn();
+  }
+}
+
+function expectPlant(connection: RawConnection): Promise<Buffer> {
+  return connection.until("the plant", (received) => received.includes('{"name":"Basil"}'));
+}
+
+describe("a port", () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await openTestServer({ limits: { requestTimeoutMs: 300, idleTimeoutMs: 5000 } });
+    return () => server.close();
+  });
+
+  test("takes HTTP/1.1 and HTTP/2 side by side", async () => {
+    using one = await openRawConnection(server.port);
+    using two = await openRawConnection(server.port);
+    one.write(http1Request);
+    two.write(http2Request);
+    const [answer] = parseHttp1Responses(await expectPlant(one));
+    expect(answer).toMatchObject({ status: 200, body: '{"name":"Basil"}' });
+    const frames = parseFrames(await expectPlant(two));
+    expect(frames[0]?.type).toBe(frameType.settings);
+  });
+
+  test("takes the preface of HTTP/2 byte by byte", async () => {
+    using connection = await openRawConnection(server.port);
+    await writeParts(
+      connection,
+      [...preface].map((byte) => Uint8Array.of(byte)),
+    );
+    connection.write(http2Request.subarray(preface.length));
+    await expectPlant(connection);
+  });
+
+  test.each(Array.from({ length: preface.length - 1 }, (_, i) => i + 1))(
+    "takes a preface that is cut behind byte %i",
+    async (at) => {
+      using connection = await openRawConnection(server.port);
+      await writeParts(connection, [http2Request.subarray(0, at), http2Request.subarray(at)]);
+      await expectPlant(connection);
+    },
+  );
+
+  test.each([
+    ["P", "OST"],
+    ["PO", "ST"],
+    ["POS", "T"],
+  ])("takes %s and then %s", async (first, second) => {
+    using connection = await openRawConnection(server.port);
+    const rest = http1Request.slice(4);
+    const parts = [first, second, rest].map((part) => Buffer.from(part));
+    await writeParts(connection, parts);
+    const [answer] = parseHttp1Responses(await expectPlant(connection));
+    expect(answer?.status).toBe(200);
+  });
+
+  test.each(["PUT", "PATCH", "PROPFIND", "PURGE"])("takes %s for HTTP/1.1", async (method) => {
+    using connection = await openRawConnection(server.port);
+    const request = `${method} /plants HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
+    await writeParts(connection, [Buffer.from("P"), Buffer.from(request.slice(1))]);
+    const [answer] = parseHttp1Responses(await connection.untilClosed());
+    expect(answer).toMatchObject({ status: 405 });
+  });
+
+  test.concurrent.each([
+    ["nothing", ""],
+    ["P", "P"],
+    ["PRI", "PRI"],
+    ["all of the preface but a byte", preface.subarray(0, -1)],
+    ["half of a request line", "POST /pla"],
+    ["half of a header", "POST /plants HTTP/1.1\r\nHost"],
+    ["a body that does not end", http1Request.slice(0, -1)],
+  ])("answers a client that says %s and then waits with 408", async (_what, bytes) => {
+    using connection = await openRawConnection(server.port);
+    connection.write(bytes);
+    const [answer] = parseHttp1Responses(await connection.untilClosed());
+    expect(answer).toMatchObject({ status: 408 });
+    expect(JSON.parse(answer?.body ?? "")).toEqual({
+      error: 4,
+      message: "the request took too long to arrive",
+    });
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["P", "P"],
+    ["half of a request line", "POST /pla"],
+  ])("lets go of a client that says %s and leaves", async (_what, bytes) => {
+    {
+      using connection = await openRawConnection(server.port);
+      connection.write(bytes);
+      connection.end();
+    }
+    using next = await openRawConnection(server.port);
+    next.write(http1Request);
+    await expectPlant(next);
+  });
+
+  test("drops a client that resets before it has said a thing", async () => {
+    using connection = await openRawConnection(server.port);
+    connection.socket.resetAndDestroy();
+    using next = await openRawConnection(server.port);
+    next.write(http1Request);
+    await expectPlant(next);
+  });
+});
+
+test.each([
+  ["HTTP/1.1", http1Request],
+  ["HTTP/2", http2Request],
+])("connections of %s that have ended are let go of", async (_protocol, request) => {
+  const collect = openCollector();
+  const opened: WeakRef<object>[] = [];
+  const port = await openTestPort({
+    serve: (_request, response) => void response.end('{"name":"Basil"}'),
+    traffic: {
+      opened: (socket) => void opened.push(new WeakRef(socket)),
+      refused: () => {},
+    },
+  });
+  for (let count = 0; count < 10; count++) {
+    using connection = await openRawConnection(port.address.port);
+    connection.write(request);
+    await expectPlant(connection);
+  }
+  const held = () => {
+    collect();
+    return opened.filter((socket) => socket.deref() !== undefined).length;
+  };
+  expect(opened).toHaveLength(10);
+  // Node itself may hold the last; and HTTP/2 waits up to a second for its client's end.
+  await expect.poll(held, { timeout: 5000 }).toBeLessThanOrEqual(1);
+  await port.drain(0);
+});
+
+describe("the limit on connections", () => {
+  test("refuses one too many, and takes the next when there is room", async () => {
+    await using server = await openTestServer({ limits: { connectionsMax: 2 } });
+    using first = await openRawConnection(server.port);
+    using second = await openRawConnection(server.port);
+    first.write(http1Request);
+    second.write(http2Request);
+    await Promise.all([expectPlant(first), expectPlant(second)]);
+
+    using third = await openRawConnection(server.port);
+    expect(await third.untilClosed()).toHaveLength(0);
+
+    first.end();
+    await first.untilClosed();
+    using fourth = await openRawConnection(server.port);
+    fourth.write(http1Request);
+    await expectPlant(fourth);
+  });
+});

@@ -1,0 +1,201 @@
+/** What comes all at once is served in turns. */
+import type { ServerHttp2Stream } from "node:http2";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { Turns } from "../../../packages/gateway/src/server/turns.ts";
+import {
+  openRawConnection,
+  type RawConnection,
+} from "../../../packages/gateway/test/support/raw-connection.ts";
+import {
+  errorCode,
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+  greeting,
+  parseFrames,
+  settingsAck,
+} from "../../../packages/gateway/test/support/raw-http2.ts";
+import { openTestPort } from "../../../packages/gateway/test/support/test-port.ts";
+import { createPlantPath } from "../../support/protocol/message.ts";
+import { openTestServer } from "../../support/test-server.ts";
+
+describe("turns", () => {
+  test("serve as much as may be at once, and the rest later, in its order", async () => {
+    const served: number[] = [];
+    const turns = new Turns<number>(3, (item) => served.push(item) > 0);
+    const atOnce = [1, 2, 3, 4, 5, 6, 7].map((item) => turns.take(item));
+    expect(atOnce).toEqual([true, true, true, false, false, false, false]);
+    expect(served).toEqual([1, 2, 3]);
+    await nextTurn();
+    expect(served).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(turns.take(8)).toBe(false);
+    await nextTurn();
+    expect(served).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    for (let turn = 0; turn < 3; turn++) await nextTurn();
+    expect([9, 10, 11, 12].map((item) => turns.take(item))).toEqual([true, true, true, false]);
+    expect(served).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  });
+
+  test("do not count where there is nothing to do any more", async () => {
+    const served: number[] = [];
+    const turns = new Turns<number>(2, (item) => item % 10 === 0 && served.push(item) > 0);
+    for (let item = 1; item <= 60; item++) turns.take(item);
+    expect(served).toEqual([10, 20]);
+    await nextTurn();
+    expect(served).toEqual([10, 20, 30, 40]);
+    await nextTurn();
+    expect(served).toEqual([10, 20, 30, 40, 50, 60]);
+  });
+});
+
+function requestsOf(
+  count: number,
+  more: readonly (readonly [name: string, value: string])[] = [],
+  flags: number = flag.endHeaders | flag.endStream,
+): Buffer[] {
+  const payload = fieldBlock([
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":authority", "a"],
+    [":path", createPlantPath],
+    ["content-type", "application/grpc"],
+    ...more,
+  ]);
+  return Array.from({ length: count }, (_, n) =>
+    frame(frameType.headers, { flags, streamId: 2 * n + 1, payload }),
+  );
+}
+
+const resets = Array.from({ length: 200 }, (_, n) =>
+  frame(frameType.rstStream, {
+    streamId: 2 * n + 1,
+    payload: Buffer.of(0, 0, 0, errorCode.cancel),
+  }),
+);
+
+async function expectToServe(port: number): Promise<void> {
+  using connection = await openRawConnection(port);
+  connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  expect((await connection.untilClosed()).toString()).toContain("200 OK");
+}
+
+function openRawConnections(count: number, port: number): Promise<RawConnection[]> {
+  return Promise.all(Array.from({ length: count }, () => openRawConnection(port)));
+}
+
+const garbage = frame(frameType.data, { streamId: 0, payload: Buffer.from("x") });
+
+describe("a connection of HTTP/2 that sends 200 requests at once", () => {
+  const requests = requestsOf(200);
+
+  test("has an answer to each", async () => {
+    await using server = await openTestServer();
+    using connection = await openRawConnection(server.port);
+    connection.write(Buffer.concat([greeting, settingsAck, ...requests]));
+    const endsIn = (bytes: Buffer) =>
+      parseFrames(bytes).filter(({ type, flags }) => {
+        return type === frameType.headers && (flags & flag.endStream) !== 0;
+      });
+    const received = await connection.until("200 answers", (bytes) => endsIn(bytes).length >= 200);
+    const streams = endsIn(received).map(({ streamId }) => streamId);
+    expect(new Set(streams).size).toBe(200);
+  });
+
+  test.each([
+    ["breaks the protocol", [garbage]],
+    ["takes them all back", resets],
+  ])("and %s, does no harm", async (_what, last) => {
+    await using server = await openTestServer();
+    using connection = await openRawConnection(server.port);
+    connection.write(Buffer.concat([greeting, settingsAck, ...requests, ...last]));
+    connection.end();
+    await connection.untilClosed();
+    await expectToServe(server.port);
+  });
+
+  test.each([
+    ["breaks the protocol", garbage],
+    ["takes them back", Buffer.concat(resets)],
+  ])("and %s while they wait, has no more of them served", async (_what, last) => {
+    let served = 0;
+    const serveStream = (stream: ServerHttp2Stream) => {
+      stream.on("error", () => {});
+      const end = performance.now() + 2;
+      while (performance.now() < end); // so that the rest waits until more has come
+      served++;
+      return true;
+    };
+    const port = await openTestPort({ serveStream });
+    using connection = await openRawConnection(port.address.port);
+    connection.write(Buffer.concat([greeting, settingsAck, ...requests]));
+    await expect.poll(() => served, { interval: 1 }).toBeGreaterThan(0);
+    connection.write(last);
+    connection.end();
+    await connection.untilClosed();
+    for (let turn = 0; turn < 50; turn++) await nextTurn(); // as many as all would take, and more
+    expect(served).toBeLessThan(200);
+    await port.drain(0);
+  });
+});
+
+test("200 requests at once that end in an empty piece of their body have an answer each", async () => {
+  const port = await openTestPort({
+    serve: async (request, response) => {
+      for await (const _ of request);
+      response.end();
+    },
+  });
+  using connection = await openRawConnection(port.address.port);
+  const pieces = requestsOf(200, [], flag.endHeaders).flatMap((request, n) => [
+    request,
+    frame(frameType.data, { flags: flag.endStream, streamId: 2 * n + 1 }),
+  ]);
+  connection.write(Buffer.concat([greeting, settingsAck, ...pieces]));
+  const answered = (bytes: Buffer) =>
+    parseFrames(bytes).filter(({ type }) => type === frameType.headers).length;
+  await connection.until("200 answers", (bytes) => answered(bytes) === 200);
+  await port.drain(0);
+});
+
+test("200 requests at once that expect 100, and are taken back, do no harm", async () => {
+  await using server = await openTestServer();
+  using connection = await openRawConnection(server.port);
+  const requests = requestsOf(200, [["expect", "100-continue"]], flag.endHeaders);
+  connection.write(Buffer.concat([greeting, settingsAck, ...requests, ...resets]));
+  connection.end();
+  await connection.untilClosed();
+  await expectToServe(server.port);
+});
+
+test("100 connections that ask without a token, and end, at once have an answer each", async () => {
+  await using server = await openTestServer();
+  const connections = await openRawConnections(100, server.port);
+  for (let turn = 0; turn < 150; turn++) await nextTurn(); // so that each has been taken before
+  for (const connection of connections) {
+    connection.write("POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    connection.end();
+  }
+  for (const connection of connections) {
+    expect((await connection.untilClosed()).toString()).toContain("401 Unauthorized");
+  }
+});
+
+test("100 connections of HTTP/2 that are broken in their first piece, with more behind it, do no harm", async () => {
+  let taken = 0;
+  const port = await openTestPort({
+    serve: (_request, response) => void response.end(),
+    traffic: { opened: () => void taken++, refused: () => {} },
+  });
+  const connections = await openRawConnections(100, port.address.port);
+  await expect.poll(() => taken, { interval: 1 }).toBe(100);
+  for (const { socket } of connections) socket.setNoDelay();
+  for (const piece of [Buffer.concat([greeting, garbage]), settingsAck, settingsAck]) {
+    for (const connection of connections) connection.write(piece);
+    await nextTurn();
+  }
+  for (const connection of connections) await connection.untilClosed();
+  await expectToServe(port.address.port);
+  await port.drain(0);
+});
