@@ -1,0 +1,47 @@
+/**
+ * Compiles and tests the gateway on the lowest versions of its peers that package.json admits.
+ * `npm test` does so on the highest, those of the lock.
+ */
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+
+const gateway = "packages/gateway";
+const { peerDependencies, devDependencies } = JSON.parse(
+  readFileSync(join(gateway, "package.json"), "utf8"),
+);
+const lowest = Object.fromEntries(
+  Object.entries<string>(peerDependencies).map(([name, range]) => [name, range.replace("^", "")]),
+);
+const described = Object.entries(lowest).map((peer) => peer.join(" "));
+
+await using folder = await createTemporaryFolder();
+try {
+  // At the same place as here, so that paths are the same.
+  mkdirSync(join(folder.path, "packages"));
+  cpSync(gateway, join(folder.path, gateway), {
+    recursive: true,
+    filter: (path) => !["dist", "node_modules"].includes(basename(path)),
+  });
+  cpSync("tsconfig.json", join(folder.path, "tsconfig.json"));
+  const manifest = { type: "module", dependencies: lowest, devDependencies };
+  writeFileSync(join(folder.path, "package.json"), JSON.stringify(manifest));
+  run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]);
+  run(process.execPath, ["node_modules/typescript/bin/tsc", "--noEmit"]);
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "--no-isolate"];
+  run(process.execPath, [...vitest, "--testTimeout", "20000", `${gateway}/test`]);
+  close("passed");
+} catch (error) {
+  process.exitCode = 1;
+  close(`failed (${error instanceof Error ? error.message : String(error)})`);
+}
+
+function run(command: string, args: readonly string[]): void {
+  execFileSync(command, args, { cwd: folder.path, stdio: "inherit" });
+}
+
+/** Prints the one line that machines read. */
+function close(outcome: string): void {
+  process.stdout.write(`\npeers: ${outcome} on ${described.join(", ")}\n`);
+}
