@@ -6,10 +6,8 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createRegistry } from "@bufbuild/protobuf";
-import { compressionGzip, gatewayNodeAdapter } from "../../../src/index.ts";
-import { defaultLimits } from "../../../src/server/limits.ts";
-import { openPort } from "../../../src/server/port.ts";
-import type { TlsFiles } from "../../../src/server/tls.ts";
+import { compressionGzip } from "../../../src/index.ts";
+import { serve, type TlsFiles } from "../../../src/server/index.ts";
 import { createTemporaryFolder } from "../../support/temporary-folder.ts";
 import type { TLSCreds } from "../gen/connectrpc/conformance/v1/config_pb.ts";
 import {
@@ -31,20 +29,17 @@ const { serverCreds, messageReceiveLimit } = await readMessage(
   process.stdin,
 );
 await using folder = await createTemporaryFolder();
-const port = await openPort({
+const server = await serve({
   host: "127.0.0.1",
   port: 0,
-  limits: defaultLimits,
   tls: serverCreds && (await writeTlsFiles(serverCreds)),
-  handler: gatewayNodeAdapter({
-    routes: (router) => {
-      router.service(ConformanceService, conformanceService);
-    },
-    readMaxBytes: messageReceiveLimit,
-    acceptCompression: [compressionGzip],
-    // Requests are echoed in google.protobuf.Any, in JSON too.
-    jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },
-  }),
+  routes: (router) => {
+    router.service(ConformanceService, conformanceService);
+  },
+  readMaxBytes: messageReceiveLimit,
+  acceptCompression: [compressionGzip],
+  // Requests are echoed in google.protobuf.Any, in JSON too.
+  jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },
   onTlsError: (error) => {
     throw error;
   },
@@ -52,14 +47,14 @@ const port = await openPort({
 writeMessage(
   ServerCompatResponseSchema,
   {
-    host: port.address.address,
-    port: port.address.port,
+    host: server.address.address,
+    port: server.address.port,
     pemCert: serverCreds?.cert ?? new Uint8Array(),
   },
   process.stdout,
 );
 await once(process, "SIGTERM", { signal: AbortSignal.timeout(lifetimeMaxMs) });
-await port.drain(0);
+await server.drain(0);
 
 async function writeTlsFiles({ cert, key }: TLSCreds): Promise<TlsFiles> {
   const files = {

