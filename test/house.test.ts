@@ -18,6 +18,7 @@ const rooms: Record<string, readonly string[]> = {
   "gateway/server": ["gateway/adapter", "gateway/rest", "gateway/call", "gateway/exchange"],
   "gateway/health": ["gen", "gateway/rest", "gateway/call", "gateway/exchange"],
   "gateway/reflection": ["gen", "gateway/call"],
+  "gateway/otel": ["gateway/adapter"],
   // The way of a request goes from the adapter by rest or protocols to the call.
   "gateway/adapter": [
     ...["gateway/rest", "gateway/protocols", "gateway/json", "gateway/call", "gateway/exchange"],
@@ -35,7 +36,7 @@ const rooms: Record<string, readonly string[]> = {
   index: ["gen", "gen/google", "client"],
   server: [
     ...["gen", "gen/google", "plant", "service", "store", "auth"],
-    ...["gateway", "gateway/server", "gateway/health", "gateway/reflection"],
+    ...["gateway", "gateway/server", "gateway/health", "gateway/reflection", "gateway/otel"],
   ],
   transfer: ["gen", "gen/google", "plant", "gateway", "auth"],
   cli: ["gen", "server", "client", "store", "auth", "transfer"],
@@ -73,6 +74,15 @@ describe("imports", () => {
           .map((imported) => `${file} -> ${imported}`),
       );
     expect(forbidden).toEqual([]);
+  });
+
+  test("only one room of the gateway needs OpenTelemetry, and of that the API alone", () => {
+    const needed = globSync("src/gateway/**/*.ts").flatMap((file) =>
+      [...readFileSync(file, "utf8").matchAll(/from "(@opentelemetry[^"]+)"/g)].map(
+        ([, name]) => `${roomOf(file)} -> ${name}`,
+      ),
+    );
+    expect(new Set(needed)).toEqual(new Set(["gateway/otel -> @opentelemetry/api"]));
   });
 
   test("no file imports itself, directly or through others", () => {

@@ -1,5 +1,5 @@
 /** The SDK of OpenTelemetry, set by the variables that it defines for every program. */
-import { setGlobalErrorHandler } from "@opentelemetry/core";
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from "@opentelemetry/core";
 import {
   BatchSpanProcessor,
   ConsoleSpanExporter,
@@ -7,9 +7,9 @@ import {
   type SpanProcessor,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import { createTracingObserver } from "../../gateway/otel/index.ts";
 import { version } from "../version.ts";
 import { readBatchLimits } from "./batch-limits.ts";
-import { CallSpans } from "./call-spans.ts";
 import { reportOutcomes } from "./export-report.ts";
 import { OtlpExporter } from "./otlp-exporter.ts";
 import { createResource } from "./resource.ts";
@@ -47,7 +47,8 @@ export function createTracing(
     spanProcessors,
   });
   const tracer = provider.getTracer("plant-store", version);
-  const calls = new CallSpans(tracer, scheme);
+  const propagator = new W3CTraceContextPropagator();
+  const calls = createTracingObserver({ tracer, propagator, scheme });
 
   async function close(): Promise<void> {
     otlp?.hurry();
@@ -60,7 +61,7 @@ export function createTracing(
   return {
     calls,
     inStore: spanStore(tracer),
-    traceIdOf: (request) => calls.traceIdOf(request),
+    traceIdOf: (request) => calls.spanContextOf(request)?.traceId,
     close,
   };
 }

@@ -2,8 +2,11 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
+import { createContextValues } from "@connectrpc/connect";
+import { trace } from "@opentelemetry/api";
 import { afterEach, expect, test, vi } from "vitest";
 import type { ObservedRequest } from "../../../src/gateway/index.ts";
+import { callContextKey } from "../../../src/gateway/otel/index.ts";
 import { openTracing } from "../../../src/server/tracing/open.ts";
 import type { Tracing } from "../../../src/server/tracing/tracing.ts";
 import { createCertificate, hasOpenssl } from "../../support/certificate.ts";
@@ -207,8 +210,11 @@ test.each(samplers)("%j samples %j", async (env, sampled) => {
   const tracing = await openWith({ ...environmentFor("http://127.0.0.1:1"), ...env });
   const begun = [{}, parent("01"), parent("00")].map((headers) => {
     const observed = { ...request, headers };
+    const values = createContextValues();
     // The span never ends: nothing is sent.
-    return { isSampled: tracing.calls.begin(observed) !== undefined, observed };
+    tracing.calls.begin(observed)?.calling?.(values);
+    const span = trace.getSpan(values.get(callContextKey));
+    return { isSampled: span?.isRecording(), observed };
   });
   expect(begun.map(({ isSampled }) => isSampled)).toEqual(sampled);
   for (const { observed } of begun) {
