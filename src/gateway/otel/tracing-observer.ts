@@ -25,9 +25,8 @@ export interface TracingObserverOptions {
   /** Makes the spans. */
   readonly tracer: Tracer;
   /**
-   * Reads the caller's context from the headers. Default: the propagator that is registered
-   * globally, which `NodeSDK` and `NodeTracerProvider.register` do; without one, every call
-   * begins a trace.
+   * Reads the caller's context from the headers. Default: the global one, which `NodeSDK` or
+   * `propagation.setGlobalPropagator` sets. Without any, every call begins a trace of its own.
    */
   readonly propagator?: Pick<TextMapPropagator, "extract">;
   /** `url.scheme` of REST. Default: `http`. */
@@ -40,12 +39,20 @@ export interface TracingObserver extends CallObserver {
 }
 
 /**
- * The context of a call, with its span and the baggage that the propagator read. Default: the
- * root context, for calls that nobody traces. Use it as the parent of spans:
+ * The context of a call, in its values: its span, and the baggage that the propagator read.
+ * Default: the root context, for calls that nobody traces. It is the parent of spans of yours:
  *
  * ```ts
  * async getVolume({ name }, { values }) {
- *   const span = tracer.startSpan("db.read", {}, values.get(callContextKey));
+ *   const span = tracer.startSpan("read volume", {}, values.get(callContextKey));
+ * ```
+ *
+ * With a context manager (`NodeSDK` registers one) an interceptor makes it the active context of
+ * unary calls, so that the spans of drivers and clients stand below that of the call:
+ *
+ * ```ts
+ * const inCall: Interceptor = (next) => (request) =>
+ *   context.with(request.contextValues.get(callContextKey), () => next(request));
  * ```
  */
 export const callContextKey: ContextKey<Context> = createContextKey(ROOT_CONTEXT, {
