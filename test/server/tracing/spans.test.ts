@@ -147,6 +147,7 @@ test("paths below a base path, and the resource that the environment names", asy
       "service.name": "basil-bed",
       "service.version": expect.stringMatching(/^\d+\.\d+\.\d+/),
       region: "north",
+      "telemetry.sdk.language": "nodejs",
     },
   });
 });
