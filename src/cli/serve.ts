@@ -21,7 +21,7 @@ export function createServeCommand(): Command {
     process.stdout.write(welcome(server));
     // Not at the end, as Node would: that may be sudden.
     module.flushCompileCache();
-    await untilStopped(server, stop.signal);
+    await untilStopped(server, stop.signal).finally(endSoon);
   });
 }
 
@@ -50,6 +50,14 @@ async function untilStopped(server: RunningServer, stop: AbortSignal): Promise<v
   await server.close();
   if (typeof reason !== "string") throw reason;
   log.info("stopped");
+}
+
+/**
+ * Ends the process once its exit code is known, whatever is left: the exporter of spans goes on
+ * waiting for a collector that does not answer, and nothing can make it stop.
+ */
+function endSoon(): void {
+  setImmediate(() => process.exit());
 }
 
 /** How long after the drain's limit a process that is stuck ends, in ms. */

@@ -1,4 +1,4 @@
-/** What metrics, log and traces call a method, and what has become of a call. */
+/** What metrics and log call a method, and what has become of a call. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
 

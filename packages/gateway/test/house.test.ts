@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
 import { holdHouse } from "./support/house.ts";
 
-holdHouse({
+const importsByFile = holdHouse({
   files: "packages/gateway/src/**/*.ts",
   roomOf: (file) =>
     file
@@ -16,6 +18,7 @@ holdHouse({
     "src/server": ["src/adapter", "src/rest", "src/call", "src/exchange"],
     "src/health": ["gen", "src/rest", "src/protocols", "src/call", "src/exchange"],
     "src/reflection": ["gen", "src/protocols", "src/call"],
+    "src/otel": ["src/adapter"],
     // The way of a request goes from the adapter by rest or protocols to the call.
     "src/adapter": ["src/rest", "src/protocols", "src/json", "src/call", "src/exchange"],
     "src/rest": ["gen", "src/protocols", "src/json", "src/call", "src/exchange"],
@@ -26,4 +29,13 @@ holdHouse({
     "src/call": ["gen", "src/exchange"],
     "src/exchange": [],
   },
+});
+
+test("only the room otel needs OpenTelemetry, and of that the API alone", () => {
+  const needed = [...importsByFile.keys()].flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(/from "(@opentelemetry[^"]+)"/g)].map(
+      ([, name]) => `${file.split("/")[3]} -> ${name}`,
+    ),
+  );
+  expect(new Set(needed)).toEqual(new Set(["otel -> @opentelemetry/api"]));
 });

@@ -1,5 +1,6 @@
 /** The SDK of OpenTelemetry, set by the variables that it defines for every program. */
-import { setGlobalErrorHandler } from "@opentelemetry/core";
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from "@opentelemetry/core";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import {
   BatchSpanProcessor,
   ConsoleSpanExporter,
@@ -7,11 +8,11 @@ import {
   type SpanProcessor,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import { createTracingObserver } from "connect-gateway/otel";
 import { version } from "../version.ts";
 import { readBatchLimits } from "./batch-limits.ts";
-import { CallSpans } from "./call-spans.ts";
 import { reportOutcomes } from "./export-report.ts";
-import { OtlpExporter } from "./otlp-exporter.ts";
+import { warnOfOtherProtocols } from "./otlp-protocol.ts";
 import { createResource } from "./resource.ts";
 import { createSampler } from "./sampler.ts";
 import { logSdkWarnings } from "./sdk-warnings.ts";
@@ -19,7 +20,7 @@ import { spanStore } from "./store-spans.ts";
 import type { Tracing, TracingOptions } from "./tracing.ts";
 import type { ExporterName } from "./wanted-exporters.ts";
 
-/** How long a drain may wait for the last spans to arrive. */
+/** How long a drain may wait for the last spans to arrive. The exporter goes on: `serve` ends it. */
 const flushTimeoutMs = 2000;
 
 /**
@@ -32,10 +33,10 @@ export function createTracing(
 ): Tracing {
   logSdkWarnings(log);
   setGlobalErrorHandler(ignore); // an export that fails is told once, by reportOutcomes
-  const otlp = exporters.includes("otlp") ? new OtlpExporter() : undefined;
   const spanProcessors: SpanProcessor[] = [];
-  if (otlp !== undefined) {
-    const exporter = reportOutcomes(otlp, log);
+  if (exporters.includes("otlp")) {
+    warnOfOtherProtocols();
+    const exporter = reportOutcomes(new OTLPTraceExporter(), log);
     spanProcessors.push(new BatchSpanProcessor({ exporter, ...readBatchLimits() }));
   }
   if (exporters.includes("console")) {
@@ -47,20 +48,22 @@ export function createTracing(
     spanProcessors,
   });
   const tracer = provider.getTracer("plant-store", version);
-  const calls = new CallSpans(tracer, scheme);
+  const propagator = new W3CTraceContextPropagator();
+  const calls = createTracingObserver({ tracer, propagator, scheme });
 
   async function close(): Promise<void> {
-    otlp?.hurry();
-    const cutOff = setTimeout(() => otlp?.cutOff(), flushTimeoutMs);
-    await provider.shutdown().catch(ignore);
-    await otlp?.shutdown(); // which the SDK leaves out when the last export has failed
-    clearTimeout(cutOff);
+    const { promise: outOfTime, resolve } = Promise.withResolvers<"out of time">();
+    const timeout = setTimeout(() => resolve("out of time"), flushTimeoutMs);
+    const outcome = await Promise.race([provider.shutdown().catch(ignore), outOfTime]);
+    clearTimeout(timeout);
+    if (outcome !== undefined)
+      log.warn(`the last spans did not arrive within ${flushTimeoutMs} ms`);
   }
 
   return {
     calls,
     inStore: spanStore(tracer),
-    traceIdOf: (request) => calls.traceIdOf(request),
+    traceIdOf: (request) => calls.spanContextOf(request)?.traceId,
     close,
   };
 }

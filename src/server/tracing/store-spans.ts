@@ -1,17 +1,6 @@
-import {
-  ConnectError,
-  type ContextKey,
-  createContextKey,
-  type Interceptor,
-} from "@connectrpc/connect";
-import { ROOT_CONTEXT, type Span, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
-import { isServerError } from "./span-convention.ts";
-
-/** The span of a call, in its values; undefined where it is not sampled. */
-export const callSpanKey: ContextKey<Span | undefined> = createContextKey<Span | undefined>(
-  undefined,
-  { description: "the span of the call" },
-);
+import { ConnectError, type Interceptor } from "@connectrpc/connect";
+import { SpanStatusCode, type Tracer } from "@opentelemetry/api";
+import { callContextKey, isServerError } from "connect-gateway/otel";
 
 /**
  * A span of what is left of a call behind this interceptor: the wait for a
@@ -19,9 +8,7 @@ export const callSpanKey: ContextKey<Span | undefined> = createContextKey<Span |
  */
 export function spanStore(tracer: Tracer): Interceptor {
   return (next) => async (request) => {
-    const call = request.contextValues.get(callSpanKey);
-    if (call === undefined) return await next(request);
-    const span = tracer.startSpan("store.create", {}, trace.setSpan(ROOT_CONTEXT, call));
+    const span = tracer.startSpan("store.create", {}, request.contextValues.get(callContextKey));
     try {
       return await next(request);
     } catch (error) {

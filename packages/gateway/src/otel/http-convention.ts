@@ -1,10 +1,9 @@
-import { codeNameOf } from "../call-names.ts";
-import { describeConnection, isServerError, type SpanConvention } from "./span-convention.ts";
+import type { CallConvention } from "./convention.ts";
+import { grpcStatusOf, isServerError } from "./status-code.ts";
 
 /** Calls of REST. */
-export const httpConvention: SpanConvention = {
-  describeRequest(request, scheme) {
-    const { pathTemplate, requestMethod } = request;
+export const httpConvention: CallConvention = {
+  describeRequest({ pathTemplate, requestMethod }, scheme) {
     const method = methods.has(requestMethod) ? requestMethod : "_OTHER";
     const label = method === "_OTHER" ? "HTTP" : method;
     return {
@@ -12,9 +11,7 @@ export const httpConvention: SpanConvention = {
       attributes: {
         "http.request.method": method,
         "url.scheme": scheme,
-        // A path that leads nowhere may be anything; the one of a route is the route.
-        ...(pathTemplate !== undefined && { "http.route": pathTemplate, "url.path": pathTemplate }),
-        ...describeConnection(request),
+        ...(pathTemplate !== undefined && { "http.route": pathTemplate }),
       },
     };
   },
@@ -22,9 +19,9 @@ export const httpConvention: SpanConvention = {
   describeEnding(_, { code, status }) {
     const attributes = status === undefined ? {} : { "http.response.status_code": status };
     if (status !== undefined && status >= 500) return { attributes, errorType: String(status) };
-    // What was begun well and broken off.
+    // A stream that began well and broke off.
     const isBroken = status !== undefined && status < 400 && isServerError(code);
-    return { attributes, errorType: isBroken ? codeNameOf(code) : undefined };
+    return { attributes, errorType: isBroken ? grpcStatusOf(code) : undefined };
   },
 };
 
@@ -37,5 +34,6 @@ const methods: ReadonlySet<string> = new Set([
   "PATCH",
   "POST",
   "PUT",
+  "QUERY",
   "TRACE",
 ]);

@@ -1,0 +1,65 @@
+import type { Histogram, Meter } from "@opentelemetry/api";
+import type {
+  CallEnding,
+  CallObservation,
+  CallObserver,
+  ObservedRequest,
+} from "../adapter/observer.ts";
+import type { Scheme } from "./convention.ts";
+import { conventionOf } from "./convention-of.ts";
+
+export interface MetricsObserverOptions {
+  readonly meter: Meter;
+  /** `url.scheme` of REST. Default: `http`. */
+  readonly scheme?: Scheme;
+}
+
+/**
+ * Records how long every request takes, in seconds: `rpc.server.call.duration` for gRPC, gRPC-Web
+ * and Connect, `http.server.request.duration` for REST. No attribute is the client's to choose.
+ */
+export function createMetricsObserver(options: MetricsObserverOptions): CallObserver {
+  const { meter, scheme = "http" } = options;
+  const rpc = createDuration(meter, "rpc.server.call.duration", "Duration of incoming RPC calls.");
+  const http = createDuration(
+    meter,
+    "http.server.request.duration",
+    "Duration of HTTP server requests.",
+  );
+  return {
+    begin(request) {
+      const duration = request.protocol === "rest" ? http : rpc;
+      return new MeasuredCall(request, duration, scheme);
+    },
+  };
+}
+
+function createDuration(meter: Meter, name: string, description: string): Histogram {
+  const advice = { explicitBucketBoundaries: [...boundaries] };
+  return meter.createHistogram(name, { description, unit: "s", advice });
+}
+
+/** Of both conventions. */
+const boundaries = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+
+class MeasuredCall implements CallObservation {
+  readonly #request: ObservedRequest;
+  readonly #duration: Histogram;
+  readonly #scheme: Scheme;
+  readonly #startedAt = performance.now();
+
+  constructor(request: ObservedRequest, duration: Histogram, scheme: Scheme) {
+    this.#request = request;
+    this.#duration = duration;
+    this.#scheme = scheme;
+  }
+
+  end(ending: CallEnding): void {
+    const seconds = (performance.now() - this.#startedAt) / 1000;
+    const convention = conventionOf(this.#request.protocol);
+    const { attributes: asked } = convention.describeRequest(this.#request, this.#scheme);
+    const { attributes, errorType } = convention.describeEnding(this.#request, ending);
+    const failed = errorType !== undefined && { "error.type": errorType };
+    this.#duration.record(seconds, { ...asked, ...attributes, ...failed });
+  }
+}

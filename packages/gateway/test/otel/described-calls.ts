@@ -1,0 +1,173 @@
+/** Calls of every protocol, and what spans and metrics say of them. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { envelope } from "../support/envelope.ts";
+import { openGateway, type SentRequest, type TestGatewayOptions } from "../support/gateway.ts";
+import { createTestLibrary } from "../support/library.ts";
+
+export interface DescribedCall {
+  readonly request: SentRequest;
+  /** The name of its span. */
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string | number>>;
+}
+
+export function openLibrary(options: Partial<TestGatewayOptions>) {
+  return openGateway({
+    routes: (router) => {
+      router.service(LibraryService, {
+        ...createTestLibrary(),
+        closeLibrary: () => Promise.reject(new ConnectError("no", Code.FailedPrecondition)),
+        updateLibrary: () => Promise.reject(new ConnectError("late", Code.DeadlineExceeded)),
+        searchBooks: () => Promise.reject(new ConnectError("left", Code.Canceled)),
+        addBooks: () => Promise.reject(new ConnectError("odd", 99 as Code)),
+        async *followBook(book) {
+          yield book;
+          if (book.title === "bad") throw new ConnectError("torn", Code.DataLoss);
+        },
+      });
+      router.service(CatalogService, {
+        async *watchVolumes({ parent }) {
+          yield { title: "Dune" };
+          if (parent === "shelves/bad") throw new ConnectError("torn", Code.DataLoss);
+        },
+      });
+    },
+    ...options,
+  });
+}
+
+/** The names of a span, and the attributes that say what was called. */
+function rpc(method: string, protocol: "grpc" | "grpc-web" | "connect") {
+  const system = protocol === "connect" ? "connectrpc" : "grpc";
+  const called = `library.v1.LibraryService/${method}`;
+  return { name: called, called: { "rpc.system.name": system, "rpc.method": called } };
+}
+
+function rest(method: string, route: string, status: number) {
+  return {
+    name: `${method} ${route}`,
+    attributes: {
+      "http.request.method": method,
+      "http.route": route,
+      "url.scheme": "http",
+      "http.response.status_code": status,
+    },
+  };
+}
+
+function unary(
+  method: string,
+  protocol: "grpc" | "grpc-web" | "connect",
+  ending: Readonly<Record<string, string>>,
+): DescribedCall {
+  const { name, called } = rpc(method, protocol);
+  const isConnect = protocol === "connect";
+  const type = isConnect ? "application/json" : `application/${protocol}+json`;
+  return {
+    name,
+    request: {
+      path: `/${name}`,
+      headers: { "content-type": type },
+      body: isConnect ? "{}" : envelope("{}"),
+    },
+    attributes: { ...called, ...ending },
+  };
+}
+
+function stream(
+  title: "good" | "bad",
+  protocol: "grpc" | "grpc-web" | "connect",
+  ending: Readonly<Record<string, string>>,
+): DescribedCall {
+  const { name, called } = rpc("FollowBook", protocol);
+  return {
+    name,
+    request: {
+      path: `/${name}`,
+      headers: { "content-type": `application/${protocol}+json` },
+      body: envelope(JSON.stringify({ title })),
+    },
+    attributes: { ...called, ...ending },
+  };
+}
+
+const get = (path: string): SentRequest => ({ method: "GET", path });
+const shelf = "/v1/{parent=shelves/*}/volumes:watch";
+
+export const describedCalls: readonly DescribedCall[] = [
+  unary("GetLibrary", "grpc", { "rpc.status_code": "OK" }),
+  unary("GetLibrary", "grpc-web", { "rpc.status_code": "OK" }),
+  unary("GetLibrary", "connect", {}),
+  { request: get("/v1/library?access_token=secret"), ...rest("GET", "/v1/library", 400) },
+  { request: get("/v1/library"), ...rest("GET", "/v1/library", 200) },
+  // Refusals are no failures of the service.
+  unary("CloseLibrary", "grpc", { "rpc.status_code": "FAILED_PRECONDITION" }),
+  unary("CloseLibrary", "connect", { "rpc.status_code": "failed_precondition" }),
+  { request: { method: "DELETE", path: "/v1/library" }, ...rest("DELETE", "/v1/library", 400) },
+  unary("SearchBooks", "grpc", { "rpc.status_code": "CANCELLED" }),
+  unary("SearchBooks", "connect", { "rpc.status_code": "canceled" }),
+  // These are.
+  unary("UpdateLibrary", "grpc-web", {
+    "rpc.status_code": "DEADLINE_EXCEEDED",
+    "error.type": "DEADLINE_EXCEEDED",
+  }),
+  unary("UpdateLibrary", "connect", {
+    "rpc.status_code": "deadline_exceeded",
+    "error.type": "deadline_exceeded",
+  }),
+  unary("AddBooks", "grpc", { "rpc.status_code": "UNKNOWN", "error.type": "UNKNOWN" }),
+  // Streams, to their end.
+  stream("good", "grpc", { "rpc.status_code": "OK" }),
+  stream("good", "connect", {}),
+  stream("bad", "grpc-web", { "rpc.status_code": "DATA_LOSS", "error.type": "DATA_LOSS" }),
+  stream("bad", "connect", { "rpc.status_code": "data_loss", "error.type": "data_loss" }),
+  { request: get("/v1/shelves/sf/volumes:watch"), ...rest("GET", shelf, 200) },
+  {
+    request: get("/v1/shelves/bad/volumes:watch"),
+    name: `GET ${shelf}`,
+    attributes: { ...rest("GET", shelf, 200).attributes, "error.type": "DATA_LOSS" },
+  },
+  // Nothing is called: the path may be anything.
+  {
+    request: get("/v1/secret"),
+    name: "GET",
+    attributes: {
+      "http.request.method": "GET",
+      "url.scheme": "http",
+      "http.response.status_code": 404,
+    },
+  },
+  {
+    request: { method: "QUERY", path: "/v1/library" },
+    name: "QUERY",
+    attributes: {
+      "http.request.method": "QUERY",
+      "url.scheme": "http",
+      "http.response.status_code": 405,
+    },
+  },
+  {
+    request: { method: "PROPFIND", path: "/v1/library" },
+    name: "HTTP",
+    attributes: {
+      "http.request.method": "_OTHER",
+      "url.scheme": "http",
+      "http.response.status_code": 405,
+    },
+  },
+  {
+    request: {
+      path: "/library.v1.LibraryService/Secret",
+      headers: { "content-type": "application/grpc" },
+    },
+    name: "grpc",
+    attributes: {
+      "rpc.system.name": "grpc",
+      "rpc.method": "_OTHER",
+      "rpc.status_code": "UNIMPLEMENTED",
+      "error.type": "UNIMPLEMENTED",
+    },
+  },
+];

@@ -1,0 +1,266 @@
+/** One span for each request, by the conventions, below that of its caller. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Interceptor } from "@connectrpc/connect";
+import {
+  type Context,
+  type ContextManager,
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
+import { W3CTraceContextPropagator } from "@opentelemetry/core";
+import { AlwaysOffSampler } from "@opentelemetry/sdk-trace";
+import { afterEach, describe, expect, test } from "vitest";
+import type { ObservedRequest } from "../../src/index.ts";
+import {
+  callContextKey,
+  createTracingObserver,
+  type TracingObserverOptions,
+} from "../../src/otel/index.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { envelope } from "../support/envelope.ts";
+import type { SentRequest, TestGatewayOptions } from "../support/gateway.ts";
+import { describedCalls, openLibrary } from "./described-calls.ts";
+import { recordSpans, type SpanRecorder } from "./span-recorder.ts";
+
+const propagator = new W3CTraceContextPropagator();
+const traceId = "0af7651916cd43dd8448eb211c80319c";
+const parentSpanId = "b7ad6b7169203331";
+const traceparent = `00-${traceId}-${parentSpanId}-01`;
+
+afterEach(() => {
+  propagation.disable();
+  context.disable();
+});
+
+function openTraced(
+  { tracer }: SpanRecorder,
+  options: Partial<TracingObserverOptions> = {},
+  gateway: Partial<TestGatewayOptions> = {},
+) {
+  const observer = createTracingObserver({ tracer, propagator, ...options });
+  return openLibrary({ observer, ...gateway });
+}
+
+const byProtocol: readonly [protocol: string, request: SentRequest][] = [
+  ["REST", { method: "GET", path: "/v1/library" }],
+  [
+    "Connect",
+    {
+      path: "/library.v1.LibraryService/GetLibrary",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    },
+  ],
+  [
+    "gRPC",
+    {
+      path: "/library.v1.LibraryService/GetLibrary",
+      headers: { "content-type": "application/grpc+json" },
+      body: envelope("{}"),
+    },
+  ],
+  [
+    "a stream of gRPC-Web",
+    {
+      path: "/library.v1.LibraryService/FollowBook",
+      headers: { "content-type": "application/grpc-web+json" },
+      body: envelope("{}"),
+    },
+  ],
+];
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  test.each(describedCalls)("$name with $attributes (%#)", async (call) => {
+    const spans = recordSpans();
+    await using gateway = await openTraced(spans);
+    await gateway.send({ version, ...call.request }).catch(() => {});
+    const [span] = await spans.until(1);
+    const failed = "error.type" in call.attributes;
+    const route = call.attributes["http.route"];
+    expect(span).toMatchObject({
+      name: call.name,
+      kind: SpanKind.SERVER,
+      status: { code: failed ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
+      parentSpanContext: undefined,
+    });
+    expect(span?.attributes).toEqual({
+      ...call.attributes,
+      // A path with variables may hold anything.
+      ...(route === "/v1/library" && { "url.path": route }),
+      "server.address": "127.0.0.1",
+      "server.port": Number(new URL(gateway.origin(version)).port),
+      "network.peer.address": "127.0.0.1",
+    });
+  });
+
+  test.each(byProtocol)("a span of %s stands below its caller's", async (_, request) => {
+    const spans = recordSpans();
+    await using gateway = await openTraced(spans);
+    const headers = { ...request.headers, traceparent, tracestate: "a=1,b=2" };
+    await gateway.send({ version, ...request, headers });
+    const [span] = await spans.until(1);
+    expect(span?.spanContext().traceId).toBe(traceId);
+    expect(span?.spanContext().traceState?.serialize()).toBe("a=1,b=2");
+    expect(span?.parentSpanContext).toMatchObject({ spanId: parentSpanId, isRemote: true });
+  });
+
+  test.each([
+    ["is malformed", `00-${traceId}-${parentSpanId}`],
+    ["is all zero", `00-${"0".repeat(32)}-${parentSpanId}-01`],
+    ["is there twice", `${traceparent}, ${traceparent}`],
+  ])("a caller whose traceparent %s is ignored", async (_, wrong) => {
+    const spans = recordSpans();
+    await using gateway = await openTraced(spans);
+    const headers = { traceparent: wrong };
+    await gateway.send({ version, method: "GET", path: "/v1/library", headers });
+    const [span] = await spans.until(1);
+    expect(span?.parentSpanContext).toBeUndefined();
+    expect(span?.spanContext().traceId).not.toBe(traceId);
+  });
+});
+
+test("without a propagator of its own it takes the one that is registered globally", async () => {
+  const spans = recordSpans();
+  const observer = createTracingObserver({ tracer: spans.tracer });
+  await using gateway = await openLibrary({ observer });
+  const sent = { method: "GET", path: "/v1/library", headers: { traceparent } };
+  await gateway.send(sent);
+  propagation.setGlobalPropagator(propagator);
+  await gateway.send(sent);
+  const [before, after] = await spans.until(2);
+  expect(before?.spanContext().traceId).not.toBe(traceId);
+  expect(after?.spanContext().traceId).toBe(traceId);
+});
+
+test.each(byProtocol)(
+  "an implementation makes spans below that of a call by %s",
+  async (...row) => {
+    const [, request] = row;
+    const spans = recordSpans();
+    await using gateway = await openTraced(
+      spans,
+      {},
+      {
+        routes: (router) => {
+          router.service(LibraryService, {
+            getLibrary(_, { values }) {
+              spans.tracer.startSpan("inner", {}, values.get(callContextKey)).end();
+              return {};
+            },
+            async *followBook(book, { values }) {
+              spans.tracer.startSpan("inner", {}, values.get(callContextKey)).end();
+              yield book;
+            },
+          });
+        },
+      },
+    );
+    await gateway.send(request);
+    const [inner, call] = await spans.until(2);
+    expect(inner?.name).toBe("inner");
+    expect(inner?.parentSpanContext?.spanId).toBe(call?.spanContext().spanId);
+  },
+);
+
+/** The one of `@opentelemetry/context-async-hooks`, as far as it is needed. */
+function createContextManager(): ContextManager {
+  const storage = new AsyncLocalStorage<Context>();
+  return {
+    active: () => storage.getStore() ?? ROOT_CONTEXT,
+    with: (active, fn, thisArg, ...args) => storage.run(active, () => fn.apply(thisArg, args)),
+    bind: (_, target) => target,
+    enable() {
+      return this;
+    },
+    disable() {
+      return this;
+    },
+  };
+}
+
+test("an interceptor makes the context of a call the active one, where there is a manager", async () => {
+  context.setGlobalContextManager(createContextManager());
+  const spans = recordSpans();
+  const inCall: Interceptor = (next) => (request) =>
+    context.with(request.contextValues.get(callContextKey), () => next(request));
+  await using gateway = await openTraced(
+    spans,
+    {},
+    {
+      interceptors: [inCall],
+      routes: (router) => {
+        router.service(LibraryService, {
+          async getLibrary() {
+            await Promise.resolve();
+            spans.tracer.startSpan("inner").end();
+            return {};
+          },
+        });
+      },
+    },
+  );
+  await gateway.send({ method: "GET", path: "/v1/library" });
+  const [inner, call] = await spans.until(2);
+  expect(inner?.parentSpanContext?.spanId).toBe(call?.spanContext().spanId);
+});
+
+test("spans below a call that is not sampled know its trace, so that they are not sampled either", async () => {
+  const spans = recordSpans(new AlwaysOffSampler());
+  const found: unknown[] = [];
+  await using gateway = await openTraced(
+    spans,
+    {},
+    {
+      requestGate: ({ values }) =>
+        void found.push(trace.getSpanContext(values.get(callContextKey))),
+    },
+  );
+  await gateway.send({ method: "GET", path: "/v1/library", headers: { traceparent } });
+  expect(found).toMatchObject([{ traceId, traceFlags: 0 }]);
+});
+
+test.each([undefined, new AlwaysOffSampler()])(
+  "logs find the span of a request",
+  async (sampler) => {
+    const spans = recordSpans(sampler);
+    const observer = createTracingObserver({ tracer: spans.tracer, propagator });
+    const found: (string | undefined)[] = [];
+    await using gateway = await openLibrary({
+      observer: {
+        begin(request) {
+          const observation = observer.begin(request);
+          found.push(observer.spanContextOf(request)?.traceId);
+          return observation;
+        },
+      },
+    });
+    await gateway.send({ method: "GET", path: "/v1/library", headers: { traceparent } });
+    expect(found).toEqual([traceId]);
+    expect(observer.spanContextOf({} as ObservedRequest)).toBeUndefined();
+  },
+);
+
+test("behind a proxy that ends TLS the scheme is https", async () => {
+  const spans = recordSpans();
+  await using gateway = await openTraced(spans, { scheme: "https" });
+  await gateway.send({ method: "GET", path: "/v1/library" });
+  const [span] = await spans.until(1);
+  expect(span?.attributes["url.scheme"]).toBe("https");
+});
+
+test.each([
+  ["plants.example", { "server.address": "plants.example" }],
+  ["[::1]:8080", { "server.address": "[::1]", "server.port": 8080 }],
+  [`${"a".repeat(254)}:80`, {}],
+])("of the host %s a span has %j", async (host, expected) => {
+  const spans = recordSpans();
+  await using gateway = await openTraced(spans);
+  await gateway.send({ method: "GET", path: "/v1/library", headers: { host } });
+  const [span] = await spans.until(1);
+  const named = Object.entries(span?.attributes ?? {}).filter(([key]) => key.startsWith("server."));
+  expect(Object.fromEntries(named)).toEqual(expected);
+});
