@@ -2,10 +2,10 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, copyFile, link, mkdir, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { findFreePort } from "../support/free-port.ts";
 import { collectOutput, type Output } from "../support/output.ts";
 import { knownToken } from "../support/test-server.ts";
 import { environmentOf, parseContainerfile, type Stage } from "./containerfile.ts";
@@ -92,14 +92,4 @@ function userOf(image: Stage): { uid: number; gid: number } {
   const [uid, gid] = textOf(image, "USER").split(":").map(Number);
   if (!uid || !gid) throw new Error("the user must not be root");
   return { uid, gid };
-}
-
-/** The image's port is a number, known before the start. */
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }

@@ -1,11 +1,11 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import { findFreePort } from "./free-port.ts";
 import { collectOutput, type Output } from "./output.ts";
 import { openDatabases, type PostgresDatabases, password } from "./postgres-databases.ts";
 import { findPostgres, type PostgresInstallation } from "./postgres-installation.ts";
@@ -189,13 +189,4 @@ async function unprivileged(): Promise<{ uid: number; gid: number } | undefined>
   const line = /^nobody:[^:]*:(\d+):(\d+):/m.exec(await readFile("/etc/passwd", "utf8"));
   if (line === null) throw new Error("there is no user nobody to run PostgreSQL as");
   return { uid: Number(line[1]), gid: Number(line[2]) };
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }

@@ -1,0 +1,121 @@
+/** What people get who install connect-gateway without the plant store, and follow its README. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createCertificate } from "../packages/gateway/test/support/certificate.ts";
+import { exchange } from "../packages/gateway/test/support/http-exchange.ts";
+import { within } from "../packages/gateway/test/support/within.ts";
+import { findFreePort } from "./support/free-port.ts";
+import { collectOutput } from "./support/output.ts";
+import { findShownFiles } from "./support/shown-files.ts";
+
+const run = promisify(execFile);
+const source = "packages/gateway";
+/** Without the condition that names the source of connect-gateway. */
+const { NODE_OPTIONS: _, ...outside } = process.env;
+const env = { ...outside, PATH: `${resolve("node_modules/.bin")}${delimiter}${outside["PATH"]}` };
+
+const shown = findShownFiles(await readFile(join(source, "README.md"), "utf8"));
+const programs = shown.map(({ path }) => path).filter((path) => path.startsWith("server"));
+let folder: string;
+
+/** Packs a build of its own: others build in the checkout at the same time. */
+async function pack(): Promise<string> {
+  const home = join(folder, "source");
+  for (const name of ["package.json", "README.md", "src", "gen"]) {
+    await cp(join(source, name), join(home, name), { recursive: true });
+  }
+  const project = join(source, "tsconfig.build.json");
+  await run("tsc", ["--project", project, "--outDir", join(home, "dist")], { env });
+  await run("npm", ["pack", home, "--silent", "--pack-destination", folder], { env });
+  const [tarball = ""] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"));
+  return tarball;
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "connect-gateway-package-"));
+  const tarball = await pack();
+  await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
+  const quietly = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--silent"];
+  await run("npm", ["install", ...quietly, `./${tarball}`], { cwd: folder, env });
+}, 180_000);
+
+afterAll(() => rm(folder, { recursive: true }));
+
+test("brings its peers and nothing else, in less than 8 MB", async () => {
+  const lock = JSON.parse(await readFile(join(folder, "package-lock.json"), "utf8"));
+  const paths = Object.keys(lock.packages).filter((path) => path !== "");
+  expect(paths.map((path) => path.replace("node_modules/", ""))).toEqual([
+    "@bufbuild/protobuf",
+    "@connectrpc/connect",
+    "@connectrpc/connect-node",
+    "connect-gateway",
+  ]);
+  const files = await readdir(join(folder, "node_modules"), { recursive: true });
+  const sizes = files.map(async (file) => (await stat(join(folder, "node_modules", file))).size);
+  const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  expect(bytes).toBeLessThan(8e6);
+});
+
+test("what its README shows compiles, strictly, and with the types of libraries", async () => {
+  for (const { path, text } of shown) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
+  // What the README has developers install, as it is here.
+  const tools = ["google-proto-files", "@types", "undici-types", "@opentelemetry"];
+  for (const name of tools) {
+    await symlink(resolve("node_modules", name), join(folder, "node_modules", name));
+  }
+  await run("buf", ["generate"], { cwd: folder, env });
+  const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false"];
+  const node = ["--module", "nodenext", "--target", "es2024", "--types", "node"];
+  const options = ["--noEmit", "--ignoreConfig", "--allowImportingTsExtensions"];
+  const { stdout } = await run("tsc", [...options, ...strict, ...node, ...programs], {
+    cwd: folder,
+    env,
+  });
+  expect(stdout).toBe("");
+}, 60_000);
+
+test.each(programs)(
+  "%s of its README serves",
+  async (program) => {
+    const port = await findFreePort();
+    const { text = "" } = shown.find(({ path }) => path === program) ?? {};
+    await writeFile(join(folder, program), text.replaceAll(/\b(8080|8443)\b/g, String(port)));
+    const isTls = program.includes("tls");
+    const certificate = isTls ? createCertificate(folder, "server") : undefined;
+    const server = spawn(process.execPath, [program], {
+      ...{ cwd: folder, env },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const ended = once(server, "exit");
+    await collectOutput(server.stdout).until(/listening on port/);
+    const answer = await exchange({
+      origin: `${isTls ? "https" : "http"}://127.0.0.1:${port}`,
+      version: program.includes("http2") ? "2" : "1.1",
+      method: "GET",
+      path: "/v1/books/9007199254740993",
+      ...(certificate && { ca: certificate.pem }),
+    });
+    expect(answer.body.toString()).toBe('{"id":"9007199254740993","title":"Dune"}');
+    server.kill("SIGTERM");
+    await within("its end", ended);
+  },
+  30_000,
+);
