@@ -69,7 +69,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
 
   function serveRequest(...node: Parameters<NodeHandler>): void {
     const [request, response] = node;
-    const exchange = new RequestExchange(node, originOf(request) ?? "");
+    const exchange = new RequestExchange(node, originOf(request) ?? "", onError);
     const route = findRoute(exchange.method, parseRequestTarget(exchange.target));
     const isOurs = route.kind !== "not_found" || fallback === undefined;
     const isCall = isOurs && !(applyCors !== undefined && isPreflightRequest(request));
@@ -100,7 +100,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
       }
       case "stream": {
         const values = callValues(exchange, observation, options.contextValues?.(request));
-        return serveStreamCall(route.serve, node, values, outcome);
+        return serveStreamCall(route.serve, node, { values, outcome, onError });
       }
       case "method_not_allowed":
         exchange.respond(methodNotAllowed(route));

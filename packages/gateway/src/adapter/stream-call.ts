@@ -8,17 +8,25 @@ import {
 import { type StreamOutcome, streamOutcomeKey } from "../call/stream-outcome.ts";
 import { bodyOf } from "../exchange/body.ts";
 import type { NodeHandler } from "../exchange/node-handler.ts";
+import { bodyAlreadyRead } from "../exchange/unread-body.ts";
 import type { StreamHandler } from "./routing.ts";
 
-/** @param outcome Hears how the call ends, if anybody wants to know. */
+export interface StreamCallOptions {
+  readonly values: ContextValues | undefined;
+  /** Hears how the call ends, if anybody wants to know. */
+  readonly outcome: StreamOutcome | undefined;
+  /** Told of what is not the client's fault, and stays hidden from it. */
+  readonly onError: (error: unknown) => void;
+}
+
 export async function serveStreamCall(
   serve: StreamHandler,
   node: Parameters<NodeHandler>,
-  values: ContextValues | undefined,
-  outcome: StreamOutcome | undefined,
+  { values, outcome, onError }: StreamCallOptions,
 ): Promise<void> {
   const request = universalRequest(node, values, outcome);
-  await send(await serve({ ...request, body: untilLeft(bodyOf(request)) }), node);
+  const body = readBody(bodyOf(request), node, onError);
+  await send(await serve({ ...request, body }), node);
 }
 
 function universalRequest(
@@ -35,14 +43,24 @@ function universalRequest(
   return universal;
 }
 
-/** Who leaves amid a request cancels it: connect-es hands on an error of Node's, as if we had failed. */
-async function* untilLeft(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** The body. One that is gone fails only when it is read: a call may take none. */
+async function* readBody(
+  body: AsyncIterable<Uint8Array>,
+  [request]: Parameters<NodeHandler>,
+  onError: (error: unknown) => void,
+): AsyncGenerator<Uint8Array> {
+  const gone = bodyAlreadyRead(request);
+  if (gone !== undefined) {
+    onError(gone);
+    throw gone;
+  }
   try {
     yield* body;
   } catch (error) {
     const isLeft =
       error instanceof Error && "code" in error && error.code === "ERR_STREAM_PREMATURE_CLOSE";
     if (!isLeft) throw error;
+    // Who leaves amid a request cancels it: connect-es hands on an error of Node's, as if we had failed.
     throw new ConnectError("the client has left", Code.Canceled, undefined, undefined, error);
   }
 }

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { withBadRequest } from "./rule-violations.ts";
 
 /**
  * The error that a client gets for what a call threw. Anything that is not
@@ -8,9 +9,10 @@ export function connectErrorFrom(reason: unknown): ConnectError {
   if (!(reason instanceof ConnectError)) {
     return new ConnectError("internal error", Code.Internal, undefined, undefined, reason);
   }
+  const error = withBadRequest(reason);
   // A lone surrogate has no form in a header, nor in UTF-8.
-  if (reason.rawMessage.isWellFormed()) return reason;
-  return withMessage(reason, reason.rawMessage.toWellFormed());
+  if (error.rawMessage.isWellFormed()) return error;
+  return withMessage(error, error.rawMessage.toWellFormed());
 }
 
 /** The same error, with another message. */

@@ -30,14 +30,19 @@ export class FieldViolation extends Error {
  * INVALID_ARGUMENT with `google.rpc.BadRequest`, the same on every protocol.
  */
 export function badRequest(violations: readonly FieldViolation[]): ConnectError {
-  const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
   return new ConnectError(
     violations.map((violation) => violation.message).join("; "),
     Code.InvalidArgument,
     undefined,
-    [{ desc: BadRequestSchema, value: { fieldViolations } }],
+    [badRequestDetail(violations)],
     violations[0]?.cause,
   );
+}
+
+/** The detail of such an error. */
+export function badRequestDetail(violations: readonly FieldViolation[]) {
+  const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
+  return { desc: BadRequestSchema, value: { fieldViolations } };
 }
 
 /** Past that, nobody reads on. And messages go into headers, which have their limits. */

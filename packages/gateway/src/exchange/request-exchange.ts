@@ -3,21 +3,29 @@ import { constants } from "node:http2";
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { withoutConnection } from "./connection-headers.ts";
-import type { Exchange, Response } from "./exchange.ts";
+import type { BodySink, Exchange, Response } from "./exchange.ts";
 import type { NodeHeaders } from "./lazy-headers.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import type { NodeHandler } from "./node-handler.ts";
 import { resetReason } from "./reset-reason.ts";
+import { bodyAlreadyRead } from "./unread-body.ts";
 
 /** An exchange over a request and a response of Node: HTTP/1.1, or HTTP/2 by its compatibility API. */
 export class RequestExchange extends NodeExchange implements Exchange {
   readonly #request: Parameters<NodeHandler>[0];
   readonly #response: Parameters<NodeHandler>[1];
+  readonly #onError: (error: unknown) => void;
 
-  constructor([request, response]: Parameters<NodeHandler>, origin: string) {
+  /** @param onError Told of what is not the client's fault, and stays hidden from it. */
+  constructor(
+    [request, response]: Parameters<NodeHandler>,
+    origin: string,
+    onError: (error: unknown) => void,
+  ) {
     super(origin);
     this.#request = request;
     this.#response = response;
+    this.#onError = onError;
     response.on("close", () => this.close());
   }
 
@@ -43,6 +51,13 @@ export class RequestExchange extends NodeExchange implements Exchange {
 
   protected get source(): Readable {
     return this.#request;
+  }
+
+  override readBody<T>(sink: BodySink<T>): Promise<T> {
+    const error = bodyAlreadyRead(this.#request);
+    if (error === undefined) return super.readBody(sink);
+    this.#onError(error);
+    return Promise.reject(error);
   }
 
   respond({ status, header, body, trailer, code }: Response): void {

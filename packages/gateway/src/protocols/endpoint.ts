@@ -12,6 +12,7 @@ import {
   type UniversalHandlerOptions,
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
+import { tellRuleViolations } from "../call/rule-violations.ts";
 import { watchOutcome } from "../call/stream-outcome.ts";
 import { exactJsonDecoder } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
@@ -64,7 +65,17 @@ export function collectEndpoints(
     const jsonOptions = { ...options.jsonOptions, textDecoder };
     // What has options of its own gets its protocols from them alone.
     const protocols = definedOnly(protocolSwitches(own ?? base));
-    stock.rpc(spec.method, spec.impl as never, { ...options, ...protocols, jsonOptions });
+    // The gateway calls unary methods itself. Without interceptors there is nothing to tell.
+    const isStock = spec.kind !== "unary" && options.interceptors.length > 0;
+    const interceptors = isStock
+      ? [tellRuleViolations, ...options.interceptors]
+      : options.interceptors;
+    stock.rpc(spec.method, spec.impl as never, {
+      ...options,
+      ...protocols,
+      jsonOptions,
+      interceptors,
+    });
     const rpc = stock.handlers.at(-1);
     if (rpc !== undefined) endpoints.push({ spec, options, rpc });
   }

@@ -163,10 +163,20 @@ export async function openPort(options: PortOptions): Promise<Port> {
   return { address: http1.address() as AddressInfo, drain };
 }
 
-/** Takes Node's own listener off the event, and returns it. */
+/**
+ * Takes Node's own listener off the event, and returns it.
+ *
+ * @throws where there is not just that one: Bun serves the connections of a listening server itself,
+ * and HTTP/2 would never be served.
+ */
 function takeConnections(server: http.Server, event: "connection" | "secureConnection") {
-  const [serve] = server.listeners(event) as ((socket: Socket) => void)[];
-  if (serve === undefined) throw new Error(`node:http does not listen to ${event}`);
+  const [serve, ...others] = server.listeners(event) as ((socket: Socket) => void)[];
+  if (serve === undefined || others.length > 0) {
+    throw new Error(
+      "this runtime's node:http does not hand over its connections, so one port cannot serve both " +
+        "versions of HTTP: serve gatewayNodeAdapter with node:http and node:http2 instead",
+    );
+  }
   server.off(event, serve);
   return serve;
 }

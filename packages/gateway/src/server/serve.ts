@@ -58,6 +58,7 @@ const abortedCallsMs = 500;
  *
  * @throws {RuleError} for an option of REST that cannot be served.
  * @throws {TlsFilesError} for TLS files that cannot be used.
+ * @throws {Error} on a runtime whose `node:http` does not hand over its connections: Bun.
  * @throws the system's error if it cannot listen.
  */
 export async function serve(options: ServeOptions): Promise<Server> {

@@ -1,0 +1,82 @@
+/** Violations of protovalidate's rules, which an interceptor has found: told as all others are. */
+import { create, type DescMessage } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { badRequestDetail, FieldViolation } from "./violation.ts";
+
+/**
+ * The same error; one with `buf.validate.Violations` has `google.rpc.BadRequest` besides, which
+ * says the same of the same fields.
+ */
+export function withBadRequest(error: ConnectError): ConnectError {
+  if (error.code !== Code.InvalidArgument) return error;
+  const found = error.details.find((detail) => typeNameOf(detail) === "buf.validate.Violations");
+  // What another service has found came as bytes, and is about its request.
+  if (found === undefined || !("desc" in found)) return error;
+  if (error.details.some((detail) => typeNameOf(detail) === BadRequestSchema.typeName))
+    return error;
+  const { violations } = create<DescMessage>(found.desc, found.value) as unknown as Violations;
+  const { rawMessage, code, metadata, cause } = error;
+  const details = [...error.details, badRequestDetail(violations.map(fieldViolation))];
+  return Object.assign(new ConnectError(rawMessage, code, metadata, undefined, cause), { details });
+}
+
+/** The same for streams that connect-es serves. Goes before all other interceptors. */
+export const tellRuleViolations: Interceptor = (next) => async (request) => {
+  try {
+    const response = await next(request);
+    // Of the other kinds, requests are complete before there is a response.
+    const isBoth = response.stream && response.method.methodKind === "bidi_streaming";
+    return isBoth ? { ...response, message: told(response.message) } : response;
+  } catch (error) {
+    throw tell(error);
+  }
+};
+
+async function* told<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw tell(error);
+  }
+}
+
+function tell(error: unknown): unknown {
+  return error instanceof ConnectError ? withBadRequest(error) : error;
+}
+
+function typeNameOf(detail: ConnectError["details"][number]): string {
+  return "desc" in detail ? detail.desc.typeName : detail.type;
+}
+
+/** What is looked at of `buf.validate.Violations`, as protobuf-es has it. */
+interface Violations {
+  readonly violations: readonly RuleViolation[];
+}
+
+interface RuleViolation {
+  readonly field?: { readonly elements: readonly PathElement[] } | undefined;
+  readonly message: string;
+}
+
+interface PathElement {
+  readonly fieldName: string;
+  readonly subscript: { readonly case: string | undefined; readonly value?: unknown };
+}
+
+function fieldViolation({ field, message }: RuleViolation): FieldViolation {
+  return new FieldViolation(pathOf(field?.elements ?? []), message);
+}
+
+/** In the form of our own: `shelves[0].books["a"].title`, and `[an.extension]` in its brackets. */
+function pathOf(elements: readonly PathElement[]): string {
+  return elements.reduce((path, { fieldName, subscript }) => {
+    const dot = path === "" || fieldName.startsWith("[") ? "" : ".";
+    return `${path}${dot}${fieldName}${subscriptText(subscript)}`;
+  }, "");
+}
+
+function subscriptText({ case: kind, value }: PathElement["subscript"]): string {
+  if (kind === undefined) return "";
+  return kind === "index" ? `[${value}]` : `["${value}"]`;
+}

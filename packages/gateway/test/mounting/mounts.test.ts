@@ -1,0 +1,115 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { Code, createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { big, get, json, send } from "../support/catalog.ts";
+import { jsonOf, type SentRequest } from "../support/gateway.ts";
+import { exchange, type HttpResponse } from "../support/http-exchange.ts";
+import { behindParsers, type Mount, mounts } from "./mounts.ts";
+
+interface MountedGateway extends AsyncDisposable {
+  readonly url: string;
+  readonly errors: readonly unknown[];
+  send(request: Pick<SentRequest, "method" | "path" | "headers" | "body">): Promise<HttpResponse>;
+}
+
+async function open({ prefix, open: openServer }: Mount): Promise<MountedGateway> {
+  const errors: unknown[] = [];
+  const server = await openServer((error) => errors.push(error));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: origin + prefix,
+    errors,
+    send: (request) => exchange({ origin, version: "1.1", ...request }),
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+const emma = { name: `shelves/a/volumes/${big}`, id: big, title: "Emma" };
+const createEmma = send("POST", "/v1/shelves/a/volumes", { id: big, title: "Emma" });
+
+describe.each(mounts)("$name:", (mount) => {
+  const { prefix } = mount;
+  const at = (request: SentRequest) => ({ ...request, path: prefix + request.path });
+
+  test("REST", async () => {
+    await using gateway = await open(mount);
+    expect(jsonOf(await gateway.send(at(createEmma)))).toEqual(emma);
+    expect(jsonOf(await gateway.send(at(get(`/v1/volumes/${big}`))))).toEqual(emma);
+    const lost = await gateway.send(at(get("/v1/volumes/2?unknown=1")));
+    expect(lost.status).toBe(400);
+    expect(gateway.errors).toEqual([]);
+  });
+
+  test("streams of REST", async () => {
+    await using gateway = await open(mount);
+    const lines = { "content-type": "application/x-ndjson" };
+    const imported = await gateway.send(
+      at({
+        method: "POST",
+        path: "/v1/shelves/a/volumes:import",
+        headers: lines,
+        body: '{"id":1}\n{"id":2}\n',
+      }),
+    );
+    expect(jsonOf(imported)).toEqual({ count: "2" });
+    const watched = await gateway.send(at(get("/v1/shelves/a/volumes:watch")));
+    expect(watched.body.toString().trim().split("\n")).toHaveLength(2);
+  });
+
+  const transports = [
+    ["Connect", createConnectTransport],
+    ["gRPC-Web", createGrpcWebTransport],
+  ] as const;
+  test.each(transports)("%s", async (_protocol, createTransport) => {
+    await using gateway = await open(mount);
+    const transport = createTransport({ baseUrl: gateway.url, httpVersion: "1.1" });
+    const client = createClient(CatalogService, transport);
+    const parent = "shelves/a";
+    await client.createVolume({ parent, volume: { id: BigInt(big), title: "Emma" } });
+    const watched: bigint[] = [];
+    for await (const { id } of client.watchVolumes({ parent })) watched.push(id);
+    expect(watched).toEqual([BigInt(big)]);
+    await expect(client.getVolume({ name: "shelves/a/volumes/2" })).rejects.toMatchObject({
+      code: Code.NotFound,
+    });
+  });
+});
+
+test.each(mounts.filter(({ hasBeside }) => hasBeside))(
+  "$name: what is beside it",
+  async (mount) => {
+    await using gateway = await open(mount);
+    const response = await gateway.send(get("/beside"));
+    expect(response.body.toString()).toBe("beside");
+  },
+);
+
+describe.each(behindParsers)("behind $name,", (mount) => {
+  const { prefix } = mount;
+
+  test("a body that is gone is an internal error, and the operator is told why", async () => {
+    await using gateway = await open(mount);
+    const path = `${prefix}${createEmma.path}`;
+    const response = await gateway.send({ ...createEmma, path });
+    expect(response.status).toBe(500);
+    expect(jsonOf(response)).toEqual({ code: 13, message: "internal error", details: [] });
+    expect(gateway.errors).toMatchObject([{ name: "BodyAlreadyReadError" }]);
+  });
+
+  test("what has no body is served", async () => {
+    await using gateway = await open(mount);
+    const path = `${prefix}/v1/shelves/a/volumes`;
+    const response = await gateway.send({ method: "GET", path, headers: json });
+    expect(jsonOf(response)).toEqual({});
+  });
+});

@@ -1,0 +1,169 @@
+/** Where people put a Node handler, written as their documentation has it. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import express from "express";
+import { type FastifyInstance, fastify } from "fastify";
+import { type GatewayOptions, gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
+import { createCatalog } from "../catalog-server.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+
+export interface Mount {
+  readonly name: string;
+  /** What stands before the paths of the services. */
+  readonly prefix: string;
+  /** Whether the server has something else, at `/beside`. */
+  readonly hasBeside: boolean;
+  /** Makes a server that does not listen yet. */
+  open(onError: Required<GatewayOptions>["onError"]): Server | Promise<Server>;
+}
+
+const routes: GatewayOptions["routes"] = (router) => {
+  router.service(CatalogService, createCatalog());
+};
+
+export const mounts: readonly Mount[] = [
+  {
+    name: "node:http",
+    prefix: "",
+    hasBeside: false,
+    open: (onError) => createServer(gatewayNodeAdapter({ routes, onError })),
+  },
+  {
+    name: "Express, at the root",
+    prefix: "",
+    hasBeside: true,
+    open(onError) {
+      const app = express();
+      app.get("/beside", (_request, response) => void response.send("beside"));
+      app.use(gatewayNodeAdapter({ routes, onError }));
+      return createServer(app);
+    },
+  },
+  {
+    name: "Express, under a path, before body parsers",
+    prefix: "/api",
+    hasBeside: true,
+    open(onError) {
+      const app = express();
+      // Express takes the path off the URL that the handler gets.
+      app.use("/api", gatewayNodeAdapter({ routes, onError }));
+      app.use(express.json(), express.raw({ type: "*/*" }));
+      app.get("/beside", (_request, response) => void response.send("beside"));
+      return createServer(app);
+    },
+  },
+  {
+    name: "Express, behind the gateway",
+    prefix: "",
+    hasBeside: true,
+    open(onError) {
+      const app = express();
+      app.use(express.json(), express.raw({ type: "*/*" }));
+      app.get("/beside", (_request, response) => void response.send("beside"));
+      return createServer(gatewayNodeAdapter({ routes, onError, fallback: app as NodeHandler }));
+    },
+  },
+  {
+    name: "Fastify, behind the gateway",
+    prefix: "",
+    hasBeside: true,
+    async open(onError) {
+      const app = fastify({
+        serverFactory: (serve) =>
+          createServer(gatewayNodeAdapter({ routes, onError, fallback: serve as NodeHandler })),
+      });
+      app.get("/beside", () => "beside");
+      await app.ready();
+      return app.server;
+    },
+  },
+  {
+    name: "Fastify, in a route without content type parsers",
+    prefix: "/api",
+    hasBeside: true,
+    async open(onError) {
+      const app = fastify();
+      await app.register(async (scope) => {
+        scope.removeAllContentTypeParsers();
+        scope.addContentTypeParser("*", (_request, _body, done) => done(null));
+        routeFastify(scope, onError);
+      });
+      app.get("/beside", () => "beside");
+      await app.ready();
+      return app.server;
+    },
+  },
+  {
+    name: "Next.js, in an API route without bodyParser",
+    prefix: "/api",
+    hasBeside: false,
+    open: (onError) => createServer(apiRoute({ bodyParser: false }, onError)),
+  },
+];
+
+/** What has read the body when the gateway gets it: the cause is told, no call is served. */
+export const behindParsers: readonly Mount[] = [
+  {
+    name: "express.json()",
+    prefix: "/api",
+    hasBeside: false,
+    open(onError) {
+      const app = express();
+      app.use(express.json());
+      app.use("/api", gatewayNodeAdapter({ routes, onError }));
+      return createServer(app);
+    },
+  },
+  {
+    name: "express.raw()",
+    prefix: "",
+    hasBeside: false,
+    open(onError) {
+      const app = express();
+      app.use(express.raw({ type: "*/*" }));
+      app.use(gatewayNodeAdapter({ routes, onError }));
+      return createServer(app);
+    },
+  },
+  {
+    name: "the content type parsers of Fastify",
+    prefix: "/api",
+    hasBeside: false,
+    async open(onError) {
+      const app = fastify();
+      routeFastify(app, onError);
+      await app.ready();
+      return app.server;
+    },
+  },
+  {
+    name: "bodyParser of Next.js",
+    prefix: "/api",
+    hasBeside: false,
+    open: (onError) => createServer(apiRoute({ bodyParser: true }, onError)),
+  },
+];
+
+function routeFastify(app: FastifyInstance, onError: Required<GatewayOptions>["onError"]): void {
+  // Fastify leaves the URL as it came.
+  const handler = gatewayNodeAdapter({ routes, onError, requestPathPrefix: "/api" });
+  app.all("/api/*", (request, reply) => {
+    reply.hijack();
+    handler(request.raw, reply.raw);
+  });
+}
+
+/** Calls a handler as Next.js calls that of `pages/api/[...path].ts`: with the URL as it came. */
+function apiRoute(
+  { bodyParser }: { readonly bodyParser: boolean },
+  onError: Required<GatewayOptions>["onError"],
+) {
+  const handler = gatewayNodeAdapter({ routes, onError, requestPathPrefix: "/api" });
+  return async (request: IncomingMessage & { body?: unknown }, response: ServerResponse) => {
+    if (bodyParser) {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk);
+      request.body = Buffer.concat(chunks).toString();
+    }
+    handler(request, response);
+  };
+}

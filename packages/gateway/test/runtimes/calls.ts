@@ -1,0 +1,166 @@
+/** The calls that every runtime has to answer. */
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { jsonOf } from "../support/gateway.ts";
+import { exchange } from "../support/http-exchange.ts";
+import type { ServerProcess } from "./server-process.ts";
+
+/** Where a call goes. */
+export interface Target {
+  readonly server: ServerProcess;
+  readonly origin: string;
+  /** The certificate to trust, for https. */
+  readonly ca?: string;
+}
+
+export interface Call {
+  readonly name: string;
+  run(target: Target): Promise<void>;
+}
+
+/** Above 2^53: a double has no place for it. */
+const big = 9007199254740993n;
+const parent = "shelves/a";
+const name = `${parent}/volumes/${big}`;
+
+const json = { "content-type": "application/json" };
+const ndjson = { "content-type": "application/x-ndjson" };
+
+function send({ origin, ca }: Target, method: string, path: string, body = "", headers = json) {
+  const trusted = ca === undefined ? {} : { ca };
+  return exchange({ origin, version: "1.1", method, path, headers, body, ...trusted });
+}
+
+export const restCalls: readonly Call[] = [
+  {
+    name: "REST: an int64",
+    async run(target) {
+      const volume = { name, id: `${big}`, title: "Emma" };
+      const body = `{"id": ${big}, "title": "Emma"}`;
+      const created = await send(target, "POST", `/v1/${parent}/volumes`, body);
+      deepEqual([created.status, jsonOf(created)], [200, volume]);
+      deepEqual(jsonOf(await send(target, "GET", `/v1/volumes/${big}`)), volume);
+    },
+  },
+  {
+    name: "REST: an error",
+    async run(target) {
+      const response = await send(target, "GET", "/v1/volumes/1");
+      const error = { code: Code.NotFound, message: "there is no 1", details: [] };
+      deepEqual([response.status, jsonOf(response)], [404, error]);
+    },
+  },
+  {
+    name: "REST: a server stream",
+    async run(target) {
+      const response = await send(target, "GET", `/v1/${parent}/volumes:watch`);
+      const line = `${JSON.stringify({ name, id: `${big}`, title: "Emma" })}\n`;
+      deepEqual([response.status, response.body.toString()], [200, line]);
+    },
+  },
+  {
+    name: "REST: a client stream",
+    async run(target) {
+      const body = '{"id":1}\n{"id":2}\n';
+      const response = await send(target, "POST", `/v1/${parent}/volumes:import`, body, ndjson);
+      deepEqual([response.status, jsonOf(response)], [200, { count: "2" }]);
+    },
+  },
+];
+
+export const connectCalls = rpcCalls("Connect", ({ origin }) =>
+  createConnectTransport({ baseUrl: origin, httpVersion: "1.1" }),
+);
+export const grpcWebCalls = rpcCalls("gRPC-Web", ({ origin }) =>
+  createGrpcWebTransport({ baseUrl: origin, httpVersion: "1.1" }),
+);
+export const grpcCalls = rpcCalls("gRPC", ({ origin, ca }) =>
+  createGrpcTransport({ baseUrl: origin, ...(ca !== undefined && { nodeOptions: { ca } }) }),
+);
+
+function rpcCalls(protocol: string, open: (target: Target) => Transport): readonly Call[] {
+  const rows: readonly [name: string, run: (client: RpcClient) => Promise<void>][] = [
+    [
+      "an int64",
+      async (client) => {
+        await client.createVolume({ parent, volume: { id: big, title: "Emma" } });
+        equal((await client.getVolume({ id: big })).id, big);
+      },
+    ],
+    [
+      "an error",
+      async (client) => {
+        const error = await client.getVolume({ id: 1n }).then(String, ConnectError.from);
+        equal(String(error), "ConnectError: [not_found] there is no 1");
+      },
+    ],
+    [
+      "a server stream",
+      async (client) => {
+        const ids: bigint[] = [];
+        for await (const { id } of client.watchVolumes({ parent })) ids.push(id);
+        equal(ids.at(-1), big);
+      },
+    ],
+    [
+      "a client stream",
+      async (client) => {
+        equal((await client.importVolumes(two())).count, 2n);
+      },
+    ],
+  ];
+  return rows.map(([what, run]) => ({
+    name: `${protocol}: ${what}`,
+    run: (target) => run(createClient(CatalogService, open(target))),
+  }));
+}
+
+type RpcClient = Client<typeof CatalogService>;
+
+async function* two() {
+  yield { parent };
+  yield { parent };
+}
+
+function leaving(protocol: string, open: (target: Target) => Transport): Call {
+  return {
+    name: `${protocol}: a client that leaves`,
+    async run(target) {
+      const client = createClient(CatalogService, open(target));
+      const left = new AbortController();
+      const pieces = client.streamVolume({ name }, { signal: left.signal });
+      await rejects(async () => {
+        for await (const _piece of pieces) left.abort();
+      });
+      equal(await target.server.nextLine(), "a client has left");
+    },
+  };
+}
+
+export const leavingConnect = leaving("Connect", ({ origin }) =>
+  createConnectTransport({ baseUrl: origin, httpVersion: "1.1" }),
+);
+export const leavingGrpc = leaving("gRPC", ({ origin }) =>
+  createGrpcTransport({ baseUrl: origin }),
+);
+
+/** The last call to a server: it is told to end. */
+export const drain: Call = {
+  name: "a drain lets a stream come to its end",
+  async run({ server, origin }) {
+    const client = createClient(CatalogService, createGrpcTransport({ baseUrl: origin }));
+    let text = "";
+    for await (const { data } of client.streamVolume({ name })) {
+      if (text === "") server.terminate();
+      text += new TextDecoder().decode(data);
+    }
+    equal(text, "begun ended");
+    equal(await server.ended, 0);
+  },
+};

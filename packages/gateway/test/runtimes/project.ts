@@ -1,0 +1,48 @@
+/** A project of a user, in which the packed gateway is installed with its peers. */
+import { execFile } from "node:child_process";
+import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const root = resolve(import.meta.dirname, "../../../..");
+
+/** Without npm's own, and without the condition that makes the gateway its source. */
+export const environment: NodeJS.ProcessEnv = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS$)/.test(name)),
+);
+
+/** @returns the folder of the programs in it. */
+export async function createProject(folder: string): Promise<string> {
+  await run("npm", ["run", "build"], { cwd: root, env: environment });
+  await mkdir(folder);
+  await run("npm", ["pack", "./packages/gateway", "--pack-destination", folder], {
+    cwd: root,
+    env: environment,
+  });
+  const [tarball = ""] = await readdir(folder);
+  await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
+  await install(folder, [`./${tarball}`, ...(await peers())]);
+  // The same folders as here, so that generated code finds what it imports.
+  const gateway = join(root, "packages/gateway");
+  for (const path of ["gen", "test/gen", "test/runtimes/programs"]) {
+    await cp(join(gateway, path), join(folder, path), { recursive: true });
+  }
+  return join(folder, "test/runtimes/programs");
+}
+
+export async function install(folder: string, packages: readonly string[]): Promise<void> {
+  const options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  await run("npm", ["install", ...options, "--prefix", folder, ...packages], {
+    cwd: folder,
+    env: environment,
+  });
+}
+
+/** The versions with which the gateway is developed. */
+async function peers(): Promise<readonly string[]> {
+  const read = async (path: string) => JSON.parse(await readFile(join(root, path), "utf8"));
+  const { peerDependencies } = await read("packages/gateway/package.json");
+  const { dependencies } = await read("package.json");
+  return Object.keys(peerDependencies).map((name) => `${name}@${dependencies[name]}`);
+}

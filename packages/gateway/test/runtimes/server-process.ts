@@ -1,0 +1,57 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { within } from "../support/within.ts";
+import { environment } from "./project.ts";
+
+/** A program that serves. */
+export interface ServerProcess extends AsyncDisposable {
+  readonly port: number;
+  /** The next line that it writes. */
+  nextLine(): Promise<string>;
+  /** Sends SIGTERM. */
+  terminate(): void;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<unknown>;
+}
+
+const startTimeoutMs = 20_000;
+
+/** @throws {Error} what the program writes, if it ends instead of listening. */
+export async function startServer(
+  [file = "", ...args]: readonly string[],
+  cwd: string,
+): Promise<ServerProcess> {
+  const child = spawn(file, args, { cwd, env: environment, stdio: ["ignore", "pipe", "pipe"] });
+  const ended = once(child, "close").then(([code, signal]) => code ?? signal);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  let errors = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    errors += text;
+  });
+
+  async function nextLine(): Promise<string> {
+    const { value, done } = await within("a line of the server", lines.next(), startTimeoutMs);
+    if (done !== true) return value;
+    await ended;
+    throw new Error(errors);
+  }
+  async function end(): Promise<void> {
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  try {
+    const port = Number(/^listening on (\d+)$/.exec(await nextLine())?.[1]);
+    return {
+      port,
+      nextLine,
+      terminate: () => void child.kill("SIGTERM"),
+      ended,
+      [Symbol.asyncDispose]: end,
+    };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
