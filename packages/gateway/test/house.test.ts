@@ -1,4 +1,6 @@
-import { holdHouse } from "./support/house.ts";
+import { globSync } from "node:fs";
+import { expect, test } from "vitest";
+import { holdHouse, importsOf } from "./support/house.ts";
 
 holdHouse({
   files: "packages/gateway/src/**/*.ts",
@@ -26,4 +28,15 @@ holdHouse({
     "src/call": ["gen", "src/exchange"],
     "src/exchange": [],
   },
+});
+
+test("the package and its tests import no file from outside of the package", () => {
+  const files = globSync("packages/gateway/{src,gen,test}/**/*.ts");
+  expect(files.length).toBeGreaterThan(100);
+  const leaving = files.flatMap((file) =>
+    importsOf(file)
+      .filter((imported) => !imported.startsWith("packages/gateway/"))
+      .map((imported) => `${file} -> ${imported}`),
+  );
+  expect(leaving).toEqual([]);
 });

@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
+import type { ObservedRequest } from "connect-gateway";
 import { afterEach, expect, test, vi } from "vitest";
-import type { ObservedRequest } from "../../../packages/gateway/src/index.ts";
 import {
   createCertificate,
   hasOpenssl,
