@@ -1,7 +1,7 @@
 /** The plan of the house. Of the gateway, everyone uses what its package exports. */
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { holdHouse } from "../packages/gateway/test/support/house.ts";
+import { holdHouse, importsOf } from "../packages/gateway/test/support/house.ts";
 
 const importsByFile = holdHouse({
   files: "src/**/*.ts",
@@ -33,6 +33,15 @@ test.each([
     specifier.test(readFileSync(file, "utf8")),
   );
   expect([...new Set(users.map((file) => file.split("/")[1]))].sort()).toEqual(rooms);
+});
+
+test("of the package's files, tests import only what supports tests", () => {
+  const inside = globSync("test/**/*.ts").flatMap((file) =>
+    importsOf(file)
+      .filter((imported) => /^packages\/(?!gateway\/test\/support\/)/.test(imported))
+      .map((imported) => `${file} -> ${imported}`),
+  );
+  expect(inside).toEqual([]);
 });
 
 test("the client has nothing of Node in it, so that browsers can load it", () => {

@@ -2,8 +2,8 @@
 import { request } from "node:http";
 import type { ClientHttp2Session } from "node:http2";
 import { setTimeout as delay } from "node:timers/promises";
+import { Health } from "connect-gateway/health";
 import { describe, expect, test } from "vitest";
-import { Health } from "../../packages/gateway/gen/grpc/health/v1/health_pb.ts";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
 import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import { grpcProtocol } from "../../packages/gateway/test/support/open-client.ts";

@@ -1,35 +1,12 @@
 /** grpc.reflection: what tools ask so as to need no proto file. */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { promisify } from "node:util";
-import { createRegistry, equals, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  type FileDescriptorProto,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-} from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
-import { ServerReflection, ServerReflectionAlpha } from "connect-gateway/reflection";
-import { beforeAll, describe, expect, test } from "vitest";
-import type {
-  ServerReflectionRequestSchema,
-  ServerReflectionResponse,
-} from "../../packages/gateway/gen/grpc/reflection/v1/reflection_pb.ts";
-import { grpcProtocol, openProtocols } from "../../packages/gateway/test/support/open-client.ts";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { Code } from "@connectrpc/connect";
+import { ServerReflection } from "connect-gateway/reflection";
+import { expect, test } from "vitest";
+import { grpcProtocol } from "../../packages/gateway/test/support/open-client.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
-
-type Question = NonNullable<
-  MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]
->;
-type Answer = ServerReflectionResponse["messageResponse"];
-
-const plantFile = "plantstore/v1/plant_service.proto";
-/** What a stream may ask, and how many streams there may be. */
-const requestsMax = 1000;
-const streamsMax = 64;
+import { knownToken, openTestServer } from "../support/test-server.ts";
 
 const services = [
   "grpc.health.v1.Health",
@@ -38,236 +15,62 @@ const services = [
   "plantstore.v1.PlantService",
 ];
 
-/** A stream that asks, in order, and what it is answered. */
-async function ask(url: string, questions: readonly Question[], open = grpcProtocol.open) {
-  using reflection = open(ServerReflection, url);
-  return await within("the answers", read(reflection.client.serverReflectionInfo(all(questions))));
+/** The services that are listed, without a token. */
+async function list(url: string): Promise<string[]> {
+  using reflection = grpcProtocol.open(ServerReflection, url);
+  async function* ask() {
+    yield { messageRequest: { case: "listServices", value: "" } } as const;
+  }
+  const names: string[] = [];
+  for await (const { messageResponse } of reflection.client.serverReflectionInfo(ask())) {
+    if (messageResponse.case !== "listServicesResponse") throw new Error("no services");
+    names.push(...messageResponse.value.service.map(({ name }) => name));
+  }
+  return names;
 }
 
-async function* all(questions: readonly Question[]) {
-  for (const messageRequest of questions) yield { host: "a", messageRequest };
-}
-
-async function read(answers: AsyncIterable<ServerReflectionResponse>): Promise<Answer[]> {
-  const read: Answer[] = [];
-  for await (const { messageResponse } of answers) read.push(messageResponse);
-  return read;
-}
-
-function filesOf(answer: Answer | undefined): FileDescriptorProto[] {
-  if (answer?.case !== "fileDescriptorResponse") throw new Error(`no files: ${answer?.case}`);
-  const { fileDescriptorProto } = answer.value;
-  return fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
-}
-
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await openTestServer();
-  return () => server.close();
-});
-
-describe.each(openProtocols.filter(({ version }) => version === "2"))("over $name", ({ open }) => {
-  test.each([
-    ["v1", ServerReflection],
-    ["v1alpha", ServerReflectionAlpha as unknown as typeof ServerReflection],
-  ])("%s lists the services, without a token", async (_version, service) => {
-    using reflection = open(service, server.url);
-    const requests = all([{ case: "listServices", value: "" }]);
-    const answers = reflection.client.serverReflectionInfo(requests);
-    for await (const { validHost, originalRequest, messageResponse } of answers) {
-      expect(validHost).toBe("a");
-      expect(originalRequest?.messageRequest.case).toBe("listServices");
-      expect(messageResponse).toMatchObject({
-        case: "listServicesResponse",
-        value: { service: services.map((name) => ({ name })) },
-      });
-    }
-    expect.assertions(3);
-  });
-});
-
-test.each<[question: Question, file: string]>([
-  [{ case: "fileByFilename", value: plantFile }, plantFile],
-  [{ case: "fileByFilename", value: "google/api/http.proto" }, "google/api/http.proto"],
-  ...[
-    "plantstore.v1.PlantService",
-    "plantstore.v1.PlantService.CreatePlant",
-    "plantstore.v1.NewPlant",
-    "plantstore.v1.NewPlant.id",
-  ].map((value): [Question, string] => [{ case: "fileContainingSymbol", value }, plantFile]),
-  [{ case: "fileContainingSymbol", value: "google.api.http" }, "google/api/annotations.proto"],
-  [{ case: "fileContainingSymbol", value: "google.api.HttpRule.get" }, "google/api/http.proto"],
-  [{ case: "fileContainingSymbol", value: "google.api.HttpRule.pattern" }, "google/api/http.proto"],
-  [
-    { case: "fileContainingSymbol", value: "google.api.REQUIRED" },
-    "google/api/field_behavior.proto",
-  ],
-  [
-    { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.SERVING" },
-    "grpc/health/v1/health.proto",
-  ],
-  [
-    { case: "fileContainingSymbol", value: "google.protobuf.FieldDescriptorProto.Type" },
-    "google/protobuf/descriptor.proto",
-  ],
-  [
-    {
-      case: "fileContainingExtension",
-      value: { containingType: "google.protobuf.MethodOptions", extensionNumber: 72295728 },
-    },
-    "google/api/annotations.proto",
-  ],
-])("%j is answered with %s and what it imports", async (question, file) => {
-  const [answer] = await ask(server.url, [question]);
-  const files = filesOf(answer);
-  expect(files[0]?.name).toBe(file);
-  const names = new Set(files.map(({ name }) => name));
-  expect(files.flatMap(({ dependency }) => dependency).filter((name) => !names.has(name))).toEqual(
-    [],
-  );
-});
-
-test.each<[question: Question, code: Code]>([
-  [{ case: "fileByFilename", value: "plant_service.proto" }, Code.NotFound],
-  [{ case: "fileContainingSymbol", value: "plantstore.v1.Nothing" }, Code.NotFound],
-  [{ case: "fileContainingSymbol", value: "toString" }, Code.NotFound],
-  [
-    {
-      case: "fileContainingExtension",
-      value: { containingType: "google.protobuf.MethodOptions", extensionNumber: 1 },
-    },
-    Code.NotFound,
-  ],
-  [{ case: "allExtensionNumbersOfType", value: "a.B" }, Code.NotFound],
-  [{ case: undefined }, Code.InvalidArgument],
-])("%j is answered with error %i, and the stream goes on", async (question, errorCode) => {
-  const answers = await ask(server.url, [question, { case: "listServices", value: "" }]);
-  expect(answers).toMatchObject([
-    { case: "errorResponse", value: { errorCode, errorMessage: expect.stringMatching(/known/) } },
-    { case: "listServicesResponse" },
-  ]);
-});
-
-test.each([
-  ["google.protobuf.MethodOptions", [72295728]],
-  ["google.protobuf.FieldOptions", [1052]],
-  ["plantstore.v1.Plant", []],
-])("the extensions of %s are %j", async (value, extensionNumber) => {
-  const [answer] = await ask(server.url, [{ case: "allExtensionNumbersOfType", value }]);
-  expect(answer).toMatchObject({
-    case: "allExtensionNumbersResponse",
-    value: { baseTypeName: value, extensionNumber },
-  });
-});
-
-test("a stream is told an import once, and what it asks for always", async () => {
-  const question: Question = { case: "fileByFilename", value: plantFile };
-  const [first, second] = await ask(server.url, [question, question]);
-  expect(filesOf(first).length).toBeGreaterThan(3);
-  expect(filesOf(second).map(({ name }) => name)).toEqual([plantFile]);
-});
-
-test("the files are those that buf makes of the protos", async () => {
-  await using folder = await createTemporaryFolder();
-  const questions = services.map((value): Question => ({ case: "fileContainingSymbol", value }));
-  const files = (await ask(server.url, questions)).flatMap(filesOf);
-  const registry = createRegistry();
-  const built = new Map<string, FileDescriptorProto>();
-  for (const input of ["proto", "packages/gateway/third_party"]) {
-    const output = join(folder.path, "image.binpb");
-    const flags = ["--as-file-descriptor-set", "--exclude-source-info", "--output", output];
-    await promisify(execFile)("buf", ["build", input, ...flags]);
-    const { file } = fromBinary(FileDescriptorSetSchema, readFileSync(output));
-    for (const one of file) built.set(one.name, one);
+test("the services are listed without a token, at the root and below a base path", async () => {
+  await using server = await openTestServer({ basePath: "/api" });
+  for (const url of [new URL(server.url).origin, server.url]) {
+    expect(await list(url)).toEqual(services);
   }
-  expect(files.length).toBeGreaterThan(6);
-  // Of descriptor.proto, every runtime has one of its own.
-  for (const file of files.filter(({ name }) => name !== "google/protobuf/descriptor.proto")) {
-    const own = built.get(file.name);
-    if (own === undefined) throw new Error(`buf makes no ${file.name}`);
-    // To both, the options of google.api are unknown fields: they count.
-    const isSame = equals(FileDescriptorProtoSchema, file, own, { unknown: true, registry });
-    expect({ name: file.name, isSame }).toEqual({ name: file.name, isSame: true });
-  }
-});
-
-test("a stream may not ask for ever", async () => {
-  const question: Question = { case: "listServices", value: "" };
-  const asked = ask(server.url, Array(requestsMax + 1).fill(question));
-  await expect(asked).rejects.toMatchObject({ code: Code.ResourceExhausted });
-  expect(await ask(server.url, Array(requestsMax).fill(question))).toHaveLength(requestsMax);
-});
-
-test("only so many streams are open at once, and one that ends makes room", async () => {
-  const question: Question = { case: "listServices", value: "" };
-  using reflection = grpcProtocol.open(ServerReflection, server.url);
-  const end = Promise.withResolvers<void>();
-  async function* kept() {
-    yield* all([question]);
-    await end.promise;
-  }
-  const streams = Array.from({ length: streamsMax }, () =>
-    reflection.client.serverReflectionInfo(kept())[Symbol.asyncIterator](),
-  );
-  await within("an answer to each", Promise.all(streams.map((stream) => stream.next())));
-  await expect(ask(server.url, [question])).rejects.toMatchObject({ code: Code.ResourceExhausted });
-  end.resolve();
-  await within("their ends", Promise.all(streams.map((stream) => stream.next())));
-  await expect.poll(() => ask(server.url, [question]).catch(() => [])).toHaveLength(1);
-});
-
-test("a drain does not wait for a client that keeps its stream open", async () => {
-  await using own = await openTestServer({ drainTimeoutMs: 600_000 });
-  using reflection = grpcProtocol.open(ServerReflection, own.url);
-  const never = Promise.withResolvers<void>();
-  async function* requests() {
-    yield* all([{ case: "listServices", value: "" }]);
-    await never.promise;
-  }
-  const answers = reflection.client.serverReflectionInfo(requests())[Symbol.asyncIterator]();
-  expect(await within("an answer", answers.next())).toMatchObject({ done: false });
-  const ended = answers.next().catch((error: unknown) => ConnectError.from(error).code);
-  await own.close();
-  expect(await within("the end", ended)).toBe(Code.Unavailable);
-  never.resolve();
 });
 
 test("what is switched off is neither served nor listed", async () => {
   await using without = await openTestServer({ reflection: false });
-  const question: Question = { case: "listServices", value: "" };
-  await expect(ask(without.url, [question])).rejects.toMatchObject({ code: Code.Unimplemented });
+  await expect(list(without.url)).rejects.toMatchObject({ code: Code.Unimplemented });
   await using unhealthy = await openTestServer({ health: false });
   const listed = services.filter((name) => name !== "grpc.health.v1.Health");
-  expect(await ask(unhealthy.url, [question])).toMatchObject([
-    { value: { service: listed.map((name) => ({ name })) } },
-  ]);
+  expect(await list(unhealthy.url)).toEqual(listed);
 });
 
-describe("buf curl, without a proto file,", () => {
-  async function curl(...args: readonly string[]): Promise<string> {
-    const grpc = ["curl", "--protocol", "grpc", "--http2-prior-knowledge"];
-    const { stdout } = await promisify(execFile)("buf", [...grpc, ...args]);
-    return stdout;
+test("a drain ends a stream that its client keeps open", async () => {
+  await using server = await openTestServer({ drainTimeoutMs: 600_000 });
+  using reflection = grpcProtocol.open(ServerReflection, server.url);
+  const never = Promise.withResolvers<void>();
+  async function* ask() {
+    yield { messageRequest: { case: "listServices", value: "" } } as const;
+    await never.promise;
   }
+  const answers = reflection.client.serverReflectionInfo(ask())[Symbol.asyncIterator]();
+  expect(await within("an answer", answers.next())).toMatchObject({ done: false });
+  const ended = expect(answers.next()).rejects.toMatchObject({ code: Code.Unavailable });
+  await server.close();
+  await within("the end", ended);
+  never.resolve();
+});
 
-  test.each(["grpc-v1", "grpc-v1alpha"])("lists services and methods by %s", async (version) => {
-    const by = ["--reflect-protocol", version];
-    const listed = await curl("--list-services", ...by, server.url);
-    expect(listed.trim().split("\n")).toEqual(services);
-    expect(await curl("--list-methods", ...by, server.url)).toContain(
-      "plantstore.v1.PlantService/CreatePlant\n",
-    );
-  });
-
-  test("creates a plant", async () => {
-    const data = '{"plant": {"id": 1, "name": "Basil", "tag": "herb"}}';
-    const header = ["-H", `Authorization: Bearer ${knownToken}`];
-    const url = `${server.url}/plantstore.v1.PlantService/CreatePlant`;
-    const answer = JSON.parse(await curl(...header, "-d", data, url));
-    expect(answer).toEqual({ plant: { name: "Basil", tag: "herb" } });
-    await expect(curl("-d", data, url)).rejects.toMatchObject({
-      stderr: expect.stringContaining("unauthenticated"),
-    });
+test("buf curl creates a plant, without a proto file", async () => {
+  await using server = await openTestServer();
+  const data = '{"plant": {"id": 1, "name": "Basil", "tag": "herb"}}';
+  const url = `${server.url}/plantstore.v1.PlantService/CreatePlant`;
+  const curl = (...args: readonly string[]) => {
+    const grpc = ["curl", "--protocol", "grpc", "--http2-prior-knowledge"];
+    return promisify(execFile)("buf", [...grpc, ...args, "-d", data, url]);
+  };
+  const { stdout } = await curl("-H", `Authorization: Bearer ${knownToken}`);
+  expect(JSON.parse(stdout)).toEqual({ plant: { name: "Basil", tag: "herb" } });
+  await expect(curl()).rejects.toMatchObject({
+    stderr: expect.stringContaining("unauthenticated"),
   });
 });

@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { holdHouse } from "./support/house.ts";
+import { holdHouse, importsOf } from "./support/house.ts";
 
 const importsByFile = holdHouse({
   files: "packages/gateway/src/**/*.ts",
@@ -38,4 +38,15 @@ test("only the room otel needs OpenTelemetry, and of that the API alone", () => 
     ),
   );
   expect(new Set(needed)).toEqual(new Set(["otel -> @opentelemetry/api"]));
+});
+
+test("the package and its tests import no file from outside of the package", () => {
+  const files = globSync("packages/gateway/{src,gen,test}/**/*.ts");
+  expect(files.length).toBeGreaterThan(100);
+  const leaving = files.flatMap((file) =>
+    importsOf(file)
+      .filter((imported) => !imported.startsWith("packages/gateway/"))
+      .map((imported) => `${file} -> ${imported}`),
+  );
+  expect(leaving).toEqual([]);
 });

@@ -1,7 +1,13 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { mutants } from "./mutants.ts";
 
 test.each(mutants)("$name: what it breaks is there, once", ({ file, find }) => {
   expect(readFileSync(file, "utf8").split(find)).toHaveLength(2);
+});
+
+const files = new Set(mutants.map(({ campaign }) => campaign).filter((name) => /\//.test(name)));
+
+test.each([...files])("%s is there, which some of them have for a campaign", (file) => {
+  expect(existsSync(file)).toBe(true);
 });

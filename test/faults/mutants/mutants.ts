@@ -141,7 +141,7 @@ export const mutants: readonly Mutant[] = [
     file: "packages/gateway/src/server/port.ts",
     find: "if (tls !== undefined) parseWhatIsRead(socket);",
     replace: "",
-    campaign: "test/server/port/tls.test.ts",
+    campaign: "packages/gateway/test/server/tls.test.ts",
   },
   {
     name: "threads count requests at the same time",

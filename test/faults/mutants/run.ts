@@ -7,7 +7,7 @@
  */
 
 import { spawn } from "node:child_process";
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -23,6 +23,7 @@ const copied = [
   "test",
   "bench",
   "gen",
+  "packages",
   "proto",
   "package.json",
   "tsconfig.json",
@@ -80,10 +81,20 @@ async function inCopy<T>(work: (folder: string) => Promise<T>): Promise<T> {
     for (const name of copied) {
       await cp(join(root, name), join(folder, name), { recursive: true });
     }
-    await symlink(join(root, "node_modules"), join(folder, "node_modules"));
+    await linkModules(folder);
     return await work(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** All that is installed, but for our own package: that is the one of the copy. */
+async function linkModules(folder: string): Promise<void> {
+  const modules = join(folder, "node_modules");
+  await mkdir(modules);
+  for (const name of await readdir(join(root, "node_modules"))) {
+    const target = name === "connect-gateway" ? join(folder, "packages/gateway") : undefined;
+    await symlink(target ?? join(root, "node_modules", name), join(modules, name));
   }
 }
 

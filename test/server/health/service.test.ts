@@ -10,7 +10,7 @@ import {
 } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { exchange, exchangeOn } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { grpcProtocol, openProtocols } from "../../../packages/gateway/test/support/open-client.ts";
 import { readWatch } from "../../../packages/gateway/test/support/read-watch.ts";
@@ -18,7 +18,7 @@ import { within } from "../../../packages/gateway/test/support/within.ts";
 import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
 import { oneConnectionEach, openThreadSessions } from "../../support/thread-sessions.ts";
 
-const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
+const { SERVING, NOT_SERVING } = HealthCheckResponse_ServingStatus;
 const plants = "plantstore.v1.PlantService";
 
 const createRequest = {
@@ -39,52 +39,18 @@ async function breakStore(
   await within("the report of the failure", running.failed);
 }
 
-describe.each(openProtocols)("over $name, without a token,", ({ open }) => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer();
-    return () => server.close();
-  });
-
-  test.each(["", plants])("Check of %j says SERVING", async (service) => {
-    using health = open(Health, server.url);
-    expect(await health.client.check({ service })).toMatchObject({ status: SERVING });
-  });
-
-  test("Check of a service that is not here is NOT_FOUND", async () => {
-    using health = open(Health, server.url);
-    await expect(health.client.check({ service: "a.B" })).rejects.toMatchObject({
-      code: Code.NotFound,
-    });
-  });
-
-  test("List names all that Check knows", async () => {
+test.each(openProtocols)(
+  "over $name, what Check knows is SERVING, without a token",
+  async ({ open }) => {
+    await using server = await openTestServer();
     using health = open(Health, server.url);
     const { statuses } = await health.client.list({});
-    const found = Object.entries(statuses).map(([name, { status }]) => [name, status]);
-    expect(found).toEqual([
-      ["", SERVING],
-      [plants, SERVING],
-    ]);
-  });
-
-  test("Watches go on until a drain, which does not wait for them", async () => {
-    await using own = await openTestServer({ drainTimeoutMs: 600_000 });
-    using health = open(Health, own.url);
-    const watches = ["", plants, "a.B"].map((service) =>
-      readWatch(health.client.watch({ service })),
-    );
-    const next = () => Promise.all(watches.map((watch) => watch.next()));
-    expect(await next()).toEqual([SERVING, SERVING, SERVICE_UNKNOWN]);
-    const closed = own.close();
-    const [server, service, unknown] = watches;
-    expect([await server?.next(), await service?.next()]).toEqual([NOT_SERVING, NOT_SERVING]);
-    const ends = [server?.end(), service?.end(), unknown?.end()];
-    expect(await Promise.all(ends)).toEqual(Array(3).fill(Code.Unavailable));
-    await closed;
-  });
-});
+    expect(Object.keys(statuses)).toEqual(["", plants]);
+    for (const service of ["", plants]) {
+      expect(await health.client.check({ service })).toMatchObject({ status: SERVING });
+    }
+  },
+);
 
 test("Watch says NOT_SERVING when the store fails, and once", async () => {
   await using own = await openTestServer();
@@ -206,18 +172,3 @@ test("switched off, nothing of it is served, and plants are", async () => {
     status: 200,
   });
 });
-
-test("a stranger's request is read no further than a name may be long", async () => {
-  await using server = await openTestServer();
-  using health = grpcProtocol.open(Health, server.url);
-  for (const call of [
-    () => health.client.check({ service: "a".repeat(5000) }),
-    () => endOrThrow(health.client.watch({ service: "a".repeat(5000) })),
-  ]) {
-    await expect(call()).rejects.toMatchObject({ code: Code.ResourceExhausted });
-  }
-});
-
-async function endOrThrow(answers: AsyncIterable<unknown>): Promise<void> {
-  for await (const _ of answers);
-}

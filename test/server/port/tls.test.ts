@@ -1,14 +1,9 @@
-/** TLS on the one port: ALPN, certificates that are renewed, files that contradict each other. */
-import { createHash } from "node:crypto";
+/** TLS of the plant store: files that are settings, and their renewal. */
 import { once } from "node:events";
 import { copyFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
-import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
-import { buffer } from "node:stream/consumers";
-import { setTimeout } from "node:timers/promises";
 import tls from "node:tls";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { NodeHandler } from "../../../packages/gateway/src/index.ts";
+import { describe, expect, test } from "vitest";
 import {
   createCertificate,
   hasOpenssl,
@@ -17,212 +12,38 @@ import {
   exchange,
   type HttpVersion,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
-import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
-import {
-  createRawConnection,
-  openRawConnection,
-} from "../../../packages/gateway/test/support/raw-connection.ts";
-import {
-  createTemporaryFolder,
-  type TemporaryFolder,
-} from "../../../packages/gateway/test/support/temporary-folder.ts";
-import { openTestPort } from "../../../packages/gateway/test/support/test-port.ts";
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { SettingsError } from "../../../src/server/settings/settings-error.ts";
-import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
+import { knownToken, openTestServer } from "../../support/test-server.ts";
 
-const post = {
+const createPlant = {
   path: "/plants",
   headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
   body: '{"id":1,"name":"Basil"}',
 };
 
-/** The common name of the certificate that the server shows, and the protocol that it chose. */
-async function greet(port: number, ALPNProtocols?: string[]) {
-  const socket = tls.connect({
-    port,
-    host: "127.0.0.1",
-    rejectUnauthorized: false,
-    ...(ALPNProtocols && { ALPNProtocols }),
-  });
+/** The common name of the certificate that the server shows. */
+async function greet(port: number): Promise<unknown> {
+  const socket = tls.connect({ port, host: "127.0.0.1", rejectUnauthorized: false });
   await within("the handshake", once(socket, "secureConnect"));
   const { subject } = socket.getPeerCertificate();
-  const { alpnProtocol } = socket;
   socket.destroy();
-  return { name: subject.CN, alpnProtocol };
+  return subject.CN;
 }
 
 describe.skipIf(!hasOpenssl)("with a certificate", () => {
-  let folder: TemporaryFolder;
-  let server: TestServer;
-  let ca: string;
-
-  beforeAll(async () => {
-    folder = await createTemporaryFolder();
-    const { pem, ...files } = createCertificate(folder.path, "one");
-    ca = pem;
-    const limits = { requestTimeoutMs: 300, idleTimeoutMs: 5000 };
-    server = await openTestServer({ tls: files, limits });
-    return async () => {
-      await server.close();
-      await folder[Symbol.asyncDispose]();
-    };
-  });
-
   test.each<HttpVersion>(["1.1", "2"])("creates a plant over HTTP/%s", async (version) => {
-    const response = await exchange({ origin: server.url, version, ca, ...post });
+    await using folder = await createTemporaryFolder();
+    const { pem: ca, ...files } = createCertificate(folder.path, "one");
+    await using server = await openTestServer({ tls: files });
+    expect(server.url).toBe(`https://127.0.0.1:${server.port}`);
+    const response = await exchange({ origin: server.url, version, ca, ...createPlant });
     expect(response.status).toBe(200);
     expect(response.body.toString()).toBe('{"name":"Basil"}');
   });
 
-  test("says https in its URL", () => {
-    expect(server.url).toBe(`https://127.0.0.1:${server.port}`);
-  });
-
-  test.each([
-    [["h2", "http/1.1"], "h2"],
-    [["http/1.1", "h2"], "h2"],
-    [["http/1.1"], "http/1.1"],
-    [["h2"], "h2"],
-    [undefined, false],
-  ])("of the protocols %j it chooses %j", async (offered, chosen) => {
-    expect((await greet(server.port, offered)).alpnProtocol).toBe(chosen);
-  });
-
-  test("speaks HTTP/1.1 with who does not know ALPN", async () => {
-    const socket = tls.connect({ port: server.port, host: "127.0.0.1", ca });
-    await within("the handshake", once(socket, "secureConnect"));
-    using connection = createRawConnection(socket);
-    connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    expect((await connection.untilClosed()).toString()).toMatch(/^HTTP\/1\.1 200 /);
-  });
-
-  test.each([
-    ["HTTP/1.1", "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"],
-    ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
-    ["nothing", ""],
-  ])("refuses %s in plain text, and goes on", async (_what, bytes) => {
-    using connection = await openRawConnection(server.port);
-    connection.write(bytes);
-    const received = await connection.untilClosed();
-    expect(received.toString("latin1")).not.toContain("200");
-    expect((await exchange({ origin: server.url, version: "1.1", ca, ...post })).status).toBe(200);
-  });
-
-  test("refuses TLS 1.1", async () => {
-    const options = { maxVersion: "TLSv1.1", minVersion: "TLSv1", ca } as const;
-    const socket = tls.connect({ port: server.port, host: "127.0.0.1", ...options });
-    await expect(within("the refusal", once(socket, "secureConnect"))).rejects.toThrow(
-      /TLS|SSL|alert/i,
-    );
-    socket.destroy();
-  });
-
-  test.each([
-    ["nothing", undefined],
-    ["half of a request", "POST /plants HTTP/1.1\r\nHo"],
-  ])("answers a client that says %s behind the handshake with 408", async (_what, bytes) => {
-    const socket = tls.connect({ port: server.port, host: "127.0.0.1", ca });
-    await within("the handshake", once(socket, "secureConnect"));
-    using connection = createRawConnection(socket);
-    if (bytes !== undefined) connection.write(bytes);
-    expect((await connection.untilClosed()).toString()).toMatch(/^HTTP\/1\.1 408 /);
-  });
-});
-
-test.skipIf(!hasOpenssl).each(["1.1", "2"] as const)(
-  "a drain lets a request under way over TLS and HTTP/%s end",
-  async (version) => {
-    await using folder = await createTemporaryFolder();
-    const { pem, ...files } = createCertificate(folder.path, "one");
-    const begun = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<void>();
-    const port = await openTestPort({
-      tls: files,
-      serve: async (_request, response) => {
-        begun.resolve();
-        await answer.promise;
-        response.end("late");
-      },
-    });
-    const origin = `https://127.0.0.1:${port.address.port}`;
-    const response = exchange({ origin, version, path: "/", ca: pem });
-    await within("the request", begun.promise);
-    const drained = port.drain(5000);
-    answer.resolve();
-    expect((await response).body.toString()).toBe("late");
-    await within("the drain", drained);
-  },
-);
-
-/** Node pauses a connection whose client takes no answers. TLS goes on with what it has decrypted. */
-describe.skipIf(!hasOpenssl)("behind an answer not yet taken", () => {
-  /** A client that has sent a first request and takes nothing of its large answer. */
-  async function openUntaken(handle: (request: IncomingMessage) => Promise<string>) {
-    const folder = await createTemporaryFolder();
-    const { pem, ...files } = createCertificate(folder.path, "one");
-    const serve: NodeHandler = async (request, response) => {
-      const text = await handle(request as IncomingMessage);
-      response.end(text.padEnd(request.url === "/1" ? 20_000_000 : 0));
-    };
-    const port = await openTestPort({ tls: files, serve });
-    onTestFinished(async () => {
-      await port.drain(0);
-      await folder[Symbol.asyncDispose]();
-    });
-    const socket = tls.connect({ port: port.address.port, host: "127.0.0.1", ca: pem });
-    onTestFinished(() => void socket.destroy());
-    await within("the handshake", once(socket, "secureConnect"));
-    socket.setMaxSendFragment(1024);
-    socket.write(post("/1", ""));
-    await within("an answer", once(socket, "readable"));
-    return socket;
-  }
-
-  const post = (path: string, body: string, more = "") =>
-    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`;
-
-  test("requests of many records arrive whole, and in their order", async () => {
-    const second = Promise.withResolvers<void>();
-    const socket = await openUntaken(async (request) => {
-      if (request.url === "/2") second.resolve();
-      // Long enough for more than a request may have waiting.
-      if (request.url === "/3") await setTimeout(100);
-      return await hash(request);
-    });
-    const bodies = [2, 3, 4].map((n) => Array.from({ length: 40_000 }, (_, i) => i * n).join());
-    const [two = "", three = "", four = ""] = bodies;
-    socket.write(post("/2", two) + post("/3", three) + post("/4", four, "Connection: close\r\n"));
-    await within("the second request", second.promise);
-    const answers = parseHttp1Responses(await within("the answers", buffer(socket)));
-    expect(answers.slice(1).map(({ body }) => body)).toEqual(
-      await Promise.all(bodies.map((body) => hash([body]))),
-    );
-  });
-
-  test("not much more is read", async () => {
-    const requests: IncomingMessage[] = [];
-    const socket = await openUntaken(async (request) => {
-      requests.push(request);
-      return "x".repeat(50_000);
-    });
-    // 19 MB, of which the systems of both hold some.
-    for (let i = 0; i < 400; i++) socket.write(post("/2", "").repeat(1000));
-    await expect.poll(() => requests.length).toBeGreaterThan(1);
-    await setTimeout(500);
-    expect(requests[0]?.socket).toMatchObject({ destroyed: false });
-    expect(requests[0]?.socket.readableLength).toBeLessThan(1_000_000);
-  });
-});
-
-async function hash(chunks: Iterable<string> | AsyncIterable<Buffer>): Promise<string> {
-  const sum = createHash("sha256");
-  for await (const chunk of chunks) sum.update(chunk);
-  return sum.digest("hex");
-}
-
-describe.skipIf(!hasOpenssl)("certificates that are renewed", () => {
-  test("are taken once both files belong together, without a restart", async () => {
+  test("takes a renewed one once both files belong together, and says when they do not", async () => {
     await using folder = await createTemporaryFolder();
     const first = createCertificate(folder.path, "first");
     const second = createCertificate(folder.path, "second");
@@ -233,8 +54,6 @@ describe.skipIf(!hasOpenssl)("certificates that are renewed", () => {
     copyFileSync(first.certFile, files.certFile);
     copyFileSync(first.keyFile, files.keyFile);
     await using server = await openTestServer({ tls: files });
-    expect((await greet(server.port)).name).toBe("first");
-
     renameSync(second.certFile, files.certFile);
     // Nothing tells when the watching has begun, so the file changes until it is seen.
     const seen = () => {
@@ -244,67 +63,22 @@ describe.skipIf(!hasOpenssl)("certificates that are renewed", () => {
     await expect
       .poll(seen, { timeout: 8000, interval: 300 })
       .toContain("the old certificate stays in use");
-    expect((await greet(server.port)).name).toBe("first");
-
     renameSync(second.keyFile, files.keyFile);
     // Nothing tells when a server has taken a certificate but a greeting.
-    await expect
-      .poll(async () => (await greet(server.port)).name, { timeout: 8000 })
-      .toBe("second");
-    const request = { origin: server.url, version: "2", ca: second.pem, ...post } as const;
-    expect((await exchange(request)).status).toBe(200);
+    await expect.poll(() => greet(server.port), { timeout: 8000 }).toBe("second");
   });
 });
 
-describe.skipIf(!hasOpenssl)("a drain", () => {
-  test.each([
-    ["TLS that has not begun", false],
-    ["TLS that has said nothing yet", true],
-  ])("does not wait for a connection of %s", async (_what, handshake) => {
-    await using folder = await createTemporaryFolder();
-    const files = createCertificate(folder.path, "one");
-    await using server = await openTestServer({ tls: files, drainTimeoutMs: 3000 });
-    using connection = await openRawConnection(server.port);
-    if (handshake) {
-      const socket = tls.connect({ socket: connection.socket, rejectUnauthorized: false });
-      await within("the handshake", once(socket, "secureConnect"));
-    } else {
-      // A greeting that came later is through: ours has been accepted.
-      await greet(server.port);
-    }
-    await within("the end of the server", server.running.close(), 1500);
-  });
-});
-
-describe("files for TLS", () => {
-  const pem = "-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n";
-
-  test("that are missing stop the start", async () => {
-    await using folder = await createTemporaryFolder();
-    const files = { certFile: join(folder.path, "no.crt"), keyFile: join(folder.path, "no.key") };
-    await expect(openTestServer({ tls: files })).rejects.toThrow(SettingsError);
-    await expect(openTestServer({ tls: files })).rejects.toThrow(/no\.crt.*ENOENT/);
-  });
-
-  test.each([
-    ["empty", ""],
-    ["no PEM", "garbage"],
-    ["PEM of something else", pem],
-  ])("that are %s stop the start", async (_what, text) => {
-    await using folder = await createTemporaryFolder();
-    const files = { certFile: join(folder.path, "a.crt"), keyFile: join(folder.path, "a.key") };
-    writeFileSync(files.certFile, text);
-    writeFileSync(files.keyFile, text);
-    await expect(openTestServer({ tls: files })).rejects.toThrow(SettingsError);
-  });
-
-  test.skipIf(!hasOpenssl)("that do not belong together stop the start", async () => {
-    await using folder = await createTemporaryFolder();
-    const one = createCertificate(folder.path, "one");
-    const two = createCertificate(folder.path, "two");
-    const files = { certFile: one.certFile, keyFile: two.keyFile };
-    await expect(openTestServer({ tls: files })).rejects.toThrow(SettingsError);
-    const swapped = { certFile: one.keyFile, keyFile: one.certFile };
-    await expect(openTestServer({ tls: swapped })).rejects.toThrow(SettingsError);
-  });
+test.each([
+  ["are missing", undefined],
+  ["are no PEM", "garbage"],
+])("files for TLS that %s are an error of the settings", async (_what, text) => {
+  await using folder = await createTemporaryFolder();
+  const files = { certFile: join(folder.path, "a.crt"), keyFile: join(folder.path, "a.key") };
+  if (text !== undefined) {
+    for (const file of Object.values(files)) writeFileSync(file, text);
+  }
+  const start = openTestServer({ tls: files });
+  await expect(start).rejects.toThrow(SettingsError);
+  await expect(start).rejects.toThrow(/a\.crt/);
 });

@@ -1,6 +1,6 @@
 import { createContextValues } from "@connectrpc/connect";
+import { peerAddressKey } from "connect-gateway";
 import { describe, expect, test } from "vitest";
-import { peerAddressKey } from "../../../packages/gateway/src/index.ts";
 import type { BearerGate } from "../../../src/auth/bearer.ts";
 import { principalKey } from "../../../src/auth/principal.ts";
 import { limitRates } from "../../../src/server/rate-limit/gate.ts";

@@ -69,16 +69,17 @@ function createHealthService(
     },
 
     async *watch({ service }, { signal }) {
-      if (signal.aborted) return;
+      signal.throwIfAborted();
       enter(signal);
       let last: Status | undefined;
-      while (!signal.aborted) {
+      for (;;) {
         const ready = isReady();
         const status = isKnown(service) ? statusWhen(ready) : Status.SERVICE_UNKNOWN;
         if (status !== last) yield { status };
         last = status;
         draining.throwIfAborted();
         await watch.untilNot(ready, signal);
+        signal.throwIfAborted(); // the server may have cut it: that is no success
       }
     },
   };

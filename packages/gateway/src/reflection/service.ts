@@ -68,7 +68,9 @@ function createReflectionService(
       const { index, names } = known;
       const sent = new Set<IndexedFile>();
       let count = 0;
-      for await (const request of untilAborted(requests, draining)) {
+      // To wait for requests does not end by itself when the server cuts the call.
+      const asked = untilAborted(untilAborted(requests, draining), signal);
+      for await (const request of asked) {
         if (++count > requestsMax) {
           const message = `a stream may ask ${requestsMax} questions`;
           throw new ConnectError(message, Code.ResourceExhausted);

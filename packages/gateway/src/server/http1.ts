@@ -119,15 +119,16 @@ export function createAnswerLimit(
 ): (socket: Socket) => void {
   const { idleTimeoutMs } = limits;
   const sockets = new Set<Socket>();
-  const timer = setInterval(
-    () => {
-      for (const socket of sockets) {
-        if (socket.writableLength > 0 && !socket.timeout) socket.setTimeout(idleTimeoutMs);
-      }
-    },
-    Math.min(1000, idleTimeoutMs),
-  ).unref(); // a server that cannot listen never closes
-  server.once("close", () => clearInterval(timer));
+  const look = () => {
+    for (const socket of sockets) {
+      if (socket.writableLength > 0 && !socket.timeout) socket.setTimeout(idleTimeoutMs);
+    }
+  };
+  // A server that cannot listen never closes.
+  server.once("listening", () => {
+    const timer = setInterval(look, Math.min(1000, idleTimeoutMs));
+    server.once("close", () => clearInterval(timer));
+  });
   return (socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));

@@ -135,6 +135,8 @@ export async function openPort(options: PortOptions): Promise<Port> {
     }
   }
 
+  await listen(http1, options);
+  // Only now: nobody could stop it if listening failed.
   const unwatch =
     tls &&
     watchTlsMaterial(
@@ -142,7 +144,6 @@ export async function openPort(options: PortOptions): Promise<Port> {
       (renewed) => "setSecureContext" in http1 && http1.setSecureContext(renewed),
       options.onTlsError,
     );
-  await listen(http1, options);
 
   async function drain(timeoutMs: number): Promise<void> {
     draining = true;

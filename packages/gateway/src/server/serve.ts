@@ -1,6 +1,10 @@
 import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { type GatewayOptions, gatewayNodeAdapter } from "../adapter/node-adapter.ts";
+import {
+  type GatewayHandler,
+  type GatewayOptions,
+  gatewayNodeAdapter,
+} from "../adapter/node-adapter.ts";
 import type { NodeHandler } from "../exchange/node-handler.ts";
 import { parseRequestTarget } from "../exchange/request-target.ts";
 import { defaultLimits, type PortLimits } from "./limits.ts";
@@ -15,7 +19,7 @@ export interface ServeOptions extends Omit<GatewayOptions, "routes"> {
   readonly port: number;
   /** Registers the services. */
   readonly routes: (router: ConnectRouter, server: ServerLifetime) => void;
-  /** What is served beside the services, by its exact path: `/healthz`, a page. */
+  /** What is served beside the services, and before them, by its exact path: `/healthz`, a page. */
   readonly handlers?: (server: ServerLifetime) => ReadonlyMap<string, NodeHandler>;
   /** The largest message that is read, in bytes. Default: 4 MiB, as in gRPC. */
   readonly readMaxBytes?: number;
@@ -42,7 +46,7 @@ export interface Server {
   /**
    * Takes no new connections or requests, lets those under way finish, and closes. Calls that
    * have not finished after `timeoutMs` are aborted with `unavailable`; half a second later
-   * their connections are cut.
+   * their connections are cut. Over 24 days, or Infinity, are 24 days.
    */
   drain(timeoutMs: number): Promise<void>;
 }
@@ -51,6 +55,9 @@ const readMaxBytesDefault = 4 * 1024 * 1024;
 
 /** How long aborted calls have to say so. */
 const abortedCallsMs = 500;
+
+/** A timer over this fires at once. */
+const timerMaxMs = 2 ** 31 - 1;
 
 /**
  * Serves Connect services on one port: gRPC, gRPC-Web, Connect and REST, over HTTP/1.1 and
@@ -78,8 +85,11 @@ export async function serve(options: ServeOptions): Promise<Server> {
   });
   // By its exact path: one look for all that is beside the services.
   const beside = handlers?.(lifetime) ?? new Map<string, NodeHandler>();
+  const findBeside = (target = "") => beside.get(parseRequestTarget(target).path);
   const serveRequest: NodeHandler = (request, response) =>
-    (beside.get(parseRequestTarget(request.url ?? "").path) ?? gateway)(request, response);
+    (findBeside(request.url) ?? gateway)(request, response);
+  const serveStream: GatewayHandler["serveStream"] = (stream, headers) =>
+    findBeside(headers[":path"]) === undefined && gateway.serveStream(stream, headers);
 
   const port = await openPort({
     host: options.host,
@@ -87,17 +97,18 @@ export async function serve(options: ServeOptions): Promise<Server> {
     reusePort: options.reusePort ?? false,
     limits: { ...defaultLimits, ...options.limits },
     tls: options.tls,
-    handler: Object.assign(serveRequest, { serveStream: gateway.serveStream }),
+    handler: Object.assign(serveRequest, { serveStream }),
     renderError: options.rest?.renderError,
     onTlsError: options.onTlsError ?? onError,
     traffic: options.traffic,
   });
 
   async function drain(timeoutMs: number): Promise<void> {
+    const callsMs = Math.min(timeoutMs, timerMaxMs - abortedCallsMs);
     const reason = new ConnectError("the server is shutting down", Code.Unavailable);
     draining.abort(reason);
-    const cutOff = setTimeout(() => shutdown.abort(reason), timeoutMs);
-    await port.drain(timeoutMs + abortedCallsMs);
+    const cutOff = setTimeout(() => shutdown.abort(reason), callsMs);
+    await port.drain(callsMs + abortedCallsMs);
     clearTimeout(cutOff);
   }
 

@@ -1,30 +1,92 @@
 /** grpc.health.v1.Health on a router. */
-import { Code } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
-import { addHealth, Health, HealthCheckResponse_ServingStatus } from "../../src/health/index.ts";
-import { openGateway } from "../support/gateway.ts";
-import { openProtocols } from "../support/open-client.ts";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { beforeAll, describe, expect, test } from "vitest";
+import {
+  addHealth,
+  Health,
+  HealthCheckResponse_ServingStatus,
+  type HealthOptions,
+} from "../../src/health/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { LabelService } from "../gen/library/v1/label_pb.ts";
+import { grpcProtocol, openProtocols } from "../support/open-client.ts";
 import { readWatch } from "../support/read-watch.ts";
+import { openTestService, type TestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
 
-const { SERVING } = HealthCheckResponse_ServingStatus;
+const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
+const catalog = CatalogService.typeName;
+const health = Health.typeName;
 
-describe.each(openProtocols)("over $name", ({ open, version }) => {
-  test("a client that leaves makes room for another watch", async () => {
-    await using gateway = await openGateway({
-      routes: (router) => {
-        addHealth(router, { watchesMax: 1 });
-      },
+/** A server whose health has these options, and whose router has what is added, too. */
+function openHealth(options: HealthOptions, add: (router: ConnectRouter) => void = () => {}) {
+  return openTestService({
+    routes: (router) => {
+      addHealth(router, options);
+      add(router);
+    },
+  });
+}
+
+describe.each(openProtocols)("over $name", ({ open }) => {
+  let server: TestService;
+
+  beforeAll(async () => {
+    server = await openTestService({ routes: addHealthAmongOthers });
+    return () => server[Symbol.asyncDispose]();
+  });
+
+  test.each(["", catalog])("Check of %j says SERVING", async (service) => {
+    using caller = open(Health, server.origin);
+    expect(await caller.client.check({ service })).toMatchObject({ status: SERVING });
+  });
+
+  test("Check of a service that is not here is NOT_FOUND", async () => {
+    using caller = open(Health, server.origin);
+    await expect(caller.client.check({ service: "a.B" })).rejects.toMatchObject({
+      code: Code.NotFound,
     });
-    using health = open(Health, gateway.origin(version));
+  });
+
+  test("List names all that Check knows: the services added before it and behind it", async () => {
+    using caller = open(Health, server.origin);
+    const { statuses } = await caller.client.list({});
+    const names = ["", health, catalog, LabelService.typeName];
+    expect(Object.keys(statuses).sort()).toEqual(names);
+    for (const service of names) {
+      expect(statuses[service]?.status).toBe(SERVING);
+      expect(await caller.client.check({ service })).toMatchObject({ status: SERVING });
+    }
+  });
+
+  test("Watches go on until a drain, which does not wait for them", async () => {
+    await using own = await openTestService();
+    using caller = open(Health, own.origin);
+    const watches = ["", catalog, "a.B"].map((service) =>
+      readWatch(caller.client.watch({ service })),
+    );
+    const next = () => Promise.all(watches.map((watch) => watch.next()));
+    expect(await next()).toEqual([SERVING, SERVING, SERVICE_UNKNOWN]);
+    const closed = own.drain(600_000);
+    const [all, service, unknown] = watches;
+    expect([await all?.next(), await service?.next()]).toEqual([NOT_SERVING, NOT_SERVING]);
+    const ends = [all?.end(), service?.end(), unknown?.end()];
+    expect(await Promise.all(ends)).toEqual(Array(3).fill(Code.Unavailable));
+    await closed;
+  });
+
+  test("a client that leaves makes room for another watch", async () => {
+    await using own = await openHealth({ watchesMax: 1 });
+    using caller = open(Health, own.origin);
     const leaving = new AbortController();
-    const first = readWatch(health.client.watch({}, { signal: leaving.signal }));
+    const first = readWatch(caller.client.watch({}, { signal: leaving.signal }));
     expect(await first.next()).toBe(SERVING);
-    expect(await readWatch(health.client.watch({})).end()).toBe(Code.ResourceExhausted);
+    expect(await readWatch(caller.client.watch({})).end()).toBe(Code.ResourceExhausted);
     leaving.abort();
     const untilRoom = async () => {
       for (;;) {
-        const status = await readWatch(health.client.watch({}))
+        const status = await readWatch(caller.client.watch({}))
           .next()
           .catch(() => undefined);
         if (status !== undefined) return status;
@@ -32,4 +94,72 @@ describe.each(openProtocols)("over $name", ({ open, version }) => {
     };
     expect(await within("room", untilRoom())).toBe(SERVING);
   });
+});
+
+function addHealthAmongOthers(router: ConnectRouter): void {
+  router.service(CatalogService, {});
+  addHealth(router);
+  router.service(LabelService, {});
+}
+
+test("what is named as a service alone is known", async () => {
+  const services = [FieldService];
+  await using server = await openHealth({ services }, (router) => {
+    router.service(CatalogService, {});
+  });
+  using caller = grpcProtocol.open(Health, server.origin);
+  const { statuses } = await caller.client.list({});
+  expect(Object.keys(statuses)).toEqual(["", FieldService.typeName]);
+  await expect(caller.client.check({ service: catalog })).rejects.toMatchObject({
+    code: Code.NotFound,
+  });
+});
+
+test("Check and Watch go by isReady, and Watch says each change once", async () => {
+  let isReady = true;
+  await using server = await openHealth({ isReady: () => isReady });
+  using caller = grpcProtocol.open(Health, server.origin);
+  const watch = readWatch(caller.client.watch({}));
+  for (const status of [SERVING, NOT_SERVING, SERVING]) {
+    isReady = status === SERVING;
+    expect(await watch.next()).toBe(status);
+    expect(await caller.client.check({})).toMatchObject({ status });
+  }
+});
+
+test("without `draining`, a drain ends a Watch when its time is up, as any other call", async () => {
+  await using server = await openHealth({});
+  using caller = grpcProtocol.open(Health, server.origin);
+  const watch = readWatch(caller.client.watch({}));
+  expect(await watch.next()).toBe(SERVING);
+  const drained = server.drain(100);
+  // Not a word of NOT_SERVING before.
+  await expect(watch.next()).rejects.toMatchObject({ code: Code.Unavailable });
+  await drained;
+});
+
+test("Health stands behind the gate of the router, unless its handler has another", async () => {
+  const requestGate = () => {
+    throw new ConnectError("there is no token", Code.Unauthenticated);
+  };
+  const check = async (routes: (router: ConnectRouter) => void) => {
+    await using server = await openTestService({ requestGate, routes });
+    using caller = grpcProtocol.open(Health, server.origin);
+    return await caller.client.check({}).then(
+      ({ status }) => status,
+      (error: unknown) => ConnectError.from(error).message,
+    );
+  };
+  expect(await check((router) => addHealth(router))).toMatch("there is no token");
+  const open = { requestGate: () => {} };
+  expect(await check((router) => addHealth(router, {}, open))).toBe(SERVING);
+});
+
+test("a request is read no further than a name may be long", async () => {
+  await using server = await openTestService();
+  using caller = grpcProtocol.open(Health, server.origin);
+  const service = "a".repeat(5000);
+  const code = Code.ResourceExhausted;
+  await expect(caller.client.check({ service })).rejects.toMatchObject({ code });
+  expect(await readWatch(caller.client.watch({ service })).end()).toBe(code);
 });

@@ -46,7 +46,8 @@ export function holdHouse({ files, roomOf, rooms }: House): ReadonlyMap<string, 
   return importsByFile;
 }
 
-function importsOf(file: string): string[] {
+/** The files that a file names as its imports, from the root of the repository. */
+export function importsOf(file: string): string[] {
   const specifiers = readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?"(\.[^"]+)"/g);
   return [...specifiers].map(([, specifier = ""]) => join(dirname(file), specifier));
 }

@@ -4,19 +4,25 @@ import http2 from "node:http2";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { NodeHandler } from "../../../packages/gateway/src/index.ts";
-import { renderStatus } from "../../../packages/gateway/src/rest/error.ts";
-import { createHttp2Server } from "../../../packages/gateway/src/server/http2.ts";
-import { Refusals } from "../../../packages/gateway/src/server/refusal.ts";
-import { exchangeOn } from "../../../packages/gateway/test/support/http-exchange.ts";
-import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
+import type { NodeHandler } from "../../src/index.ts";
+import { renderStatus } from "../../src/rest/error.ts";
+import { createHttp2Server } from "../../src/server/http2.ts";
+import { defaultLimits } from "../../src/server/limits.ts";
+import { Refusals } from "../../src/server/refusal.ts";
 import {
-  openRawConnection,
-  type RawConnection,
-} from "../../../packages/gateway/test/support/raw-connection.ts";
+  answer,
+  createRequest,
+  createRpcPath,
+  data,
+  headers,
+  post,
+  volume,
+} from "../support/create-volume.ts";
+import { exchangeOn } from "../support/http-exchange.ts";
+import { parseHttp1Responses } from "../support/http1-response.ts";
+import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import {
   errorCode,
-  fieldBlock,
   flag,
   frame,
   frameType,
@@ -24,33 +30,10 @@ import {
   parseFrames,
   preface,
   settingsAck,
-} from "../../../packages/gateway/test/support/raw-http2.ts";
-import { openTestPort } from "../../../packages/gateway/test/support/test-port.ts";
-import { within } from "../../../packages/gateway/test/support/within.ts";
-import { defaultLimits } from "../../../src/server/settings/limits.ts";
-import { lockStore } from "../../support/locked-store.ts";
-import { createPlantPath } from "../../support/protocol/message.ts";
-import { knownToken, openTestServer } from "../../support/test-server.ts";
-
-const authorization = `Bearer ${knownToken}`;
-const plant = '{"id":1,"name":"Basil"}';
-
-const fields = fieldBlock([
-  [":method", "POST"],
-  [":scheme", "http"],
-  [":path", "/plants"],
-  [":authority", "a"],
-  ["authorization", authorization],
-  ["content-type", "application/json"],
-]);
-
-function headers(streamId: number, flags: number = flag.endHeaders): Buffer {
-  return frame(frameType.headers, { flags, streamId, payload: fields });
-}
-
-function data(streamId: number, text: string, flags: number = flag.endStream): Buffer {
-  return frame(frameType.data, { flags, streamId, payload: Buffer.from(text) });
-}
+} from "../support/raw-http2.ts";
+import { openTestPort } from "../support/test-port.ts";
+import { openTestService } from "../support/test-service.ts";
+import { within } from "../support/within.ts";
 
 /** Sends a byte every few milliseconds, which keeps every idle timer at bay. */
 function drip(connection: RawConnection, byte: string): Disposable {
@@ -62,60 +45,53 @@ describe.concurrent("over HTTP/1.1", () => {
   const limits = { requestTimeoutMs: 300, idleTimeoutMs: 5000 };
 
   test.each([
-    ["headers", "POST /plants HTTP/1.1\r\nHost: a\r\nX: "],
-    [
-      "body",
-      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
-        "Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n",
-    ],
+    ["headers", "POST /v1/shelves/a/volumes HTTP/1.1\r\nHost: a\r\nX: "],
+    ["body", post("").replace("Content-Length: 0", "Content-Length: 100000")],
   ])("answers a client that never stops to send its %s with 408", async (_what, begin) => {
-    await using server = await openTestServer({ limits });
+    await using server = await openTestService({ limits });
     using connection = await openRawConnection(server.port);
     connection.write(begin);
     using _drip = drip(connection, " ");
-    const [answer] = parseHttp1Responses(await connection.untilClosed());
-    expect(answer?.status).toBe(408);
-    expect(JSON.parse(answer?.body ?? "").error).toBe(Code.DeadlineExceeded);
+    const [response] = parseHttp1Responses(await connection.untilClosed());
+    expect(response?.status).toBe(408);
+    expect(JSON.parse(response?.body ?? "").code).toBe(Code.DeadlineExceeded);
   });
 
-  test("does not count the time that the store takes", async () => {
-    await using server = await openTestServer({ limits: { requestTimeoutMs: 100 } });
-    using lock = lockStore(server.database);
+  test("does not count the time that the call takes", async () => {
+    await using server = await openTestService({ limits: { requestTimeoutMs: 100 } });
+    using hold = server.hold();
     using connection = await openRawConnection(server.port);
-    connection.write(
-      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n${plant}`,
-    );
+    connection.write(post(volume));
     using silent = await openRawConnection(server.port);
     // A silent client that came later has timed out by now, more than once over.
     await silent.untilClosed();
     using later = await openRawConnection(server.port);
     await later.untilClosed();
-    lock.release();
+    hold.release();
     const isThere = (bytes: Buffer) => parseHttp1Responses(bytes).length > 0;
-    const [answer] = parseHttp1Responses(await connection.until("the answer", isThere));
-    expect(answer).toMatchObject({ status: 200, body: '{"name":"Basil"}' });
+    const [response] = parseHttp1Responses(await connection.until("the answer", isThere));
+    expect(response).toMatchObject({ status: 200, body: answer });
   });
 
   test("ends a connection that rests", async () => {
-    await using server = await openTestServer({ limits: { idleTimeoutMs: 100 } });
+    await using server = await openTestService({ limits: { idleTimeoutMs: 100 } });
     using connection = await openRawConnection(server.port);
     connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
-    const [answer] = parseHttp1Responses(await connection.untilClosed());
-    expect(answer?.status).toBe(200);
+    const [response] = parseHttp1Responses(await connection.untilClosed());
+    expect(response?.status).toBe(200);
   });
 });
 
 describe.concurrent("over HTTP/2", () => {
   test("ends a session that never sends its settings", async () => {
-    await using server = await openTestServer({ limits: { requestTimeoutMs: 200 } });
+    await using server = await openTestService({ limits: { requestTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
     connection.write(preface);
     await connection.untilClosed();
   });
 
   test("ends a session that rests", async () => {
-    await using server = await openTestServer({ limits: { idleTimeoutMs: 200 } });
+    await using server = await openTestService({ limits: { idleTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck]));
     const frames = parseFrames(await connection.untilClosed());
@@ -123,19 +99,19 @@ describe.concurrent("over HTTP/2", () => {
   });
 
   test("ends a session that rests after a request", async () => {
-    await using server = await openTestServer({ limits: { idleTimeoutMs: 200 } });
+    await using server = await openTestService({ limits: { idleTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
-    connection.write(Buffer.concat([greeting, settingsAck, headers(1), data(1, plant)]));
+    connection.write(Buffer.concat([greeting, settingsAck, headers(1), data(1, volume)]));
     const frames = parseFrames(await connection.untilClosed());
     expect(frames.filter(({ type }) => type === frameType.headers)).toHaveLength(1);
     expect(frames.at(-1)?.type).toBe(frameType.goaway);
   });
 
   test("ends a session that has no room for its answers", async () => {
-    await using server = await openTestServer({ limits: { idleTimeoutMs: 200 } });
+    await using server = await openTestService({ limits: { idleTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
     const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
-    connection.write(Buffer.concat([preface, noWindow, settingsAck, headers(1), data(1, plant)]));
+    connection.write(Buffer.concat([preface, noWindow, settingsAck, headers(1), data(1, volume)]));
     await connection.untilClosed();
   });
 
@@ -161,29 +137,21 @@ describe.concurrent("over HTTP/2", () => {
     const room = Buffer.of(0x7f, 0xff, 0, 0);
     const window = frame(frameType.windowUpdate, { payload: room });
     const end = flag.endHeaders + flag.endStream;
-    connection.write(Buffer.concat([preface, settings, settingsAck, window, headers(1, end)]));
+    connection.write(
+      Buffer.concat([preface, settings, settingsAck, window, headers(1, { flags: end })]),
+    );
     await within("the end of the connection", once(socket, "close"));
     server.close();
     await once(server, "close");
   });
 
   test("ends a session that took its answer late, once its call is over", async () => {
-    await using server = await openTestServer({
+    await using server = await openTestService({
       limits: { requestTimeoutMs: 100, idleTimeoutMs: 500 },
     });
     using connection = await openRawConnection(server.port);
     const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
-    const watch = frame(frameType.headers, {
-      flags: flag.endHeaders,
-      streamId: 1,
-      payload: fieldBlock([
-        [":method", "POST"],
-        [":scheme", "http"],
-        [":path", "/grpc.health.v1.Health/Watch"],
-        [":authority", "a"],
-        ["content-type", "application/grpc"],
-      ]),
-    });
+    const watch = headers(1, { path: "/grpc.health.v1.Health/Watch", type: "application/grpc" });
     connection.write(Buffer.concat([preface, noWindow, settingsAck, watch, data(1, "\0\0\0\0\0")]));
     // It is seen to rest by the time that others who never begin have been let go of.
     for (let i = 0; i < 2; i++) {
@@ -206,7 +174,7 @@ describe.concurrent("over HTTP/2", () => {
   });
 
   test("ends a session whose client has gone, without waiting for it to rest", async () => {
-    await using server = await openTestServer();
+    await using server = await openTestService();
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck]));
     await connection.until("settings", (bytes) => parseFrames(bytes).length > 0);
@@ -215,7 +183,7 @@ describe.concurrent("over HTTP/2", () => {
   });
 
   test("gives up a call whose client has gone", async () => {
-    await using server = await openTestServer();
+    await using server = await openTestService();
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck, headers(1), data(1, "{", 0)]));
     await connection.until("settings", (bytes) => parseFrames(bytes).length > 0);
@@ -225,14 +193,14 @@ describe.concurrent("over HTTP/2", () => {
 
   test("ends a session whose headers break off", async () => {
     const limits = { requestTimeoutMs: 200, idleTimeoutMs: 400 };
-    await using server = await openTestServer({ limits });
+    await using server = await openTestService({ limits });
     using connection = await openRawConnection(server.port);
-    connection.write(Buffer.concat([greeting, settingsAck, headers(1, 0)]));
+    connection.write(Buffer.concat([greeting, settingsAck, headers(1, { flags: 0 })]));
     await connection.untilClosed();
   });
 
   test("answers a request whose body does not come with 408, and resets its stream", async () => {
-    await using server = await openTestServer({ limits: { requestTimeoutMs: 200 } });
+    await using server = await openTestService({ limits: { requestTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck, headers(1), data(1, "{", 0)]));
     const received = await connection.until("a reset", (bytes) =>
@@ -241,19 +209,20 @@ describe.concurrent("over HTTP/2", () => {
     const frames = parseFrames(received);
     const body = frames.filter(({ type }) => type === frameType.data).map((one) => one.payload);
     expect(JSON.parse(Buffer.concat(body).toString())).toEqual({
-      error: Code.DeadlineExceeded,
+      code: Code.DeadlineExceeded,
       message: "the request took too long to arrive",
+      details: [],
     });
     const reset = frames.find(({ type }) => type === frameType.rstStream);
     expect(reset?.payload.readUInt32BE()).toBe(errorCode.cancel);
     // The session goes on.
-    connection.write(Buffer.concat([headers(3), data(3, plant)]));
-    await connection.until("the plant", (bytes) => bytes.includes('{"name":"Basil"}'));
+    connection.write(Buffer.concat([headers(3), data(3, volume)]));
+    await connection.until("the volume", (bytes) => bytes.includes(answer));
   });
 
   test("does not let a client that drips bytes go on for ever", async () => {
     const limits = { requestTimeoutMs: 300, idleTimeoutMs: 5000 };
-    await using server = await openTestServer({ limits });
+    await using server = await openTestService({ limits });
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck, headers(1)]));
     const timer = setInterval(() => connection.write(data(1, " ", 0)), 20);
@@ -269,12 +238,11 @@ describe.concurrent("over HTTP/2", () => {
   test.each(["application/grpc", "application/grpc-web+proto", "application/proto"])(
     "ends a call of %s whose message does not come",
     async (contentType) => {
-      await using server = await openTestServer({ limits: { requestTimeoutMs: 200 } });
-      const session = http2.connect(server.url);
+      await using server = await openTestService({ limits: { requestTimeoutMs: 200 } });
+      const session = http2.connect(server.origin);
       const stream = session.request({
         ":method": "POST",
-        ":path": createPlantPath,
-        authorization,
+        ":path": createRpcPath,
         "content-type": contentType,
       });
       const [head] = await within("the answer", once(stream, "response"));
@@ -288,34 +256,30 @@ describe.concurrent("over HTTP/2", () => {
     },
   );
 
-  test("does not count the time that the store takes", async () => {
+  test("does not count the time that the call takes", async () => {
     const limits = { requestTimeoutMs: 100, idleTimeoutMs: 200 };
-    await using server = await openTestServer({ limits });
-    using lock = lockStore(server.database);
-    const session = http2.connect(server.url);
-    const answer = exchangeOn(session, {
-      path: "/plants",
-      headers: { authorization, "content-type": "application/json" },
-      body: plant,
-    });
+    await using server = await openTestService({ limits });
+    using hold = server.hold();
+    const session = http2.connect(server.origin);
+    const response = exchangeOn(session, createRequest);
     // Sessions that rested have ended by now, one after the other.
     for (let i = 0; i < 3; i++) {
       using resting = await openRawConnection(server.port);
       resting.write(Buffer.concat([greeting, settingsAck]));
       await resting.untilClosed();
     }
-    lock.release();
-    expect((await within("the answer", answer)).status).toBe(200);
+    hold.release();
+    expect((await within("the answer", response)).status).toBe(200);
     session.destroy();
   });
 
   test("refuses more streams than it allows, without harm to the others", async () => {
-    await using server = await openTestServer({ limits: { streamsMax: 2 } });
-    using lock = lockStore(server.database);
+    await using server = await openTestService({ limits: { streamsMax: 2 } });
+    using hold = server.hold();
     using connection = await openRawConnection(server.port);
     // The settings are not acknowledged yet, so the client does not know the limit.
     connection.write(
-      Buffer.concat([greeting, ...[1, 3, 5].flatMap((id) => [headers(id), data(id, plant)])]),
+      Buffer.concat([greeting, ...[1, 3, 5].flatMap((id) => [headers(id), data(id, volume)])]),
     );
     const received = await connection.until("a reset", (bytes) =>
       parseFrames(bytes).some(({ type }) => type === frameType.rstStream),
@@ -323,13 +287,13 @@ describe.concurrent("over HTTP/2", () => {
     const reset = parseFrames(received).find(({ type }) => type === frameType.rstStream);
     expect(reset?.streamId).toBe(5);
     expect(reset?.payload.readUInt32BE()).toBe(errorCode.refusedStream);
-    lock.release();
-    const twoPlants = /"name":"Basil".*"name":"Basil"/s;
-    await connection.until("two plants", (bytes) => twoPlants.test(bytes.toString("latin1")));
+    hold.release();
+    const twoVolumes = /"title":"Emma".*"title":"Emma"/s;
+    await connection.until("two volumes", (bytes) => twoVolumes.test(bytes.toString("latin1")));
   });
 
   test("ends a session that resets streams by the thousand", async () => {
-    await using server = await openTestServer();
+    await using server = await openTestService();
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck]));
     const reset = Buffer.from([0, 0, 0, errorCode.cancel]);
@@ -372,7 +336,7 @@ describe.concurrent("a connection whose answers have no end", () => {
       },
     });
     using connection = await openRawConnection(port.address.port);
-    const request = headers(1, flag.endHeaders | flag.endStream);
+    const request = headers(1, { flags: flag.endHeaders | flag.endStream });
     const goaway = frame(frameType.goaway, { payload: Buffer.alloc(8) });
     connection.write(Buffer.concat([greeting, settingsAck, request, goaway, data(0, "x", 0)]));
     connection.end();

@@ -1,46 +1,17 @@
 /** One port tells by its first bytes what a connection speaks. */
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
-import { openCollector } from "../../../packages/gateway/test/support/collect-garbage.ts";
-import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
-import {
-  openRawConnection,
-  type RawConnection,
-} from "../../../packages/gateway/test/support/raw-connection.ts";
-import {
-  fieldBlock,
-  flag,
-  frame,
-  frameType,
-  greeting,
-  parseFrames,
-  preface,
-} from "../../../packages/gateway/test/support/raw-http2.ts";
-import { openTestPort } from "../../../packages/gateway/test/support/test-port.ts";
-import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
+import { openCollector } from "../support/collect-garbage.ts";
+import { answer, createRpcPath, data, headers, post, volume } from "../support/create-volume.ts";
+import { parseHttp1Responses } from "../support/http1-response.ts";
+import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
+import { frameType, greeting, parseFrames, preface } from "../support/raw-http2.ts";
+import { openTestPort } from "../support/test-port.ts";
+import { openTestService, type TestService } from "../support/test-service.ts";
 
-const plant = '{"id":1,"name":"Basil"}';
-
-const http1Request =
-  `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${knownToken}\r\n` +
-  `Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n${plant}`;
-
-const http2Request = Buffer.concat([
-  greeting,
-  frame(frameType.headers, {
-    flags: flag.endHeaders,
-    streamId: 1,
-    payload: fieldBlock([
-      [":method", "POST"],
-      [":scheme", "http"],
-      [":path", "/plants"],
-      [":authority", "a"],
-      ["authorization", `Bearer ${knownToken}`],
-      ["content-type", "application/json"],
-    ]),
-  }),
-  frame(frameType.data, { flags: flag.endStream, streamId: 1, payload: Buffer.from(plant) }),
-]);
+const http1Request = post(volume);
+const http2Request = Buffer.concat([greeting, headers(1), data(1, volume)]);
 
 /** Each part arrives on its own: between two, the loop that we share with the server turns. */
 async function writeParts(connection: RawConnection, parts: Iterable<Uint8Array>): Promise<void> {
@@ -51,16 +22,16 @@ async function writeParts(connection: RawConnection, parts: Iterable<Uint8Array>
   }
 }
 
-function expectPlant(connection: RawConnection): Promise<Buffer> {
-  return connection.until("the plant", (received) => received.includes('{"name":"Basil"}'));
+function expectVolume(connection: RawConnection): Promise<Buffer> {
+  return connection.until("the volume", (received) => received.includes(answer));
 }
 
 describe("a port", () => {
-  let server: TestServer;
+  let server: TestService;
 
   beforeAll(async () => {
-    server = await openTestServer({ limits: { requestTimeoutMs: 300, idleTimeoutMs: 5000 } });
-    return () => server.close();
+    server = await openTestService({ limits: { requestTimeoutMs: 300, idleTimeoutMs: 5000 } });
+    return () => server[Symbol.asyncDispose]();
   });
 
   test("takes HTTP/1.1 and HTTP/2 side by side", async () => {
@@ -68,9 +39,9 @@ describe("a port", () => {
     using two = await openRawConnection(server.port);
     one.write(http1Request);
     two.write(http2Request);
-    const [answer] = parseHttp1Responses(await expectPlant(one));
-    expect(answer).toMatchObject({ status: 200, body: '{"name":"Basil"}' });
-    const frames = parseFrames(await expectPlant(two));
+    const [response] = parseHttp1Responses(await expectVolume(one));
+    expect(response).toMatchObject({ status: 200, body: answer });
+    const frames = parseFrames(await expectVolume(two));
     expect(frames[0]?.type).toBe(frameType.settings);
   });
 
@@ -81,7 +52,7 @@ describe("a port", () => {
       [...preface].map((byte) => Uint8Array.of(byte)),
     );
     connection.write(http2Request.subarray(preface.length));
-    await expectPlant(connection);
+    await expectVolume(connection);
   });
 
   test.each(Array.from({ length: preface.length - 1 }, (_, i) => i + 1))(
@@ -89,7 +60,7 @@ describe("a port", () => {
     async (at) => {
       using connection = await openRawConnection(server.port);
       await writeParts(connection, [http2Request.subarray(0, at), http2Request.subarray(at)]);
-      await expectPlant(connection);
+      await expectVolume(connection);
     },
   );
 
@@ -102,16 +73,16 @@ describe("a port", () => {
     const rest = http1Request.slice(4);
     const parts = [first, second, rest].map((part) => Buffer.from(part));
     await writeParts(connection, parts);
-    const [answer] = parseHttp1Responses(await expectPlant(connection));
-    expect(answer?.status).toBe(200);
+    const [response] = parseHttp1Responses(await expectVolume(connection));
+    expect(response?.status).toBe(200);
   });
 
   test.each(["PUT", "PATCH", "PROPFIND", "PURGE"])("takes %s for HTTP/1.1", async (method) => {
     using connection = await openRawConnection(server.port);
-    const request = `${method} /plants HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
+    const request = `${method} ${createRpcPath} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
     await writeParts(connection, [Buffer.from("P"), Buffer.from(request.slice(1))]);
-    const [answer] = parseHttp1Responses(await connection.untilClosed());
-    expect(answer).toMatchObject({ status: 405 });
+    const [response] = parseHttp1Responses(await connection.untilClosed());
+    expect(response).toMatchObject({ status: 405 });
   });
 
   test.concurrent.each([
@@ -119,24 +90,25 @@ describe("a port", () => {
     ["P", "P"],
     ["PRI", "PRI"],
     ["all of the preface but a byte", preface.subarray(0, -1)],
-    ["half of a request line", "POST /pla"],
-    ["half of a header", "POST /plants HTTP/1.1\r\nHost"],
+    ["half of a request line", "POST /v1/sh"],
+    ["half of a header", http1Request.slice(0, http1Request.indexOf("Host: a") + 4)],
     ["a body that does not end", http1Request.slice(0, -1)],
   ])("answers a client that says %s and then waits with 408", async (_what, bytes) => {
     using connection = await openRawConnection(server.port);
     connection.write(bytes);
-    const [answer] = parseHttp1Responses(await connection.untilClosed());
-    expect(answer).toMatchObject({ status: 408 });
-    expect(JSON.parse(answer?.body ?? "")).toEqual({
-      error: 4,
+    const [response] = parseHttp1Responses(await connection.untilClosed());
+    expect(response).toMatchObject({ status: 408 });
+    expect(JSON.parse(response?.body ?? "")).toEqual({
+      code: Code.DeadlineExceeded,
       message: "the request took too long to arrive",
+      details: [],
     });
   });
 
   test.each([
     ["nothing", ""],
     ["P", "P"],
-    ["half of a request line", "POST /pla"],
+    ["half of a request line", "POST /v1/sh"],
   ])("lets go of a client that says %s and leaves", async (_what, bytes) => {
     {
       using connection = await openRawConnection(server.port);
@@ -145,7 +117,7 @@ describe("a port", () => {
     }
     using next = await openRawConnection(server.port);
     next.write(http1Request);
-    await expectPlant(next);
+    await expectVolume(next);
   });
 
   test("drops a client that resets before it has said a thing", async () => {
@@ -153,7 +125,7 @@ describe("a port", () => {
     connection.socket.resetAndDestroy();
     using next = await openRawConnection(server.port);
     next.write(http1Request);
-    await expectPlant(next);
+    await expectVolume(next);
   });
 });
 
@@ -164,7 +136,7 @@ test.each([
   const collect = openCollector();
   const opened: WeakRef<object>[] = [];
   const port = await openTestPort({
-    serve: (_request, response) => void response.end('{"name":"Basil"}'),
+    serve: (_request, response) => void response.end(answer),
     traffic: {
       opened: (socket) => void opened.push(new WeakRef(socket)),
       refused: () => {},
@@ -173,7 +145,7 @@ test.each([
   for (let count = 0; count < 10; count++) {
     using connection = await openRawConnection(port.address.port);
     connection.write(request);
-    await expectPlant(connection);
+    await expectVolume(connection);
   }
   const held = () => {
     collect();
@@ -187,12 +159,12 @@ test.each([
 
 describe("the limit on connections", () => {
   test("refuses one too many, and takes the next when there is room", async () => {
-    await using server = await openTestServer({ limits: { connectionsMax: 2 } });
+    await using server = await openTestService({ limits: { connectionsMax: 2 } });
     using first = await openRawConnection(server.port);
     using second = await openRawConnection(server.port);
     first.write(http1Request);
     second.write(http2Request);
-    await Promise.all([expectPlant(first), expectPlant(second)]);
+    await Promise.all([expectVolume(first), expectVolume(second)]);
 
     using third = await openRawConnection(server.port);
     expect(await third.untilClosed()).toHaveLength(0);
@@ -201,6 +173,6 @@ describe("the limit on connections", () => {
     await first.untilClosed();
     using fourth = await openRawConnection(server.port);
     fourth.write(http1Request);
-    await expectPlant(fourth);
+    await expectVolume(fourth);
   });
 });

@@ -1,25 +1,22 @@
 /** What comes all at once is served in turns. */
 import type { ServerHttp2Stream } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { Turns } from "../../../packages/gateway/src/server/turns.ts";
-import {
-  openRawConnection,
-  type RawConnection,
-} from "../../../packages/gateway/test/support/raw-connection.ts";
+import { Turns } from "../../src/server/turns.ts";
+import { createRpcPath, headers, post } from "../support/create-volume.ts";
+import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import {
   errorCode,
-  fieldBlock,
   flag,
   frame,
   frameType,
   greeting,
   parseFrames,
   settingsAck,
-} from "../../../packages/gateway/test/support/raw-http2.ts";
-import { openTestPort } from "../../../packages/gateway/test/support/test-port.ts";
-import { createPlantPath } from "../../support/protocol/message.ts";
-import { openTestServer } from "../../support/test-server.ts";
+} from "../support/raw-http2.ts";
+import { openTestPort } from "../support/test-port.ts";
+import { openTestService } from "../support/test-service.ts";
 
 describe("turns", () => {
   test("serve as much as may be at once, and the rest later, in its order", async () => {
@@ -50,22 +47,14 @@ describe("turns", () => {
   });
 });
 
-function requestsOf(
-  count: number,
-  more: readonly (readonly [name: string, value: string])[] = [],
-  flags: number = flag.endHeaders | flag.endStream,
-): Buffer[] {
-  const payload = fieldBlock([
-    [":method", "POST"],
-    [":scheme", "http"],
-    [":authority", "a"],
-    [":path", createPlantPath],
-    ["content-type", "application/grpc"],
-    ...more,
-  ]);
-  return Array.from({ length: count }, (_, n) =>
-    frame(frameType.headers, { flags, streamId: 2 * n + 1, payload }),
-  );
+function requestsOf(count: number, rest: Parameters<typeof headers>[1] = {}): Buffer[] {
+  const options = {
+    flags: flag.endHeaders | flag.endStream,
+    path: createRpcPath,
+    type: "application/grpc",
+    ...rest,
+  };
+  return Array.from({ length: count }, (_, n) => headers(2 * n + 1, options));
 }
 
 const resets = Array.from({ length: 200 }, (_, n) =>
@@ -85,13 +74,17 @@ function openRawConnections(count: number, port: number): Promise<RawConnection[
   return Promise.all(Array.from({ length: count }, () => openRawConnection(port)));
 }
 
+function requestGate(): void {
+  throw new ConnectError("there is no token", Code.Unauthenticated);
+}
+
 const garbage = frame(frameType.data, { streamId: 0, payload: Buffer.from("x") });
 
 describe("a connection of HTTP/2 that sends 200 requests at once", () => {
   const requests = requestsOf(200);
 
   test("has an answer to each", async () => {
-    await using server = await openTestServer();
+    await using server = await openTestService({ requestGate });
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck, ...requests]));
     const endsIn = (bytes: Buffer) =>
@@ -107,7 +100,7 @@ describe("a connection of HTTP/2 that sends 200 requests at once", () => {
     ["breaks the protocol", [garbage]],
     ["takes them all back", resets],
   ])("and %s, does no harm", async (_what, last) => {
-    await using server = await openTestServer();
+    await using server = await openTestService({ requestGate });
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck, ...requests, ...last]));
     connection.end();
@@ -148,7 +141,7 @@ test("200 requests at once that end in an empty piece of their body have an answ
     },
   });
   using connection = await openRawConnection(port.address.port);
-  const pieces = requestsOf(200, [], flag.endHeaders).flatMap((request, n) => [
+  const pieces = requestsOf(200, { flags: flag.endHeaders }).flatMap((request, n) => [
     request,
     frame(frameType.data, { flags: flag.endStream, streamId: 2 * n + 1 }),
   ]);
@@ -160,21 +153,21 @@ test("200 requests at once that end in an empty piece of their body have an answ
 });
 
 test("200 requests at once that expect 100, and are taken back, do no harm", async () => {
-  await using server = await openTestServer();
+  await using server = await openTestService({ requestGate });
   using connection = await openRawConnection(server.port);
-  const requests = requestsOf(200, [["expect", "100-continue"]], flag.endHeaders);
+  const requests = requestsOf(200, { flags: flag.endHeaders, more: [["expect", "100-continue"]] });
   connection.write(Buffer.concat([greeting, settingsAck, ...requests, ...resets]));
   connection.end();
   await connection.untilClosed();
   await expectToServe(server.port);
 });
 
-test("100 connections that ask without a token, and end, at once have an answer each", async () => {
-  await using server = await openTestServer();
+test("100 connections that are refused by the gate, and end, at once have an answer each", async () => {
+  await using server = await openTestService({ requestGate });
   const connections = await openRawConnections(100, server.port);
   for (let turn = 0; turn < 150; turn++) await nextTurn(); // so that each has been taken before
   for (const connection of connections) {
-    connection.write("POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    connection.write(post(""));
     connection.end();
   }
   for (const connection of connections) {

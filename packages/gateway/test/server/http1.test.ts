@@ -1,29 +1,35 @@
 /** HTTP/1.1 on the one port: forms of a request that are rare and right. */
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { NodeHandler } from "../../../packages/gateway/src/index.ts";
-import { openCollector } from "../../../packages/gateway/test/support/collect-garbage.ts";
+import type { NodeHandler } from "../../src/index.ts";
+import type { ServeOptions } from "../../src/server/index.ts";
+import { openCollector } from "../support/collect-garbage.ts";
 import {
-  type Http1Response,
-  parseHttp1Responses,
-} from "../../../packages/gateway/test/support/http1-response.ts";
-import {
-  openRawConnection,
-  type RawConnection,
-} from "../../../packages/gateway/test/support/raw-connection.ts";
-import { openTestPort } from "../../../packages/gateway/test/support/test-port.ts";
-import { createPlantPath, requestJson } from "../../support/protocol/message.ts";
-import { readStoredPlants } from "../../support/stored-plants.ts";
-import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
+  answer,
+  createPath,
+  createRpcPath,
+  post as postBy,
+  rpcVolume,
+  volume,
+} from "../support/create-volume.ts";
+import { type Http1Response, parseHttp1Responses } from "../support/http1-response.ts";
+import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
+import { openTestPort } from "../support/test-port.ts";
+import { openTestService, type TestService } from "../support/test-service.ts";
 
-const authorization = `Authorization: Bearer ${knownToken}\r\n`;
-const json = "Content-Type: application/json\r\n";
+const authorization = "Authorization: Bearer anyone\r\n";
 
-function post(body: string, { line = "POST /plants HTTP/1.1", more = "Host: a\r\n" } = {}): string {
-  const length = `Content-Length: ${Buffer.byteLength(body)}\r\n`;
-  return `${line}\r\n${more}${authorization}${json}${length}\r\n${body}`;
+/** A request with a token, which the tests take away from strangers. */
+function post(body: string, { more = "Host: a\r\n", ...rest }: Parameters<typeof postBy>[1] = {}) {
+  return postBy(body, { ...rest, more: more + authorization });
 }
+
+const requestGate: ServeOptions["requestGate"] = ({ requestHeader }) => {
+  if (requestHeader.has("authorization")) return;
+  throw new ConnectError("there is no token", Code.Unauthenticated);
+};
 
 async function responses(connection: RawConnection, count: number): Promise<Http1Response[]> {
   const isThere = (received: Buffer) => parseHttp1Responses(received).length >= count;
@@ -31,25 +37,21 @@ async function responses(connection: RawConnection, count: number): Promise<Http
 }
 
 describe("a connection of HTTP/1.1", () => {
-  let server: TestServer;
+  let server: TestService;
 
   beforeAll(async () => {
-    server = await openTestServer({ limits: { bodyBytesMax: 4096 } });
-    return () => server.close();
+    server = await openTestService({ readMaxBytes: 4096, requestGate });
+    return () => server[Symbol.asyncDispose]();
   });
 
-  test.each([
-    ["http://127.0.0.1/plants"],
-    ["http://elsewhere.example:1234/plants"],
-    ["https://a/plants"],
-    ["HTTP://A/plants"],
-  ])("takes the absolute target %s", async (target) => {
-    using connection = await openRawConnection(server.port);
-    connection.write(post('{"id":1,"name":"Basil"}', { line: `POST ${target} HTTP/1.1` }));
-    expect(await responses(connection, 1)).toMatchObject([
-      { status: 200, body: '{"name":"Basil"}' },
-    ]);
-  });
+  test.each([["http://127.0.0.1"], ["http://elsewhere.example:1234"], ["https://a"], ["HTTP://A"]])(
+    "takes the absolute target %s",
+    async (target) => {
+      using connection = await openRawConnection(server.port);
+      connection.write(post(volume, { line: `POST ${target}${createPath} HTTP/1.1` }));
+      expect(await responses(connection, 1)).toMatchObject([{ status: 200, body: answer }]);
+    },
+  );
 
   test.each([
     "Host: a",
@@ -62,39 +64,37 @@ describe("a connection of HTTP/1.1", () => {
     "HOST:\ta \t",
   ])("takes %j", async (host) => {
     using connection = await openRawConnection(server.port);
-    connection.write(post('{"id":1,"name":"Basil"}', { more: `${host}\r\n` }));
+    connection.write(post(volume, { more: `${host}\r\n` }));
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
   });
 
   test("answers HTTP/1.0 without a Host, and closes", async () => {
     using connection = await openRawConnection(server.port);
-    const line = "POST /plants HTTP/1.0";
-    connection.write(post('{"id":1,"name":"Basil"}', { line, more: "" }));
+    const line = `POST ${createPath} HTTP/1.0`;
+    connection.write(post(volume, { line, more: "" }));
     const received = await connection.untilClosed();
-    expect(parseHttp1Responses(received)).toMatchObject([
-      { status: 200, body: '{"name":"Basil"}' },
-    ]);
+    expect(parseHttp1Responses(received)).toMatchObject([{ status: 200, body: answer }]);
   });
 
   test("answers Connect over HTTP/1.0 without a Host", async () => {
     using connection = await openRawConnection(server.port);
-    const line = `POST ${createPlantPath} HTTP/1.0`;
-    connection.write(post(requestJson({ id: 1n, name: "Basil" }), { line, more: "" }));
+    const line = `POST ${createRpcPath} HTTP/1.0`;
+    connection.write(post(rpcVolume, { line, more: "" }));
     expect(parseHttp1Responses(await connection.untilClosed())).toMatchObject([
-      { status: 200, body: '{"plant":{"name":"Basil"}}' },
+      { status: 200, body: answer },
     ]);
   });
 
   test("asks for the body of a request that expects 100-continue", async () => {
     using connection = await openRawConnection(server.port);
-    const body = '{"id":1,"name":"Basil"}';
+    const body = volume;
     const request = post(body, { more: "Host: a\r\nExpect: 100-continue\r\n" });
     connection.write(request.slice(0, -body.length));
     expect(await responses(connection, 1)).toMatchObject([{ status: 100 }]);
     connection.write(body);
     expect(await responses(connection, 2)).toMatchObject([
       { status: 100 },
-      { status: 200, body: '{"name":"Basil"}' },
+      { status: 200, body: answer },
     ]);
   });
 
@@ -102,43 +102,43 @@ describe("a connection of HTTP/1.1", () => {
     using connection = await openRawConnection(server.port);
     connection.write(
       [
-        post('{"id":1,"name":"Basil"}'),
-        post('{"id":2,"name":5}'),
-        post(requestJson({ id: 2n, name: "Mint" }), { line: `POST ${createPlantPath} HTTP/1.1` }),
+        post(volume),
+        post('{"id":2,"title":5}'),
+        post(rpcVolume, { line: `POST ${createRpcPath} HTTP/1.1` }),
         "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n",
         "POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
-        "POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
-        post('{"id":3,"name":"Sage"}'),
+        postBy("{}"),
+        post(volume),
       ].join(""),
     );
     const answers = await responses(connection, 7);
     expect(answers.map(({ status }) => status)).toEqual([200, 400, 200, 200, 404, 401, 200]);
-    expect(answers.at(2)?.body).toBe('{"plant":{"name":"Mint"}}');
-    expect(answers.at(-1)?.body).toBe('{"name":"Sage"}');
+    expect(answers.at(2)?.body).toBe(answer);
+    expect(answers.at(-1)?.body).toBe(answer);
   });
 
   test("answers what came whole before what is malformed", async () => {
-    await using empty = await openTestServer();
+    await using empty = await openTestService();
     using connection = await openRawConnection(empty.port);
     const ids = [1, 2, 3];
-    const requests = ids.map((id) => post(`{"id":${id},"name":"Basil"}`));
+    const requests = ids.map((id) => post(`{"id":${id}}`));
     connection.write(`${requests.join("")}GARBAGE\r\n\r\n`);
     const answers = parseHttp1Responses(await connection.untilClosed());
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(await readStoredPlants(empty.database)).toHaveLength(ids.length);
+    expect(empty.created).toHaveLength(ids.length);
   });
 
   test("answers what came whole before what breaks in its body", async () => {
-    await using empty = await openTestServer();
+    await using empty = await openTestService();
     using connection = await openRawConnection(empty.port);
     const head = post("").replace("Content-Length: 0", "Transfer-Encoding: chunked");
-    connection.write(`${post('{"id":1,"name":"Basil"}')}${head}no length\r\n`);
+    connection.write(`${post(volume)}${head}no length\r\n`);
     const answers = parseHttp1Responses(await connection.untilClosed());
     expect(answers.map(({ status }) => status)).toEqual([200]);
   });
 
   test("says no more to a request that it has answered, though it never ends", async () => {
-    await using quick = await openTestServer({ limits: { requestTimeoutMs: 300 } });
+    await using quick = await openTestService({ requestGate, limits: { requestTimeoutMs: 300 } });
     using connection = await openRawConnection(quick.port);
     connection.write(post("x".repeat(100)).replace(authorization, "").slice(0, -3));
     const answers = parseHttp1Responses(await connection.untilClosed());
@@ -147,10 +147,10 @@ describe("a connection of HTTP/1.1", () => {
 
   test("goes on after a refusal, whether it had read the body or not", async () => {
     using connection = await openRawConnection(server.port);
-    const tooLarge = `{"id":1,"name":"${"x".repeat(100_000)}"}`;
+    const tooLarge = `{"id":1,"title":"${"x".repeat(100_000)}"}`;
     const stranger = post(tooLarge).replace(authorization, "");
     const statuses: number[] = [];
-    for (const request of [stranger, post(tooLarge), post("{"), post('{"id":1,"name":"Basil"}')]) {
+    for (const request of [stranger, post(tooLarge), post("{"), post(volume)]) {
       connection.write(request);
       const answers = await responses(connection, statuses.length + 1);
       statuses.push(answers.at(-1)?.status ?? 0);
@@ -161,13 +161,11 @@ describe("a connection of HTTP/1.1", () => {
   test("goes on after a refusal in the midst of an envelope", async () => {
     using connection = await openRawConnection(server.port);
     const envelope = `\0\0\u0002\0\0${"x".repeat(0x20000)}`;
-    const line = `POST ${createPlantPath} HTTP/1.1`;
-    connection.write(
-      post(envelope, { line }).replace(json, "Content-Type: application/grpc-web\r\n"),
-    );
+    const line = `POST ${createRpcPath} HTTP/1.1`;
+    connection.write(post(envelope, { line, type: "application/grpc-web" }));
     const [refusal] = await responses(connection, 1);
     expect(refusal?.body).toContain("grpc-status: 8");
-    connection.write(post('{"id":1,"name":"Basil"}'));
+    connection.write(post(volume));
     expect((await responses(connection, 2)).at(-1)?.status).toBe(200);
   });
 
@@ -235,12 +233,12 @@ describe("a connection of HTTP/1.1", () => {
   });
 
   test("refuses headers over a limit of its own with 431", async () => {
-    await using small = await openTestServer({ limits: { headerBytesMax: 1000 } });
+    await using small = await openTestService({ limits: { headerBytesMax: 1000 } });
     using connection = await openRawConnection(small.port);
     const more = (length: number) => `Host: a\r\nX: ${"x".repeat(length)}\r\n`;
-    connection.write(post('{"id":1,"name":"Basil"}', { more: more(500) }));
+    connection.write(post(volume, { more: more(500) }));
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
-    connection.write(post('{"id":1,"name":"Basil"}', { more: more(1000) }));
+    connection.write(post(volume, { more: more(1000) }));
     const answers = parseHttp1Responses(await connection.untilClosed());
     expect(answers.at(-1)?.status).toBe(431);
   });
@@ -248,18 +246,15 @@ describe("a connection of HTTP/1.1", () => {
   test("takes a body in chunks, with extensions and trailers", async () => {
     using connection = await openRawConnection(server.port);
     connection.write(
-      `POST /plants HTTP/1.1\r\nHost: a\r\n${authorization}${json}` +
-        "Transfer-Encoding: chunked\r\n\r\n" +
-        '8;a=b\r\n{"id":9,\r\n0e\r\n"name":"Basil"\r\n1\r\n}\r\n0\r\nX-Checksum: 1\r\n\r\n',
+      post("").replace("Content-Length: 0", "Transfer-Encoding: chunked") +
+        '8;a=b\r\n{"id":1,\r\n0e\r\n"title":"Emma"\r\n1\r\n}\r\n0\r\nX-Checksum: 1\r\n\r\n',
     );
-    expect(await responses(connection, 1)).toMatchObject([
-      { status: 200, body: '{"name":"Basil"}' },
-    ]);
+    expect(await responses(connection, 1)).toMatchObject([{ status: 200, body: answer }]);
   });
 
   test("takes a request byte by byte", async () => {
     using connection = await openRawConnection(server.port);
-    for (const byte of Buffer.from(post('{"id":1,"name":"Basil"}'))) {
+    for (const byte of Buffer.from(post(volume))) {
       await new Promise((resolve) => connection.socket.write(Uint8Array.of(byte), resolve));
     }
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
@@ -267,39 +262,39 @@ describe("a connection of HTTP/1.1", () => {
 
   test("takes a request behind empty lines", async () => {
     using connection = await openRawConnection(server.port);
-    connection.write(`\r\n\r\n${post('{"id":1,"name":"Basil"}')}`);
+    connection.write(`\r\n\r\n${post(volume)}`);
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
   });
 
   test.each(["h2c", "websocket", "HTTP/2.0"])("ignores an upgrade to %s", async (protocol) => {
     using connection = await openRawConnection(server.port);
     const more = `Host: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n`;
-    connection.write(post('{"id":1,"name":"Basil"}', { more }));
+    connection.write(post(volume, { more }));
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
   });
 
-  test("stores nothing of a request whose body breaks off", async () => {
+  test("serves nothing of a request whose body breaks off", async () => {
     using connection = await openRawConnection(server.port);
-    const request = post('{"id":77,"name":"Basil"}');
+    const request = post('{"id":77,"title":"Emma"}');
     connection.write(request.slice(0, -1));
     connection.end();
     const [response] = parseHttp1Responses(await connection.untilClosed());
     expect([undefined, 400]).toContain(response?.status);
-    expect(readStoredPlants(server.database).some(({ id }) => id === 77n)).toBe(false);
+    expect(server.created.some(({ id }) => id === 77n)).toBe(false);
   });
 
   test("does not take what hides in the body of another request", async () => {
     using connection = await openRawConnection(server.port);
-    const hidden = post('{"id":78,"name":"hidden"}');
-    connection.write(post(hidden) + post('{"id":79,"name":"plain"}'));
+    const hidden = post('{"id":78,"title":"hidden"}');
+    connection.write(post(hidden) + post('{"id":79,"title":"plain"}'));
     const answers = await responses(connection, 2);
     expect(answers.map(({ status }) => status)).toEqual([400, 200]);
-    expect(readStoredPlants(server.database).some(({ id }) => id === 78n)).toBe(false);
+    expect(server.created.some(({ id }) => id === 78n)).toBe(false);
   });
 
   test("answers HEAD without a body, and goes on", async () => {
     using connection = await openRawConnection(server.port);
-    connection.write("HEAD /plants HTTP/1.1\r\nHost: a\r\n\r\n");
+    connection.write(`HEAD ${createRpcPath} HTTP/1.1\r\nHost: a\r\n\r\n`);
     await connection.until("the headers", (received) => received.includes("\r\n\r\n"));
     connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
     const received = await connection.until("the second answer", (bytes) =>

@@ -1,0 +1,101 @@
+/** Health over plain HTTP. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { createHealthHandlers } from "../../src/health/index.ts";
+import { answer, post, volume } from "../support/create-volume.ts";
+import { exchange, type HttpVersion } from "../support/http-exchange.ts";
+import { parseHttp1Responses } from "../support/http1-response.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { openTestService } from "../support/test-service.ts";
+
+const versions: readonly HttpVersion[] = ["1.1", "2"];
+const paths = ["/healthz", "/readyz"];
+
+describe.each(versions)("over HTTP/%s", (version) => {
+  test.each(paths)("%s answers 200 while all is well", async (path) => {
+    await using server = await openTestService();
+    const request = { origin: server.origin, version, path };
+    const got = await exchange({ ...request, method: "GET" });
+    expect(got.status).toBe(200);
+    expect(got.body.toString()).toBe('{"status":"ok"}');
+    expect(got.headers.get("content-type")).toBe("application/json");
+    expect(got.headers.get("cache-control")).toBe("no-store");
+
+    const head = await exchange({ ...request, method: "HEAD" });
+    expect(head.status).toBe(200);
+    expect(head.body).toHaveLength(0);
+  });
+
+  test.each(paths)("%s refuses another method, and says so", async (path) => {
+    await using server = await openTestService();
+    const posted = await exchange({ origin: server.origin, version, method: "POST", path });
+    expect(posted.status).toBe(405);
+    expect(posted.headers.get("allow")).toBe("GET, HEAD");
+    expect(posted.body.toString()).not.toContain('"ok"');
+  });
+
+  test("both ignore a query", async () => {
+    await using server = await openTestService();
+    for (const path of ["/healthz?probe=1", "/readyz?"]) {
+      const got = await exchange({ origin: server.origin, version, method: "GET", path });
+      expect(got.status).toBe(200);
+    }
+  });
+});
+
+const notReady = '{"code":14,"message":"the server is not ready","details":[]}';
+
+describe("while the server drains", () => {
+  test.each([
+    ["/readyz", 503, notReady],
+    ["/healthz", 200, '{"status":"ok"}'],
+  ])("%s answers %i on a connection that is still there", async (path, status, body) => {
+    await using server = await openTestService();
+    using hold = server.hold();
+    using connection = await openRawConnection(server.port);
+    connection.write(post(volume));
+    await hold.untilBegun();
+    const closed = server.drain(2000);
+    connection.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    // The loop that we share with the server turns, and it has read the line.
+    for (let i = 0; i < 3; i++) await nextTurn();
+    hold.release();
+    const answers = parseHttp1Responses(await connection.untilClosed());
+    expect(answers).toMatchObject([
+      { status: 200, body: answer },
+      { status, body },
+    ]);
+    await closed;
+  });
+});
+
+test("/readyz goes by isReady, and says when to ask again; /healthz does not", async () => {
+  let isReady = false;
+  const handlers = () => createHealthHandlers({ isReady: () => isReady });
+  await using server = await openTestService({ handlers });
+  const ask = (path: string) =>
+    exchange({ origin: server.origin, version: "1.1", method: "GET", path });
+  const refused = await ask("/readyz");
+  expect(refused).toMatchObject({ status: 503 });
+  expect(refused.body.toString()).toBe(notReady);
+  expect(refused.headers.get("retry-after")).toBe("1");
+  expect(await ask("/healthz")).toMatchObject({ status: 200 });
+  isReady = true;
+  expect(await ask("/readyz")).toMatchObject({ status: 200 });
+});
+
+test("each prefix has both paths, and errors look as they are rendered", async () => {
+  const handlers = createHealthHandlers({
+    isReady: () => false,
+    prefixes: ["", "/api"],
+    renderError: ({ error }) => ({ status: 500, body: error.rawMessage }),
+  });
+  expect([...handlers.keys()].sort()).toEqual(
+    ["", "/api"].flatMap((prefix) => paths.map((path) => prefix + path)).sort(),
+  );
+  await using server = await openTestService({ handlers: () => handlers });
+  const request = { origin: server.origin, version: "1.1", method: "GET" } as const;
+  const refused = await exchange({ ...request, path: "/api/readyz" });
+  expect(refused).toMatchObject({ status: 500 });
+  expect(refused.body.toString()).toBe('"the server is not ready"');
+});

@@ -1,0 +1,340 @@
+/** grpc.reflection: what tools ask so as to need no proto file. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createRegistry, equals, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { beforeAll, describe, expect, test } from "vitest";
+import type {
+  ServerReflectionRequestSchema,
+  ServerReflectionResponse,
+} from "../../gen/grpc/reflection/v1/reflection_pb.ts";
+import {
+  addReflection,
+  type ReflectionOptions,
+  ServerReflection,
+  ServerReflectionAlpha,
+} from "../../src/reflection/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { LabelService } from "../gen/library/v1/label_pb.ts";
+import { grpcProtocol, openProtocols } from "../support/open-client.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { openTestService, type TestService } from "../support/test-service.ts";
+import { within } from "../support/within.ts";
+
+type Question = NonNullable<
+  MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]
+>;
+type Answer = ServerReflectionResponse["messageResponse"];
+
+const catalogFile = "library/v1/catalog.proto";
+/** What a stream may ask, and how many streams there may be. */
+const requestsMax = 1000;
+const streamsMax = 64;
+
+const services = [
+  "grpc.health.v1.Health",
+  "grpc.reflection.v1.ServerReflection",
+  "grpc.reflection.v1alpha.ServerReflection",
+  "library.v1.CatalogService",
+];
+
+/** A stream that asks, in order, and what it is answered. */
+async function ask(url: string, questions: readonly Question[], open = grpcProtocol.open) {
+  using reflection = open(ServerReflection, url);
+  return await within("the answers", read(reflection.client.serverReflectionInfo(all(questions))));
+}
+
+async function* all(questions: readonly Question[]) {
+  for (const messageRequest of questions) yield { host: "a", messageRequest };
+}
+
+async function read(answers: AsyncIterable<ServerReflectionResponse>): Promise<Answer[]> {
+  const read: Answer[] = [];
+  for await (const { messageResponse } of answers) read.push(messageResponse);
+  return read;
+}
+
+function filesOf(answer: Answer | undefined): FileDescriptorProto[] {
+  if (answer?.case !== "fileDescriptorResponse") throw new Error(`no files: ${answer?.case}`);
+  const { fileDescriptorProto } = answer.value;
+  return fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
+}
+
+let server: TestService;
+
+beforeAll(async () => {
+  server = await openTestService();
+  return () => server[Symbol.asyncDispose]();
+});
+
+describe.each(openProtocols.filter(({ version }) => version === "2"))("over $name", ({ open }) => {
+  test.each([
+    ["v1", ServerReflection],
+    ["v1alpha", ServerReflectionAlpha as unknown as typeof ServerReflection],
+  ])("%s lists the services", async (_version, service) => {
+    using reflection = open(service, server.origin);
+    const requests = all([{ case: "listServices", value: "" }]);
+    const answers = reflection.client.serverReflectionInfo(requests);
+    for await (const { validHost, originalRequest, messageResponse } of answers) {
+      expect(validHost).toBe("a");
+      expect(originalRequest?.messageRequest.case).toBe("listServices");
+      expect(messageResponse).toMatchObject({
+        case: "listServicesResponse",
+        value: { service: services.map((name) => ({ name })) },
+      });
+    }
+    expect.assertions(3);
+  });
+});
+
+test.each<[question: Question, file: string]>([
+  [{ case: "fileByFilename", value: catalogFile }, catalogFile],
+  [{ case: "fileByFilename", value: "google/api/http.proto" }, "google/api/http.proto"],
+  ...[
+    "library.v1.CatalogService",
+    "library.v1.CatalogService.CreateVolume",
+    "library.v1.Volume",
+    "library.v1.Volume.id",
+  ].map((value): [Question, string] => [{ case: "fileContainingSymbol", value }, catalogFile]),
+  [{ case: "fileContainingSymbol", value: "google.api.http" }, "google/api/annotations.proto"],
+  [{ case: "fileContainingSymbol", value: "google.api.HttpRule.get" }, "google/api/http.proto"],
+  [{ case: "fileContainingSymbol", value: "google.api.HttpRule.pattern" }, "google/api/http.proto"],
+  [
+    { case: "fileContainingSymbol", value: "google.api.REQUIRED" },
+    "google/api/field_behavior.proto",
+  ],
+  [
+    { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.SERVING" },
+    "grpc/health/v1/health.proto",
+  ],
+  [
+    { case: "fileContainingSymbol", value: "google.protobuf.FieldDescriptorProto.Type" },
+    "google/protobuf/descriptor.proto",
+  ],
+  [
+    {
+      case: "fileContainingExtension",
+      value: { containingType: "google.protobuf.MethodOptions", extensionNumber: 72295728 },
+    },
+    "google/api/annotations.proto",
+  ],
+])("%j is answered with %s and what it imports", async (question, file) => {
+  const [answer] = await ask(server.origin, [question]);
+  const files = filesOf(answer);
+  expect(files[0]?.name).toBe(file);
+  const names = new Set(files.map(({ name }) => name));
+  expect(files.flatMap(({ dependency }) => dependency).filter((name) => !names.has(name))).toEqual(
+    [],
+  );
+});
+
+test.each<[question: Question, code: Code]>([
+  [{ case: "fileByFilename", value: "catalog.proto" }, Code.NotFound],
+  [{ case: "fileContainingSymbol", value: "library.v1.Nothing" }, Code.NotFound],
+  [{ case: "fileContainingSymbol", value: "toString" }, Code.NotFound],
+  [
+    {
+      case: "fileContainingExtension",
+      value: { containingType: "google.protobuf.MethodOptions", extensionNumber: 1 },
+    },
+    Code.NotFound,
+  ],
+  [{ case: "allExtensionNumbersOfType", value: "a.B" }, Code.NotFound],
+  [{ case: undefined }, Code.InvalidArgument],
+])("%j is answered with error %i, and the stream goes on", async (question, errorCode) => {
+  const answers = await ask(server.origin, [question, { case: "listServices", value: "" }]);
+  expect(answers).toMatchObject([
+    { case: "errorResponse", value: { errorCode, errorMessage: expect.stringMatching(/known/) } },
+    { case: "listServicesResponse" },
+  ]);
+});
+
+test.each([
+  ["google.protobuf.MethodOptions", [72295728]],
+  ["google.protobuf.FieldOptions", [1052]],
+  ["library.v1.Volume", []],
+])("the extensions of %s are %j", async (value, extensionNumber) => {
+  const [answer] = await ask(server.origin, [{ case: "allExtensionNumbersOfType", value }]);
+  expect(answer).toMatchObject({
+    case: "allExtensionNumbersResponse",
+    value: { baseTypeName: value, extensionNumber },
+  });
+});
+
+test("a stream is told an import once, and what it asks for always", async () => {
+  const question: Question = { case: "fileByFilename", value: catalogFile };
+  const [first, second] = await ask(server.origin, [question, question]);
+  expect(filesOf(first).length).toBeGreaterThan(3);
+  expect(filesOf(second).map(({ name }) => name)).toEqual([catalogFile]);
+});
+
+/** What buf builds: paths are from the root of the repository. */
+const gateway = "packages/gateway";
+const inputs = [
+  [
+    ".",
+    "--config",
+    `${gateway}/test/buf.workspace.yaml`,
+    "--path",
+    `${gateway}/test/proto/library`,
+  ],
+  [`${gateway}/third_party`],
+];
+
+test("the files are those that buf makes of the protos", async () => {
+  await using folder = await createTemporaryFolder();
+  const questions = services.map((value): Question => ({ case: "fileContainingSymbol", value }));
+  const files = (await ask(server.origin, questions)).flatMap(filesOf);
+  const registry = createRegistry();
+  const built = new Map<string, FileDescriptorProto>();
+  for (const input of inputs) {
+    const output = join(folder.path, "image.binpb");
+    const flags = ["--as-file-descriptor-set", "--exclude-source-info", "--output", output];
+    await promisify(execFile)("buf", ["build", ...input, ...flags]);
+    const { file } = fromBinary(FileDescriptorSetSchema, readFileSync(output));
+    for (const one of file) built.set(one.name, one);
+  }
+  expect(files.length).toBeGreaterThan(6);
+  // Of descriptor.proto, every runtime has one of its own.
+  for (const file of files.filter(({ name }) => name !== "google/protobuf/descriptor.proto")) {
+    const own = built.get(file.name);
+    if (own === undefined) throw new Error(`buf makes no ${file.name}`);
+    // To both, the options of google.api are unknown fields: they count.
+    const isSame = equals(FileDescriptorProtoSchema, file, own, { unknown: true, registry });
+    expect({ name: file.name, isSame }).toEqual({ name: file.name, isSame: true });
+  }
+});
+
+test("a stream may not ask for ever", async () => {
+  const question: Question = { case: "listServices", value: "" };
+  const asked = ask(server.origin, Array(requestsMax + 1).fill(question));
+  await expect(asked).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  expect(await ask(server.origin, Array(requestsMax).fill(question))).toHaveLength(requestsMax);
+});
+
+test("only so many streams are open at once, and one that ends makes room", async () => {
+  const question: Question = { case: "listServices", value: "" };
+  using reflection = grpcProtocol.open(ServerReflection, server.origin);
+  const end = Promise.withResolvers<void>();
+  async function* kept() {
+    yield* all([question]);
+    await end.promise;
+  }
+  const streams = Array.from({ length: streamsMax }, () =>
+    reflection.client.serverReflectionInfo(kept())[Symbol.asyncIterator](),
+  );
+  await within("an answer to each", Promise.all(streams.map((stream) => stream.next())));
+  await expect(ask(server.origin, [question])).rejects.toMatchObject({
+    code: Code.ResourceExhausted,
+  });
+  end.resolve();
+  await within("their ends", Promise.all(streams.map((stream) => stream.next())));
+  await expect.poll(() => ask(server.origin, [question]).catch(() => [])).toHaveLength(1);
+});
+
+test("a drain does not wait for a client that keeps its stream open", async () => {
+  await using own = await openTestService();
+  using reflection = grpcProtocol.open(ServerReflection, own.origin);
+  const never = Promise.withResolvers<void>();
+  async function* requests() {
+    yield* all([{ case: "listServices", value: "" }]);
+    await never.promise;
+  }
+  const answers = reflection.client.serverReflectionInfo(requests())[Symbol.asyncIterator]();
+  expect(await within("an answer", answers.next())).toMatchObject({ done: false });
+  const ended = answers.next().catch((error: unknown) => ConnectError.from(error).code);
+  await own.drain(600_000);
+  expect(await within("the end", ended)).toBe(Code.Unavailable);
+  never.resolve();
+});
+
+test("without `draining`, a drain ends a stream when its time is up, as any other call", async () => {
+  await using own = await openTestService({ routes: (router) => addReflection(router) });
+  using reflection = grpcProtocol.open(ServerReflection, own.origin);
+  const never = Promise.withResolvers<void>();
+  async function* requests() {
+    yield* all([{ case: "listServices", value: "" }]);
+    await never.promise;
+  }
+  const answers = reflection.client.serverReflectionInfo(requests())[Symbol.asyncIterator]();
+  expect(await within("an answer", answers.next())).toMatchObject({ done: false });
+  const ended = answers.next().catch((error: unknown) => ConnectError.from(error).code);
+  await own.drain(100);
+  expect(await within("the end", ended)).toBe(Code.Unavailable);
+  never.resolve();
+});
+
+test("all services of the router are described, unless some are named", async () => {
+  const question: Question = { case: "listServices", value: "" };
+  const addOthers = (options?: ReflectionOptions) => (router: ConnectRouter) => {
+    router.service(CatalogService, {});
+    addReflection(router, options);
+    router.service(LabelService, {});
+  };
+  const rows: [options: ReflectionOptions | undefined, names: readonly string[]][] = [
+    [
+      undefined,
+      [
+        "grpc.reflection.v1.ServerReflection",
+        "grpc.reflection.v1alpha.ServerReflection",
+        "library.v1.CatalogService",
+        "library.v1.LabelService",
+      ],
+    ],
+    [{ services: [FieldService] }, ["library.v1.FieldService"]],
+  ];
+  for (const [options, names] of rows) {
+    await using own = await openTestService({ routes: addOthers(options) });
+    expect(await ask(own.origin, [question])).toMatchObject([
+      { value: { service: names.map((name) => ({ name })) } },
+    ]);
+  }
+});
+
+test("reflection stands behind the gate of the router, unless its handler has another", async () => {
+  const requestGate = () => {
+    throw new ConnectError("there is no token", Code.Unauthenticated);
+  };
+  const question: Question = { case: "listServices", value: "" };
+  const list = async (routes: (router: ConnectRouter) => void) => {
+    await using own = await openTestService({ requestGate, routes });
+    return await ask(own.origin, [question]);
+  };
+  await expect(list((router) => addReflection(router))).rejects.toMatchObject({
+    code: Code.Unauthenticated,
+  });
+  const open = { requestGate: () => {} };
+  expect(await list((router) => addReflection(router, {}, open))).toHaveLength(1);
+});
+
+describe("buf curl, without a proto file,", () => {
+  async function curl(...args: readonly string[]): Promise<string> {
+    const grpc = ["curl", "--protocol", "grpc", "--http2-prior-knowledge"];
+    const { stdout } = await promisify(execFile)("buf", [...grpc, ...args]);
+    return stdout;
+  }
+
+  test.each(["grpc-v1", "grpc-v1alpha"])("lists services and methods by %s", async (version) => {
+    const by = ["--reflect-protocol", version];
+    const listed = await curl("--list-services", ...by, server.origin);
+    expect(listed.trim().split("\n")).toEqual(services);
+    expect(await curl("--list-methods", ...by, server.origin)).toContain(
+      "library.v1.CatalogService/CreateVolume\n",
+    );
+  });
+
+  test("calls a method", async () => {
+    const data = '{"parent": "shelves/a", "volume": {"id": 1, "title": "Emma"}}';
+    const url = `${server.origin}/library.v1.CatalogService/CreateVolume`;
+    const volume = { name: "shelves/a/volumes/1", id: "1", title: "Emma" };
+    expect(JSON.parse(await curl("-d", data, url))).toEqual(volume);
+  });
+});

@@ -1,0 +1,89 @@
+/** The limit on the connections of one address. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import tls from "node:tls";
+import { describe, expect, test } from "vitest";
+import type { ServeOptions } from "../../src/server/index.ts";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { createRawConnection, type RawConnection } from "../support/raw-connection.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { openTestService, type TestService } from "../support/test-service.ts";
+import { within } from "../support/within.ts";
+
+async function connectTo({ port }: TestService, localAddress = "127.0.0.1"): Promise<Socket> {
+  const socket = connect({ port, host: "127.0.0.1", localAddress, allowHalfOpen: true });
+  await once(socket, "connect");
+  return socket;
+}
+
+async function expectServed(connection: RawConnection): Promise<void> {
+  connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+  await connection.until("an answer", (received) => received.includes('{"status":"ok"}'));
+}
+
+/** A server that takes so many connections of each address, and how many it has told of. */
+async function openLimited(connectionsPerAddressMax: number, tls?: ServeOptions["tls"]) {
+  const told = { count: 0 };
+  const traffic = { opened: () => void told.count++, refused: () => {} };
+  const limits = { connectionsPerAddressMax };
+  return { told, server: await openTestService({ limits, traffic, tls }) };
+}
+
+describe("connectionsPerAddressMax", () => {
+  test("closes each connection too many, and makes room when one closes", async () => {
+    const { server, told } = await openLimited(2);
+    await using _server = server;
+    using first = createRawConnection(await connectTo(server));
+    using second = createRawConnection(await connectTo(server));
+    await Promise.all([expectServed(first), expectServed(second)]);
+    for (let i = 0; i < 3; i++) {
+      using another = createRawConnection(await connectTo(server));
+      expect(await another.untilClosed()).toHaveLength(0);
+    }
+    expect(told.count).toBe(2);
+    first.end();
+    await first.untilClosed();
+    using next = createRawConnection(await connectTo(server));
+    await expectServed(next);
+    await expectServed(second);
+  });
+
+  // Others have one address of their own.
+  test.runIf(process.platform === "linux")("lets other addresses be", async () => {
+    const { server } = await openLimited(1);
+    await using _server = server;
+    using first = createRawConnection(await connectTo(server));
+    await expectServed(first);
+    using other = createRawConnection(await connectTo(server, "127.0.0.2"));
+    await expectServed(other);
+    using another = createRawConnection(await connectTo(server, "127.0.0.2"));
+    expect(await another.untilClosed()).toHaveLength(0);
+  });
+
+  test.skipIf(!hasOpenssl)("holds over TLS, before the handshake", async () => {
+    await using folder = await createTemporaryFolder();
+    const { server } = await openLimited(1, createCertificate(folder.path, "one"));
+    await using _server = server;
+    const shake = async () => {
+      const socket = await connectTo(server);
+      const secure = tls.connect({ socket, rejectUnauthorized: false });
+      await within("the handshake", once(secure, "secureConnect"));
+      return secure;
+    };
+    using first = createRawConnection(await shake());
+    await expectServed(first);
+    await expect(shake()).rejects.toThrow();
+    first.end();
+    await first.untilClosed();
+    using next = createRawConnection(await shake());
+    await expectServed(next);
+  });
+});
+
+test("by default there is no such limit", async () => {
+  await using server = await openTestService();
+  using stack = new DisposableStack();
+  for (let i = 0; i < 20; i++) {
+    await expectServed(stack.use(createRawConnection(await connectTo(server))));
+  }
+});

@@ -1,0 +1,138 @@
+/** The end of a server: no client holds it up for longer than the limit says. */
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import {
+  answer,
+  createPath,
+  createRpcPath,
+  data,
+  headers,
+  post,
+  volume,
+} from "../support/create-volume.ts";
+import { envelope } from "../support/envelope.ts";
+import { exchange, type HttpVersion } from "../support/http-exchange.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import {
+  frame,
+  frameType,
+  greeting,
+  parseFrames,
+  preface,
+  settingsAck,
+} from "../support/raw-http2.ts";
+import { openTestService } from "../support/test-service.ts";
+import { within } from "../support/within.ts";
+
+const http1Head = post(volume).slice(0, -volume.length);
+
+const sees =
+  (type: number) =>
+  (received: Buffer): boolean =>
+    parseFrames(received).some((one) => one.type === type);
+
+interface Row {
+  readonly what: string;
+  readonly bytes: Uint8Array | string;
+  /** What the server has sent when it has read the bytes. */
+  readonly isRead?: (received: Buffer) => boolean;
+}
+
+/** None of these ends its side of the connection, whatever the server does. */
+const clients: readonly Row[] = [
+  { what: "has said nothing", bytes: "" },
+  { what: "has said a part of the preface", bytes: preface.subarray(0, 10) },
+  { what: "has said a part of its headers", bytes: http1Head.slice(0, 30) },
+  { what: "has said a part of its body", bytes: `${http1Head}{` },
+  {
+    what: "rests on HTTP/1.1",
+    bytes: "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n",
+    isRead: (received) => received.includes("ok"),
+  },
+  {
+    what: "was refused by the parser",
+    bytes: "garbage\r\n\r\n",
+    isRead: (received) => received.includes("400"),
+  },
+  {
+    what: "has said the preface alone",
+    bytes: preface,
+    isRead: sees(frameType.settings),
+  },
+  {
+    what: "rests on HTTP/2",
+    bytes: Buffer.concat([greeting, settingsAck]),
+    isRead: sees(frameType.settings),
+  },
+  {
+    what: "has a stream whose body does not come",
+    bytes: Buffer.concat([greeting, settingsAck, headers(1)]),
+    isRead: sees(frameType.settings),
+  },
+  {
+    what: "has a stream that was refused amid its body",
+    bytes: Buffer.concat([greeting, settingsAck, headers(1, { type: "text/plain" })]),
+    isRead: sees(frameType.data),
+  },
+];
+
+describe("a drain has its end with a client that", () => {
+  test.concurrent.each(clients)("$what", async ({ what, bytes, isRead }) => {
+    await using service = await openTestService();
+    using connection = await openRawConnection(service.port);
+    connection.write(bytes);
+    if (isRead !== undefined) await connection.until(what, isRead);
+    await within("the end of the server", service.drain(200), 2000);
+    await connection.untilClosed();
+  });
+});
+
+/** Where a message goes, and what is answered to one that is too large. */
+const faces: readonly [name: string, path: string, type: string, refusal: string][] = [
+  ["REST", createPath, "application/json", `"code":${Code.ResourceExhausted}`],
+  ["Connect JSON", createRpcPath, "application/json", '"resource_exhausted"'],
+  ["Connect binary", createRpcPath, "application/proto", '"resource_exhausted"'],
+  ["gRPC-Web", createRpcPath, "application/grpc-web+proto", "grpc-status: 8"],
+  ["gRPC", createRpcPath, "application/grpc", "grpc-status: 8"],
+];
+
+const refusals = faces.flatMap(([name, path, type, refusal]) => {
+  const versions: readonly HttpVersion[] = name === "gRPC" ? ["2"] : ["1.1", "2"];
+  return versions.map((version) => ({ name, version, path, type, refusal }));
+});
+
+describe("a drain", () => {
+  test.each(refusals)(
+    "does not wait for the rest of a body refused over $name over HTTP/$version",
+    async ({ version, path, type, refusal }) => {
+      await using service = await openTestService({ readMaxBytes: 1024 * 1024 });
+      const message = Buffer.alloc(2 * 1024 * 1024, "x");
+      const response = await exchange({
+        ...{ origin: service.origin, version, path },
+        headers: { "content-type": type },
+        body: type.includes("grpc") ? envelope(message) : message,
+      });
+      const fields = [...response.headers, ...response.trailers].map((field) => field.join(": "));
+      expect(`${fields.join("\n")}\n${response.body}`).toContain(refusal);
+      await within("the end of the server", service.drain(5000), 2000);
+    },
+  );
+
+  test("sends GOAWAY without error, and then answers what is under way", async () => {
+    await using service = await openTestService();
+    using hold = service.hold();
+    using connection = await openRawConnection(service.port);
+    const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
+    const request = [headers(1), data(1, volume)];
+    connection.write(Buffer.concat([greeting, settingsAck, ...request, ping]));
+    await connection.until("the answer to a ping", sees(frameType.ping));
+    const closed = service.drain(2000);
+    const frames = parseFrames(await connection.until("GOAWAY", sees(frameType.goaway)));
+    const goaway = frames.find(({ type }) => type === frameType.goaway);
+    expect(goaway?.payload.readUInt32BE(4)).toBe(0);
+    hold.release();
+    expect((await connection.untilClosed()).toString()).toContain(answer);
+    connection.end();
+    await closed;
+  });
+});

@@ -1,0 +1,223 @@
+/** What `serve` promises beyond the port and the gateway. */
+import { once } from "node:events";
+import { unwatchFile, watchFile, writeFileSync } from "node:fs";
+import http2 from "node:http2";
+import { type AddressInfo, createServer } from "node:net";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { type NodeHandler, RuleError } from "../../src/index.ts";
+import {
+  type ServeOptions,
+  type ServerLifetime,
+  serve,
+  TlsFilesError,
+} from "../../src/server/index.ts";
+import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { createPath, createRequest, createRpcPath } from "../support/create-volume.ts";
+import { describeMethods } from "../support/described-method.ts";
+import { exchange, type HttpVersion } from "../support/http-exchange.ts";
+import { grpcProtocol } from "../support/open-client.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { assertRefused, openTestService } from "../support/test-service.ts";
+import { within } from "../support/within.ts";
+
+const versions: readonly HttpVersion[] = ["1.1", "2"];
+const request = { parent: "shelves/a", volume: { id: 1n, title: "Emma" } };
+
+/** A handler that answers with this text. */
+const say =
+  (text: string): NodeHandler =>
+  (_request, response) =>
+    void response.end(text);
+
+describe.each(versions)("handlers, over HTTP/%s,", (version) => {
+  test.each([
+    ["/page", 200],
+    ["/page?a=/b", 200],
+    ["/page/", 404],
+    ["/pages", 404],
+    ["/", 404],
+  ])("serve %s: %i, by their exact path", async (path, status) => {
+    await using server = await openTestService({ handlers: () => new Map([["/page", say("a")]]) });
+    const response = await exchange({ origin: server.origin, version, method: "GET", path });
+    expect(response.status).toBe(status);
+    if (status === 200) expect(response.body.toString()).toBe("a");
+  });
+
+  test.each([createPath, createRpcPath])("go before the services, at %s", async (path) => {
+    await using server = await openTestService({ handlers: () => new Map([[path, say("a")]]) });
+    const response = await exchange({ origin: server.origin, version, ...createRequest, path });
+    expect(response.body.toString()).toBe("a");
+    expect(server.created).toEqual([]);
+  });
+});
+
+test("routes and handlers get the lifetime of the server, which tells of its drain", async () => {
+  const lifetimes: ServerLifetime[] = [];
+  await using server = await openTestService({
+    routes: (_router, lifetime) => void lifetimes.push(lifetime),
+    handlers(lifetime) {
+      lifetimes.push(lifetime);
+      return new Map();
+    },
+  });
+  const [first, second] = lifetimes.map(({ draining }) => draining);
+  expect(first).toBe(second);
+  expect(first?.aborted).toBe(false);
+  const drained = server.drain(0);
+  expect(ConnectError.from(first?.reason).code).toBe(Code.Unavailable);
+  await drained;
+});
+
+describe("a message", () => {
+  const fill = (bytes: number) => JSON.stringify({ title: "" }).padEnd(bytes);
+
+  test.each([
+    ["of 4 MiB is taken by default", undefined, 4 * 1024 * 1024, 200],
+    ["of more than 4 MiB is refused by default", undefined, 4 * 1024 * 1024 + 1, 413],
+    ["of readMaxBytes is taken", 100, 100, 200],
+    ["of more than readMaxBytes is refused", 100, 101, 413],
+  ])("%s", async (_what, readMaxBytes, bytes, status) => {
+    await using server = await openTestService(readMaxBytes === undefined ? {} : { readMaxBytes });
+    const body = fill(bytes);
+    const response = await exchange({
+      ...{ origin: server.origin, version: "2", ...createRequest, body },
+    });
+    expect(response.status).toBe(status);
+  });
+});
+
+test("limits that are not given have their defaults", async () => {
+  await using server = await openTestService({ limits: { headerBytesMax: 1000 } });
+  const session = http2.connect(server.origin);
+  onTestFinished(() => session.destroy());
+  const [settings] = await within("the settings", once(session, "remoteSettings"));
+  expect(settings).toMatchObject({ maxConcurrentStreams: 256, maxHeaderListSize: 1000 });
+});
+
+test("what the port refuses is rendered as other errors of REST are", async () => {
+  const rest = { renderError: () => ({ status: 418, body: "no" }) };
+  await using server = await openTestService({ rest });
+  using connection = await openRawConnection(server.port);
+  connection.write("garbage\r\n\r\n");
+  expect((await connection.untilClosed()).toString()).toMatch(/^HTTP\/1\.1 418 .*"no"$/s);
+});
+
+test("without a host, it listens at all addresses", async () => {
+  const server = await serve({
+    port: 0,
+    routes: () => {},
+    handlers: () => new Map([["/", say("a")]]),
+  });
+  const response = await fetch(`http://127.0.0.1:${server.address.port}/`);
+  expect(await response.text()).toBe("a");
+  await server.drain(0);
+});
+
+test("the shutdownSignal of the caller aborts calls, and nothing else", async () => {
+  const shutdown = new AbortController();
+  await using server = await openTestService({ shutdownSignal: shutdown.signal });
+  using hold = server.hold();
+  using caller = grpcProtocol.open(CatalogService, server.origin);
+  const called = caller.client.createVolume(request);
+  const refused = expect(called).rejects.toMatchObject({ code: Code.Aborted });
+  await hold.untilBegun();
+  shutdown.abort(new ConnectError("enough", Code.Aborted));
+  await refused;
+  const path = "/healthz";
+  const response = await exchange({ origin: server.origin, version: "1.1", method: "GET", path });
+  expect(response.status).toBe(200);
+});
+
+describe("a start that fails", () => {
+  /** A port that is taken. */
+  async function takePort(): Promise<number> {
+    const other = createServer().listen(0, "127.0.0.1");
+    onTestFinished(() => void other.close());
+    await once(other, "listening");
+    return (other.address() as AddressInfo).port;
+  }
+
+  const options: ServeOptions = { host: "127.0.0.1", port: 0, routes: () => {} };
+
+  test("for a taken port says so, and leaves no timer", async () => {
+    const port = await takePort();
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    await expect(serve({ ...options, port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.skipIf(!hasOpenssl)("for a taken port watches no TLS files", async () => {
+    const port = await takePort();
+    await using folder = await createTemporaryFolder();
+    const tls = createCertificate(folder.path, "one");
+    await expect(serve({ ...options, port, tls })).rejects.toMatchObject({ code: "EADDRINUSE" });
+    for (const file of [tls.certFile, tls.keyFile]) {
+      // All who watch a file share one watcher.
+      const watcher = watchFile(file, { persistent: false }, () => {});
+      expect(watcher.listenerCount("change")).toBe(1);
+      unwatchFile(file);
+    }
+  });
+
+  test.each<
+    [what: string, options: Partial<ServeOptions>, error: typeof RuleError | typeof TlsFilesError]
+  >([
+    ["an option of REST that cannot be served", { routes: addWrongRule }, RuleError],
+    ["TLS files that are not there", { tls: { certFile: "no", keyFile: "no" } }, TlsFilesError],
+  ])("for %s does not listen", async (_what, wrong, error) => {
+    await using first = await openTestService();
+    const { port } = first;
+    await first.drain(0);
+    await expect(serve({ ...options, port, ...wrong })).rejects.toThrow(error);
+    await assertRefused(port);
+  });
+});
+
+/** Adds a method whose option of REST cannot be served. */
+function addWrongRule(router: ConnectRouter): void {
+  const rule = { pattern: { case: "get", value: "/v1/{a" } } as const;
+  const [input, output] = [VolumeSchema, VolumeSchema];
+  for (const method of describeMethods([{ name: "Call", input, output, rule }])) {
+    router.rpc(method, (() => ({})) as never);
+  }
+}
+
+describe("reusePort", () => {
+  test.runIf(process.platform === "linux")("shares the port", async () => {
+    await using first = await openTestService({ reusePort: true });
+    await using second = await openTestService({ reusePort: true, port: first.port });
+    expect(second.port).toBe(first.port);
+    await first.drain(0);
+    // The rest takes all that comes.
+    const response = await exchange({ origin: second.origin, version: "2", ...createRequest });
+    expect(response.status).toBe(200);
+    await second.drain(0);
+  });
+
+  test("is off by default", async () => {
+    await using first = await openTestService();
+    await expect(openTestService({ port: first.port })).rejects.toMatchObject({
+      code: "EADDRINUSE",
+    });
+  });
+});
+
+test.skipIf(!hasOpenssl)(
+  "changed TLS files that cannot be used are told to onError by default",
+  async () => {
+    await using folder = await createTemporaryFolder();
+    const tls = createCertificate(folder.path, "one");
+    await using server = await openTestService({ tls, mayFail: true });
+    // Nothing tells when the watching has begun, so the file changes until it is seen.
+    let change = 0;
+    const seen = () => {
+      writeFileSync(tls.certFile, `no PEM ${change++}`);
+      return server.errors[0];
+    };
+    await expect.poll(seen, { timeout: 8000, interval: 300 }).toBeInstanceOf(TlsFilesError);
+  },
+);

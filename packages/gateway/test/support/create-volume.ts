@@ -1,0 +1,56 @@
+/** CreateVolume of a test service, as bytes on the wire. */
+import { fieldBlock, flag, frame, frameType } from "./raw-http2.ts";
+
+export const createPath = "/v1/shelves/a/volumes";
+export const createRpcPath = "/library.v1.CatalogService/CreateVolume";
+
+/** A volume, and what is answered to it. */
+export const volume = '{"id":1,"title":"Emma"}';
+export const answer = '{"name":"shelves/a/volumes/1","id":"1","title":"Emma"}';
+
+/** What asks for it, for `exchange`. */
+export const createRequest = {
+  path: createPath,
+  headers: { "content-type": "application/json" },
+  body: volume,
+} as const;
+
+/** The same of RPC in JSON, over Connect. */
+export const rpcVolume = `{"parent":"shelves/a","volume":${volume}}`;
+
+/** A request of HTTP/1.1 or 1.0. */
+export function post(
+  body: string,
+  { line = `POST ${createPath} HTTP/1.1`, more = "Host: a\r\n", type = "application/json" } = {},
+): string {
+  const length = `Content-Length: ${Buffer.byteLength(body)}\r\n`;
+  return `${line}\r\n${more}Content-Type: ${type}\r\n${length}\r\n${body}`;
+}
+
+type Field = readonly [name: string, value: string];
+
+/** The headers of a request of HTTP/2. */
+export function headers(
+  streamId: number,
+  {
+    flags = flag.endHeaders,
+    path = createPath,
+    type = "application/json",
+    more = [],
+  }: { flags?: number; path?: string; type?: string; more?: readonly Field[] } = {},
+): Buffer {
+  const payload = fieldBlock([
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", path],
+    [":authority", "a"],
+    ["content-type", type],
+    ...more,
+  ]);
+  return frame(frameType.headers, { flags, streamId, payload });
+}
+
+/** A piece of its body; by default the last one. */
+export function data(streamId: number, text: string, flags: number = flag.endStream): Buffer {
+  return frame(frameType.data, { flags, streamId, payload: Buffer.from(text) });
+}

@@ -1,0 +1,126 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
+import { addHealth, createHealthHandlers } from "../../src/health/index.ts";
+import { addReflection } from "../../src/reflection/index.ts";
+import { type ServeOptions, type Server, serve } from "../../src/server/index.ts";
+import { CatalogService, type Volume, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
+import { within } from "./within.ts";
+
+/** A catalog at a port of the package, with health and reflection. */
+export interface TestService extends AsyncDisposable {
+  readonly port: number;
+  /** Without a path. */
+  readonly origin: string;
+  /** What CreateVolume was asked for, of requests that came whole. */
+  readonly created: readonly Volume[];
+  /** What `onError` was told. */
+  readonly errors: readonly unknown[];
+  readonly drain: Server["drain"];
+  /** Holds up every CreateVolume that is called from now on. */
+  hold(): Hold;
+}
+
+export interface Hold extends Disposable {
+  /** Resolves when a call is held up. */
+  untilBegun(): Promise<void>;
+  /** Lets all go on. */
+  release(): void;
+}
+
+export interface TestServiceOptions extends Partial<Omit<ServeOptions, "onError">> {
+  /** Replaces methods of the catalog. */
+  readonly catalog?: Partial<ServiceImpl<typeof CatalogService>>;
+  /** Whether `onError` may be called. Default: no, and the test fails. */
+  readonly mayFail?: boolean;
+}
+
+/** Opens it at a free port of 127.0.0.1; at its end, nothing listens there any more. */
+export async function openTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  const { catalog, mayFail = false, ...given } = options;
+  const created: Volume[] = [];
+  const errors: unknown[] = [];
+  let held: { readonly begin: () => void; readonly released: Promise<void> } | undefined;
+
+  const service: Partial<ServiceImpl<typeof CatalogService>> = {
+    async createVolume({ parent, volume = create(VolumeSchema) }, { signal }) {
+      created.push(volume);
+      held?.begin();
+      await Promise.race([held?.released, held && rejectOnAbort(signal)]);
+      return { ...volume, name: `${parent}/volumes/${volume.id}` };
+    },
+    /** Answers one volume, and goes on until the call is aborted. */
+    async *watchVolumes({ parent }, { signal }) {
+      yield { name: `${parent}/volumes/1` };
+      await rejectOnAbort(signal);
+    },
+    ...catalog,
+  };
+
+  function hold(): Hold {
+    const begun = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    held = { begin: begun.resolve, released: released.promise };
+    const release = () => {
+      held = undefined;
+      released.resolve();
+    };
+    return {
+      untilBegun: () => within("a call that is held up", begun.promise),
+      release,
+      [Symbol.dispose]: release,
+    };
+  }
+
+  const server = await serve({
+    host: "127.0.0.1",
+    port: 0,
+    onError: (error) => errors.push(error),
+    routes: (router, { draining }) => {
+      router.service(CatalogService, service);
+      addHealth(router, { draining });
+      addReflection(router, { draining });
+    },
+    handlers: ({ draining }) => createHealthHandlers({ draining }),
+    ...given,
+  });
+  const { port } = server.address;
+
+  return {
+    port,
+    origin: `${given.tls === undefined ? "http" : "https"}://127.0.0.1:${port}`,
+    created,
+    errors,
+    drain: server.drain,
+    hold,
+    async [Symbol.asyncDispose]() {
+      await within("the end of the server", server.drain(0));
+      await assertRefused(port);
+      if (errors.length > 0 && !mayFail) {
+        throw new Error("the server reported an error", { cause: errors[0] });
+      }
+    },
+  };
+}
+
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort);
+  });
+}
+
+/** @throws if anything listens at the port. */
+export async function assertRefused(port: number): Promise<void> {
+  const socket = connect(port, "127.0.0.1");
+  try {
+    await once(socket, "connect");
+  } catch {
+    return;
+  } finally {
+    socket.destroy();
+  }
+  throw new Error(`port ${port} still takes connections`);
+}
