@@ -6,7 +6,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
  * Asserts what protobuf-es does not look at: that each known field has its own
  * wire type, and that what is inside of a field ends where the field does. It
  * reads an id out of the length of something else, and a text past the end of its
- * message, where others refuse the bytes: a plant that nobody has asked for.
+ * message, where others refuse the bytes: a message that nobody has sent.
  *
  * @param fieldsMax How many fields there may be, known or not, at every depth
  * of what is known. Default: any number.

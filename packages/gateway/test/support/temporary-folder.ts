@@ -8,7 +8,7 @@ export interface TemporaryFolder extends AsyncDisposable {
 
 /** An empty folder, gone with all that is in it at the end of an `await using`. */
 export async function createTemporaryFolder(): Promise<TemporaryFolder> {
-  const path = await mkdtemp(join(tmpdir(), "plant-store-test-"));
+  const path = await mkdtemp(join(tmpdir(), "connect-gateway-test-"));
   return {
     path,
     [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
