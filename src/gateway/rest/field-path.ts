@@ -39,7 +39,7 @@ export function leafOf(path: FieldPath): DescField {
 }
 
 /** Whether JSON sees a value in it, and not its fields: a Timestamp, for example. */
-function hasCustomJson(message: DescMessage): boolean {
+export function hasCustomJson(message: DescMessage): boolean {
   const others = ["Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any"];
   const prefix = "google.protobuf.";
   return isWrapperDesc(message) || others.some((name) => message.typeName === prefix + name);

@@ -1,20 +1,28 @@
 /** HTTP -> request message. */
-import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { badRequest, FieldViolation } from "../call/violation.ts";
 import { parseJson } from "../json/messages.ts";
 import { readPlainJson } from "../json/plain-reader.ts";
 import type { ExactJson } from "../json/value.ts";
 import { bindRequest } from "./bind.ts";
-import { assertMediaType, readBody, streamBody, type WholeRequest } from "./body.ts";
+import { assertMediaType, readBody, readNothing, streamBody, type WholeRequest } from "./body.ts";
 import { captureVariable } from "./capture.ts";
+import { hasCustomJson } from "./field-path.ts";
 import { isHttpBody, setHttpBody } from "./http-body.ts";
 import { splitArray, splitLines } from "./json-stream.ts";
 import type { Route, Target } from "./route.ts";
 
 type Message = MessageShape<DescMessage>;
 
-/** Reads the one message of a unary or server-streaming call. @throws {ConnectError} {@link RestFailure} */
+const bodyTypes = ["application/json"];
+
+/**
+ * Reads the one message of a unary or server-streaming call. A body of nothing is the empty message,
+ * as for other transcoders: it is what `curl -X POST` sends.
+ *
+ * @throws {ConnectError} {@link RestFailure}
+ */
 export function readMessage(route: Route, request: WholeRequest, target: Target): Promise<Message> {
   const { binding, options, readLimits, spec } = route;
   if (binding.body === undefined) {
@@ -26,8 +34,13 @@ export function readMessage(route: Route, request: WholeRequest, target: Target)
   if (isHttpBody(spec.method.input, binding.body)) {
     return readBody(request, readLimits, (data) => withHttpBody(route, target, request, data));
   }
-  assertMediaType(request, ["application/json"]);
+  const bindNothing = () => bind(route, target, emptyBody(binding.body));
+  if (!request.header.get("content-type")) {
+    return readNothing(request, readLimits, bodyTypes, bindNothing);
+  }
+  assertMediaType(request, bodyTypes);
   return readBody(request, readLimits, (bytes) => {
+    if (bytes.length === 0) return bindNothing();
     const plain = readPlainBody(route, target, bytes);
     return plain ?? bind(route, target, parseJson(bytes, options.readMaxValues));
   });
@@ -46,6 +59,12 @@ function readPlainBody(
   if (body.fieldKind !== "message" || body.oneof !== undefined) return undefined;
   const part = readPlainJson(body.message, bytes, jsonOptions, options.readMaxValues);
   return part && Object.assign(create(input), { [body.localName]: part });
+}
+
+/** What a body of nothing says: an empty message; of any other field, that it is not set. */
+function emptyBody(body: "*" | DescField | undefined): ExactJson | undefined {
+  if (body === "*") return {};
+  return body?.fieldKind === "message" && !hasCustomJson(body.message) ? {} : undefined;
 }
 
 /**
