@@ -20,11 +20,12 @@ export interface RenderedError {
 
 export type RenderError = (error: RestError) => RenderedError;
 
-/** Thrown where HTTP has a status of its own that no code maps to: 413, 415, … */
-export class RestFailure extends Error implements RestError {
-  override readonly name = "RestFailure";
+/**
+ * Thrown where HTTP has a status of its own that no code maps to: 413, 415, … To interceptors it
+ * is a ConnectError, as anything else that is wrong with a request.
+ */
+export class RestFailure extends ConnectError implements RestError {
   readonly status: number;
-  readonly error: ConnectError;
   /** Headers that the answer must have; those in an error's metadata are the application's. */
   readonly header: Readonly<Record<string, string>>;
 
@@ -34,10 +35,18 @@ export class RestFailure extends Error implements RestError {
     message: string,
     header: Readonly<Record<string, string>> = {},
   ) {
-    super(message);
+    super(message, code);
     this.status = status;
-    this.error = new ConnectError(message, code);
     this.header = header;
+  }
+
+  get error(): ConnectError {
+    return this;
+  }
+
+  /** That of ConnectError takes all that look like one. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof ConnectError && Object.getPrototypeOf(value) === RestFailure.prototype;
   }
 }
 

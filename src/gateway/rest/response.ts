@@ -10,7 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence, ValueSchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { Code, type HandlerContext } from "@connectrpc/connect";
 import {
   mergeNonProtocolHeaders,
   type UniversalServerResponse,
@@ -55,7 +55,7 @@ interface Content {
  * The response for one message. Trailers have no place in it that clients look
  * at: as in Connect, they are headers that begin with `trailer-`.
  *
- * @throws {ConnectError} RESOURCE_EXHAUSTED above `writeMaxBytes`.
+ * @throws {RestFailure} 500 above `writeMaxBytes`.
  */
 export function messageResponse(
   route: Route,
@@ -66,10 +66,10 @@ export function messageResponse(
   const { contentType, data } = contentOf(route, message);
   const size = byteLengthOf(data);
   if (size > options.writeMaxBytes) {
-    throw new ConnectError(
-      `the answer is larger than writeMaxBytes, ${options.writeMaxBytes}`,
-      Code.ResourceExhausted,
-    );
+    // The code is that of connect-node. Its status, 429, would tell clients to try again, and the
+    // implementation to make the same answer: the fault is the server's, and stays.
+    const reason = `the answer is larger than writeMaxBytes, ${options.writeMaxBytes}`;
+    throw new RestFailure(500, Code.ResourceExhausted, reason);
   }
   // Ours needs no check; that of a google.api.HttpBody may not be a header at all.
   const isJson = contentType === jsonType;

@@ -280,12 +280,17 @@ describe("what an implementation sets arrives:", () => {
   });
 });
 
-test("an answer over writeMaxBytes is refused, as over Connect", async () => {
+test("an answer over writeMaxBytes is refused, over REST as a failure that no retry mends", async () => {
   const answer = () => ({ displayName: "x".repeat(100) });
   await using gateway = await openLibrary(answer, { writeMaxBytes: 100 });
-  for (const request of [rest, { ...connect, body: "{}" }]) {
-    const { status, body } = await gateway.send(request);
-    expect(status).toBe(429);
-    expect(body.toString()).not.toContain("xxx");
+  for (const [request, status, code] of [
+    [rest, 500, Code.ResourceExhausted],
+    [{ ...connect, body: "{}" }, 429, "resource_exhausted"],
+  ] as const) {
+    const response = await gateway.send(request);
+    expect(response.status).toBe(status);
+    expect(jsonOf(response)).toMatchObject({ code });
+    expect(response.headers.has("retry-after")).toBe(false);
+    expect(response.body.toString()).not.toContain("xxx");
   }
 });
