@@ -4,9 +4,10 @@ import { badRequest, FieldViolation } from "../call/violation.ts";
 import { messageFromJson } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
 import { type ExactJson, isJsonObject } from "../json/value.ts";
-import { type FieldPath, leafOf, resolveFieldPath } from "./field-path.ts";
+import { type FieldPath, leafOf } from "./field-path.ts";
 import { parameterReader } from "./parameter.ts";
 import { parseQuery } from "./query.ts";
+import { findQueryField } from "./query-field.ts";
 
 type JsonObject = { [key: string]: ExactJson };
 
@@ -58,13 +59,11 @@ function bindParameter(
   tree: JsonObject,
   { name, text, bodyField }: { name: string; text: string; bodyField: RequestParts["bodyField"] },
 ): void {
-  const [, base = name, key] = /^([^[]*)\[(.*)\]$/s.exec(name) ?? [];
-  const names = base.split(".");
-  const path = names.length > depthMax ? undefined : resolveFieldPath(input, names);
-  const field = path === undefined || "kind" in path ? undefined : leafOf(path);
+  const { path, key } = findQueryField(input, name) ?? {};
+  const field = path && leafOf(path);
   const read = field && parameterReader(field);
   const isKnown = (key !== undefined) === (field?.fieldKind === "map");
-  if (path === undefined || "kind" in path || !field || !read || !isKnown) {
+  if (path === undefined || !field || !read || !isKnown) {
     throw new FieldViolation(name, "is not a known query parameter");
   }
   if (bodyField === "*" || bodyField === path[0]) {
@@ -86,9 +85,6 @@ function bindParameter(
     holder[field.jsonName] = value;
   }
 }
-
-/** As deep as a message may nest. */
-const depthMax = 100;
 
 function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
   const field = leafOf(path);

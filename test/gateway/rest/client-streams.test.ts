@@ -88,19 +88,22 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
   test.each([
     ["a message above readMaxBytes", ndjson, `{"title":"${"a".repeat(200)}"}\n`],
     ["another type", "text/plain", "{}"],
-  ])("%s is a ConnectError to interceptors, as any fault of a client", async (_what, type, body) => {
-    const seen: unknown[] = [];
-    const see: Interceptor = (next) => async (request) => {
-      try {
-        return await next(request);
-      } catch (error) {
-        seen.push(error);
-        throw error;
-      }
-    };
-    await sendBody(type, body, { readMaxBytes: 100, interceptors: [see] });
-    expect(seen).toMatchObject([expect.any(ConnectError)]);
-  });
+  ])(
+    "%s is a ConnectError to interceptors, as any fault of a client",
+    async (_what, type, body) => {
+      const seen: unknown[] = [];
+      const see: Interceptor = (next) => async (request) => {
+        try {
+          return await next(request);
+        } catch (error) {
+          seen.push(error);
+          throw error;
+        }
+      };
+      await sendBody(type, body, { readMaxBytes: 100, interceptors: [see] });
+      expect(seen).toMatchObject([expect.any(ConnectError)]);
+    },
+  );
 
   test("readMaxBytes is for each message, not for all", async () => {
     const body = '{"title":"aaaaaaaaaa"}\n'.repeat(100);
