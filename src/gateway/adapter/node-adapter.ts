@@ -30,7 +30,13 @@ export interface GatewayOptions extends ConnectNodeAdapterOptions, MessageLimits
   readonly observer?: CallObserver;
   /** Leaves the address of each caller under `peerAddressKey`, for gate and interceptors. Default: no. */
   readonly exposePeerAddress?: boolean;
-  /** Told of what went wrong behind a response. Default: `console.error`. */
+  /**
+   * Told of what went wrong behind a response, once a call: of an error that is no ConnectError,
+   * which leaves as "internal error", whoever threw it (the implementation, an interceptor, the
+   * gate), on every protocol; and of an answer that could not be made or went to pieces. Not of
+   * what is thrown when the call was given up already, by its client or its deadline. Default:
+   * `console.error`.
+   */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -62,7 +68,8 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   } = options;
   const guarded = new GuardedObserver({ observer, requestPathPrefix, onError });
   const isObserved = observer !== undefined;
-  const endpoints = collectEndpoints({ ...options, acceptCompression }, options.routes, isObserved);
+  const routerOptions = { ...options, acceptCompression, onError };
+  const endpoints = collectEndpoints(routerOptions, options.routes, isObserved);
   const applyCors = options.cors && createCors(options.cors);
   const settings = resolveRestOptions(options.rest ?? {});
   const findRoute = createRoutes(endpoints, requestPathPrefix, settings);

@@ -13,6 +13,7 @@ import {
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
 import { watchOutcome } from "../call/stream-outcome.ts";
+import { type ErrorListener, reportingOptions } from "../call/unexpected.ts";
 import { exactJsonDecoder } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
 
@@ -29,7 +30,8 @@ export interface MessageLimits {
 
 /** The router's options, with those of the service or method on top. */
 export type EndpointOptions = Omit<UniversalHandlerOptions, "acceptCompression"> &
-  MessageLimits & { readonly acceptCompression: readonly Compression[] };
+  MessageLimits &
+  ErrorListener & { readonly acceptCompression: readonly Compression[] };
 
 /** One method of one service, with all that serves it. */
 export interface Endpoint {
@@ -47,7 +49,7 @@ export interface Endpoint {
  * @param isObserved Whether somebody wants to know how streams end.
  */
 export function collectEndpoints(
-  routerOptions: ConnectRouterOptions & MessageLimits,
+  routerOptions: ConnectRouterOptions & MessageLimits & ErrorListener,
   routes: (router: ConnectRouter) => void,
   isObserved = false,
 ): Endpoint[] {
@@ -64,7 +66,9 @@ export function collectEndpoints(
     const jsonOptions = { ...options.jsonOptions, textDecoder };
     // What has options of its own gets its protocols from them alone.
     const protocols = definedOnly(protocolSwitches(own ?? base));
-    stock.rpc(spec.method, spec.impl as never, { ...options, ...protocols, jsonOptions });
+    const reporting = spec.kind === "unary" ? {} : reportingOptions(options, options);
+    const all = { ...options, ...reporting, ...protocols, jsonOptions };
+    stock.rpc(spec.method, spec.impl as never, all);
     const rpc = stock.handlers.at(-1);
     if (rpc !== undefined) endpoints.push({ spec, options, rpc });
   }

@@ -18,6 +18,7 @@ import {
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import type { StreamContext } from "../call/call.ts";
+import { reportUnexpected } from "../call/unexpected.ts";
 import { type Body, byteLengthOf, bytesOf } from "../exchange/body.ts";
 import type { Response } from "../exchange/exchange.ts";
 import { toNodeHeaders } from "../exchange/lazy-headers.ts";
@@ -114,7 +115,7 @@ async function compressedResponse({
 export async function streamResponse(
   route: Route,
   messages: AsyncIterable<Message>,
-  context: ResponseContext & Pick<StreamContext, "abort">,
+  context: ResponseContext & Pick<StreamContext, "abort" | "signal">,
 ): Promise<StreamResponse> {
   const iterator = messages[Symbol.asyncIterator]();
   const first = await iterator.next();
@@ -168,16 +169,22 @@ async function* writeMessages(
   route: Route,
   messages: AsyncIterable<Message>,
   format: StreamFormat,
-  { abort }: Pick<StreamContext, "abort">,
+  { abort, signal }: Pick<StreamContext, "abort" | "signal">,
 ): AsyncGenerator<Uint8Array> {
   let index = 0;
   let prefix = format.open;
+  let isWriting = false;
   try {
     for await (const message of messages) {
-      yield utf8.encode(prefix + format.message(toText(route, message), index++));
+      const text = format.message(toText(route, message), index++);
+      isWriting = true;
+      yield utf8.encode(prefix + text);
+      isWriting = false;
       prefix = "";
     }
   } catch (error) {
+    // The error of a write to a client that has left comes here, too.
+    if (!isWriting) reportUnexpected(error, route.options, signal);
     abort(error);
     const { body } = route.settings.renderError(restErrorFrom(error));
     prefix += format.error(JSON.stringify(body), index);
