@@ -2,9 +2,10 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { StreamFormatName } from "./stream-format.ts";
+import type { SuccessStatuses } from "./success-status.ts";
 
-/** What REST adds to the options of a Connect router. */
-export interface RestOptions {
+/** Those options of REST that a service may have of its own. */
+export interface RestServiceOptions {
   /** Renders an error for a client. Default: `google.rpc.Status` in JSON. */
   readonly renderError?: RenderError;
   /** Whether JSON members that no field has are passed over. Default: they are refused. */
@@ -16,25 +17,57 @@ export interface RestOptions {
   readonly int64?: "string" | "number";
   /** The form of a stream for a client whose Accept does not choose one. Default `ndjson`. */
   readonly streamFormat?: StreamFormatName;
+}
+
+/** What REST adds to the options of a Connect router. */
+export interface RestOptions extends RestServiceOptions {
   /**
    * Rules for methods that their proto does not annotate, as in a service
    * config: `HttpRule`s or plain objects, each with the full name of its method
    * as `selector`. They replace the method's annotation.
    */
   readonly rules?: readonly MessageInitShape<typeof HttpRuleSchema>[];
+  /**
+   * The status of success of methods, by their full names, `{ "pkg.v1.Service.Method": 201 }`:
+   * 2xx, but for 206 and 226. An answer of 204 or 205 has no body. Default: 200. A name that REST
+   * does not serve, or another status, stops the start with a TypeError.
+   */
+  readonly statuses?: SuccessStatuses;
+  /**
+   * Options by service, `{ "pkg.v1.Service": { int64: "number" } }`: they replace those of all, one
+   * by one, for its methods. Default: none. A service that is not served stops the start with a
+   * TypeError.
+   */
+  readonly services?: Readonly<Record<string, RestServiceOptions>>;
 }
 
-export interface RestSettings extends Required<RestOptions> {
+/** All options of one service. */
+export type RestServiceSettings = Required<RestServiceOptions>;
+
+export interface RestSettings extends RestServiceSettings {
   readonly rules: readonly HttpRule[];
+  readonly statuses: SuccessStatuses;
+  readonly services: ReadonlyMap<string, RestServiceSettings>;
 }
 
-export function resolveRestOptions({ rules = [], ...options }: RestOptions): RestSettings {
-  return {
+export function resolveRestOptions(options: RestOptions): RestSettings {
+  const { rules = [], statuses = {}, services = {}, ...given } = options;
+  const common = resolve(given, {
     renderError: renderStatus,
     ignoreUnknownFields: false,
     int64: "string",
     streamFormat: "ndjson",
-    ...options,
+  });
+  return {
+    ...common,
     rules: rules.map((rule) => create(HttpRuleSchema, rule)),
+    statuses,
+    services: new Map(
+      Object.entries(services).map(([service, own]) => [service, resolve(own, common)]),
+    ),
   };
+}
+
+function resolve(own: RestServiceOptions, common: RestServiceSettings): RestServiceSettings {
+  return { ...common, ...own };
 }

@@ -31,6 +31,7 @@ import { getHttpBody, isHttpBody } from "./http-body.ts";
 import type { RestSettings } from "./options.ts";
 import type { Route } from "./route.ts";
 import { chooseStreamFormat, type StreamFormat } from "./stream-format.ts";
+import { isBodiless } from "./success-status.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -63,7 +64,8 @@ export function messageResponse(
   message: Message,
   context: ResponseContext,
 ): Response | Promise<Response> {
-  const { options } = route;
+  const { options, status } = route;
+  if (isBodiless(status)) return bodilessResponse(status, context);
   const { contentType, data } = contentOf(route, message);
   const size = byteLengthOf(data);
   if (size > options.writeMaxBytes) {
@@ -78,12 +80,24 @@ export function messageResponse(
   const own = headerWithTrailer(context);
   const header = isJson ? { ...own, "content-type": jsonType } : { ...own };
   if (size >= options.compressMinBytes)
-    return compressedResponse({ options, header, data, context });
+    return compressedResponse({ options, status, header, data, context });
   header["content-length"] = size;
-  return { status: 200, header, body: data };
+  return { status, header, body: data };
+}
+
+/** What the implementation says of a body is about none. */
+function bodilessResponse(status: number, context: ResponseContext): Response {
+  const {
+    "content-type": _type,
+    "content-length": _length,
+    ...header
+  } = headerWithTrailer(context) as OutgoingHttpHeaders;
+  // RFC 9110 section 8.6: with 204, Content-Length has no place.
+  return { status, header: status === 204 ? header : { ...header, "content-length": 0 }, body: "" };
 }
 
 interface Compressible {
+  readonly status: number;
   readonly options: Route["options"];
   readonly header: OutgoingHttpHeaders;
   readonly data: Body;
@@ -92,6 +106,7 @@ interface Compressible {
 
 async function compressedResponse({
   options,
+  status,
   header,
   data,
   context,
@@ -103,7 +118,7 @@ async function compressedResponse({
   if (coding !== undefined) header["content-encoding"] = coding.name;
   const body = coding === undefined ? data : await coding.compress(bytesOf(data));
   header["content-length"] = byteLengthOf(body);
-  return { status: 200, header, body };
+  return { status, header, body };
 }
 
 /**
@@ -117,6 +132,7 @@ export async function streamResponse(
   messages: AsyncIterable<Message>,
   context: ResponseContext & Pick<StreamContext, "abort" | "signal">,
 ): Promise<StreamResponse> {
+  const { status } = route;
   const iterator = messages[Symbol.asyncIterator]();
   const first = await iterator.next();
   const all = resume(first, iterator);
@@ -124,11 +140,11 @@ export async function streamResponse(
   if (isHttpBodyRoute(route)) {
     const contentType = first.done === true ? "" : httpBodyOf(route, first.value).contentType;
     if (contentType !== "") header.set("content-type", contentType);
-    return { status: 200, header, trailer, body: writeChunks(route, all) };
+    return { status, header, trailer, body: writeChunks(route, all) };
   }
   const format = chooseStreamFormat(requestHeader.get("accept"), route.settings.streamFormat);
   header.set("content-type", format.contentType);
-  return { status: 200, header, trailer, body: writeMessages(route, all, format, context) };
+  return { status, header, trailer, body: writeMessages(route, all, format, context) };
 }
 
 /** The response for an error. */

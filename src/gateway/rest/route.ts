@@ -3,7 +3,7 @@ import type { JsonOptions } from "../json/scalar.ts";
 import type { JsonWriterOptions } from "../json/writer.ts";
 import type { Endpoint } from "../protocols/endpoint.ts";
 import type { ReadLimits } from "./body.ts";
-import type { RestSettings } from "./options.ts";
+import type { RestServiceSettings } from "./options.ts";
 import type { Binding } from "./rule.ts";
 
 /** What serves the requests that match one binding of one method. */
@@ -11,7 +11,9 @@ export interface Route {
   readonly spec: Exclude<MethodImplSpec, { kind: "bidi_streaming" }>;
   readonly options: Endpoint["options"];
   readonly binding: Binding;
-  readonly settings: RestSettings;
+  readonly settings: RestServiceSettings;
+  /** That of success. */
+  readonly status: number;
   readonly readLimits: ReadLimits;
   /** How JSON is read and written: the options of the method, and those of REST. */
   readonly jsonOptions: JsonOptions & JsonWriterOptions;

@@ -34,7 +34,8 @@ export class RuleError extends Error {
   }
 }
 
-function selectorOf(method: DescMethod): string {
+/** The full name of a method, by which rules and options select it. */
+export function selectorOf(method: DescMethod): string {
   return `${method.parent.typeName}.${method.name}`;
 }
 

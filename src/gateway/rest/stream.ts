@@ -133,5 +133,6 @@ async function* finishing(body: AsyncIterable<Uint8Array>, context: StreamContex
 }
 
 function streamOf({ status, header, body }: Response): StreamResponse {
-  return { status, header: new LazyHeaders(header), body: createAsyncIterable([bytesOf(body)]) };
+  const chunks = body.length === 0 ? [] : [bytesOf(body)];
+  return { status, header: new LazyHeaders(header), body: createAsyncIterable(chunks) };
 }

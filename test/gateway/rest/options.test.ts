@@ -1,8 +1,11 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { big, get, openCatalog, send, ulysses } from "../support/catalog.ts";
-import { jsonOf, type SentRequest } from "../support/gateway.ts";
+import { createEchoService } from "../support/echo.ts";
+import { jsonOf, openGateway, type SentRequest } from "../support/gateway.ts";
 
 describe("requestPathPrefix", () => {
   test.each([
@@ -87,5 +90,45 @@ describe("rest options", () => {
     expect(response.status).toBe(410);
     expect(jsonOf(response)).toEqual({ why: "there is no volume 9" });
     expect(await gateway.send(get("/elsewhere"))).toMatchObject({ status: 410 });
+  });
+});
+
+describe("rest options by service", () => {
+  const service = "library.v1.CatalogService";
+
+  test("replace those of all, one by one, for that service alone", async () => {
+    const one = { headers: { "content-type": "application/json" }, body: '{"asString":"1","x":1}' };
+    await using gateway = await openGateway({
+      rest: {
+        int64: "number",
+        renderError: ({ status }) => ({ status, body: "of all" }),
+        services: {
+          [service]: { int64: "string" },
+          "library.v1.FieldService": { ignoreUnknownFields: true },
+        },
+      },
+      routes: (router) => {
+        router.service(CatalogService, { getVolume: ({ id }) => ({ id }) });
+        router.service(FieldService, createEchoService());
+      },
+    });
+    expect(jsonOf(await gateway.send(get("/v1/volumes/1")))).toEqual({ id: "1" });
+    expect(jsonOf(await gateway.send(get("/v1/volumes/x")))).toBe("of all");
+    expect(jsonOf(await gateway.send({ path: "/v1/fields", ...one }))).toEqual({ asString: 1 });
+    expect(jsonOf(await gateway.send({ path: "/v1/shelves/a/volumes", ...one }))).toBe("of all");
+  });
+
+  test("render the errors of their service", async () => {
+    const renderError = () => ({ status: 418, body: "of its own" });
+    await using gateway = await openCatalog({ rest: { services: { [service]: { renderError } } } });
+    expect(await gateway.send(get("/v1/volumes/9"))).toMatchObject({ status: 418 });
+    expect(await gateway.send(get("/elsewhere"))).toMatchObject({ status: 404 });
+  });
+
+  test("of one that is not served stop the start", async () => {
+    const services = { "library.v1.Catalog": {} };
+    await expect(openCatalog({ rest: { services } })).rejects.toThrow(
+      'rest.services["library.v1.Catalog"] is not served',
+    );
   });
 });
