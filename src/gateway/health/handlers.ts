@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import type { NodeHandler } from "../exchange/node-handler.ts";
-import { type RenderError, RestFailure, renderStatus } from "../rest/error.ts";
+import { type RenderError, type RenderedError, RestFailure, renderStatus } from "../rest/error.ts";
 
 export interface HealthHandlersOptions {
   /** Whether a request that comes now would be served. */
@@ -44,14 +44,17 @@ const notReady = new RestFailure(503, Code.Unavailable, "the server is not ready
   "retry-after": "1",
 });
 
+const well = { status: 200, body: { status: "ok" } };
+
 /** Node leaves the body of an answer to HEAD out by itself. */
 function answer(
   response: Parameters<NodeHandler>[1],
   failure: RestFailure | undefined,
   renderError: RenderError,
 ): void {
-  const { status, body } = failure ? renderError(failure) : { status: 200, body: { status: "ok" } };
-  const header = { "content-type": "application/json", "cache-control": "no-store" };
+  const rendered: RenderedError = failure ? renderError(failure) : well;
+  const { status, body, contentType = "application/json" } = rendered;
+  const header = { "content-type": contentType, "cache-control": "no-store" };
   response.writeHead(status, { ...header, ...failure?.header });
   response.end(JSON.stringify(body));
 }

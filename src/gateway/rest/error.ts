@@ -16,6 +16,8 @@ export interface RestError {
 export interface RenderedError {
   readonly status: number;
   readonly body: JsonValue;
+  /** Of the whole answer, as `application/problem+json`. Default: `application/json`. */
+  readonly contentType?: string;
 }
 
 export type RenderError = (error: RestError) => RenderedError;
@@ -58,9 +60,12 @@ export function restErrorFrom(reason: unknown): RestError {
 }
 
 /** The default rendering: `google.rpc.Status` in JSON, as of https://google.aip.dev/193. */
-export function renderStatus({ status, error }: RestError): RenderedError {
+export function renderStatus({ status, error }: RestError) {
   const details = error.details.map(renderDetail);
-  return { status, body: { code: error.code, message: error.rawMessage, details } };
+  return {
+    status,
+    body: { code: error.code, message: error.rawMessage, details },
+  } satisfies RenderedError;
 }
 
 /** A google.protobuf.Any; of a type that is not known here, its bytes. */

@@ -6,7 +6,11 @@ import type { SuccessStatuses } from "./success-status.ts";
 
 /** Those options of REST that a service may have of its own. */
 export interface RestServiceOptions {
-  /** Renders an error for a client. Default: `google.rpc.Status` in JSON. */
+  /**
+   * Renders an error for a client: status, JSON body, media type. Also what ends a stream, without
+   * the media type, which is that of the stream. `renderProblem` is that of RFC 9457. Default:
+   * `google.rpc.Status` in JSON.
+   */
   readonly renderError?: RenderError;
   /** Whether JSON members that no field has are passed over. Default: they are refused. */
   readonly ignoreUnknownFields?: boolean;

@@ -154,7 +154,7 @@ export function errorResponse(
   context?: ResponseContext,
 ): Response {
   const restError = restErrorFrom(reason);
-  const { status, body } = settings.renderError(restError);
+  const { status, body, contentType = jsonType } = settings.renderError(restError);
   const header = context
     ? trailerMux(context.responseHeader, context.responseTrailer)
     : new Headers();
@@ -167,7 +167,7 @@ export function errorResponse(
   if ((retryAfter !== undefined || status === 503) && !header.has("retry-after")) {
     header.set("retry-after", String(retryAfter ?? 1));
   }
-  header.set("content-type", jsonType);
+  header.set("content-type", contentType);
   const text = JSON.stringify(body);
   header.set("content-length", String(byteLengthOf(text)));
   return { status, header: toNodeHeaders(header), body: text, code: restError.error.code };

@@ -64,7 +64,8 @@ export class Refusals {
     const rendered = this.#renderError(failure);
     const body = JSON.stringify(rendered.body);
     const length = String(Buffer.byteLength(body));
-    const type = { "content-type": "application/json", "content-length": length };
-    return { status: rendered.status, header: { ...type, ...failure.header }, body };
+    const { status, contentType = "application/json" } = rendered;
+    const type = { "content-type": contentType, "content-length": length };
+    return { status, header: { ...type, ...failure.header }, body };
   }
 }
