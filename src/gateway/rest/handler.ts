@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Endpoint } from "../protocols/endpoint.ts";
 import { readLimits } from "./body.ts";
+import { createNameMatcher } from "./name-patterns.ts";
 import type { RestSettings } from "./options.ts";
 import { printPathTemplate } from "./path-template.ts";
 import type { Route } from "./route.ts";
@@ -37,7 +38,8 @@ export function createRestRoutes(
   const bound: DescMethod[] = [];
   for (const { spec, options } of endpoints) {
     const own = settings.services.get(spec.method.parent.typeName) ?? settings;
-    const { ignoreUnknownFields, int64 } = own;
+    const { ignoreUnknownFields, int64, ignoreQueryParameters } = own;
+    const ignoresParameter = createNameMatcher(ignoreQueryParameters);
     const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields, int64 };
     const status = successStatusOf(spec.method, settings.statuses);
     const bindings = bindingsOf(spec.method, settings.rules);
@@ -46,7 +48,15 @@ export function createRestRoutes(
       if (spec.kind === "bidi_streaming") continue; // bindingsOf has refused it
       const { method, template } = binding;
       const path = printPathTemplate(template);
-      const route = { spec, options, binding, settings: own, jsonOptions, status };
+      const route = {
+        spec,
+        options,
+        binding,
+        settings: own,
+        jsonOptions,
+        status,
+        ignoresParameter,
+      };
       const handler = createHandler({ ...route, readLimits: readLimits(options) });
       if (rpcPaths.has(path) || !routes.add(method, template, handler)) {
         throw new RuleError(spec.method, `${method} ${path} is bound already`);

@@ -21,6 +21,13 @@ export interface RestServiceOptions {
   readonly int64?: "string" | "number";
   /** The form of a stream for a client whose Accept does not choose one. Default `ndjson`. */
   readonly streamFormat?: StreamFormatName;
+  /**
+   * Names of query parameters that are passed over where no field has them, `["utm_*", "fbclid"]`,
+   * as what campaigns and analytics append to links; `*` stands for any text. A parameter that a
+   * field has is read as ever, and an error in it is one. Default: none, others get a 400. An empty
+   * pattern stops the start with a TypeError.
+   */
+  readonly ignoreQueryParameters?: readonly string[];
 }
 
 /** What REST adds to the options of a Connect router. */
@@ -61,6 +68,7 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
     ignoreUnknownFields: false,
     int64: "string",
     streamFormat: "ndjson",
+    ignoreQueryParameters: [],
   });
   return {
     ...common,

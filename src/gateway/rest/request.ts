@@ -101,7 +101,8 @@ function bind(route: Route, { segments, query }: Target, body: ExactJson | undef
     }
     return { path: variable.path, text };
   });
-  const parts = { pathValues, query, bodyField: binding.body, body };
+  const { ignoresParameter } = route;
+  const parts = { pathValues, query, bodyField: binding.body, body, ignoresParameter };
   return bindRequest(spec.method.input, parts, jsonOptions);
 }
 

@@ -3,6 +3,7 @@ import type { JsonOptions } from "../json/scalar.ts";
 import type { JsonWriterOptions } from "../json/writer.ts";
 import type { Endpoint } from "../protocols/endpoint.ts";
 import type { ReadLimits } from "./body.ts";
+import type { MatchName } from "./name-patterns.ts";
 import type { RestServiceSettings } from "./options.ts";
 import type { Binding } from "./rule.ts";
 
@@ -15,6 +16,8 @@ export interface Route {
   /** That of success. */
   readonly status: number;
   readonly readLimits: ReadLimits;
+  /** Whether a query parameter that no field has is passed over. */
+  readonly ignoresParameter: MatchName;
   /** How JSON is read and written: the options of the method, and those of REST. */
   readonly jsonOptions: JsonOptions & JsonWriterOptions;
 }

@@ -93,6 +93,31 @@ describe("rest options", () => {
   });
 });
 
+describe("ignoreQueryParameters", () => {
+  const ignoreQueryParameters = ["utm_*", "fbclid", "page*", "titles[*"];
+  const volumes = "/v1/shelves/a/volumes";
+
+  test.each<[request: SentRequest, status: number]>([
+    [get(`${volumes}?utm_source=a&utm_source=b&fbclid=%20`), 200],
+    [get(`${volumes}?utm_source=a&pageSize=1`), 200],
+    [send("POST", `${volumes}?utm_source=a`, { id: 4 }), 200],
+    [get(`${volumes}?fbclid2=a`), 400],
+    [get(`${volumes}?utm_source=%ff`), 400],
+    // What a field has is read, and is wrong if it is.
+    [get(`${volumes}?page_size=x`), 400],
+    [get(`${volumes}?page_size=1&pageSize=1`), 400],
+    [get(`${volumes}?titles[0]=x`), 200],
+  ])("passes over those that no field has: %o %s", async (request, status) => {
+    await using gateway = await openCatalog({ rest: { ignoreQueryParameters } });
+    expect(await gateway.send(request)).toMatchObject({ status });
+  });
+
+  test("an empty pattern stops the start", async () => {
+    const opened = openCatalog({ rest: { ignoreQueryParameters: ["a", ""] } });
+    await expect(opened).rejects.toThrow("rest.ignoreQueryParameters: an empty pattern");
+  });
+});
+
 describe("rest options by service", () => {
   const service = "library.v1.CatalogService";
 
