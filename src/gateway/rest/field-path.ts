@@ -30,7 +30,8 @@ export function resolveFieldPath(
   return path as unknown as FieldPath;
 }
 
-function findField(message: DescMessage, name: string): DescField | undefined {
+/** The field of a name, in its proto or JSON spelling. */
+export function findField(message: DescMessage, name: string): DescField | undefined {
   return message.fields.find((field) => field.name === name || field.jsonName === name);
 }
 

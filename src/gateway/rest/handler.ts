@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Endpoint } from "../protocols/endpoint.ts";
 import { readLimits } from "./body.ts";
+import { bodyTypesOf } from "./body-types.ts";
 import { createNameMatcher } from "./name-patterns.ts";
 import type { RestSettings } from "./options.ts";
 import { printPathTemplate } from "./path-template.ts";
@@ -10,6 +11,7 @@ import { assertSelectors, bindingsOf, RuleError } from "./rule.ts";
 import { createStreamHandler, type RestStreamHandler } from "./stream.ts";
 import { assertStatuses, successStatusOf } from "./success-status.ts";
 import { createUnaryHandler, type RestUnaryHandler } from "./unary.ts";
+import { updateMaskOf } from "./update-mask.ts";
 
 /** What serves the requests to a bound method and path. */
 export type RestHandler = {
@@ -48,16 +50,12 @@ export function createRestRoutes(
       if (spec.kind === "bidi_streaming") continue; // bindingsOf has refused it
       const { method, template } = binding;
       const path = printPathTemplate(template);
-      const route = {
-        spec,
-        options,
-        binding,
-        settings: own,
-        jsonOptions,
-        status,
-        ignoresParameter,
-      };
-      const handler = createHandler({ ...route, readLimits: readLimits(options) });
+      const updateMask = own.fillUpdateMask ? updateMaskOf(spec.method.input, binding) : undefined;
+      const handler = createHandler({
+        ...{ spec, options, binding, settings: own, jsonOptions, status },
+        ...{ ignoresParameter, updateMask, bodyTypes: bodyTypesOf(updateMask) },
+        readLimits: readLimits(options),
+      });
       if (rpcPaths.has(path) || !routes.add(method, template, handler)) {
         throw new RuleError(spec.method, `${method} ${path} is bound already`);
       }

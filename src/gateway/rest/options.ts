@@ -28,6 +28,14 @@ export interface RestServiceOptions {
    * pattern stops the start with a TypeError.
    */
   readonly ignoreQueryParameters?: readonly string[];
+  /**
+   * Whether a PATCH that sends no `update_mask` gets one that names what its body says, as from
+   * grpc-gateway: where the rule's body is a field, a message, and the request has a
+   * `google.protobuf.FieldMask update_mask`. AIP-134 has it so: an omitted mask stands for all
+   * fields that are there, and only who reads the JSON can tell those that are there and zero.
+   * Such a PATCH also takes `application/merge-patch+json`, RFC 7396. Default: true.
+   */
+  readonly fillUpdateMask?: boolean;
 }
 
 /** What REST adds to the options of a Connect router. */
@@ -69,6 +77,7 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
     int64: "string",
     streamFormat: "ndjson",
     ignoreQueryParameters: [],
+    fillUpdateMask: true,
   });
   return {
     ...common,

@@ -4,18 +4,18 @@ import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { badRequest, FieldViolation } from "../call/violation.ts";
 import { parseJson } from "../json/messages.ts";
 import { readPlainJson } from "../json/plain-reader.ts";
-import type { ExactJson } from "../json/value.ts";
+import { type ExactJson, isJsonObject } from "../json/value.ts";
 import { bindRequest } from "./bind.ts";
 import { assertMediaType, readBody, readNothing, streamBody, type WholeRequest } from "./body.ts";
+import { mergePatchType } from "./body-types.ts";
 import { captureVariable } from "./capture.ts";
 import { hasCustomJson } from "./field-path.ts";
 import { isHttpBody, setHttpBody } from "./http-body.ts";
 import { splitArray, splitLines } from "./json-stream.ts";
 import type { Route, Target } from "./route.ts";
+import { fillMask, maskPaths } from "./update-mask.ts";
 
 type Message = MessageShape<DescMessage>;
-
-const bodyTypes = ["application/json"];
 
 /**
  * Reads the one message of a unary or server-streaming call. A body of nothing is the empty message,
@@ -24,7 +24,7 @@ const bodyTypes = ["application/json"];
  * @throws {ConnectError} {@link RestFailure}
  */
 export function readMessage(route: Route, request: WholeRequest, target: Target): Promise<Message> {
-  const { binding, options, readLimits, spec } = route;
+  const { binding, bodyTypes, options, readLimits, spec } = route;
   if (binding.body === undefined) {
     return readBody(request, readLimits, (bytes) => {
       assertNoBody(bytes);
@@ -38,22 +38,31 @@ export function readMessage(route: Route, request: WholeRequest, target: Target)
   if (!request.header.get("content-type")) {
     return readNothing(request, readLimits, bodyTypes, bindNothing);
   }
-  assertMediaType(request, bodyTypes);
+  const type = assertMediaType(request, bodyTypes);
   return readBody(request, readLimits, (bytes) => {
     if (bytes.length === 0) return bindNothing();
     const plain = readPlainBody(route, target, bytes);
-    return plain ?? bind(route, target, parseJson(bytes, options.readMaxValues));
+    if (plain !== undefined) return plain;
+    const json = parseJson(bytes, options.readMaxValues);
+    if (type === mergePatchType) assertPatch(json);
+    return bind(route, target, json);
   });
+}
+
+/** RFC 7396 section 2: any other value would take the place of the whole resource. */
+function assertPatch(json: ExactJson): void {
+  if (!isJsonObject(json)) throw badRequest([new FieldViolation("", "must be a JSON object")]);
 }
 
 /** Reads a plain message of which the body says all; undefined for any other, or if it is unusual. */
 function readPlainBody(
-  { binding, jsonOptions, options, spec }: Route,
+  { binding, jsonOptions, options, spec, updateMask }: Route,
   { query }: Target,
   bytes: Uint8Array,
 ): Message | undefined {
   const { body, variables } = binding;
   if (query !== "" || variables.length > 0 || body === undefined) return undefined;
+  if (updateMask !== undefined) return undefined;
   const { input } = spec.method;
   if (body === "*") return readPlainJson(input, bytes, jsonOptions, options.readMaxValues);
   if (body.fieldKind !== "message" || body.oneof !== undefined) return undefined;
@@ -92,7 +101,7 @@ export async function* readMessages(
 }
 
 function bind(route: Route, { segments, query }: Target, body: ExactJson | undefined): Message {
-  const { binding, jsonOptions, spec } = route;
+  const { binding, jsonOptions, spec, updateMask } = route;
   const pathValues = binding.variables.map((variable) => {
     const text = captureVariable(binding.template, variable, segments);
     if (text === undefined) {
@@ -103,7 +112,11 @@ function bind(route: Route, { segments, query }: Target, body: ExactJson | undef
   });
   const { ignoresParameter } = route;
   const parts = { pathValues, query, bodyField: binding.body, body, ignoresParameter };
-  return bindRequest(spec.method.input, parts, jsonOptions);
+  // Before the body is bound: that changes it.
+  const paths = updateMask && body !== undefined ? maskPaths(updateMask, body) : [];
+  const message = bindRequest(spec.method.input, parts, jsonOptions);
+  if (updateMask !== undefined) fillMask(updateMask, message, paths);
+  return message;
 }
 
 function withHttpBody(

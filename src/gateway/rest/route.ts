@@ -6,6 +6,7 @@ import type { ReadLimits } from "./body.ts";
 import type { MatchName } from "./name-patterns.ts";
 import type { RestServiceSettings } from "./options.ts";
 import type { Binding } from "./rule.ts";
+import type { UpdateMask } from "./update-mask.ts";
 
 /** What serves the requests that match one binding of one method. */
 export interface Route {
@@ -16,6 +17,10 @@ export interface Route {
   /** That of success. */
   readonly status: number;
   readonly readLimits: ReadLimits;
+  /** How the mask of a PATCH is filled; undefined where it is not. */
+  readonly updateMask: UpdateMask | undefined;
+  /** The media types that a body of JSON may have. */
+  readonly bodyTypes: readonly string[];
   /** Whether a query parameter that no field has is passed over. */
   readonly ignoresParameter: MatchName;
   /** How JSON is read and written: the options of the method, and those of REST. */
