@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Endpoint } from "../protocols/endpoint.ts";
+import { answerCodingsOf } from "./answer-coding.ts";
 import { readLimits } from "./body.ts";
 import { bodyTypesOf } from "./body-types.ts";
 import { createNameMatcher } from "./name-patterns.ts";
@@ -43,6 +44,7 @@ export function createRestRoutes(
     const { ignoreUnknownFields, int64, ignoreQueryParameters } = own;
     const ignoresParameter = createNameMatcher(ignoreQueryParameters);
     const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields, int64 };
+    const answerCodings = answerCodingsOf(own.answerCodings, options.acceptCompression);
     const status = successStatusOf(spec.method, settings.statuses);
     const bindings = bindingsOf(spec.method, settings.rules);
     if (bindings.length > 0) bound.push(spec.method);
@@ -55,6 +57,7 @@ export function createRestRoutes(
         ...{ spec, options, binding, settings: own, jsonOptions, status },
         ...{ ignoresParameter, updateMask, bodyTypes: bodyTypesOf(updateMask) },
         readLimits: readLimits(options),
+        answerCodings,
       });
       if (rpcPaths.has(path) || !routes.add(method, template, handler)) {
         throw new RuleError(spec.method, `${method} ${path} is bound already`);

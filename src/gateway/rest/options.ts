@@ -1,5 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
+import type { AnswerCodingName } from "./answer-coding.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { StreamFormatName } from "./stream-format.ts";
 import type { SuccessStatuses } from "./success-status.ts";
@@ -36,6 +37,14 @@ export interface RestServiceOptions {
    * Such a PATCH also takes `application/merge-patch+json`, RFC 7396. Default: true.
    */
   readonly fillUpdateMask?: boolean;
+  /**
+   * The codings in which answers may be compressed, the preferred first, for clients that accept
+   * several alike. Streams are not compressed, nor are answers below `compressMinBytes`. Default:
+   * `["zstd", "br", "gzip"]`, zstd only where Node has it (22.15), then what else
+   * `acceptCompression` has; none if that is empty. A coding that Node does not have stops the start
+   * with a TypeError.
+   */
+  readonly answerCodings?: readonly AnswerCodingName[];
 }
 
 /** What REST adds to the options of a Connect router. */
@@ -61,7 +70,8 @@ export interface RestOptions extends RestServiceOptions {
 }
 
 /** All options of one service. */
-export type RestServiceSettings = Required<RestServiceOptions>;
+export type RestServiceSettings = Required<Omit<RestServiceOptions, "answerCodings">> &
+  Pick<RestServiceOptions, "answerCodings">;
 
 export interface RestSettings extends RestServiceSettings {
   readonly rules: readonly HttpRule[];

@@ -1,15 +1,6 @@
 /** Outcome -> HTTP. */
 import type { OutgoingHttpHeaders } from "node:http";
-import {
-  create,
-  type DescEnum,
-  type DescField,
-  type DescMessage,
-  type JsonValue,
-  type MessageShape,
-} from "@bufbuild/protobuf";
-import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
-import { FeatureSet_FieldPresence, ValueSchema } from "@bufbuild/protobuf/wkt";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Code, type HandlerContext } from "@connectrpc/connect";
 import {
   mergeNonProtocolHeaders,
@@ -22,12 +13,11 @@ import { reportUnexpected } from "../call/unexpected.ts";
 import { type Body, byteLengthOf, bytesOf } from "../exchange/body.ts";
 import type { Response } from "../exchange/exchange.ts";
 import { toNodeHeaders } from "../exchange/lazy-headers.ts";
-import { integerTypes } from "../json/scalar.ts";
-import { isJsonObject } from "../json/value.ts";
-import { type JsonWriterOptions, messageToJson } from "../json/writer.ts";
 import { headerWithTrailer } from "../protocols/trailer-header.ts";
+import { chooseCoding } from "./answer-coding.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "./error.ts";
 import { getHttpBody, isHttpBody } from "./http-body.ts";
+import { messageText } from "./message-text.ts";
 import type { RestSettings } from "./options.ts";
 import type { Route } from "./route.ts";
 import { chooseStreamFormat, type StreamFormat } from "./stream-format.ts";
@@ -79,8 +69,8 @@ export function messageResponse(
   if (!isJson && contentType !== "") context.responseHeader.set("content-type", contentType);
   const own = headerWithTrailer(context);
   const header = isJson ? { ...own, "content-type": jsonType } : { ...own };
-  if (size >= options.compressMinBytes)
-    return compressedResponse({ options, status, header, data, context });
+  const isLarge = size >= options.compressMinBytes;
+  if (isLarge) return compressedResponse({ route, header, data, context });
   header["content-length"] = size;
   return { status, header, body: data };
 }
@@ -97,28 +87,26 @@ function bodilessResponse(status: number, context: ResponseContext): Response {
 }
 
 interface Compressible {
-  readonly status: number;
-  readonly options: Route["options"];
+  readonly route: Pick<Route, "answerCodings" | "status">;
   readonly header: OutgoingHttpHeaders;
   readonly data: Body;
   readonly context: ResponseContext;
 }
 
-async function compressedResponse({
-  options,
-  status,
-  header,
-  data,
-  context,
-}: Compressible): Promise<Response> {
-  const vary = header["vary"];
-  header["vary"] = vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`;
-  const accepted = context.requestHeader.get("accept-encoding");
-  const coding = options.acceptCompression.find(({ name }) => accepts(accepted, name));
+async function compressedResponse(answer: Compressible): Promise<Response> {
+  const { route, header, data, context } = answer;
+  const { answerCodings, status } = route;
+  varyByCoding(header);
+  const coding = chooseCoding(context.requestHeader.get("accept-encoding"), answerCodings);
   if (coding !== undefined) header["content-encoding"] = coding.name;
   const body = coding === undefined ? data : await coding.compress(bytesOf(data));
   header["content-length"] = byteLengthOf(body);
   return { status, header, body };
+}
+
+function varyByCoding(header: OutgoingHttpHeaders): void {
+  const vary = header["vary"];
+  header["vary"] = vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`;
 }
 
 /**
@@ -192,7 +180,7 @@ async function* writeMessages(
   let isWriting = false;
   try {
     for await (const message of messages) {
-      const text = format.message(toText(route, message), index++);
+      const text = format.message(messageText(route, message), index++);
       isWriting = true;
       yield utf8.encode(prefix + text);
       isWriting = false;
@@ -224,57 +212,7 @@ async function* resume(
   }
 }
 
-/** RFC 9110 section 12.5.3, for a coding that is named. */
-function accepts(acceptEncoding: string | null, name: string): boolean {
-  return (acceptEncoding ?? "").split(",").some((part) => {
-    const [coding = "", ...parameters] = part.split(";").map((piece) => piece.trim().toLowerCase());
-    return coding === name && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
-  });
-}
-
 function contentOf(route: Route, message: Message): Content {
   if (isHttpBodyRoute(route)) return httpBodyOf(route, message);
-  return { contentType: jsonType, data: toText(route, message) };
-}
-
-function toText({ spec, binding, jsonOptions }: Route, message: Message): string {
-  const { responseBody } = binding;
-  const { output } = spec.method;
-  const json = messageToJson(output, message, jsonOptions);
-  if (responseBody === undefined) return JSON.stringify(json);
-  const name = jsonOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
-  const isSet = isJsonObject(json) && Object.hasOwn(json, name);
-  return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, jsonOptions));
-}
-
-/** The JSON of a field that is not set: its zero; null for a scalar that may be zero and set. */
-function emptyValue(field: DescField, options: JsonWriterOptions): JsonValue {
-  switch (field.fieldKind) {
-    case "list":
-      return [];
-    case "map":
-      return {};
-    case "message":
-      return emptyMessage(field.message, options);
-  }
-  if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return null;
-  if (field.fieldKind === "enum") return zeroOf(field.enum, options);
-  const isLong = integerTypes.get(field.scalar)?.bits === 64;
-  const zero = scalarZeroValue(field.scalar, isLong);
-  if (typeof zero === "object") return ""; // bytes
-  return typeof zero === "bigint" || (isLong && options.int64 === "number") ? 0 : zero;
-}
-
-function zeroOf({ typeName, values }: DescEnum, { enumAsInteger }: JsonWriterOptions): JsonValue {
-  if (typeName === "google.protobuf.NullValue") return null;
-  return enumAsInteger ? 0 : (values.find(({ number }) => number === 0)?.name ?? 0);
-}
-
-function emptyMessage(desc: DescMessage, options: JsonWriterOptions): JsonValue {
-  if (desc.typeName === ValueSchema.typeName) return null;
-  try {
-    return messageToJson(desc, create(desc), options);
-  } catch {
-    return {}; // it has a required field
-  }
+  return { contentType: jsonType, data: messageText(route, message) };
 }

@@ -2,6 +2,7 @@ import type { MethodImplSpec } from "@connectrpc/connect";
 import type { JsonOptions } from "../json/scalar.ts";
 import type { JsonWriterOptions } from "../json/writer.ts";
 import type { Endpoint } from "../protocols/endpoint.ts";
+import type { AnswerCoding } from "./answer-coding.ts";
 import type { ReadLimits } from "./body.ts";
 import type { MatchName } from "./name-patterns.ts";
 import type { RestServiceSettings } from "./options.ts";
@@ -17,6 +18,8 @@ export interface Route {
   /** That of success. */
   readonly status: number;
   readonly readLimits: ReadLimits;
+  /** The codings of its answers, the preferred first. */
+  readonly answerCodings: readonly AnswerCoding[];
   /** How the mask of a PATCH is filled; undefined where it is not. */
   readonly updateMask: UpdateMask | undefined;
   /** The media types that a body of JSON may have. */
