@@ -38,6 +38,13 @@ export interface RestServiceOptions {
    */
   readonly fillUpdateMask?: boolean;
   /**
+   * Whether the answer to a GET or HEAD of a unary method has an ETag, a weak one of its body, and
+   * is a 304 without body to a client whose If-None-Match names it. An ETag that the implementation
+   * sets goes before, and is answered the same way. The implementation runs each time, and each
+   * answer is hashed: about 8 µs for 8 KB. Default: false.
+   */
+  readonly etag?: boolean;
+  /**
    * The codings in which answers may be compressed, the preferred first, for clients that accept
    * several alike. Streams are not compressed, nor are answers below `compressMinBytes`. Default:
    * `["zstd", "br", "gzip"]`, zstd only where Node has it (22.15), then what else
@@ -88,6 +95,7 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
     streamFormat: "ndjson",
     ignoreQueryParameters: [],
     fillUpdateMask: true,
+    etag: false,
   });
   return {
     ...common,

@@ -15,6 +15,7 @@ import type { Response } from "../exchange/exchange.ts";
 import { toNodeHeaders } from "../exchange/lazy-headers.ts";
 import { headerWithTrailer } from "../protocols/trailer-header.ts";
 import { chooseCoding } from "./answer-coding.ts";
+import { isKnown } from "./entity-tag.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "./error.ts";
 import { getHttpBody, isHttpBody } from "./http-body.ts";
 import { messageText } from "./message-text.ts";
@@ -25,7 +26,10 @@ import { isBodiless } from "./success-status.ts";
 
 type Message = MessageShape<DescMessage>;
 
-type ResponseContext = Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer">;
+type ResponseContext = Pick<
+  HandlerContext,
+  "requestMethod" | "requestHeader" | "responseHeader" | "responseTrailer"
+>;
 
 const jsonType = "application/json";
 
@@ -54,7 +58,7 @@ export function messageResponse(
   message: Message,
   context: ResponseContext,
 ): Response | Promise<Response> {
-  const { options, status } = route;
+  const { options, settings, status } = route;
   if (isBodiless(status)) return bodilessResponse(status, context);
   const { contentType, data } = contentOf(route, message);
   const size = byteLengthOf(data);
@@ -70,9 +74,17 @@ export function messageResponse(
   const own = headerWithTrailer(context);
   const header = isJson ? { ...own, "content-type": jsonType } : { ...own };
   const isLarge = size >= options.compressMinBytes;
+  if (settings.etag && isKnown(context, header, data)) return notModified(header, isLarge);
   if (isLarge) return compressedResponse({ route, header, data, context });
   header["content-length"] = size;
   return { status, header, body: data };
+}
+
+/** RFC 9110 section 15.4.5: all that the answer would say, but of its body. */
+function notModified(header: OutgoingHttpHeaders, isLarge: boolean): Response {
+  if (isLarge) varyByCoding(header);
+  const { "content-type": _type, "content-length": _length, ...rest } = header;
+  return { status: 304, header: rest, body: "" };
 }
 
 /** What the implementation says of a body is about none. */
