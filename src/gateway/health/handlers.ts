@@ -1,6 +1,12 @@
 import { Code } from "@connectrpc/connect";
 import type { NodeHandler } from "../exchange/node-handler.ts";
-import { type RenderError, type RenderedError, RestFailure, renderStatus } from "../rest/error.ts";
+import {
+  type RenderError,
+  type RenderedError,
+  RestFailure,
+  renderStatus,
+  restErrorFrom,
+} from "../rest/error.ts";
 
 export interface HealthHandlersOptions {
   /** Whether a request that comes now would be served. */
@@ -52,7 +58,7 @@ function answer(
   failure: RestFailure | undefined,
   renderError: RenderError,
 ): void {
-  const rendered: RenderedError = failure ? renderError(failure) : well;
+  const rendered: RenderedError = failure ? renderError(restErrorFrom(failure)) : well;
   const { status, body, contentType = "application/json" } = rendered;
   const header = { "content-type": contentType, "cache-control": "no-store" };
   response.writeHead(status, { ...header, ...failure?.header });

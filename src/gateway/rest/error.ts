@@ -26,7 +26,7 @@ export type RenderError = (error: RestError) => RenderedError;
  * Thrown where HTTP has a status of its own that no code maps to: 413, 415, … To interceptors it
  * is a ConnectError, as anything else that is wrong with a request.
  */
-export class RestFailure extends ConnectError implements RestError {
+export class RestFailure extends ConnectError {
   readonly status: number;
   /** Headers that the answer must have; those in an error's metadata are the application's. */
   readonly header: Readonly<Record<string, string>>;
@@ -42,10 +42,6 @@ export class RestFailure extends ConnectError implements RestError {
     this.header = header;
   }
 
-  get error(): ConnectError {
-    return this;
-  }
-
   /** That of ConnectError takes all that look like one. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof ConnectError && Object.getPrototypeOf(value) === RestFailure.prototype;
@@ -54,7 +50,7 @@ export class RestFailure extends ConnectError implements RestError {
 
 /** The REST error of what a call threw. */
 export function restErrorFrom(reason: unknown): RestError {
-  if (reason instanceof RestFailure) return reason;
+  if (reason instanceof RestFailure) return { status: reason.status, error: reason };
   const error = connectErrorFrom(reason);
   return { status: codeToHttpStatus(error.code), error };
 }
