@@ -55,7 +55,7 @@ export interface GatewayHandler extends NodeHandler {
  * Serves the methods of Connect services by gRPC, gRPC-Web, Connect, and by
  * REST as their `google.api.http` options say.
  *
- * @throws {RuleError} for an option that cannot be served.
+ * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
  */
 export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   const acceptCompression = options.acceptCompression ?? [compressionGzip, compressionBrotli];

@@ -65,6 +65,22 @@ export function streamBody(request: UniversalServerRequest): AsyncIterable<Uint8
 }
 
 /**
+ * Asserts that a stream of messages without a Content-Type has none.
+ *
+ * @param types The media types that are taken.
+ * @throws {RestFailure} 415 for a body.
+ */
+export async function assertNothing(
+  request: UniversalServerRequest,
+  types: readonly string[],
+): Promise<void> {
+  const { header } = request;
+  const isAnnounced = header.get("expect") !== null || Number(header.get("content-length")) > 0;
+  if (isAnnounced) throw wrongMediaType(types);
+  for await (const chunk of streamBody(request)) if (chunk.length > 0) throw wrongMediaType(types);
+}
+
+/**
  * @param types The media types that are taken, without parameters.
  * @returns The one that the request names.
  * @throws {RestFailure} 415 for another, and for a charset other than UTF-8.

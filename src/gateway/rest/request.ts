@@ -6,7 +6,14 @@ import { parseJson } from "../json/messages.ts";
 import { readPlainJson } from "../json/plain-reader.ts";
 import { type ExactJson, isJsonObject } from "../json/value.ts";
 import { bindRequest } from "./bind.ts";
-import { assertMediaType, readBody, readNothing, streamBody, type WholeRequest } from "./body.ts";
+import {
+  assertMediaType,
+  assertNothing,
+  readBody,
+  readNothing,
+  streamBody,
+  type WholeRequest,
+} from "./body.ts";
 import { mergePatchType } from "./body-types.ts";
 import { captureVariable } from "./capture.ts";
 import { hasCustomJson } from "./field-path.ts";
@@ -76,10 +83,13 @@ function emptyBody(body: "*" | DescField | undefined): ExactJson | undefined {
   return body?.fieldKind === "message" && !hasCustomJson(body.message) ? {} : undefined;
 }
 
+const streamTypes = ["application/x-ndjson", "application/json"];
+
 /**
  * Reads the messages of a client-streaming call, one by one as they arrive:
  * lines of NDJSON, the elements of a JSON array, or the chunks of a
- * google.api.HttpBody. What path and query say is said in each.
+ * google.api.HttpBody. What path and query say is said in each. A body of nothing
+ * without a Content-Type has none, as of NDJSON.
  */
 export async function* readMessages(
   route: Route,
@@ -93,7 +103,8 @@ export async function* readMessages(
     }
     return;
   }
-  const type = assertMediaType(request, ["application/x-ndjson", "application/json"]);
+  if (!request.header.get("content-type")) return await assertNothing(request, streamTypes);
+  const type = assertMediaType(request, streamTypes);
   const split = type === "application/json" ? splitArray : splitLines;
   for await (const text of split(streamBody(request), options.readMaxBytes)) {
     yield bind(route, target, parseJson(text, options.readMaxValues));

@@ -79,6 +79,17 @@ describe.each(versions)("over HTTP/%s,", (version) => {
     });
   });
 
+  test("an error amid a raw body, which breaks it off, is told once", async () => {
+    async function* streamVolume() {
+      yield { contentType: "text/plain", data: Buffer.from("half of ") };
+      throw unexpected;
+    }
+    await using gateway = await openCatalogOf({ streamVolume }, { mayFail: true });
+    const request = get("/v1/shelves/a/volumes/1:stream");
+    await expect(gateway.send({ version, ...request })).rejects.toThrow();
+    expect(gateway.errors).toMatchObject([{ cause: unexpected }]);
+  });
+
   test("what fails because of a deadline is not told", async () => {
     await using gateway = await openCatalogOf({
       async getVolume(_request, { signal }) {

@@ -41,6 +41,7 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
     ["no end behind the last", ndjson, '{"title":"a"}\n{"title":"b"}', ["a", "b"]],
     ["blank lines", ndjson, '\n{"title":"a"}\n \n\r\n{"title":"b"}\r\n\n', ["a", "b"]],
     ["no line", ndjson, "", []],
+    ["no body, and no type", "", "", []],
     ["a type with its charset", `${ndjson}; charset=utf-8`, '{"title":"é"}', ["é"]],
     ["an array", array, '[{"title":"a"},{"title":"b"}]', ["a", "b"]],
     ["an array in many lines", array, ' [\n{"title":\n"a"}\n,\n{} ]\n', ["a", ""]],
