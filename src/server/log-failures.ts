@@ -29,8 +29,12 @@ export function logFailures(log: Log): Interceptor {
     const fail = (error: unknown): never => {
       const isAbort = request.signal.aborted && error === request.signal.reason;
       if (!(error instanceof ConnectError)) {
-        if (!isAbort) write("error", request.method.name, error);
-      } else if (error.code === Code.Unavailable && error.cause instanceof Error) {
+        if (isAbort) throw error;
+        write("error", request.method.name, error);
+        // Meant for the client from here on, or the gateway would report it once more.
+        throw new ConnectError("internal error", Code.Internal, undefined, undefined, error);
+      }
+      if (error.code === Code.Unavailable && error.cause instanceof Error) {
         // A store's error wraps that of its driver.
         write("warn", request.method.name, error.cause.cause ?? error.cause);
       }

@@ -26,5 +26,6 @@ export { messageFromJson, parseJson } from "./json/messages.ts";
 export { type ExactJson, rawJson } from "./json/value.ts";
 export { compressionGzip } from "./protocols/gzip.ts";
 export type { RenderError, RenderedError, RestError } from "./rest/error.ts";
-export type { RestOptions } from "./rest/options.ts";
+export type { RestOptions, RestServiceOptions } from "./rest/options.ts";
+export { renderProblem } from "./rest/problem.ts";
 export { RuleError } from "./rest/rule.ts";

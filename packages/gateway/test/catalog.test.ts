@@ -140,7 +140,12 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       refused("volume.title"),
     ],
     ["a body cut short", send("POST", "/v1/shelves/c/volumes", "{"), 400, refused("")],
-    ["a body that is not there", send("POST", "/v1/shelves/c/volumes", ""), 400, refused("")],
+    [
+      "a body that is not there",
+      send("POST", "/v1/shelves/c/volumes", ""),
+      200,
+      { name: "shelves/c/volumes/0" },
+    ],
     ["an array is no volume", send("POST", "/v1/shelves/c/volumes", []), 400, refused("")],
     [
       "a member that no field has",
@@ -168,11 +173,18 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       { ...walden, title: "Cape Cod" },
     ],
     [
-      "not without a mask",
+      "without a mask, as the body says",
       send("PATCH", "/v1/shelves/a/volumes/1", { title: "Cape Cod" }),
       200,
-      walden,
+      { ...walden, title: "Cape Cod" },
     ],
+    [
+      "to nothing, if the body says so",
+      send("PATCH", "/v1/shelves/a/volumes/1", { title: null }),
+      200,
+      { name: walden.name, id: walden.id },
+    ],
+    ["not by a body that says nothing", send("PATCH", "/v1/shelves/a/volumes/1", {}), 200, walden],
     [
       "a body may repeat the name of the path",
       send("PATCH", "/v1/shelves/a/volumes/1?updateMask=title", walden),

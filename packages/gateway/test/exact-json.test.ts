@@ -42,7 +42,7 @@ describe.each(jsonWays)("$name:", (way) => {
 
   const refused: readonly [what: string, json: string | Uint8Array][] = [
     ["no JSON", "{"],
-    ["nothing", ""],
+    ["white space", " "],
     ["two values", "{}{}"],
     ["invalid UTF-8", Buffer.from('{"string":"\xff"}', "latin1")],
     ["a byte order mark", "\ufeff{}"],

@@ -36,7 +36,6 @@ function named(...bytes: number[]): Buffer {
 }
 
 const notJson = badContent(/^the request is not valid JSON/, {
-  "no body": "",
   "white space": " \r\n\t",
   "a word": "plant",
   "a form": "id=1&name=Basil",
@@ -124,6 +123,7 @@ const missing = [
     "a null name": '{"id":1,"name":null,"tag":"herb"}',
   }),
   ...badContent(/^id is required; name is required$/, {
+    "no body": "",
     "an empty object": "{}",
     "a tag alone": '{"tag":"herb"}',
     nulls: '{"id":null,"name":null,"tag":null}',
@@ -264,6 +264,22 @@ const badHeaders: readonly Row[] = [
     error: Code.InvalidArgument,
     message: /Content-Type/,
   })),
+  ...["", "application/json; charset=utf-8"].map((contentType) => ({
+    what: `no body, of the content type "${contentType}"`,
+    headers: { "content-type": contentType },
+    body: "",
+    status: 400,
+    error: Code.InvalidArgument,
+    message: /^id is required; name is required$/,
+  })),
+  {
+    what: "no body, of text",
+    headers: { "content-type": "text/plain" },
+    body: "",
+    status: 415,
+    error: Code.InvalidArgument,
+    message: /Content-Type/,
+  },
   ...[
     ["Brotli", "br"],
     ["deflate", "deflate"],

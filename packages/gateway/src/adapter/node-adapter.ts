@@ -30,7 +30,13 @@ export interface GatewayOptions extends ConnectNodeAdapterOptions, MessageLimits
   readonly observer?: CallObserver;
   /** Leaves the address of each caller under `peerAddressKey`, for gate and interceptors. Default: no. */
   readonly exposePeerAddress?: boolean;
-  /** Told of what went wrong behind a response. Default: `console.error`. */
+  /**
+   * Told of what went wrong behind a response, once a call: of an error that is no ConnectError,
+   * which leaves as "internal error", whoever threw it (the implementation, an interceptor, the
+   * gate), on every protocol; and of an answer that could not be made or went to pieces. Not of
+   * what is thrown when the call was given up already, by its client or its deadline. Default:
+   * `console.error`.
+   */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -49,7 +55,7 @@ export interface GatewayHandler extends NodeHandler {
  * Serves the methods of Connect services by gRPC, gRPC-Web, Connect, and by
  * REST as their `google.api.http` options say.
  *
- * @throws {RuleError} for an option that cannot be served.
+ * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
  */
 export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   const acceptCompression = options.acceptCompression ?? [compressionGzip, compressionBrotli];
@@ -62,14 +68,15 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   } = options;
   const guarded = new GuardedObserver({ observer, requestPathPrefix, onError });
   const isObserved = observer !== undefined;
-  const endpoints = collectEndpoints({ ...options, acceptCompression }, options.routes, isObserved);
+  const routerOptions = { ...options, acceptCompression, onError };
+  const endpoints = collectEndpoints(routerOptions, options.routes, isObserved);
   const applyCors = options.cors && createCors(options.cors);
   const settings = resolveRestOptions(options.rest ?? {});
   const findRoute = createRoutes(endpoints, requestPathPrefix, settings);
 
   function serveRequest(...node: Parameters<NodeHandler>): void {
     const [request, response] = node;
-    const exchange = new RequestExchange(node, originOf(request) ?? "", onError);
+    const exchange = new RequestExchange(node, originOf(request) ?? "");
     const route = findRoute(exchange.method, parseRequestTarget(exchange.target));
     const isOurs = route.kind !== "not_found" || fallback === undefined;
     const isCall = isOurs && !(applyCors !== undefined && isPreflightRequest(request));
@@ -100,7 +107,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
       }
       case "stream": {
         const values = callValues(exchange, observation, options.contextValues?.(request));
-        return serveStreamCall(route.serve, node, { values, outcome, onError });
+        return serveStreamCall(route.serve, node, values, outcome);
       }
       case "method_not_allowed":
         exchange.respond(methodNotAllowed(route));

@@ -11,21 +11,14 @@ import type { NodeHandler } from "../exchange/node-handler.ts";
 import { bodyAlreadyRead } from "../exchange/unread-body.ts";
 import type { StreamHandler } from "./routing.ts";
 
-export interface StreamCallOptions {
-  readonly values: ContextValues | undefined;
-  /** Hears how the call ends, if anybody wants to know. */
-  readonly outcome: StreamOutcome | undefined;
-  /** Told of what is not the client's fault, and stays hidden from it. */
-  readonly onError: (error: unknown) => void;
-}
-
 export async function serveStreamCall(
   serve: StreamHandler,
   node: Parameters<NodeHandler>,
-  { values, outcome, onError }: StreamCallOptions,
+  values: ContextValues | undefined,
+  outcome?: StreamOutcome,
 ): Promise<void> {
   const request = universalRequest(node, values, outcome);
-  const body = readBody(bodyOf(request), node, onError);
+  const body = readBody(bodyOf(request), node);
   await send(await serve({ ...request, body }), node);
 }
 
@@ -47,13 +40,9 @@ function universalRequest(
 async function* readBody(
   body: AsyncIterable<Uint8Array>,
   [request]: Parameters<NodeHandler>,
-  onError: (error: unknown) => void,
 ): AsyncGenerator<Uint8Array> {
   const gone = bodyAlreadyRead(request);
-  if (gone !== undefined) {
-    onError(gone);
-    throw gone;
-  }
+  if (gone !== undefined) throw gone;
   try {
     yield* body;
   } catch (error) {

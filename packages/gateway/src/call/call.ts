@@ -11,7 +11,8 @@ import {
   type UniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
 import type { Exchange, Response } from "../exchange/exchange.ts";
-import { type CallContext, CallRequest } from "./context.ts";
+import { type CallContext, CallRequest, cancellationOf } from "./context.ts";
+import { type ErrorListener, reportUnexpected } from "./unexpected.ts";
 
 export type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 
@@ -43,7 +44,7 @@ export interface UnaryWire {
  * @throws what `fail` throws.
  */
 export async function serveUnary(
-  { spec, options }: { readonly spec: UnarySpec; readonly options: CallOptions },
+  { spec, options }: { readonly spec: UnarySpec; readonly options: CallOptions & ErrorListener },
   exchange: Pick<Exchange, "respond">,
   context: CallContext,
   wire: UnaryWire,
@@ -60,6 +61,7 @@ export async function serveUnary(
     context.release();
     response = written instanceof Promise ? await written : written;
   } catch (error) {
+    reportUnexpected(error, options, cancellationOf(context));
     context.abort(error);
     response = await wire.fail(error);
   }

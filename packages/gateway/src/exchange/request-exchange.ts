@@ -14,18 +14,11 @@ import { bodyAlreadyRead } from "./unread-body.ts";
 export class RequestExchange extends NodeExchange implements Exchange {
   readonly #request: Parameters<NodeHandler>[0];
   readonly #response: Parameters<NodeHandler>[1];
-  readonly #onError: (error: unknown) => void;
 
-  /** @param onError Told of what is not the client's fault, and stays hidden from it. */
-  constructor(
-    [request, response]: Parameters<NodeHandler>,
-    origin: string,
-    onError: (error: unknown) => void,
-  ) {
+  constructor([request, response]: Parameters<NodeHandler>, origin: string) {
     super(origin);
     this.#request = request;
     this.#response = response;
-    this.#onError = onError;
     response.on("close", () => this.close());
   }
 
@@ -55,9 +48,7 @@ export class RequestExchange extends NodeExchange implements Exchange {
 
   override readBody<T>(sink: BodySink<T>): Promise<T> {
     const error = bodyAlreadyRead(this.#request);
-    if (error === undefined) return super.readBody(sink);
-    this.#onError(error);
-    return Promise.reject(error);
+    return error === undefined ? super.readBody(sink) : Promise.reject(error);
   }
 
   respond({ status, header, body, trailer, code }: Response): void {

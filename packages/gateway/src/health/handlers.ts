@@ -1,6 +1,12 @@
 import { Code } from "@connectrpc/connect";
 import type { NodeHandler } from "../exchange/node-handler.ts";
-import { type RenderError, RestFailure, renderStatus } from "../rest/error.ts";
+import {
+  type RenderError,
+  type RenderedError,
+  RestFailure,
+  renderStatus,
+  restErrorFrom,
+} from "../rest/error.ts";
 import { type Readiness, resolveReadiness } from "./readiness.ts";
 
 export interface HealthHandlersOptions extends Readiness {
@@ -44,14 +50,17 @@ const notReady = new RestFailure(503, Code.Unavailable, "the server is not ready
   "retry-after": "1",
 });
 
+const well = { status: 200, body: { status: "ok" } };
+
 /** Node leaves the body of an answer to HEAD out by itself. */
 function answer(
   response: Parameters<NodeHandler>[1],
   failure: RestFailure | undefined,
   renderError: RenderError,
 ): void {
-  const { status, body } = failure ? renderError(failure) : { status: 200, body: { status: "ok" } };
-  const header = { "content-type": "application/json", "cache-control": "no-store" };
+  const rendered: RenderedError = failure ? renderError(restErrorFrom(failure)) : well;
+  const { status, body, contentType = "application/json" } = rendered;
+  const header = { "content-type": contentType, "cache-control": "no-store" };
   response.writeHead(status, { ...header, ...failure?.header });
   response.end(JSON.stringify(body));
 }

@@ -14,6 +14,7 @@ import {
 } from "@connectrpc/connect/protocol";
 import { tellRuleViolations } from "../call/rule-violations.ts";
 import { watchOutcome } from "../call/stream-outcome.ts";
+import { type ErrorListener, reportingOptions } from "../call/unexpected.ts";
 import { exactJsonDecoder } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
 
@@ -30,7 +31,8 @@ export interface MessageLimits {
 
 /** The router's options, with those of the service or method on top. */
 export type EndpointOptions = Omit<UniversalHandlerOptions, "acceptCompression"> &
-  MessageLimits & { readonly acceptCompression: readonly Compression[] };
+  MessageLimits &
+  ErrorListener & { readonly acceptCompression: readonly Compression[] };
 
 /** One method of one service, with all that serves it. */
 export interface Endpoint {
@@ -48,7 +50,7 @@ export interface Endpoint {
  * @param isObserved Whether somebody wants to know how streams end.
  */
 export function collectEndpoints(
-  routerOptions: ConnectRouterOptions & MessageLimits,
+  routerOptions: ConnectRouterOptions & MessageLimits & ErrorListener,
   routes: (router: ConnectRouter) => void,
   isObserved = false,
 ): Endpoint[] {
@@ -65,17 +67,10 @@ export function collectEndpoints(
     const jsonOptions = { ...options.jsonOptions, textDecoder };
     // What has options of its own gets its protocols from them alone.
     const protocols = definedOnly(protocolSwitches(own ?? base));
-    // The gateway calls unary methods itself. Without interceptors there is nothing to tell.
-    const isStock = spec.kind !== "unary" && options.interceptors.length > 0;
-    const interceptors = isStock
-      ? [tellRuleViolations, ...options.interceptors]
-      : options.interceptors;
-    stock.rpc(spec.method, spec.impl as never, {
-      ...options,
-      ...protocols,
-      jsonOptions,
-      interceptors,
-    });
+    // The gateway calls unary methods itself.
+    const calling = spec.kind === "unary" ? {} : stockCallOptions(options);
+    const all = { ...options, ...calling, ...protocols, jsonOptions };
+    stock.rpc(spec.method, spec.impl as never, all);
     const rpc = stock.handlers.at(-1);
     if (rpc !== undefined) endpoints.push({ spec, options, rpc });
   }
@@ -94,6 +89,13 @@ export function collectEndpoints(
   };
   routes(recorder);
   return endpoints;
+}
+
+/** Of methods that connect-es serves. Without interceptors there are no violations to tell. */
+function stockCallOptions(options: UniversalHandlerOptions & ErrorListener) {
+  const { interceptors } = options;
+  const telling = interceptors.length > 0 ? [tellRuleViolations, ...interceptors] : [];
+  return reportingOptions({ ...options, interceptors: telling }, options);
 }
 
 function protocolSwitches({ grpc, grpcWeb, connect }: ConnectRouterOptions) {

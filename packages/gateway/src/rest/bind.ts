@@ -4,9 +4,11 @@ import { badRequest, FieldViolation } from "../call/violation.ts";
 import { messageFromJson } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
 import { type ExactJson, isJsonObject } from "../json/value.ts";
-import { type FieldPath, leafOf, resolveFieldPath } from "./field-path.ts";
+import { type FieldPath, leafOf } from "./field-path.ts";
+import type { MatchName } from "./name-patterns.ts";
 import { parameterReader } from "./parameter.ts";
 import { parseQuery } from "./query.ts";
+import { findQueryField } from "./query-field.ts";
 
 type JsonObject = { [key: string]: ExactJson };
 
@@ -15,6 +17,8 @@ export interface RequestParts {
   readonly pathValues: readonly { readonly path: FieldPath; readonly text: string }[];
   /** Raw, without its `?`. */
   readonly query: string;
+  /** Whether a parameter that no field has is passed over. Default: it is refused. */
+  readonly ignoresParameter?: MatchName;
   /** Which field the body is; the whole message for `*`. */
   readonly bodyField: "*" | DescField | undefined;
   /** The body; undefined where there is none. */
@@ -37,7 +41,7 @@ export function bindRequest<D extends DescMessage>(
   try {
     const tree = bodyTree(parts);
     for (const [name, text] of parseQuery(parts.query)) {
-      bindParameter(input, tree, { name, text, bodyField: parts.bodyField });
+      bindParameter(input, tree, { ...parts, name, text });
     }
     for (const { path, text } of parts.pathValues) bindVariable(tree, path, text);
     return messageFromJson(input, tree, options);
@@ -53,18 +57,22 @@ function bodyTree({ bodyField, body }: RequestParts): JsonObject {
   return body;
 }
 
+interface Parameter extends Pick<RequestParts, "bodyField" | "ignoresParameter"> {
+  readonly name: string;
+  readonly text: string;
+}
+
 function bindParameter(
   input: DescMessage,
   tree: JsonObject,
-  { name, text, bodyField }: { name: string; text: string; bodyField: RequestParts["bodyField"] },
+  { name, text, bodyField, ignoresParameter }: Parameter,
 ): void {
-  const [, base = name, key] = /^([^[]*)\[(.*)\]$/s.exec(name) ?? [];
-  const names = base.split(".");
-  const path = names.length > depthMax ? undefined : resolveFieldPath(input, names);
-  const field = path === undefined || "kind" in path ? undefined : leafOf(path);
+  const { path, key } = findQueryField(input, name) ?? {};
+  const field = path && leafOf(path);
   const read = field && parameterReader(field);
   const isKnown = (key !== undefined) === (field?.fieldKind === "map");
-  if (path === undefined || "kind" in path || !field || !read || !isKnown) {
+  if (path === undefined || !field || !read || !isKnown) {
+    if (ignoresParameter?.(name)) return;
     throw new FieldViolation(name, "is not a known query parameter");
   }
   if (bodyField === "*" || bodyField === path[0]) {
@@ -86,9 +94,6 @@ function bindParameter(
     holder[field.jsonName] = value;
   }
 }
-
-/** As deep as a message may nest. */
-const depthMax = 100;
 
 function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
   const field = leafOf(path);

@@ -65,6 +65,22 @@ export function streamBody(request: UniversalServerRequest): AsyncIterable<Uint8
 }
 
 /**
+ * Asserts that a stream of messages without a Content-Type has none.
+ *
+ * @param types The media types that are taken.
+ * @throws {RestFailure} 415 for a body.
+ */
+export async function assertNothing(
+  request: UniversalServerRequest,
+  types: readonly string[],
+): Promise<void> {
+  const { header } = request;
+  const isAnnounced = header.get("expect") !== null || Number(header.get("content-length")) > 0;
+  if (isAnnounced) throw wrongMediaType(types);
+  for await (const chunk of streamBody(request)) if (chunk.length > 0) throw wrongMediaType(types);
+}
+
+/**
  * @param types The media types that are taken, without parameters.
  * @returns The one that the request names.
  * @throws {RestFailure} 415 for another, and for a charset other than UTF-8.
@@ -83,12 +99,32 @@ export function assertMediaType(
   const isUtf8 = charsets.every((charset) => /^charset\s*=\s*utf-8$/i.test(charset));
   const found = types.find((known) => known === type.toLowerCase());
   if (found !== undefined && isUtf8) return found;
-  throw new RestFailure(
-    415,
-    Code.InvalidArgument,
-    `Content-Type must be ${types.join(" or ")}, in UTF-8`,
-    { accept: types.join(", ") },
-  );
+  throw wrongMediaType(types);
+}
+
+/**
+ * Reads the body of a request without a Content-Type: nothing, or it is refused, by its headers
+ * alone where they say that something follows.
+ *
+ * @param types The media types that are taken.
+ * @returns what `parse` makes of nothing.
+ * @throws {RestFailure} 415 for a body.
+ */
+export function readNothing<T>(
+  request: WholeRequest,
+  { acceptCompression }: ReadLimits,
+  types: readonly string[],
+  parse: Parse<T>,
+): Promise<T> {
+  const tooLarge = () => wrongMediaType(types);
+  // RFC 9110 section 10.1.1: only a request with a body may expect 100 (Continue).
+  if (request.header.get("expect") !== null) throw tooLarge();
+  return readBody(request, { body: { bytesMax: 0, tooLarge }, acceptCompression }, parse);
+}
+
+function wrongMediaType(types: readonly string[]): RestFailure {
+  const message = `Content-Type must be ${types.join(" or ")}, in UTF-8`;
+  return new RestFailure(415, Code.InvalidArgument, message, { accept: types.join(", ") });
 }
 
 // RFC 9110 section 5.6.4.

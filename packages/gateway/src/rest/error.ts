@@ -16,15 +16,18 @@ export interface RestError {
 export interface RenderedError {
   readonly status: number;
   readonly body: JsonValue;
+  /** Of the whole answer, as `application/problem+json`. Default: `application/json`. */
+  readonly contentType?: string;
 }
 
 export type RenderError = (error: RestError) => RenderedError;
 
-/** Thrown where HTTP has a status of its own that no code maps to: 413, 415, … */
-export class RestFailure extends Error implements RestError {
-  override readonly name = "RestFailure";
+/**
+ * Thrown where HTTP has a status of its own that no code maps to: 413, 415, … To interceptors it
+ * is a ConnectError, as anything else that is wrong with a request.
+ */
+export class RestFailure extends ConnectError {
   readonly status: number;
-  readonly error: ConnectError;
   /** Headers that the answer must have; those in an error's metadata are the application's. */
   readonly header: Readonly<Record<string, string>>;
 
@@ -34,24 +37,31 @@ export class RestFailure extends Error implements RestError {
     message: string,
     header: Readonly<Record<string, string>> = {},
   ) {
-    super(message);
+    super(message, code);
     this.status = status;
-    this.error = new ConnectError(message, code);
     this.header = header;
+  }
+
+  /** That of ConnectError takes all that look like one. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof ConnectError && Object.getPrototypeOf(value) === RestFailure.prototype;
   }
 }
 
 /** The REST error of what a call threw. */
 export function restErrorFrom(reason: unknown): RestError {
-  if (reason instanceof RestFailure) return reason;
+  if (reason instanceof RestFailure) return { status: reason.status, error: reason };
   const error = connectErrorFrom(reason);
   return { status: codeToHttpStatus(error.code), error };
 }
 
 /** The default rendering: `google.rpc.Status` in JSON, as of https://google.aip.dev/193. */
-export function renderStatus({ status, error }: RestError): RenderedError {
+export function renderStatus({ status, error }: RestError) {
   const details = error.details.map(renderDetail);
-  return { status, body: { code: error.code, message: error.rawMessage, details } };
+  return {
+    status,
+    body: { code: error.code, message: error.rawMessage, details },
+  } satisfies RenderedError;
 }
 
 /** A google.protobuf.Any; of a type that is not known here, its bytes. */

@@ -30,7 +30,8 @@ export function resolveFieldPath(
   return path as unknown as FieldPath;
 }
 
-function findField(message: DescMessage, name: string): DescField | undefined {
+/** The field of a name, in its proto or JSON spelling. */
+export function findField(message: DescMessage, name: string): DescField | undefined {
   return message.fields.find((field) => field.name === name || field.jsonName === name);
 }
 
@@ -39,7 +40,7 @@ export function leafOf(path: FieldPath): DescField {
 }
 
 /** Whether JSON sees a value in it, and not its fields: a Timestamp, for example. */
-function hasCustomJson(message: DescMessage): boolean {
+export function hasCustomJson(message: DescMessage): boolean {
   const others = ["Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any"];
   const prefix = "google.protobuf.";
   return isWrapperDesc(message) || others.some((name) => message.typeName === prefix + name);

@@ -1,13 +1,18 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Endpoint } from "../protocols/endpoint.ts";
+import { answerCodingsOf } from "./answer-coding.ts";
 import { readLimits } from "./body.ts";
+import { bodyTypesOf } from "./body-types.ts";
+import { createNameMatcher } from "./name-patterns.ts";
 import type { RestSettings } from "./options.ts";
 import { printPathTemplate } from "./path-template.ts";
 import type { Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import { assertSelectors, bindingsOf, RuleError } from "./rule.ts";
 import { createStreamHandler, type RestStreamHandler } from "./stream.ts";
+import { assertStatuses, successStatusOf } from "./success-status.ts";
 import { createUnaryHandler, type RestUnaryHandler } from "./unary.ts";
+import { updateMaskOf } from "./update-mask.ts";
 
 /** What serves the requests to a bound method and path. */
 export type RestHandler = {
@@ -22,33 +27,53 @@ export type RestHandler = {
  * The REST half of the gateway: a handler for every `google.api.http` binding
  * of the endpoints.
  *
- * @throws {RuleError}
+ * @throws {RuleError} for a rule, a TypeError for an option.
  */
 export function createRestRoutes(
   endpoints: readonly Endpoint[],
   settings: RestSettings,
 ): RouteTable<RestHandler> {
   const routes = new RouteTable<RestHandler>();
+  const methods = endpoints.map(({ spec }) => spec.method);
   const rpcPaths = new Set(endpoints.map(({ rpc }) => rpc.requestPath));
-  const { ignoreUnknownFields, int64 } = settings;
-  assertSelectors(
-    settings.rules,
-    endpoints.map(({ spec }) => spec.method),
-  );
+  assertSelectors(settings.rules, methods);
+  assertServices(settings.services, methods);
+  const bound: DescMethod[] = [];
   for (const { spec, options } of endpoints) {
+    const own = settings.services.get(spec.method.parent.typeName) ?? settings;
+    const { ignoreUnknownFields, int64, ignoreQueryParameters } = own;
+    const ignoresParameter = createNameMatcher(ignoreQueryParameters);
     const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields, int64 };
-    for (const binding of bindingsOf(spec.method, settings.rules)) {
+    const answerCodings = answerCodingsOf(own.answerCodings, options.acceptCompression);
+    const status = successStatusOf(spec.method, settings.statuses);
+    const bindings = bindingsOf(spec.method, settings.rules);
+    if (bindings.length > 0) bound.push(spec.method);
+    for (const binding of bindings) {
       if (spec.kind === "bidi_streaming") continue; // bindingsOf has refused it
       const { method, template } = binding;
       const path = printPathTemplate(template);
-      const route = { spec, options, binding, settings, jsonOptions };
-      const handler = createHandler({ ...route, readLimits: readLimits(options) });
+      const updateMask = own.fillUpdateMask ? updateMaskOf(spec.method.input, binding) : undefined;
+      const handler = createHandler({
+        ...{ spec, options, binding, settings: own, jsonOptions, status },
+        ...{ ignoresParameter, updateMask, bodyTypes: bodyTypesOf(updateMask) },
+        readLimits: readLimits(options),
+        answerCodings,
+      });
       if (rpcPaths.has(path) || !routes.add(method, template, handler)) {
         throw new RuleError(spec.method, `${method} ${path} is bound already`);
       }
     }
   }
+  assertStatuses(settings.statuses, bound);
   return routes;
+}
+
+/** @throws {TypeError} */
+function assertServices(services: RestSettings["services"], methods: readonly DescMethod[]): void {
+  const served = new Set(methods.map(({ parent }) => parent.typeName));
+  for (const service of services.keys()) {
+    if (!served.has(service)) throw new TypeError(`rest.services["${service}"] is not served`);
+  }
 }
 
 function createHandler(route: Route): RestHandler {

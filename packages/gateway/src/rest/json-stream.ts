@@ -1,6 +1,7 @@
 /** JSON values one after the other: NDJSON, or the elements of one JSON array. */
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import { badRequest, FieldViolation } from "../call/violation.ts";
+import { RestFailure } from "./error.ts";
 
 const newline = 0x0a;
 const quote = 0x22;
@@ -16,7 +17,7 @@ const closeObject = 0x7d;
  * out. What is in a text is for its reader to judge.
  *
  * @param valueBytesMax The longest that one value may be.
- * @throws {ConnectError} RESOURCE_EXHAUSTED past that.
+ * @throws {RestFailure} 413 past that.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -41,7 +42,7 @@ export async function* splitLines(
  * Cuts a stream that is one JSON array into the texts of its elements, as they
  * arrive.
  *
- * @throws {ConnectError} INVALID_ARGUMENT if it is no array, RESOURCE_EXHAUSTED
+ * @throws {ConnectError} INVALID_ARGUMENT if it is no array; a {@link RestFailure}, 413,
  * for an element longer than `valueBytesMax`.
  */
 export async function* splitArray(
@@ -152,10 +153,8 @@ class ValueBuffer {
   add(piece: Uint8Array): void {
     this.#length += piece.length;
     if (this.#length > this.#bytesMax) {
-      throw new ConnectError(
-        `a message must not be larger than ${this.#bytesMax} bytes`,
-        Code.ResourceExhausted,
-      );
+      const message = `a message must not be larger than ${this.#bytesMax} bytes`;
+      throw new RestFailure(413, Code.ResourceExhausted, message);
     }
     if (piece.length > 0) this.#pieces.push(piece);
   }

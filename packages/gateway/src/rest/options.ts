@@ -1,11 +1,17 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import type { AnswerCodingName } from "./answer-coding.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { StreamFormatName } from "./stream-format.ts";
+import type { SuccessStatuses } from "./success-status.ts";
 
-/** What REST adds to the options of a Connect router. */
-export interface RestOptions {
-  /** Renders an error for a client. Default: `google.rpc.Status` in JSON. */
+/** Those options of REST that a service may have of its own. */
+export interface RestServiceOptions {
+  /**
+   * Renders an error for a client: status, JSON body, media type. Also what ends a stream, without
+   * the media type, which is that of the stream. `renderProblem` is that of RFC 9457. Default:
+   * `google.rpc.Status` in JSON.
+   */
   readonly renderError?: RenderError;
   /** Whether JSON members that no field has are passed over. Default: they are refused. */
   readonly ignoreUnknownFields?: boolean;
@@ -17,24 +23,90 @@ export interface RestOptions {
   /** The form of a stream for a client whose Accept does not choose one. Default `ndjson`. */
   readonly streamFormat?: StreamFormatName;
   /**
+   * Names of query parameters that are passed over where no field has them, `["utm_*", "fbclid"]`,
+   * as what campaigns and analytics append to links; `*` stands for any text. A parameter that a
+   * field has is read as ever, and an error in it is one. Default: none, others get a 400. An empty
+   * pattern stops the start with a TypeError.
+   */
+  readonly ignoreQueryParameters?: readonly string[];
+  /**
+   * Whether a PATCH that sends no `update_mask` gets one that names what its body says, as from
+   * grpc-gateway: where the rule's body is a field, a message, and the request has a
+   * `google.protobuf.FieldMask update_mask`. AIP-134 has it so: an omitted mask stands for all
+   * fields that are there, and only who reads the JSON can tell those that are there and zero.
+   * Such a PATCH also takes `application/merge-patch+json`, RFC 7396. Default: true.
+   */
+  readonly fillUpdateMask?: boolean;
+  /**
+   * Whether the answer to a GET or HEAD of a unary method has an ETag, a weak one of its body, and
+   * is a 304 without body to a client whose If-None-Match names it. An ETag that the implementation
+   * sets goes before, and is answered the same way. The implementation runs each time, and each
+   * answer is hashed: about 8 µs for 8 KB. Default: false.
+   */
+  readonly etag?: boolean;
+  /**
+   * The codings in which answers may be compressed, the preferred first, for clients that accept
+   * several alike. Streams are not compressed, nor are answers below `compressMinBytes`. Default:
+   * `["zstd", "br", "gzip"]`, zstd only where Node has it (22.15), then what else
+   * `acceptCompression` has; none if that is empty. A coding that Node does not have stops the start
+   * with a TypeError.
+   */
+  readonly answerCodings?: readonly AnswerCodingName[];
+}
+
+/** What REST adds to the options of a Connect router. */
+export interface RestOptions extends RestServiceOptions {
+  /**
    * Rules for methods that their proto does not annotate, as in a service
    * config: `HttpRule`s or plain objects, each with the full name of its method
    * as `selector`. They replace the method's annotation.
    */
   readonly rules?: readonly MessageInitShape<typeof HttpRuleSchema>[];
+  /**
+   * The status of success of methods, by their full names, `{ "pkg.v1.Service.Method": 201 }`:
+   * 2xx, but for 206 and 226. An answer of 204 or 205 has no body. Default: 200. A name that REST
+   * does not serve, or another status, stops the start with a TypeError.
+   */
+  readonly statuses?: SuccessStatuses;
+  /**
+   * Options by service, `{ "pkg.v1.Service": { int64: "number" } }`: they replace those of all, one
+   * by one, for its methods. Default: none. A service that is not served stops the start with a
+   * TypeError.
+   */
+  readonly services?: Readonly<Record<string, RestServiceOptions>>;
 }
 
-export interface RestSettings extends Required<RestOptions> {
+/** All options of one service. */
+export type RestServiceSettings = Required<Omit<RestServiceOptions, "answerCodings">> &
+  Pick<RestServiceOptions, "answerCodings">;
+
+export interface RestSettings extends RestServiceSettings {
   readonly rules: readonly HttpRule[];
+  readonly statuses: SuccessStatuses;
+  readonly services: ReadonlyMap<string, RestServiceSettings>;
 }
 
-export function resolveRestOptions({ rules = [], ...options }: RestOptions): RestSettings {
-  return {
+export function resolveRestOptions(options: RestOptions): RestSettings {
+  const { rules = [], statuses = {}, services = {}, ...given } = options;
+  const common = resolve(given, {
     renderError: renderStatus,
     ignoreUnknownFields: false,
     int64: "string",
     streamFormat: "ndjson",
-    ...options,
+    ignoreQueryParameters: [],
+    fillUpdateMask: true,
+    etag: false,
+  });
+  return {
+    ...common,
     rules: rules.map((rule) => create(HttpRuleSchema, rule)),
+    statuses,
+    services: new Map(
+      Object.entries(services).map(([service, own]) => [service, resolve(own, common)]),
+    ),
   };
+}
+
+function resolve(own: RestServiceOptions, common: RestServiceSettings): RestServiceSettings {
+  return { ...common, ...own };
 }

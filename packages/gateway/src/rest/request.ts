@@ -1,22 +1,37 @@
 /** HTTP -> request message. */
-import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { badRequest, FieldViolation } from "../call/violation.ts";
 import { parseJson } from "../json/messages.ts";
 import { readPlainJson } from "../json/plain-reader.ts";
-import type { ExactJson } from "../json/value.ts";
+import { type ExactJson, isJsonObject } from "../json/value.ts";
 import { bindRequest } from "./bind.ts";
-import { assertMediaType, readBody, streamBody, type WholeRequest } from "./body.ts";
+import {
+  assertMediaType,
+  assertNothing,
+  readBody,
+  readNothing,
+  streamBody,
+  type WholeRequest,
+} from "./body.ts";
+import { mergePatchType } from "./body-types.ts";
 import { captureVariable } from "./capture.ts";
+import { hasCustomJson } from "./field-path.ts";
 import { isHttpBody, setHttpBody } from "./http-body.ts";
 import { splitArray, splitLines } from "./json-stream.ts";
 import type { Route, Target } from "./route.ts";
+import { fillMask, maskPaths } from "./update-mask.ts";
 
 type Message = MessageShape<DescMessage>;
 
-/** Reads the one message of a unary or server-streaming call. @throws {ConnectError} {@link RestFailure} */
+/**
+ * Reads the one message of a unary or server-streaming call. A body of nothing is the empty message,
+ * as for other transcoders: it is what `curl -X POST` sends.
+ *
+ * @throws {ConnectError} {@link RestFailure}
+ */
 export function readMessage(route: Route, request: WholeRequest, target: Target): Promise<Message> {
-  const { binding, options, readLimits, spec } = route;
+  const { binding, bodyTypes, options, readLimits, spec } = route;
   if (binding.body === undefined) {
     return readBody(request, readLimits, (bytes) => {
       assertNoBody(bytes);
@@ -26,21 +41,35 @@ export function readMessage(route: Route, request: WholeRequest, target: Target)
   if (isHttpBody(spec.method.input, binding.body)) {
     return readBody(request, readLimits, (data) => withHttpBody(route, target, request, data));
   }
-  assertMediaType(request, ["application/json"]);
+  const bindNothing = () => bind(route, target, emptyBody(binding.body));
+  if (!request.header.get("content-type")) {
+    return readNothing(request, readLimits, bodyTypes, bindNothing);
+  }
+  const type = assertMediaType(request, bodyTypes);
   return readBody(request, readLimits, (bytes) => {
+    if (bytes.length === 0) return bindNothing();
     const plain = readPlainBody(route, target, bytes);
-    return plain ?? bind(route, target, parseJson(bytes, options.readMaxValues));
+    if (plain !== undefined) return plain;
+    const json = parseJson(bytes, options.readMaxValues);
+    if (type === mergePatchType) assertPatch(json);
+    return bind(route, target, json);
   });
+}
+
+/** RFC 7396 section 2: any other value would take the place of the whole resource. */
+function assertPatch(json: ExactJson): void {
+  if (!isJsonObject(json)) throw badRequest([new FieldViolation("", "must be a JSON object")]);
 }
 
 /** Reads a plain message of which the body says all; undefined for any other, or if it is unusual. */
 function readPlainBody(
-  { binding, jsonOptions, options, spec }: Route,
+  { binding, jsonOptions, options, spec, updateMask }: Route,
   { query }: Target,
   bytes: Uint8Array,
 ): Message | undefined {
   const { body, variables } = binding;
   if (query !== "" || variables.length > 0 || body === undefined) return undefined;
+  if (updateMask !== undefined) return undefined;
   const { input } = spec.method;
   if (body === "*") return readPlainJson(input, bytes, jsonOptions, options.readMaxValues);
   if (body.fieldKind !== "message" || body.oneof !== undefined) return undefined;
@@ -48,10 +77,19 @@ function readPlainBody(
   return part && Object.assign(create(input), { [body.localName]: part });
 }
 
+/** What a body of nothing says: an empty message; of any other field, that it is not set. */
+function emptyBody(body: "*" | DescField | undefined): ExactJson | undefined {
+  if (body === "*") return {};
+  return body?.fieldKind === "message" && !hasCustomJson(body.message) ? {} : undefined;
+}
+
+const streamTypes = ["application/x-ndjson", "application/json"];
+
 /**
  * Reads the messages of a client-streaming call, one by one as they arrive:
  * lines of NDJSON, the elements of a JSON array, or the chunks of a
- * google.api.HttpBody. What path and query say is said in each.
+ * google.api.HttpBody. What path and query say is said in each. A body of nothing
+ * without a Content-Type has none, as of NDJSON.
  */
 export async function* readMessages(
   route: Route,
@@ -65,7 +103,8 @@ export async function* readMessages(
     }
     return;
   }
-  const type = assertMediaType(request, ["application/x-ndjson", "application/json"]);
+  if (!request.header.get("content-type")) return await assertNothing(request, streamTypes);
+  const type = assertMediaType(request, streamTypes);
   const split = type === "application/json" ? splitArray : splitLines;
   for await (const text of split(streamBody(request), options.readMaxBytes)) {
     yield bind(route, target, parseJson(text, options.readMaxValues));
@@ -73,7 +112,7 @@ export async function* readMessages(
 }
 
 function bind(route: Route, { segments, query }: Target, body: ExactJson | undefined): Message {
-  const { binding, jsonOptions, spec } = route;
+  const { binding, jsonOptions, spec, updateMask } = route;
   const pathValues = binding.variables.map((variable) => {
     const text = captureVariable(binding.template, variable, segments);
     if (text === undefined) {
@@ -82,8 +121,13 @@ function bind(route: Route, { segments, query }: Target, body: ExactJson | undef
     }
     return { path: variable.path, text };
   });
-  const parts = { pathValues, query, bodyField: binding.body, body };
-  return bindRequest(spec.method.input, parts, jsonOptions);
+  const { ignoresParameter } = route;
+  const parts = { pathValues, query, bodyField: binding.body, body, ignoresParameter };
+  // Before the body is bound: that changes it.
+  const paths = updateMask && body !== undefined ? maskPaths(updateMask, body) : [];
+  const message = bindRequest(spec.method.input, parts, jsonOptions);
+  if (updateMask !== undefined) fillMask(updateMask, message, paths);
+  return message;
 }
 
 function withHttpBody(

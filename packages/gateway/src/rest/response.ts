@@ -1,16 +1,7 @@
 /** Outcome -> HTTP. */
 import type { OutgoingHttpHeaders } from "node:http";
-import {
-  create,
-  type DescEnum,
-  type DescField,
-  type DescMessage,
-  type JsonValue,
-  type MessageShape,
-} from "@bufbuild/protobuf";
-import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
-import { FeatureSet_FieldPresence, ValueSchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { Code, type HandlerContext } from "@connectrpc/connect";
 import {
   mergeNonProtocolHeaders,
   type UniversalServerResponse,
@@ -18,22 +9,27 @@ import {
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
 import type { StreamContext } from "../call/call.ts";
+import { reportUnexpected } from "../call/unexpected.ts";
 import { type Body, byteLengthOf, bytesOf } from "../exchange/body.ts";
 import type { Response } from "../exchange/exchange.ts";
 import { toNodeHeaders } from "../exchange/lazy-headers.ts";
-import { integerTypes } from "../json/scalar.ts";
-import { isJsonObject } from "../json/value.ts";
-import { type JsonWriterOptions, messageToJson } from "../json/writer.ts";
 import { headerWithTrailer } from "../protocols/trailer-header.ts";
+import { chooseCoding } from "./answer-coding.ts";
+import { isKnown } from "./entity-tag.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "./error.ts";
 import { getHttpBody, isHttpBody } from "./http-body.ts";
+import { messageText } from "./message-text.ts";
 import type { RestSettings } from "./options.ts";
 import type { Route } from "./route.ts";
 import { chooseStreamFormat, type StreamFormat } from "./stream-format.ts";
+import { isBodiless } from "./success-status.ts";
 
 type Message = MessageShape<DescMessage>;
 
-type ResponseContext = Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer">;
+type ResponseContext = Pick<
+  HandlerContext,
+  "requestMethod" | "requestHeader" | "responseHeader" | "responseTrailer"
+>;
 
 const jsonType = "application/json";
 
@@ -55,54 +51,74 @@ interface Content {
  * The response for one message. Trailers have no place in it that clients look
  * at: as in Connect, they are headers that begin with `trailer-`.
  *
- * @throws {ConnectError} RESOURCE_EXHAUSTED above `writeMaxBytes`.
+ * @throws {RestFailure} 500 above `writeMaxBytes`.
  */
 export function messageResponse(
   route: Route,
   message: Message,
   context: ResponseContext,
 ): Response | Promise<Response> {
-  const { options } = route;
+  const { options, settings, status } = route;
+  if (isBodiless(status)) return bodilessResponse(status, context);
   const { contentType, data } = contentOf(route, message);
   const size = byteLengthOf(data);
   if (size > options.writeMaxBytes) {
-    throw new ConnectError(
-      `the answer is larger than writeMaxBytes, ${options.writeMaxBytes}`,
-      Code.ResourceExhausted,
-    );
+    // The code is that of connect-node. Its status, 429, would tell clients to try again, and the
+    // implementation to make the same answer: the fault is the server's, and stays.
+    const reason = `the answer is larger than writeMaxBytes, ${options.writeMaxBytes}`;
+    throw new RestFailure(500, Code.ResourceExhausted, reason);
   }
   // Ours needs no check; that of a google.api.HttpBody may not be a header at all.
   const isJson = contentType === jsonType;
   if (!isJson && contentType !== "") context.responseHeader.set("content-type", contentType);
   const own = headerWithTrailer(context);
   const header = isJson ? { ...own, "content-type": jsonType } : { ...own };
-  if (size >= options.compressMinBytes)
-    return compressedResponse({ options, header, data, context });
+  const isLarge = size >= options.compressMinBytes;
+  if (settings.etag && isKnown(context, header, data)) return notModified(header, isLarge);
+  if (isLarge) return compressedResponse({ route, header, data, context });
   header["content-length"] = size;
-  return { status: 200, header, body: data };
+  return { status, header, body: data };
+}
+
+/** RFC 9110 section 15.4.5: all that the answer would say, but of its body. */
+function notModified(header: OutgoingHttpHeaders, isLarge: boolean): Response {
+  if (isLarge) varyByCoding(header);
+  const { "content-type": _type, "content-length": _length, ...rest } = header;
+  return { status: 304, header: rest, body: "" };
+}
+
+/** What the implementation says of a body is about none. */
+function bodilessResponse(status: number, context: ResponseContext): Response {
+  const {
+    "content-type": _type,
+    "content-length": _length,
+    ...header
+  } = headerWithTrailer(context) as OutgoingHttpHeaders;
+  // RFC 9110 section 8.6: with 204, Content-Length has no place.
+  return { status, header: status === 204 ? header : { ...header, "content-length": 0 }, body: "" };
 }
 
 interface Compressible {
-  readonly options: Route["options"];
+  readonly route: Pick<Route, "answerCodings" | "status">;
   readonly header: OutgoingHttpHeaders;
   readonly data: Body;
   readonly context: ResponseContext;
 }
 
-async function compressedResponse({
-  options,
-  header,
-  data,
-  context,
-}: Compressible): Promise<Response> {
-  const vary = header["vary"];
-  header["vary"] = vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`;
-  const accepted = context.requestHeader.get("accept-encoding");
-  const coding = options.acceptCompression.find(({ name }) => accepts(accepted, name));
+async function compressedResponse(answer: Compressible): Promise<Response> {
+  const { route, header, data, context } = answer;
+  const { answerCodings, status } = route;
+  varyByCoding(header);
+  const coding = chooseCoding(context.requestHeader.get("accept-encoding"), answerCodings);
   if (coding !== undefined) header["content-encoding"] = coding.name;
   const body = coding === undefined ? data : await coding.compress(bytesOf(data));
   header["content-length"] = byteLengthOf(body);
-  return { status: 200, header, body };
+  return { status, header, body };
+}
+
+function varyByCoding(header: OutgoingHttpHeaders): void {
+  const vary = header["vary"];
+  header["vary"] = vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`;
 }
 
 /**
@@ -114,8 +130,9 @@ async function compressedResponse({
 export async function streamResponse(
   route: Route,
   messages: AsyncIterable<Message>,
-  context: ResponseContext & Pick<StreamContext, "abort">,
+  context: ResponseContext & Pick<StreamContext, "abort" | "signal">,
 ): Promise<StreamResponse> {
+  const { status } = route;
   const iterator = messages[Symbol.asyncIterator]();
   const first = await iterator.next();
   const all = resume(first, iterator);
@@ -123,11 +140,11 @@ export async function streamResponse(
   if (isHttpBodyRoute(route)) {
     const contentType = first.done === true ? "" : httpBodyOf(route, first.value).contentType;
     if (contentType !== "") header.set("content-type", contentType);
-    return { status: 200, header, trailer, body: writeChunks(route, all) };
+    return { status, header, trailer, body: writeChunks(route, all) };
   }
   const format = chooseStreamFormat(requestHeader.get("accept"), route.settings.streamFormat);
   header.set("content-type", format.contentType);
-  return { status: 200, header, trailer, body: writeMessages(route, all, format, context) };
+  return { status, header, trailer, body: writeMessages(route, all, format, context) };
 }
 
 /** The response for an error. */
@@ -137,7 +154,7 @@ export function errorResponse(
   context?: ResponseContext,
 ): Response {
   const restError = restErrorFrom(reason);
-  const { status, body } = settings.renderError(restError);
+  const { status, body, contentType = jsonType } = settings.renderError(restError);
   const header = context
     ? trailerMux(context.responseHeader, context.responseTrailer)
     : new Headers();
@@ -150,7 +167,7 @@ export function errorResponse(
   if ((retryAfter !== undefined || status === 503) && !header.has("retry-after")) {
     header.set("retry-after", String(retryAfter ?? 1));
   }
-  header.set("content-type", jsonType);
+  header.set("content-type", contentType);
   const text = JSON.stringify(body);
   header.set("content-length", String(byteLengthOf(text)));
   return { status, header: toNodeHeaders(header), body: text, code: restError.error.code };
@@ -168,16 +185,22 @@ async function* writeMessages(
   route: Route,
   messages: AsyncIterable<Message>,
   format: StreamFormat,
-  { abort }: Pick<StreamContext, "abort">,
+  { abort, signal }: Pick<StreamContext, "abort" | "signal">,
 ): AsyncGenerator<Uint8Array> {
   let index = 0;
   let prefix = format.open;
+  let isWriting = false;
   try {
     for await (const message of messages) {
-      yield utf8.encode(prefix + format.message(toText(route, message), index++));
+      const text = format.message(messageText(route, message), index++);
+      isWriting = true;
+      yield utf8.encode(prefix + text);
+      isWriting = false;
       prefix = "";
     }
   } catch (error) {
+    // The error of a write to a client that has left comes here, too.
+    if (!isWriting) reportUnexpected(error, route.options, signal);
     abort(error);
     const { body } = route.settings.renderError(restErrorFrom(error));
     prefix += format.error(JSON.stringify(body), index);
@@ -201,57 +224,7 @@ async function* resume(
   }
 }
 
-/** RFC 9110 section 12.5.3, for a coding that is named. */
-function accepts(acceptEncoding: string | null, name: string): boolean {
-  return (acceptEncoding ?? "").split(",").some((part) => {
-    const [coding = "", ...parameters] = part.split(";").map((piece) => piece.trim().toLowerCase());
-    return coding === name && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
-  });
-}
-
 function contentOf(route: Route, message: Message): Content {
   if (isHttpBodyRoute(route)) return httpBodyOf(route, message);
-  return { contentType: jsonType, data: toText(route, message) };
-}
-
-function toText({ spec, binding, jsonOptions }: Route, message: Message): string {
-  const { responseBody } = binding;
-  const { output } = spec.method;
-  const json = messageToJson(output, message, jsonOptions);
-  if (responseBody === undefined) return JSON.stringify(json);
-  const name = jsonOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
-  const isSet = isJsonObject(json) && Object.hasOwn(json, name);
-  return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, jsonOptions));
-}
-
-/** The JSON of a field that is not set: its zero; null for a scalar that may be zero and set. */
-function emptyValue(field: DescField, options: JsonWriterOptions): JsonValue {
-  switch (field.fieldKind) {
-    case "list":
-      return [];
-    case "map":
-      return {};
-    case "message":
-      return emptyMessage(field.message, options);
-  }
-  if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return null;
-  if (field.fieldKind === "enum") return zeroOf(field.enum, options);
-  const isLong = integerTypes.get(field.scalar)?.bits === 64;
-  const zero = scalarZeroValue(field.scalar, isLong);
-  if (typeof zero === "object") return ""; // bytes
-  return typeof zero === "bigint" || (isLong && options.int64 === "number") ? 0 : zero;
-}
-
-function zeroOf({ typeName, values }: DescEnum, { enumAsInteger }: JsonWriterOptions): JsonValue {
-  if (typeName === "google.protobuf.NullValue") return null;
-  return enumAsInteger ? 0 : (values.find(({ number }) => number === 0)?.name ?? 0);
-}
-
-function emptyMessage(desc: DescMessage, options: JsonWriterOptions): JsonValue {
-  if (desc.typeName === ValueSchema.typeName) return null;
-  try {
-    return messageToJson(desc, create(desc), options);
-  } catch {
-    return {}; // it has a required field
-  }
+  return { contentType: jsonType, data: messageText(route, message) };
 }

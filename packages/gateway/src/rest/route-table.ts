@@ -31,9 +31,13 @@ interface Node<T> {
 /**
  * HTTP method and path -> what serves it.
  *
- * A trie over segments: a look-up costs as much as the path is long, however
- * many routes there are. A literal goes before `*`, and `*` before `**`; from a
+ * A trie over segments. A literal goes before `*`, and `*` before `**`; from a
  * branch that ends in nothing, or in another method, the search comes back.
+ *
+ * A look-up costs as much as the path is long, however many routes there are,
+ * unless a literal and `*` stand side by side: each such place in the path may
+ * double it. It sees no node more than once, twice for a path that ends in a
+ * verb, so the segments of all routes are the most that it can cost.
  */
 export class RouteTable<T extends object> {
   readonly #root: Node<T> = createNode();

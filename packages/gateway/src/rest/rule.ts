@@ -1,6 +1,8 @@
+import { METHODS } from "node:http";
 import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../../gen/google/api/http_pb.ts";
+import { findConflict } from "./field-conflict.ts";
 import { type FieldPath, leafOf, resolveFieldPath } from "./field-path.ts";
 import { parameterReader } from "./parameter.ts";
 import {
@@ -32,7 +34,8 @@ export class RuleError extends Error {
   }
 }
 
-function selectorOf(method: DescMethod): string {
+/** The full name of a method, by which rules and options select it. */
+export function selectorOf(method: DescMethod): string {
   return `${method.parent.typeName}.${method.name}`;
 }
 
@@ -86,14 +89,12 @@ function createBinding(method: DescMethod, rule: HttpRule): Binding {
     ...variable,
     path: variablePath(method, path, variable),
   }));
-  for (const [index, { path: fields }] of variables.entries()) {
-    const isSame = (other: FieldPath) => fields.every((field, i) => field === other[i]);
-    const others = variables.slice(0, index).map((other) => other.path);
-    if (others.some((other) => other.length === fields.length && isSame(other))) {
-      throw new RuleError(method, `${path}: two variables are the field ${leafOf(fields).name}`);
-    }
-  }
   const body = rule.body === "*" ? "*" : topField(method, "input", rule.body);
+  const conflict = findConflict(
+    variables.map((variable) => variable.path),
+    body,
+  );
+  if (conflict !== undefined) throw new RuleError(method, `${path}: ${conflict}`);
   if (body !== undefined && (verb === "GET" || verb === "HEAD")) {
     throw new RuleError(method, `${verb} ${path} must not have a body`);
   }
@@ -115,6 +116,13 @@ function patternOf(method: DescMethod, { pattern }: HttpRule): { verb: string; p
       // RFC 9110 section 5.6.2: a method is a token.
       if (!/^[\w!#$%&'*+.^`|~-]+$/.test(kind)) {
         throw new RuleError(method, `${JSON.stringify(kind)} is not an HTTP method`);
+      }
+      const capitals = kind.toUpperCase();
+      if (kind !== capitals && METHODS.includes(capitals)) {
+        throw new RuleError(method, `"${kind}" is not the HTTP method ${capitals}: case counts`);
+      }
+      if (kind === "CONNECT") {
+        throw new RuleError(method, "CONNECT has no path: it asks for a tunnel");
       }
       return { verb: kind, path };
     }

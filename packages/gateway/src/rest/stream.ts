@@ -3,6 +3,7 @@ import { type ConnectError, createHandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable, type UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
 import { callStream, type StreamContext, type StreamSpec } from "../call/call.ts";
+import { reportUnexpected } from "../call/unexpected.ts";
 import { untilAborted } from "../call/until-aborted.ts";
 import { BodyBuffer, bodyOf, bytesOf } from "../exchange/body.ts";
 import type { Response } from "../exchange/exchange.ts";
@@ -35,6 +36,7 @@ export function createStreamHandler(route: Route, spec: StreamSpec): RestStreamH
       request.signal.addEventListener("abort", () => void body.return(undefined).catch(() => {}));
       return { ...response, body };
     } catch (error) {
+      reportUnexpected(error, route.options, context.signal);
       context.abort(error);
       return streamOf(errorResponse(error, route.settings, context));
     }
@@ -131,5 +133,6 @@ async function* finishing(body: AsyncIterable<Uint8Array>, context: StreamContex
 }
 
 function streamOf({ status, header, body }: Response): StreamResponse {
-  return { status, header: new LazyHeaders(header), body: createAsyncIterable([bytesOf(body)]) };
+  const chunks = body.length === 0 ? [] : [bytesOf(body)];
+  return { status, header: new LazyHeaders(header), body: createAsyncIterable(chunks) };
 }

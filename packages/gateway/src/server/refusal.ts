@@ -4,7 +4,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { Code } from "@connectrpc/connect";
 import type { NodeHandler } from "../exchange/node-handler.ts";
-import { type RenderError, RestFailure } from "../rest/error.ts";
+import { type RenderError, RestFailure, restErrorFrom } from "../rest/error.ts";
 
 const failures = {
   malformed: new RestFailure(400, Code.InvalidArgument, "the request is not valid HTTP/1.1"),
@@ -61,10 +61,11 @@ export class Refusals {
 
   #render(kind: RefusalKind) {
     const failure = failures[kind];
-    const rendered = this.#renderError(failure);
+    const rendered = this.#renderError(restErrorFrom(failure));
     const body = JSON.stringify(rendered.body);
     const length = String(Buffer.byteLength(body));
-    const type = { "content-type": "application/json", "content-length": length };
-    return { status: rendered.status, header: { ...type, ...failure.header }, body };
+    const { status, contentType = "application/json" } = rendered;
+    const type = { "content-type": contentType, "content-length": length };
+    return { status, header: { ...type, ...failure.header }, body };
   }
 }

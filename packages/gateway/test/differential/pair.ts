@@ -24,12 +24,12 @@ export interface Pair extends AsyncDisposable {
 /** One pair at a time: what the stock adapter reports goes to `console.error`. */
 export async function openPair(): Promise<Pair> {
   const { error: printError } = console;
-  const stock = await openSide((setup, play, report) => {
-    console.error = (_what: unknown, reason: unknown) => report(reason);
+  const stock = await openSide((setup, play, { failed }) => {
+    console.error = (_what: unknown, reason: unknown) => failed(reason);
     return connectNodeAdapter(createOptions(setup, play, registerExactly));
   });
-  const createOurs: CreateHandler = (setup, play, report) =>
-    gatewayNodeAdapter({ ...createOptions(setup, play, registerServices), onError: report });
+  const createOurs: CreateHandler = (setup, play, { noted }) =>
+    gatewayNodeAdapter({ ...createOptions(setup, play, registerServices), onError: noted });
   const ours = await openSide(createOurs);
   const core = await openSide(createOurs, true);
   return {

@@ -21,11 +21,17 @@ export interface Side extends AsyncDisposable {
   readonly streams: number;
 }
 
-/** @param report Where the handler tells of what went wrong behind a response. */
+export interface Reports {
+  /** Where the handler tells of what went wrong behind a response, which may never come now. */
+  readonly failed: (reason: unknown) => void;
+  /** The same, of a handler that answers nevertheless. */
+  readonly noted: (reason: unknown) => void;
+}
+
 export type CreateHandler = (
   setup: Setup,
   play: Play,
-  report: (reason: unknown) => void,
+  reports: Reports,
 ) => NodeHandler | GatewayHandler;
 
 /**
@@ -99,14 +105,15 @@ export async function openSide(createHandler: CreateHandler, isCore = false): Pr
       implementation: (message, context) => running?.play.implementation(message, context),
       interceptor: (index) => (next) => running?.play.interceptor(index)(next) ?? next,
     };
-    const report = (reason: unknown) => {
-      running?.reported.push(reason);
+    const noted = (reason: unknown) => void running?.reported.push(reason);
+    const failed = (reason: unknown) => {
+      noted(reason);
       running?.failed.resolve();
     };
     const key = JSON.stringify(setup);
     const known = handlers.get(key);
     if (known !== undefined) return known;
-    const handler = createHandler(setup, current, report);
+    const handler = createHandler(setup, current, { failed, noted });
     // A signal that has been aborted stays so, and cannot serve again.
     if (!key.includes("shutdownSignal")) handlers.set(key, handler);
     return handler;

@@ -1,7 +1,7 @@
 /** Methods that are sent a stream of messages. */
 import { once } from "node:events";
 import http from "node:http";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { CreateVolumeRequest } from "../gen/library/v1/catalog_pb.ts";
@@ -41,6 +41,7 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
     ["no end behind the last", ndjson, '{"title":"a"}\n{"title":"b"}', ["a", "b"]],
     ["blank lines", ndjson, '\n{"title":"a"}\n \n\r\n{"title":"b"}\r\n\n', ["a", "b"]],
     ["no line", ndjson, "", []],
+    ["no body, and no type", "", "", []],
     ["a type with its charset", `${ndjson}; charset=utf-8`, '{"title":"é"}', ["é"]],
     ["an array", array, '[{"title":"a"},{"title":"b"}]', ["a", "b"]],
     ["an array in many lines", array, ' [\n{"title":\n"a"}\n,\n{} ]\n', ["a", ""]],
@@ -78,12 +79,32 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
   test.each([
     [ndjson, `{}\n{"title":"${"a".repeat(200)}"}\n`],
     [array, `[{},{"title":"${"a".repeat(200)}"}]`],
-  ])("a message above readMaxBytes is refused: %s", async (type, body) => {
+  ])("a message above readMaxBytes is refused with 413, as a body is: %s", async (type, body) => {
     const { response, received } = await sendBody(type, body, { readMaxBytes: 100 });
-    expect(response.status).not.toBe(200);
+    expect(response.status).toBe(413);
     expect(jsonOf(response)).toMatchObject({ code: Code.ResourceExhausted });
     expect(received).toHaveLength(1);
   });
+
+  test.each([
+    ["a message above readMaxBytes", ndjson, `{"title":"${"a".repeat(200)}"}\n`],
+    ["another type", "text/plain", "{}"],
+  ])(
+    "%s is a ConnectError to interceptors, as any fault of a client",
+    async (_what, type, body) => {
+      const seen: unknown[] = [];
+      const see: Interceptor = (next) => async (request) => {
+        try {
+          return await next(request);
+        } catch (error) {
+          seen.push(error);
+          throw error;
+        }
+      };
+      await sendBody(type, body, { readMaxBytes: 100, interceptors: [see] });
+      expect(seen).toMatchObject([expect.any(ConnectError)]);
+    },
+  );
 
   test("readMaxBytes is for each message, not for all", async () => {
     const body = '{"title":"aaaaaaaaaa"}\n'.repeat(100);

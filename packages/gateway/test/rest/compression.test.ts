@@ -1,7 +1,21 @@
-import { gunzipSync, gzipSync } from "node:zlib";
+import {
+  brotliCompressSync,
+  brotliDecompressSync,
+  gunzipSync,
+  gzipSync,
+  zstdDecompressSync,
+} from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { compressionGzip } from "../../src/index.ts";
 import { get, json, openCatalog, openCatalogOf, versions } from "../support/catalog.ts";
-import { jsonOf } from "../support/gateway.ts";
+import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
+
+const unpackers: Readonly<Record<string, (body: Buffer) => Buffer>> = {
+  identity: (body) => body,
+  gzip: gunzipSync,
+  br: brotliDecompressSync,
+  zstd: zstdDecompressSync,
+};
 
 describe.each(versions)("over HTTP/%s,", (version) => {
   describe("compression", () => {
@@ -17,6 +31,9 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       ["gzip;q=0.1", "gzip"],
       ["gzip; q=1.000", "gzip"],
       ["br", "br"],
+      ["gzip, deflate, br", "br"],
+      ["gzip, deflate, br, zstd", "zstd"],
+      ["gzip, zstd;q=0.5", "gzip"],
       ["gzip;q=0, br", "br"],
       ["gzip;q=0", null],
       ["gzip; q=0.000", null],
@@ -30,10 +47,33 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       expect(response.headers.get("content-encoding")).toBe(coding);
       expect(response.headers.get("vary")).toBe("accept-encoding");
       expect(response.headers.get("content-length")).toBe(String(response.body.length));
-      if (coding === null) expect(jsonOf(response)).toEqual({ title: large });
-      if (coding === "gzip") {
-        expect(jsonOf({ body: gunzipSync(response.body) })).toEqual({ title: large });
-      }
+      const unpack = unpackers[coding ?? "identity"] ?? expect.unreachable();
+      expect(jsonOf({ body: unpack(response.body) })).toEqual({ title: large });
+    });
+
+    test.each<[what: string, options: Partial<TestGatewayOptions>, coding: string | null]>([
+      ["by the preference of the server", { rest: { answerCodings: ["gzip", "br"] } }, "gzip"],
+      ["by none, if the server has none", { rest: { answerCodings: [] } }, null],
+      ["by none, if the router accepts none", { acceptCompression: [] }, null],
+      [
+        "by what REST has, if the router has less",
+        { acceptCompression: [compressionGzip] },
+        "zstd",
+      ],
+    ])("a client that takes all gets it %s", async (_what, options, coding) => {
+      const getVolume = () => ({ title: large });
+      await using gateway = await openCatalogOf({ getVolume }, options);
+      const headers = { "accept-encoding": "gzip, br, zstd" };
+      const response = await gateway.send({ version, ...getLarge, headers });
+      expect(response.headers.get("content-encoding")).toBe(coding);
+    });
+
+    test("what REST has for answers, the router need not accept in requests", async () => {
+      await using gateway = await openCatalog({ acceptCompression: [compressionGzip] });
+      const headers = { ...json, "content-encoding": "br" };
+      const body = brotliCompressSync('{"id":"7"}');
+      const request = { version, path: "/v1/shelves/c/volumes", headers, body };
+      expect(await gateway.send(request)).toMatchObject({ status: 415 });
     });
 
     test.each([

@@ -56,8 +56,8 @@ describe("what no one has meant for a caller is an internal error:", () => {
 
 test("a failure of HTTP keeps its own status", () => {
   const failure = new RestFailure(405, Code.Unimplemented, "not so", { allow: "GET" });
-  expect(restErrorFrom(failure)).toBe(failure);
-  expect(renderStatus(failure)).toEqual({
+  expect(restErrorFrom(failure)).toEqual({ status: 405, error: failure });
+  expect(renderStatus(restErrorFrom(failure))).toEqual({
     status: 405,
     body: { code: Code.Unimplemented, message: "not so", details: [] },
   });

@@ -92,7 +92,7 @@ describe("the gate", () => {
     const requestGate = () => {
       throw new Error("secret");
     };
-    await using gateway = await openLibrary(createTestLibrary(), { requestGate });
+    await using gateway = await openLibrary(createTestLibrary(), { requestGate, mayFail: true });
     const response = await gateway.send(rest);
     expect(response.status).toBe(500);
     expect(jsonOf(response)).toMatchObject({ message: "internal error" });

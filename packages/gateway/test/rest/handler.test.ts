@@ -69,6 +69,13 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
       ["1", "9223372036854775807"],
     ],
     ["a repeated field may be empty", { path: "/v1/books", json: [] }, { books: [] }, []],
+    ["a repeated field may have no body", { path: "/v1/books" }, { books: [] }, []],
+    [
+      "a scalar may have no body",
+      { method: "SEARCH", path: "/v1/books" },
+      { text: "" },
+      { books: [{ id: "1" }] },
+    ],
     [
       "a scalar is the body",
       { method: "SEARCH", path: "/v1/books", json: "text" },
@@ -169,8 +176,8 @@ describe("a request that holds what it must not is refused:", () => {
       ["", "must be a JSON object"],
     ],
     [
-      "nothing for the whole message",
-      { method: "PUT", path: "/v1/library" },
+      "white space for the whole message",
+      { method: "PUT", path: "/v1/library", body: " " },
       ["", expect.stringMatching(/^is not valid JSON/)],
     ],
   ];

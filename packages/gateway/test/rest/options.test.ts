@@ -1,8 +1,11 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { big, get, openCatalog, send, ulysses } from "../support/catalog.ts";
-import { jsonOf, type SentRequest } from "../support/gateway.ts";
+import { createEchoService } from "../support/echo.ts";
+import { jsonOf, openGateway, type SentRequest } from "../support/gateway.ts";
 
 describe("requestPathPrefix", () => {
   test.each([
@@ -87,5 +90,70 @@ describe("rest options", () => {
     expect(response.status).toBe(410);
     expect(jsonOf(response)).toEqual({ why: "there is no volume 9" });
     expect(await gateway.send(get("/elsewhere"))).toMatchObject({ status: 410 });
+  });
+});
+
+describe("ignoreQueryParameters", () => {
+  const ignoreQueryParameters = ["utm_*", "fbclid", "page*", "titles[*"];
+  const volumes = "/v1/shelves/a/volumes";
+
+  test.each<[request: SentRequest, status: number]>([
+    [get(`${volumes}?utm_source=a&utm_source=b&fbclid=%20`), 200],
+    [get(`${volumes}?utm_source=a&pageSize=1`), 200],
+    [send("POST", `${volumes}?utm_source=a`, { id: 4 }), 200],
+    [get(`${volumes}?fbclid2=a`), 400],
+    [get(`${volumes}?utm_source=%ff`), 400],
+    // What a field has is read, and is wrong if it is.
+    [get(`${volumes}?page_size=x`), 400],
+    [get(`${volumes}?page_size=1&pageSize=1`), 400],
+    [get(`${volumes}?titles[0]=x`), 200],
+  ])("passes over those that no field has: %o %s", async (request, status) => {
+    await using gateway = await openCatalog({ rest: { ignoreQueryParameters } });
+    expect(await gateway.send(request)).toMatchObject({ status });
+  });
+
+  test("an empty pattern stops the start", async () => {
+    const opened = openCatalog({ rest: { ignoreQueryParameters: ["a", ""] } });
+    await expect(opened).rejects.toThrow("rest.ignoreQueryParameters: an empty pattern");
+  });
+});
+
+describe("rest options by service", () => {
+  const service = "library.v1.CatalogService";
+
+  test("replace those of all, one by one, for that service alone", async () => {
+    const one = { headers: { "content-type": "application/json" }, body: '{"asString":"1","x":1}' };
+    await using gateway = await openGateway({
+      rest: {
+        int64: "number",
+        renderError: ({ status }) => ({ status, body: "of all" }),
+        services: {
+          [service]: { int64: "string" },
+          "library.v1.FieldService": { ignoreUnknownFields: true },
+        },
+      },
+      routes: (router) => {
+        router.service(CatalogService, { getVolume: ({ id }) => ({ id }) });
+        router.service(FieldService, createEchoService());
+      },
+    });
+    expect(jsonOf(await gateway.send(get("/v1/volumes/1")))).toEqual({ id: "1" });
+    expect(jsonOf(await gateway.send(get("/v1/volumes/x")))).toBe("of all");
+    expect(jsonOf(await gateway.send({ path: "/v1/fields", ...one }))).toEqual({ asString: 1 });
+    expect(jsonOf(await gateway.send({ path: "/v1/shelves/a/volumes", ...one }))).toBe("of all");
+  });
+
+  test("render the errors of their service", async () => {
+    const renderError = () => ({ status: 418, body: "of its own" });
+    await using gateway = await openCatalog({ rest: { services: { [service]: { renderError } } } });
+    expect(await gateway.send(get("/v1/volumes/9"))).toMatchObject({ status: 418 });
+    expect(await gateway.send(get("/elsewhere"))).toMatchObject({ status: 404 });
+  });
+
+  test("of one that is not served stop the start", async () => {
+    const services = { "library.v1.Catalog": {} };
+    await expect(openCatalog({ rest: { services } })).rejects.toThrow(
+      'rest.services["library.v1.Catalog"] is not served',
+    );
   });
 });

@@ -96,9 +96,10 @@ describe("an error", () => {
 
   test("that no one has meant for a caller tells nothing", async () => {
     const secret = "SELECT password";
-    await using gateway = await openLibrary(() => {
+    const throwSecret = () => {
       throw new Error(secret, { cause: new Error(secret) });
-    });
+    };
+    await using gateway = await openLibrary(throwSecret, { mayFail: true });
     const { status, headers, body } = await gateway.send(rest);
     expect(status).toBe(500);
     expect(jsonOf({ body })).toEqual({
@@ -114,9 +115,10 @@ describe("an error", () => {
     ["undefined", undefined],
     ["null", null],
   ])("that is %s is an internal error", async (_what, reason) => {
-    await using gateway = await openLibrary(() => {
+    const throwReason = () => {
       throw reason;
-    });
+    };
+    await using gateway = await openLibrary(throwReason, { mayFail: true });
     const { status, body } = await gateway.send(rest);
     expect({ status, json: jsonOf({ body }) }).toMatchObject({
       status: 500,
@@ -218,7 +220,7 @@ describe("renderError", () => {
       const renderError = () => ({ status: 400, body });
       await using gateway = await openLibrary(
         () => {
-          throw new Error("why");
+          throw new ConnectError("why");
         },
         { rest: { renderError } },
       );
@@ -280,12 +282,17 @@ describe("what an implementation sets arrives:", () => {
   });
 });
 
-test("an answer over writeMaxBytes is refused, as over Connect", async () => {
+test("an answer over writeMaxBytes is refused, over REST as a failure that no retry mends", async () => {
   const answer = () => ({ displayName: "x".repeat(100) });
   await using gateway = await openLibrary(answer, { writeMaxBytes: 100 });
-  for (const request of [rest, { ...connect, body: "{}" }]) {
-    const { status, body } = await gateway.send(request);
-    expect(status).toBe(429);
-    expect(body.toString()).not.toContain("xxx");
+  for (const [request, status, code] of [
+    [rest, 500, Code.ResourceExhausted],
+    [{ ...connect, body: "{}" }, 429, "resource_exhausted"],
+  ] as const) {
+    const response = await gateway.send(request);
+    expect(response.status).toBe(status);
+    expect(jsonOf(response)).toMatchObject({ code });
+    expect(response.headers.has("retry-after")).toBe(false);
+    expect(response.body.toString()).not.toContain("xxx");
   }
 });

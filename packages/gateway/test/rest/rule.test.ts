@@ -83,8 +83,19 @@ describe("the bindings of a method", () => {
     expect(bindingsOf(methodWith(get(path))).map(readable)).toMatchObject([{ path }]);
   });
 
-  test("may have any method", () => {
-    expect(bindingsOf(methodWith(custom("*"))).map(readable)).toMatchObject([{ method: "*" }]);
+  test.each(["*", "GET", "HEAD", "SEARCH", "PURGE", "X-find"])("may have the method %s", (kind) => {
+    expect(bindingsOf(methodWith(custom(kind))).map(readable)).toMatchObject([{ method: kind }]);
+  });
+
+  test.each([
+    ["/{child.string}", "child"],
+    ["/{choice_child.string}", "choice_child"],
+    ["/{child.choice_string}", "choice_child"],
+    ["/{choice_string}/{child.choice_int64}", "child"],
+  ])("may have a body beside a variable: %s, %s", (path, body) => {
+    expect(bindingsOf(methodWith({ ...post(path), body })).map(readable)).toMatchObject([
+      { path, body },
+    ]);
   });
 
   test.each(["requests", "responses"] as const)("may have a stream of %s", (streams) => {
@@ -168,6 +179,31 @@ describe("a mistake in a rule is refused, with the method's name:", () => {
       get("/{optional_int64}/{optionalInt64}"),
       "/{optional_int64}/{optionalInt64}: two variables are the field optional_int64",
     ],
+    [
+      "two variables of one oneof",
+      get("/{choice_string}/{choice_int64}"),
+      "/{choice_string}/{choice_int64}: two variables are members of the oneof choice",
+    ],
+    [
+      "two variables of one oneof, within a field",
+      get("/{child.choice_string}/{child.choice_bool}"),
+      "/{child.choice_string}/{child.choice_bool}: two variables are members of the oneof choice",
+    ],
+    [
+      "a variable within a member of another's oneof",
+      get("/{choice_string}/{choice_child.string}"),
+      "/{choice_string}/{choice_child.string}: two variables are members of the oneof choice",
+    ],
+    [
+      "a variable that is the body",
+      { ...post("/{string}"), body: "string" },
+      "/{string}: the field string is a variable, and the body",
+    ],
+    [
+      "a variable of the oneof of the body",
+      { ...post("/{choice_string}"), body: "choice_child" },
+      "/{choice_string}: a variable and the body are members of the oneof choice",
+    ],
     ["a body of GET", { ...get("/a"), body: "*" }, "GET /a must not have a body"],
     [
       "a body that is no field",
@@ -209,6 +245,10 @@ describe("a mistake in a rule is refused, with the method's name:", () => {
       { ...get("/a"), additionalBindings: [create(HttpRuleSchema, { body: "*" })] },
       "it has no HTTP method and path",
     ],
+    ["a method in lower case", custom("get"), '"get" is not the HTTP method GET: case counts'],
+    ["a method in mixed case", custom("Patch"), '"Patch" is not the HTTP method PATCH'],
+    ["another method in lower case", custom("search"), '"search" is not the HTTP method SEARCH'],
+    ["a tunnel", custom("CONNECT"), "CONNECT has no path: it asks for a tunnel"],
     ["a custom path that is empty", custom("PURGE", ""), column("", 1)],
   ];
 

@@ -3,6 +3,8 @@ import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { openGateway, type SentRequest, type TestGatewayOptions } from "./gateway.ts";
 
+export { CatalogService };
+
 export type Catalog = Partial<ServiceImpl<typeof CatalogService>>;
 
 /** A catalog of which only these methods are of interest. */

@@ -1,0 +1,66 @@
+/** Errors that nobody meant for a client: it is told "internal error", and someone else the rest. */
+import { ConnectError, type Interceptor } from "@connectrpc/connect";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { Cancellation } from "./signal.ts";
+
+export interface ErrorListener {
+  /** Told once of each call that fails by an error which is no ConnectError. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/**
+ * Tells of an error that ends a call, if it is unexpected. What is thrown once the call is given
+ * up is mostly because of that, as the AbortError of a query, and nobody waits for its answer.
+ *
+ * @param cancellation Must not have heard of the error yet.
+ */
+export function reportUnexpected(
+  error: unknown,
+  { onError }: ErrorListener,
+  cancellation: Pick<Cancellation, "aborted">,
+): void {
+  if (!(error instanceof ConnectError) && !cancellation.aborted) onError?.(error);
+}
+
+type CallOptions = Pick<UniversalHandlerOptions, "requestGate" | "interceptors">;
+
+/** The gate and interceptors of streams that connect-es serves, which report what is unexpected. */
+export function reportingOptions(
+  { requestGate, interceptors }: CallOptions,
+  listener: ErrorListener,
+): CallOptions {
+  const gate: CallOptions["requestGate"] =
+    requestGate &&
+    (async (context) => {
+      try {
+        await requestGate(context);
+      } catch (error) {
+        reportUnexpected(error, listener, context.signal);
+        throw error;
+      }
+    });
+  const report: Interceptor = (next) => async (request) => {
+    const { signal } = request;
+    try {
+      const response = await next(request);
+      if (!response.stream) return response;
+      return { ...response, message: reporting(response.message, { listener, signal }) };
+    } catch (error) {
+      reportUnexpected(error, listener, signal);
+      throw error;
+    }
+  };
+  return { ...(gate && { requestGate: gate }), interceptors: [report, ...interceptors] };
+}
+
+async function* reporting<T>(
+  messages: AsyncIterable<T>,
+  { listener, signal }: { readonly listener: ErrorListener; readonly signal: AbortSignal },
+): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } catch (error) {
+    reportUnexpected(error, listener, signal);
+    throw error;
+  }
+}

@@ -1,0 +1,117 @@
+/** What `onError` is told of calls that fail. */
+import { once } from "node:events";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { get, openCatalogOf, send, versions } from "../support/catalog.ts";
+import { envelope } from "../support/envelope.ts";
+import type { SentRequest, TestGatewayOptions } from "../support/gateway.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { within } from "../support/within.ts";
+
+const unexpected = new TypeError("undefined is not a function");
+const meant = new ConnectError("not today", Code.FailedPrecondition);
+const internal = new ConnectError("broken", Code.Internal);
+
+/** A catalog that fails in all its methods, in a stream of answers behind the first. */
+function failingWith(error: unknown) {
+  return {
+    getVolume: () => Promise.reject(error),
+    async *watchVolumes({ parent }: { parent: string }) {
+      if (parent !== "shelves/early") yield { id: 1n };
+      throw error;
+    },
+    async importVolumes(requests: AsyncIterable<unknown>) {
+      for await (const _ of requests);
+      throw error;
+    },
+  };
+}
+
+function rpc(method: string, type: string): SentRequest {
+  const body = type === "application/json" ? "{}" : envelope("{}");
+  const path = `/${CatalogService.typeName}/${method}`;
+  return { path, headers: { "content-type": type }, body };
+}
+
+const calls: readonly [what: string, request: SentRequest][] = [
+  ["REST", get("/v1/shelves/a/volumes/1")],
+  ["Connect", rpc("GetVolume", "application/json")],
+  ["gRPC-Web", rpc("GetVolume", "application/grpc-web+json")],
+  ["gRPC", rpc("GetVolume", "application/grpc+json")],
+  ["a stream of answers by REST", get("/v1/shelves/a/volumes:watch")],
+  ["a stream of answers by REST that does not begin", get("/v1/shelves/early/volumes:watch")],
+  ["a stream of requests by REST", send("POST", "/v1/shelves/a/volumes:import", "[{}]")],
+  ["a stream of answers by Connect", rpc("WatchVolumes", "application/connect+json")],
+  ["a stream of answers by gRPC-Web", rpc("WatchVolumes", "application/grpc-web+json")],
+  ["a stream of requests by gRPC", rpc("ImportVolumes", "application/grpc+json")],
+];
+
+describe.each(versions)("over HTTP/%s,", (version) => {
+  describe.each(calls)("of %s", (_what, request) => {
+    async function errorsOf(error: unknown, options: Partial<TestGatewayOptions> = {}) {
+      await using gateway = await openCatalogOf(failingWith(error), { mayFail: true, ...options });
+      await gateway.send({ version, ...request });
+      return gateway.errors;
+    }
+
+    test.each<[what: string, error: unknown, told: readonly unknown[]]>([
+      ["an error that nobody meant", unexpected, [unexpected]],
+      ["a string", "broken", ["broken"]],
+      ["an error that is meant for the client", meant, []],
+      ["an internal error that is meant for the client", internal, []],
+    ])("%s is told once, or not at all", async (_name, error, told) => {
+      expect(await errorsOf(error)).toEqual(told);
+    });
+
+    test("an unexpected error of the gate is told once", async () => {
+      const requestGate = () => Promise.reject(unexpected);
+      expect(await errorsOf(meant, { requestGate })).toEqual([unexpected]);
+    });
+
+    test("an unexpected error of an interceptor is told once", async () => {
+      const interceptors: Interceptor[] = [
+        () => async () => {
+          throw unexpected;
+        },
+      ];
+      expect(await errorsOf(meant, { interceptors })).toEqual([unexpected]);
+    });
+  });
+
+  test("an error amid a raw body, which breaks it off, is told once", async () => {
+    async function* streamVolume() {
+      yield { contentType: "text/plain", data: Buffer.from("half of ") };
+      throw unexpected;
+    }
+    await using gateway = await openCatalogOf({ streamVolume }, { mayFail: true });
+    const request = get("/v1/shelves/a/volumes/1:stream");
+    await expect(gateway.send({ version, ...request })).rejects.toThrow();
+    expect(gateway.errors).toMatchObject([{ cause: unexpected }]);
+  });
+
+  test("what fails because of a deadline is not told", async () => {
+    await using gateway = await openCatalogOf({
+      async getVolume(_request, { signal }) {
+        await once(signal, "abort");
+        throw unexpected;
+      },
+    });
+    const headers = { "connect-timeout-ms": "20" };
+    const request = { version, ...get("/v1/shelves/a/volumes/1"), headers };
+    expect(await gateway.send(request)).toMatchObject({ status: 500 });
+    expect(gateway.errors).toEqual([]);
+  });
+});
+
+test("a client that leaves amid its body is not told", async () => {
+  const ended = Promise.withResolvers<void>();
+  const observer = { begin: () => ({ end: () => ended.resolve() }) };
+  await using gateway = await openCatalogOf({}, { observer });
+  using connection = await openRawConnection(gateway.port);
+  const head = "Host: a\r\nContent-Type: application/json\r\nContent-Length: 9";
+  connection.write(`POST /v1/shelves/a/volumes HTTP/1.1\r\n${head}\r\n\r\n{`);
+  connection.socket.resetAndDestroy();
+  await within("the end", ended.promise);
+  expect(gateway.errors).toEqual([]);
+});

@@ -1,0 +1,72 @@
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { describe, expect, test } from "vitest";
+import { compressionGzip } from "../../src/protocols/gzip.ts";
+import { answerCodingsOf, chooseCoding } from "../../src/rest/answer-coding.ts";
+
+const codings = answerCodingsOf(undefined, [compressionGzip]);
+
+describe("a client gets the coding that it likes best, then zstd, br, gzip:", () => {
+  test.each<[accepted: string | null, coding: string | undefined]>([
+    [null, undefined],
+    ["", undefined],
+    ["gzip", "gzip"],
+    ["br", "br"],
+    ["zstd", "zstd"],
+    ["gzip, deflate, br, zstd", "zstd"],
+    ["gzip, deflate, br", "br"],
+    ["ZSTD", "zstd"],
+    ["gzip;q=1.0, br;q=0.8, zstd;q=0.1", "gzip"],
+    ["gzip;q=0.5, br ; q=0.8", "br"],
+    ["zstd;q=0, br;q=0.000, gzip;q=0.001", "gzip"],
+    ["gzip;q=0", undefined],
+    ["gzip;q=much", undefined],
+    ["identity", undefined],
+    ["identity, gzip;q=0.5", undefined],
+    ["identity;q=0.5, gzip", "gzip"],
+    ["identity, gzip", "gzip"],
+    ["identity;q=0.5, gzip;q=0.5", "gzip"],
+    ["identity;q=0", undefined],
+    // Who takes anything has not said that it can unpack ours.
+    ["*", undefined],
+    ["deflate, compress", undefined],
+    [",;,=q", undefined],
+  ])("%j: %s", (accepted, coding) => {
+    expect(chooseCoding(accepted, codings)?.name).toBe(coding);
+  });
+});
+
+test.each(codings)("$name holds the body", async ({ name, compress }) => {
+  const unpack = { zstd: zstdDecompressSync, br: brotliDecompressSync, gzip: gunzipSync }[name];
+  for (const text of ["", "a", '{"é":"🌱"}'.repeat(1000)]) {
+    const packed = await compress(Buffer.from(text));
+    expect(unpack?.(packed).toString()).toBe(text);
+    if (text.length > 1000) expect(packed.length).toBeLessThan(text.length / 20);
+  }
+});
+
+describe("the codings of a route are", () => {
+  const own: Compression = { ...compressionGzip, name: "own" };
+  const named = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
+
+  test.each<[what: string, codings: ReturnType<typeof answerCodingsOf>, names: readonly string[]]>([
+    ["all by default", answerCodingsOf(undefined, [compressionGzip]), ["zstd", "br", "gzip"]],
+    [
+      "all, and what else the router takes",
+      answerCodingsOf(undefined, [own, compressionGzip]),
+      ["zstd", "br", "gzip", "own"],
+    ],
+    ["none of a router that takes none", answerCodingsOf(undefined, []), []],
+    ["those that are chosen", answerCodingsOf(["gzip", "br"], [own]), ["gzip", "br"]],
+    ["those that are chosen, also then", answerCodingsOf(["gzip"], []), ["gzip"]],
+    ["none, if none is chosen", answerCodingsOf([], [own]), []],
+  ])("%s", (_what, found, names) => {
+    expect(named(found)).toEqual(names);
+  });
+
+  test("never one that Node does not have", () => {
+    expect(() => answerCodingsOf(["lzma" as "gzip"], [])).toThrow(
+      'rest.answerCodings: this Node has no "lzma"',
+    );
+  });
+});

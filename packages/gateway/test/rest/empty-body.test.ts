@@ -1,0 +1,79 @@
+/** A body of nothing, where a rule takes one. */
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { type Catalog, json, openCatalogOf, versions } from "../support/catalog.ts";
+import { jsonOf, type SentRequest } from "../support/gateway.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+
+/** Answers a volume titled by what the request has said. */
+const catalog: Catalog = {
+  createVolume: ({ volume }) => ({ title: volume === undefined ? "no volume" : "a volume" }),
+  moveVolume: ({ name, to }) => ({ name, title: to === "" ? "nowhere" : to }),
+};
+
+const one = "/v1/shelves/a/volumes"; // body: "volume"
+const whole = "/v1/shelves/a/volumes/1:move"; // body: "*"
+
+describe.each(versions)("over HTTP/%s, a body of nothing", (version) => {
+  test.each<[what: string, request: SentRequest, title: string]>([
+    ["for the whole message", { path: whole }, "nowhere"],
+    ["for a field", { path: one }, "a volume"],
+    ["of a length of 0", { path: whole, headers: { "content-length": "0" } }, "nowhere"],
+    ["that says it is JSON", { path: whole, headers: json }, "nowhere"],
+    ["for a field, that says it is JSON", { path: one, headers: json }, "a volume"],
+    ["with an empty Content-Type", { path: one, headers: { "content-type": "" } }, "a volume"],
+    ["packed", { path: one, headers: { ...json, "content-encoding": "gzip" } }, "a volume"],
+  ])("%s is the empty message", async (_what, request, title) => {
+    await using gateway = await openCatalogOf(catalog);
+    const response = await gateway.send({ version, ...request });
+    expect(response.status).toBe(200);
+    expect(jsonOf(response)).toMatchObject({ title });
+  });
+
+  test.each<[what: string, headers: Record<string, string>]>([
+    ["of text", { "content-type": "text/plain" }],
+    ["of JSON in another charset", { "content-type": "application/json; charset=latin1" }],
+    ["of an unknown coding", { "content-encoding": "rot13" }],
+  ])("%s is refused with 415", async (_what, headers) => {
+    await using gateway = await openCatalogOf(catalog);
+    expect(await gateway.send({ version, path: whole, headers })).toMatchObject({ status: 415 });
+  });
+
+  test.each<[what: string, body: string | Uint8Array, headers?: Record<string, string>]>([
+    ["JSON", "{}"],
+    ["JSON of a known length", "{}", { "content-length": "2" }],
+    ["a space", " "],
+    ["nothing, packed", gzipSync(""), { "content-encoding": "gzip" }],
+  ])("is none if it is %s: without a Content-Type, 415", async (_what, body, headers = {}) => {
+    await using gateway = await openCatalogOf(catalog);
+    const response = await gateway.send({ version, path: whole, headers, body });
+    expect(response.status).toBe(415);
+    expect(response.headers.get("accept")).toBe("application/json");
+  });
+
+  test("is none if it is white space that says it is JSON", async () => {
+    await using gateway = await openCatalogOf(catalog);
+    const request = { version, path: whole, headers: json, body: " \n" };
+    expect(await gateway.send(request)).toMatchObject({ status: 400 });
+  });
+});
+
+describe("without a Content-Type", () => {
+  const head = `POST ${whole} HTTP/1.1\r\nHost: a\r\n`;
+
+  test.each<[what: string, sent: string, status: number]>([
+    ["no body, and no length", "\r\n", 200],
+    ["chunks that end at once", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 200],
+    ["a length, before the body", "Content-Length: 2\r\n\r\n", 415],
+    ["a chunk, before the next", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", 415],
+    // To expect 100 (Continue) is to say that a body follows, RFC 9110 section 10.1.1.
+    ["a body to come", "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n", 415],
+  ])("%s: %3$s", async (_what, sent, status) => {
+    await using gateway = await openCatalogOf(catalog);
+    using connection = await openRawConnection(gateway.port);
+    connection.write(head + sent);
+    const received = await connection.until("the answer", (bytes) => bytes.includes("}"));
+    const statuses = [...received.toString().matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, one]) => one);
+    expect(statuses.at(-1)).toBe(String(status)); // Node itself answers 100 first
+  });
+});

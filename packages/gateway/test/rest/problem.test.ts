@@ -1,0 +1,127 @@
+/** Errors as application/problem+json, wherever they are rendered. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { createHealthHandlers } from "../../src/health/handlers.ts";
+import { renderProblem } from "../../src/index.ts";
+import { RestFailure, restErrorFrom } from "../../src/rest/error.ts";
+import { get, openCatalogOf, send, versions } from "../support/catalog.ts";
+import { jsonOf, openHandler, type SentRequest } from "../support/gateway.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { openTestPort } from "../support/test-port.ts";
+
+const problemType = "application/problem+json";
+
+describe("a problem has the members of RFC 9457, and code and details:", () => {
+  test.each<[what: string, reason: unknown, problem: object]>([
+    [
+      "an error",
+      new ConnectError("no volume 9", Code.NotFound),
+      { title: "Not Found", status: 404, detail: "no volume 9", code: 5, details: [] },
+    ],
+    [
+      "an error with details",
+      new ConnectError("bad", Code.InvalidArgument, undefined, [
+        { desc: BadRequestSchema, value: { fieldViolations: [{ field: "id" }] } },
+      ]),
+      {
+        title: "Bad Request",
+        status: 400,
+        detail: "bad",
+        code: 3,
+        details: [
+          {
+            "@type": "type.googleapis.com/google.rpc.BadRequest",
+            fieldViolations: [{ field: "id" }],
+          },
+        ],
+      },
+    ],
+    [
+      "an error without a message",
+      new ConnectError("", Code.Aborted),
+      { title: "Conflict", status: 409, code: 10, details: [] },
+    ],
+    [
+      "a status without a name",
+      new ConnectError("gone", Code.Canceled),
+      { status: 499, detail: "gone", code: 1, details: [] },
+    ],
+    [
+      "a status of HTTP alone",
+      new RestFailure(413, Code.ResourceExhausted, "large"),
+      { title: "Payload Too Large", status: 413, detail: "large", code: 8, details: [] },
+    ],
+    [
+      "what no one has meant for a client",
+      new Error("secret"),
+      {
+        ...{ title: "Internal Server Error", status: 500 },
+        ...{ detail: "internal error", code: 13, details: [] },
+      },
+    ],
+  ])("%s", (_what, reason, problem) => {
+    const { status, contentType, body } = renderProblem(restErrorFrom(reason));
+    expect(body).toEqual({ type: "about:blank", ...problem });
+    expect(body).toMatchObject({ status });
+    expect(contentType).toBe(problemType);
+  });
+});
+
+describe.each(versions)("over HTTP/%s, the media type is that of the renderer", (version) => {
+  const options = { rest: { renderError: renderProblem } };
+
+  test.each<[what: string, request: SentRequest, status: number]>([
+    ["of an error of a call", get("/v1/volumes/9"), 404],
+    ["of a path that is not there", get("/nothing"), 404],
+    ["of another method", { method: "DELETE", path: "/v1/volumes/9" }, 405],
+    ["of a body that is none", send("POST", "/v1/shelves/a/volumes", "{"), 400],
+    ["of a stream that does not begin", get("/v1/shelves/a/volumes:watch"), 501],
+  ])("%s", async (_what, request, status) => {
+    const getVolume = () => Promise.reject(new ConnectError("none", Code.NotFound));
+    await using gateway = await openCatalogOf({ getVolume }, options);
+    const response = await gateway.send({ version, ...request });
+    expect(response.headers.get("content-type")).toBe(problemType);
+    expect(response.status).toBe(status);
+    expect(jsonOf(response)).toMatchObject({ type: "about:blank", status });
+  });
+
+  test("but not in a stream that has begun, whose media type is its own", async () => {
+    await using gateway = await openCatalogOf(
+      {
+        async *watchVolumes() {
+          yield { id: 1n };
+          throw new ConnectError("torn", Code.DataLoss);
+        },
+      },
+      options,
+    );
+    const response = await gateway.send({ version, ...get("/v1/shelves/a/volumes:watch") });
+    expect(response.headers.get("content-type")).toBe("application/x-ndjson");
+    expect(response.body.toString()).toContain('{"error":{"type":"about:blank"');
+  });
+
+  test("of health", async () => {
+    const handlers = createHealthHandlers({ isReady: () => false, renderError: renderProblem });
+    await using server = await openHandler((request, response) =>
+      handlers.get(request.url ?? "")?.(request, response),
+    );
+    const failing = await server.send({ version, ...get("/readyz") });
+    expect(failing.status).toBe(503);
+    expect(failing.headers.get("content-type")).toBe(problemType);
+    expect(jsonOf(failing)).toMatchObject({ status: 503, title: "Service Unavailable" });
+    const well = await server.send({ version, ...get("/healthz") });
+    expect(well.headers.get("content-type")).toBe("application/json");
+  });
+});
+
+test("the port refuses with the media type of its renderer", async () => {
+  const port = await openTestPort({ renderError: renderProblem });
+  using connection = await openRawConnection(port.address.port);
+  connection.write("POST /plants HTTP/1.1\r\nHost : a\r\n\r\n");
+  const answer = (await connection.untilClosed()).toString();
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(answer).toMatch(/^content-type: application\/problem\+json\r$/im);
+  expect(answer).toContain('"title":"Bad Request"');
+  await port.drain(1000);
+});

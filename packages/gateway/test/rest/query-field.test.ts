@@ -1,0 +1,81 @@
+import { create, createFileRegistry, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import {
+  type DescriptorProtoSchema,
+  FileDescriptorProtoSchema,
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+} from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { bindRequest } from "../../src/rest/bind.ts";
+import { violationsOf } from "../support/bind.ts";
+
+const text = { type: Type.STRING, label: Label.OPTIONAL };
+
+/** Fields whose JSON names have in them what parts the names of a parameter. */
+const odd: MessageInitShape<typeof DescriptorProtoSchema> = {
+  name: "Odd",
+  field: [
+    { ...text, number: 1, name: "brackets", jsonName: "a[b]" },
+    { ...text, number: 2, name: "dots", jsonName: "a.b" },
+    { ...text, number: 3, name: "bracket", jsonName: "a[" },
+    {
+      ...{ number: 4, name: "inner", jsonName: "a[0]" },
+      ...{ type: Type.MESSAGE, typeName: ".test.v1.Odd", label: Label.OPTIONAL },
+    },
+    {
+      ...{ number: 5, name: "entries", jsonName: "e[x]" },
+      ...{ type: Type.MESSAGE, typeName: ".test.v1.Odd.EntriesEntry", label: Label.REPEATED },
+    },
+  ],
+  nestedType: [
+    {
+      name: "EntriesEntry",
+      options: { mapEntry: true },
+      field: [
+        { ...text, number: 1, name: "key", jsonName: "key" },
+        { ...text, number: 2, name: "value", jsonName: "value" },
+      ],
+    },
+  ],
+};
+
+const registry = createFileRegistry(
+  create(FileDescriptorProtoSchema, {
+    ...{ name: "test/v1/odd.proto", package: "test.v1", syntax: "proto3", messageType: [odd] },
+  }),
+  () => undefined,
+);
+
+function bound(query: string) {
+  const message = registry.getMessage("test.v1.Odd");
+  if (message === undefined) throw new Error("the message was not built");
+  const parts = { pathValues: [], query, bodyField: undefined, body: undefined };
+  return toJson(message, bindRequest(message, parts, {}));
+}
+
+describe("a JSON name with brackets or dots is that of a parameter:", () => {
+  test.each([
+    ["a[b]=1", { "a[b]": "1" }],
+    ["a%5Bb%5D=1", { "a[b]": "1" }],
+    ["brackets=1", { "a[b]": "1" }],
+    ["a.b=1", { "a.b": "1" }],
+    ["a[=1", { "a[": "1" }],
+    ["a[0].a[b]=1", { "a[0]": { "a[b]": "1" } }],
+    ["a[0].a[0].a.b=1", { "a[0]": { "a[0]": { "a.b": "1" } } }],
+    ["inner.dots=1", { "a[0]": { "a.b": "1" } }],
+    ["e[x][k]=1", { "e[x]": { k: "1" } }],
+    ["e[x][[]]=1", { "e[x]": { "[]": "1" } }],
+    ["entries[k]=1&a[0].e[x][k]=2", { "e[x]": { k: "1" }, "a[0]": { "e[x]": { k: "2" } } }],
+  ])("%s", (query, message) => {
+    expect(bound(query)).toEqual(message);
+  });
+
+  test.each(["a", "a[c]", "a[b][c]", "a[b].c", "a[0]", "e[x]", "e[y]", "e[x].k", "a.", ".a[b]"])(
+    "but not %s",
+    (name) => {
+      expect(violationsOf(() => bound(`${name}=1`))).toEqual([
+        [name, "is not a known query parameter"],
+      ]);
+    },
+  );
+});

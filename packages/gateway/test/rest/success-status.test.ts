@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest";
+import { type Catalog, get, openCatalogOf, send, versions } from "../support/catalog.ts";
+import { jsonOf, type SentRequest } from "../support/gateway.ts";
+
+const service = "library.v1.CatalogService";
+
+const catalog: Catalog = {
+  createVolume(_request, { responseHeader }) {
+    responseHeader.set("location", "/v1/shelves/a/volumes/1");
+    responseHeader.set("content-type", "text/html");
+    return { title: "Dune" };
+  },
+  getVolume: () => ({ title: "Dune" }),
+  async importVolumes(requests) {
+    for await (const _ of requests);
+    return { count: 2n };
+  },
+  async *watchVolumes() {
+    yield { title: "Dune" };
+  },
+};
+
+const calls: Readonly<Record<string, SentRequest>> = {
+  CreateVolume: send("POST", "/v1/shelves/a/volumes", {}),
+  GetVolume: get("/v1/shelves/a/volumes/1"),
+  ImportVolumes: send("POST", "/v1/shelves/a/volumes:import", []),
+  WatchVolumes: get("/v1/shelves/a/volumes:watch"),
+};
+
+describe.each(versions)("over HTTP/%s", (version) => {
+  const rows = Object.keys(calls).flatMap((method) =>
+    [200, 201, 202, 203, 204, 205, 207, 299].map((status) => [method, status] as const),
+  );
+  const isPossible = ([method, status]: (typeof rows)[number]) =>
+    method !== "WatchVolumes" || (status !== 204 && status !== 205);
+
+  test.each(rows.filter(isPossible))("%s answers success with %s", async (method, status) => {
+    const statuses = { [`${service}.${method}`]: status };
+    await using gateway = await openCatalogOf(catalog, { rest: { statuses } });
+    const call = calls[method] ?? expect.unreachable();
+    const response = await gateway.send({ version, ...call });
+    expect(response.status).toBe(status);
+    if (method === "CreateVolume") {
+      expect(response.headers.get("location")).toBe("/v1/shelves/a/volumes/1");
+    }
+    const isBodiless = status === 204 || status === 205;
+    expect(response.body.length === 0).toBe(isBodiless);
+    if (isBodiless) expect(response.headers.has("content-type")).toBe(false);
+    if (status === 204) expect(response.headers.has("content-length")).toBe(false);
+  });
+
+  test("other methods, and failures, keep theirs", async () => {
+    const statuses = { [`${service}.CreateVolume`]: 201 };
+    await using gateway = await openCatalogOf(catalog, { rest: { statuses } });
+    const { GetVolume = get("") } = calls;
+    expect(await gateway.send({ version, ...GetVolume })).toMatchObject({ status: 200 });
+    const bad = send("POST", "/v1/shelves/a/volumes", { isbn: 1 });
+    expect(await gateway.send({ version, ...bad })).toMatchObject({ status: 400 });
+    const rpc = { path: `/${service}/CreateVolume`, headers: bad.headers ?? {}, body: "{}" };
+    const response = await gateway.send({ version, ...rpc });
+    expect(response.status).toBe(200);
+    expect(jsonOf(response)).toEqual({ title: "Dune" });
+  });
+});
+
+describe("the start is refused for", () => {
+  test.each<[selector: string, status: number, reason: string]>([
+    ["Nothing", 201, "REST serves no method of that name"],
+    ["createVolume", 201, "REST serves no method of that name"],
+    ["CreateVolume", 199, "199 is no status of success"],
+    ["CreateVolume", 206, "206 is no status of success"],
+    ["CreateVolume", 226, "226 is no status of success"],
+    ["CreateVolume", 300, "300 is no status of success"],
+    ["CreateVolume", 404, "404 is no status of success"],
+    ["CreateVolume", 201.5, "201.5 is no status of success"],
+    ["CreateVolume", Number.NaN, "NaN is no status of success"],
+    ["WatchVolumes", 204, "204 has no body, and the method answers a stream"],
+    ["StreamVolume", 205, "205 has no body, and the method answers a stream"],
+  ])("%s: %s", (method, status, reason) => {
+    const statuses = { [`${service}.${method}`]: status };
+    expect(() => openCatalogOf(catalog, { rest: { statuses } })).toThrow(
+      `rest.statuses["${service}.${method}"]: ${reason}`,
+    );
+  });
+
+  test("a method that REST does not serve", () => {
+    const selector = `${service}.GetVolume`;
+    const rest = { rules: [{ selector }], statuses: { [selector]: 201 } };
+    expect(() => openCatalogOf(catalog, { rest })).toThrow("REST serves no method of that name");
+  });
+});

@@ -1,0 +1,191 @@
+/** PATCH: the mask of what a body says. */
+import type { create } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import { bindingsOf } from "../../src/rest/rule.ts";
+import { maskPaths, updateMaskOf } from "../../src/rest/update-mask.ts";
+import {
+  CatalogService,
+  CreateVolumeRequestSchema,
+  type UpdateVolumeRequest,
+  UpdateVolumeRequestSchema,
+} from "../gen/library/v1/catalog_pb.ts";
+import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
+import { parsed } from "../support/bind.ts";
+import { openCatalogOf, versions } from "../support/catalog.ts";
+import { describeMethods } from "../support/described-method.ts";
+import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
+
+describe("the paths of a body:", () => {
+  const field = UpdateVolumeRequestSchema.field.updateMask;
+  const mask = { field, resource: EveryFieldSchema, fixed: [] };
+
+  test.each<[body: string, paths: readonly string[]]>([
+    ["{}", []],
+    ['{"string":"a","int64":"1"}', ["string", "int64"]],
+    // By proto names, however they are written; in the order of the body.
+    [
+      '{"optionalInt64":"1","another-name":"1","as_string":"1"}',
+      ["optional_int64", "renamed", "as_string"],
+    ],
+    // What is there counts, also if it is zero, or null.
+    ['{"string":"","bool":false,"int32":null}', ["string", "bool", "int32"]],
+    [
+      '{"child":{"string":"a","child":{"int32":1,"bool":true}}}',
+      ["child.string", "child.child.int32", "child.child.bool"],
+    ],
+    ['{"child":{}}', ["child"]],
+    ['{"child":null}', ["child"]],
+    ['{"child":{"child":{}}}', ["child.child"]],
+    ['{"choiceChild":{"optionalString":null}}', ["choice_child.optional_string"]],
+    // Ends, whatever is in them.
+    [
+      '{"stringList":["a"],"children":[{"string":"a"}],"int32List":[]}',
+      ["string_list", "children", "int32_list"],
+    ],
+    [
+      '{"stringByString":{"a":"b"},"childByString":{"a":{"string":"b"}}}',
+      ["string_by_string", "child_by_string"],
+    ],
+    ['{"struct":{"a":{"b":1}},"value":{"a":1},"listValue":[1]}', ["struct", "value", "list_value"]],
+    [
+      '{"timestamp":"2026-01-02T03:04:05Z","duration":"1s","stringWrapper":"a"}',
+      ["timestamp", "duration", "string_wrapper"],
+    ],
+    ['{"any":{"@type":"type.googleapis.com/library.v1.EveryField","string":"a"}}', ["any"]],
+    ['{"unknown":1,"string":"a"}', ["string"]],
+    ['{"constructor":1,"__proto__":{"string":"a"}}', []],
+    ["[1]", []],
+    ["null", []],
+  ])("%s", (body, paths) => {
+    expect(maskPaths(mask, parsed(body) ?? null)).toEqual(paths);
+  });
+});
+
+describe("a mask is filled", () => {
+  const input = UpdateVolumeRequestSchema;
+  const patch = { pattern: { case: "patch", value: "/v1/a" }, body: "volume" } as const;
+
+  test.each<[what: string, request: Parameters<typeof bindingOf>, isFilled: boolean]>([
+    ["of a PATCH whose body is a message", [patch], true],
+    ["not of a PUT", [{ ...patch, pattern: { case: "put", value: "/v1/a" } }], false],
+    ["not if the body is the whole", [{ ...patch, body: "*" }], false],
+    ["not if the body is the mask", [{ ...patch, body: "update_mask" }], false],
+    ["not if there is none", [patch, CreateVolumeRequestSchema], false],
+  ])("%s", (_what, request, isFilled) => {
+    const { method, binding } = bindingOf(...request);
+    expect(updateMaskOf(method.input, binding) !== undefined).toBe(isFilled);
+  });
+
+  function bindingOf(
+    rule: Parameters<typeof create<typeof HttpRuleSchema>>[1],
+    message: typeof input | typeof CreateVolumeRequestSchema = input,
+  ) {
+    const [method] = describeMethods([
+      { name: "Call", input: message, output: EveryFieldSchema, ...(rule && { rule }) },
+    ]);
+    const [binding] = method === undefined ? [] : bindingsOf(method);
+    if (method === undefined || binding === undefined) throw new Error("no binding");
+    return { method, binding };
+  }
+});
+
+const path = "/v1/shelves/a/volumes/1";
+const merge = "application/merge-patch+json";
+const json = "application/json";
+
+describe.each(versions)("over HTTP/%s, PATCH", (version) => {
+  async function patch(
+    { query = "", type, body }: { query?: string; type: string; body: string },
+    options: Partial<TestGatewayOptions> = {},
+  ) {
+    const received: UpdateVolumeRequest[] = [];
+    const updateVolume = (request: UpdateVolumeRequest) => {
+      received.push(request);
+      return {};
+    };
+    await using gateway = await openCatalogOf({ updateVolume }, options);
+    const headers = type === "" ? {} : { "content-type": type };
+    const request = { version, method: "PATCH", path: path + query, headers, body };
+    const response = await gateway.send(request);
+    return { response, paths: received[0]?.updateMask?.paths, volume: received[0]?.volume };
+  }
+
+  test.each<
+    [what: string, sent: Parameters<typeof patch>[0], paths: readonly string[] | undefined]
+  >([
+    ["names what the body says", { type: json, body: '{"title":"a"}' }, ["title"]],
+    ["names null", { type: json, body: '{"title":null}' }, ["title"]],
+    ["names null of a patch", { type: merge, body: '{"title":null,"id":"2"}' }, ["title", "id"]],
+    ["takes a patch in UTF-8", { type: `${merge}; charset=utf-8`, body: '{"id":1}' }, ["id"]],
+    // The path says it, and a service may refuse to change it.
+    [
+      "leaves out what the path says",
+      {
+        type: json,
+        body: '{"name":"shelves/a/volumes/1","id":1}',
+      },
+      ["id"],
+    ],
+    [
+      "keeps the mask of a client",
+      {
+        query: "?update_mask=title",
+        type: json,
+        body: '{"id":1}',
+      },
+      ["title"],
+    ],
+    ["fills a mask that is empty", { query: "?updateMask=", type: json, body: '{"id":1}' }, ["id"]],
+    ["has none for no members", { type: json, body: "{}" }, undefined],
+    ["has none for no body", { type: "", body: "" }, undefined],
+  ])("%s", async (_what, sent, paths) => {
+    const { response, paths: found, volume } = await patch(sent);
+    expect(response.status).toBe(200);
+    expect(found).toEqual(paths);
+    expect(volume?.name).toBe("shelves/a/volumes/1");
+  });
+
+  test("clears by null: the mask has the field, and the resource no value", async () => {
+    const { volume, paths } = await patch({ type: merge, body: '{"title":null}' });
+    expect(paths).toEqual(["title"]);
+    expect(volume?.title).toBe("");
+  });
+
+  test.each<[what: string, type: string, body: string, status: number]>([
+    ["a patch that is null", merge, "null", 400],
+    ["a patch that is a list", merge, "[]", 400],
+    ["a patch with an unknown member", merge, '{"isbn":null}', 400],
+    ["a patch in another charset", `${merge}; charset=latin1`, "{}", 415],
+    ["a patch of another kind", "application/json-patch+json", "[]", 415],
+  ])("refuses %s", async (_what, type, body, status) => {
+    const { response } = await patch({ type, body });
+    expect(response.status).toBe(status);
+    expect(jsonOf(response)).toMatchObject({ code: Code.InvalidArgument });
+    if (status === 415) expect(response.headers.get("accept")).toBe(`${json}, ${merge}`);
+  });
+
+  test("does neither with fillUpdateMask: false", async () => {
+    const options = { rest: { fillUpdateMask: false } };
+    const { paths } = await patch({ type: json, body: '{"title":"a"}' }, options);
+    expect(paths).toBeUndefined();
+    const { response } = await patch({ type: merge, body: '{"title":"a"}' }, options);
+    expect(response.status).toBe(415);
+  });
+
+  test("takes no patch for another method", async () => {
+    await using gateway = await openCatalogOf({ createVolume: () => ({}) });
+    const headers = { "content-type": merge };
+    const request = { version, path: "/v1/shelves/a/volumes", headers, body: "{}" };
+    expect(await gateway.send(request)).toMatchObject({ status: 415 });
+  });
+});
+
+test("the catalog's UpdateVolume has a mask, whose path says the name", () => {
+  const { updateVolume } = CatalogService.method;
+  const [binding] = bindingsOf(updateVolume);
+  expect(binding && updateMaskOf(updateVolume.input, binding)).toMatchObject({
+    fixed: [[{ name: "name" }]],
+  });
+});

@@ -1,0 +1,48 @@
+/** What went wrong with us is written once: by logFailures, and not by the gateway as well. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { CatalogService, get, openCatalogOf } from "../../packages/gateway/test/support/catalog.ts";
+import { jsonOf } from "../../packages/gateway/test/support/gateway.ts";
+import { logFailures } from "../../src/server/log-failures.ts";
+import { createRecordedLog } from "../support/recorded-log.ts";
+
+const broken = new Error("disk I/O error");
+const lost = new Error("store lost", { cause: broken });
+
+const requests = {
+  rest: get("/v1/volumes/1"),
+  connect: {
+    path: `/${CatalogService.typeName}/GetVolume`,
+    headers: { "content-type": "application/json" },
+    body: "{}",
+  },
+};
+
+describe.each(Object.entries(requests))("over %s", (_protocol, request) => {
+  test.each<[what: string, error: unknown, status: number, lines: object[]]>([
+    [
+      "an error that nobody meant",
+      broken,
+      500,
+      [{ level: "error", message: "GetVolume failed", cause: broken }],
+    ],
+    [
+      "an unavailable store",
+      new ConnectError("try again", Code.Unavailable, undefined, undefined, lost),
+      503,
+      [{ level: "warn", message: "GetVolume failed", cause: broken }],
+    ],
+    ["what is wrong with a request", new ConnectError("no", Code.InvalidArgument), 400, []],
+  ])("%s", async (_what, error, status, lines) => {
+    const log = createRecordedLog();
+    // The gateway fails the test if its onError hears of anything.
+    await using gateway = await openCatalogOf(
+      { getVolume: () => Promise.reject(error) },
+      { interceptors: [logFailures(log)] },
+    );
+    const response = await gateway.send(request);
+    expect(response.status).toBe(status);
+    expect(log.lines).toEqual(lines);
+    if (status === 500) expect(jsonOf(response)).toMatchObject({ message: "internal error" });
+  });
+});
