@@ -31,31 +31,82 @@ describe("describes the interface:", () => {
     expect(content["application/json"].schema.$ref).toBe("#/components/schemas/NewPlant");
   });
 
-  test.each([
-    ["200", "Plant"],
-    ["400", "Error"],
-  ])("%s answers a %s", (status, name) => {
-    const { schema } = operation.responses[status].content["application/json"];
-    expect(schema.$ref).toBe(`#/components/schemas/${name}`);
-    expect(Object.keys(operation.responses)).toEqual(["200", "400"]);
+  test("200 answers a Plant", () => {
+    const { schema } = operation.responses["200"].content["application/json"];
+    expect(schema.$ref).toBe("#/components/schemas/Plant");
   });
 
-  const integerOrDigits = { type: ["integer", "string"], pattern: "^-?(0|[1-9][0-9]*)$" };
+  test.each([
+    ["400", [3, 6], []],
+    ["401", [16], ["WWW-Authenticate"]],
+    ["408", [4], []],
+    ["413", [8], []],
+    ["415", [3], ["Accept", "Accept-Encoding"]],
+    ["417", [3], []],
+    ["429", [8], ["Retry-After", "RateLimit-Policy", "RateLimit"]],
+    ["431", [8], []],
+    ["500", [13], []],
+    ["503", [14], ["Retry-After"]],
+    ["504", [4], []],
+  ])("%s answers an Error with the codes %j and the headers %j", (status, codes, headers) => {
+    const { $ref } = operation.responses[status];
+    const response = document.components.responses[$ref.split("/").at(-1)];
+    const { schema, examples } = response.content["application/json"];
+    expect(schema.$ref).toBe("#/components/schemas/Error");
+    expect(Object.keys(response.headers ?? {})).toEqual(headers);
+    const bodies = Object.values<{ value: { error: number; message: string } }>(examples);
+    expect(new Set(bodies.map(({ value }) => value.error))).toEqual(new Set(codes));
+    for (const { value } of bodies) {
+      expect(value).toEqual({ error: expect.any(Number), message: expect.stringMatching(/./) });
+    }
+  });
+
+  test("no other status has a description of its own", () => {
+    expect(Object.keys(operation.responses)).toEqual([
+      ...["200", "400", "401", "408", "413", "415", "417", "429", "431", "500", "503", "504"],
+      "default",
+    ]);
+  });
+
+  const text = { type: "string", pattern: "^[^\\x00]*$" };
   test.each([
     [
       "NewPlant",
       ["id", "name"],
-      { id: { ...integerOrDigits, format: "int64" }, name: "string", tag: "string" },
+      { id: { $ref: "#/components/schemas/Int64" }, name: text, tag: text },
     ],
-    ["Plant", ["name"], { name: "string", tag: "string" }],
-    ["Error", ["error", "message"], { error: "integer", message: "string" }],
+    ["Plant", ["name"], { name: { type: "string" }, tag: { type: "string" } }],
+    ["Error", ["error", "message"], { error: { type: "integer" }, message: { type: "string" } }],
   ])("%s has its fields, and requires %j", (name, required, fields) => {
     const { properties, ...schema } = schemas[name];
     expect(schema).toMatchObject({ type: "object", required });
     expect(Object.keys(properties)).toEqual(Object.keys(fields));
-    for (const [field, type] of Object.entries(fields)) {
-      expect(properties[field]).toMatchObject(typeof type === "string" ? { type } : type);
+    for (const [field, form] of Object.entries(fields)) {
+      expect(properties[field]).toMatchObject(form);
       expect(properties[field].description).not.toBe("");
     }
+  });
+
+  test("an id is a number or its digits, up to the last of 64 bits", () => {
+    const [number, digits] = schemas.Int64.anyOf;
+    expect(number).toMatchObject({ type: "integer", format: "int64" });
+    expect(digits).toMatchObject({ type: "string", format: "int64" });
+    const pattern = new RegExp(digits.pattern);
+    expect(
+      ["0", "-1", "9223372036854775807", "-9223372036854775808"].every((id) => pattern.test(id)),
+    ).toBe(true);
+    expect(
+      ["", "-0", "01", "+1", "1.0", "9223372036854775808"].some((id) => pattern.test(id)),
+    ).toBe(false);
+  });
+
+  test("members that are not known are refused in a NewPlant, and may come in a Plant", () => {
+    expect(schemas.NewPlant.additionalProperties).toBe(false);
+    expect(schemas.Plant).not.toHaveProperty("additionalProperties");
+  });
+
+  test("Basil is the example", () => {
+    expect(schemas.NewPlant.examples).toEqual([{ id: 1, name: "Basil", tag: "herb" }]);
+    expect(schemas.Plant.examples).toEqual([{ name: "Basil", tag: "herb" }]);
   });
 });
