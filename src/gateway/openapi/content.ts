@@ -95,7 +95,7 @@ function events(item: JsonObject, { openapi, errorSchema }: ContentContext): Jso
       contentMediaType: "application/json",
       contentSchema: schema,
     });
-    const message = { properties: { data: data(item) }, not: { required: ["event"] } };
+    const message = { properties: { event: false, data: data(item) } };
     const failure = {
       properties: { event: { const: "error" }, data: data(errorSchema) },
       required: ["event"],

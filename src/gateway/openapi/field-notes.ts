@@ -24,7 +24,8 @@ export function descriptionOf(field: DescField): string {
 
 /** The default that proto2 and editions give a field. */
 export function defaultOf(field: DescField): JsonObject {
-  const value = "getDefaultValue" in field ? field.getDefaultValue() : undefined;
+  const isValue = field.fieldKind === "scalar" || field.fieldKind === "enum";
+  const value = isValue ? field.getDefaultValue() : undefined;
   return value === undefined ? {} : { default: jsonOf(field, value) };
 }
 
@@ -49,12 +50,7 @@ export function nonZeroOf(field: DescField, schema: JsonObject): JsonObject {
       return { minProperties: 1, ...schema };
     case "enum": {
       const zeros = field.enum.values.filter(({ number }) => number === 0);
-      return zeros.length === 0
-        ? schema
-        : without(
-            schema,
-            zeros.map(({ jsonName }) => jsonName),
-          );
+      return without(schema, [...zeros.map(({ jsonName }) => jsonName), 0]);
     }
     case "scalar":
       return nonZeroScalar(field.scalar, schema);

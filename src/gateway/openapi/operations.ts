@@ -43,9 +43,9 @@ export function operationsOf(
     const { shape } = place.path;
     const first = paths.get(shape) ?? place.path;
     paths.set(shape, first);
-    assertPlace(place, found, openapi);
-    const id = names[i] ?? place.method.name;
-    return { ...place, path: withNames(place.path, first), id };
+    const named = { ...place, path: withNames(place.path, first) };
+    assertPlace(named, found, openapi);
+    return { ...named, id: names[i] ?? place.method.name };
   });
 }
 

@@ -60,10 +60,11 @@ function nameOf(
   variable: Variable | undefined,
   before: Segment | undefined,
 ): string {
-  const field = variable?.fieldPath.join("_") ?? kind;
+  const field = variable?.fieldPath.join("_") ?? "segment";
   if (kind === "whole" || kind === "rest" || before?.kind !== "literal") return field;
   const word = before.value.replaceAll(/[^A-Za-z0-9]+/g, "_").replaceAll(/^_|_$/g, "");
-  return /^[A-Za-z]/.test(word) ? singularOf(word) : field;
+  const isCollection = /^[A-Za-z]/.test(word) && !/^v\d/.test(word); // and no version
+  return isCollection ? singularOf(word) : field;
 }
 
 function uniqueName(parameters: readonly PathParameter[], wanted: string): string {

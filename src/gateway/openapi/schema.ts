@@ -13,7 +13,7 @@ import { defaultOf, nonZeroOf, notedOf } from "./field-notes.ts";
 import { traitsOf } from "./field-traits.ts";
 import type { JsonObject } from "./json-object.ts";
 import { mapKeySchema } from "./map-key.ts";
-import { type Place, scalarSchema } from "./scalar-schema.ts";
+import { integerNumber, type Place, scalarSchema } from "./scalar-schema.ts";
 import type { Taken } from "./taken.ts";
 import { choicesOf, type FieldRules, innerRules, rulesOf } from "./validate-options.ts";
 import { constrain } from "./validate-rules.ts";
@@ -122,7 +122,7 @@ export class Schemas {
       return constrained(this.forMessage(message, place), rules, { scalar }, place);
     }
     if (field.enum !== undefined) {
-      return constrained(this.#forEnum(field.enum), rules, { enum: field.enum }, place);
+      return constrained(this.#forEnum(field.enum, place), rules, { enum: field.enum }, place);
     }
     const scalar = field.scalar ?? ScalarType.STRING;
     return constrained(this.#forScalar(scalar, place), rules, { scalar }, place);
@@ -136,17 +136,19 @@ export class Schemas {
     return this.#components.refer(named, () => found.schema);
   }
 
-  #forEnum(desc: DescEnum): JsonObject {
-    if (desc.typeName === "google.protobuf.NullValue") return { type: "null" };
-    return this.#components.refer({ ...namesOf(desc), twin: undefined }, () => {
-      const description = enumDescription(desc);
-      return {
-        type: "string",
-        ...(description !== "" && { description }),
-        ...(desc.deprecated && { deprecated: true }),
-        enum: desc.values.map(({ jsonName }) => jsonName),
-      };
-    });
+  /** Names, in a schema of their own: code that is generated from that is an enum, too. */
+  #forEnum(desc: DescEnum, place: Place): JsonObject {
+    if (desc.typeName === "google.protobuf.NullValue") {
+      return place === "parameter" ? { type: "string", enum: ["NULL_VALUE"] } : { type: "null" };
+    }
+    const { full, short } = namesOf(desc);
+    const named = { full: `${full}-Name`, short: `${short}Name`, twin: undefined };
+    const names = this.#components.refer(named, () => enumNames(desc));
+    if (place === "parameter") return names;
+    return this.#components.refer({ full, short, twin: undefined }, () => ({
+      description: `A \`${named.short}\`, or its number.`,
+      anyOf: [names, enumNumbers(desc)],
+    }));
   }
 
   #exampleOf({ typeName }: DescMessage): JsonObject {
@@ -193,21 +195,49 @@ function choiceSchema(
   const refused = choicesOf(message).flatMap((choice) => {
     const left = choice.fields.filter((field) => fields.includes(field));
     const names = left.map(({ jsonName }) => jsonName);
-    const pairs = names.flatMap((one, i) =>
-      names.slice(i + 1).map((other) => ({ required: [one, other] })),
-    );
+    const pairs = names.flatMap((one, i) => names.slice(i + 1).map((other) => having(one, other)));
     const isWhole = left.length === choice.fields.length;
     if (place === "response" || !choice.isRequired || !isWhole) return pairs;
-    return [...pairs, { not: { anyOf: names.map((name) => ({ required: [name] })) } }];
+    return [...pairs, { not: anyOf(names.map((name) => having(name))) }];
   });
-  return refused.length === 0 ? {} : { not: { anyOf: refused } };
+  return refused.length === 0 ? {} : { not: anyOf(refused) };
+}
+
+/** An object that has these members. Linters want to see what is required. */
+function having(...names: readonly string[]): JsonObject {
+  return { properties: Object.fromEntries(names.map((name) => [name, {}])), required: names };
+}
+
+function anyOf(schemas: readonly JsonObject[]): JsonObject {
+  const [only] = schemas;
+  return only !== undefined && schemas.length === 1 ? only : { anyOf: schemas };
+}
+
+function enumNames(desc: DescEnum): JsonObject {
+  const description = enumDescription(desc);
+  return {
+    type: "string",
+    ...(description !== "" && { description }),
+    ...(desc.deprecated && { deprecated: true }),
+    enum: desc.values.map(({ jsonName }) => jsonName),
+  };
+}
+
+/** An enum that is open has any number: those of later versions have no name here. */
+function enumNumbers({ open, values }: DescEnum): JsonObject {
+  if (open) return integerNumber("int32", { min: -(2n ** 31n), max: 2n ** 31n - 1n });
+  return {
+    type: "integer",
+    format: "int32",
+    enum: [...new Set(values.map(({ number }) => number))],
+  };
 }
 
 function enumDescription(desc: DescEnum): string {
   const values = desc.values.flatMap((value) => {
-    const comment = commentOf(value);
-    const note = value.deprecated ? " Deprecated." : "";
-    return comment === "" && note === "" ? [] : [`- \`${value.jsonName}\`: ${comment}${note}`];
+    const notes = [commentOf(value), value.deprecated ? "Deprecated." : ""];
+    const note = notes.filter((part) => part !== "").join(" ");
+    return note === "" ? [] : [`- \`${value.jsonName}\`: ${note}`];
   });
   return [commentOf(desc), values.join("\n")].filter((part) => part !== "").join("\n\n");
 }

@@ -129,7 +129,8 @@ function boundConditions(rules: FieldRules): JsonObject[] {
 
 function enumSchema(schema: JsonObject, rules: FieldRules, desc: DescEnum | undefined): JsonObject {
   const { const: only, in: some, notIn } = rules;
-  if (desc === undefined || (only ?? some ?? notIn) === undefined) return schema;
+  const isNamed = rules["definedOnly"] === true || (only ?? some ?? notIn) !== undefined;
+  if (desc === undefined || !isNamed) return schema;
   const wanted = only === undefined ? some : [only];
   const names = desc.values
     .filter(({ number }) => wanted === undefined || listOf(wanted).includes(number))

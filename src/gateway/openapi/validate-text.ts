@@ -24,17 +24,17 @@ export function stringConditions(rules: FieldRules): JsonObject[] {
   ];
 }
 
-/** Bounds of the text: base64 has four characters for three bytes, with padding or without. */
+/** Bounds of the text: base64 has four characters for three bytes, and padding that may be missing. */
 export function bytesConditions(rules: FieldRules): JsonObject[] {
   const least = rules["len"] ?? rules["minLen"];
   const most = rules["len"] ?? rules["maxLen"];
-  return [
-    ...valueConditions(rules),
-    least === undefined ? {} : { minLength: Math.ceil((Number(least) * 4) / 3) },
-    most === undefined ? {} : { maxLength: Math.ceil(Number(most) / 3) * 4 },
-  ];
+  if (least === undefined && most === undefined) return valueConditions(rules);
+  const characters = (bytes: JsonValue) => Math.ceil((Number(bytes) * 4) / 3);
+  const counted = `{${characters(least ?? 0)},${most === undefined ? "" : characters(most)}}`;
+  return [...valueConditions(rules), { pattern: `^[A-Za-z0-9+/_-]${counted}={0,2}$` }];
 }
 
+/** A text that stands for itself in a regular expression. */
 function quote(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }
