@@ -88,7 +88,9 @@ describe("describes the interface:", () => {
   });
 
   test("an id is a number or its digits, up to the last of 64 bits", () => {
-    const [number, digits] = schemas.Int64.anyOf;
+    const [number, text] = schemas.Int64.anyOf;
+    const digits = schemas.Int64Text;
+    expect(text.$ref).toBe("#/components/schemas/Int64Text");
     expect(number).toMatchObject({ type: "integer", format: "int64" });
     expect(digits).toMatchObject({ type: "string", format: "int64" });
     const pattern = new RegExp(digits.pattern);

@@ -110,12 +110,14 @@ function operationObject(
 ): JsonObject {
   const [summary = "", ...paragraphs] = commentOf(method).split("\n\n");
   const parameters = [
-    ...path.parameters.map((parameter) => pathParameter(parameter, schemas)),
+    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, settings.openapi)),
     ...queryParameters(method.input, binding, schemas),
   ];
   const bodyName = { full: `${id}-Body`, short: `${id}Body` };
   const context = { schemas, components, openapi: settings.openapi, errorSchema, bodyName };
   const content = requestContent(method, binding, context);
+  // No JSON at all is none; bytes may be none.
+  const isRequired = content !== undefined && !("*/*" in content);
   return {
     operationId: id,
     tags: [tags.get(method.parent.typeName)],
@@ -123,7 +125,7 @@ function operationObject(
     ...(paragraphs.length > 0 && { description: paragraphs.join("\n\n") }),
     ...((method.deprecated || method.parent.deprecated) && { deprecated: true }),
     ...(parameters.length > 0 && { parameters }),
-    ...(content !== undefined && { requestBody: { required: true, content } }),
+    ...(content !== undefined && { requestBody: { required: isRequired, content } }),
     responses: {
       "200": { description: "Success", content: responseContent(method, binding, context) },
       ...errorResponses(settings),

@@ -12,7 +12,11 @@ import { wellKnownSchema } from "./well-known-schema.ts";
 
 const segmentSchema = { type: "string", minLength: 1, pattern: "^[^/\\x00]+$" };
 
-export function pathParameter(parameter: PathParameter, schemas: Schemas): JsonObject {
+export function pathParameter(
+  parameter: PathParameter,
+  schemas: Schemas,
+  openapi: "3.1" | "3.2",
+): JsonObject {
   const { name, kind, variable } = parameter;
   const field = variable === undefined ? undefined : leafOf(variable.path);
   const deprecated = field?.deprecated === true && { deprecated: true };
@@ -22,6 +26,8 @@ export function pathParameter(parameter: PathParameter, schemas: Schemas): JsonO
     required: true,
     ...describe(pathDescription(parameter, field)),
     ...deprecated,
+    // Only 3.2 can say that slashes stay as they are.
+    ...(kind === "rest" && openapi === "3.2" && { allowReserved: true }),
     schema:
       kind === "whole" && field !== undefined ? wholeSchema(field, schemas) : pathSchema(kind),
   };
@@ -56,7 +62,7 @@ function pathDescription({ kind, variable }: PathParameter, field: DescField | u
   }
 }
 
-/** Every parameter that the query may have, fields of fields included. */
+/** The parameters that the query may have, fields of fields included. */
 export function queryParameters(
   input: DescMessage,
   { body, variables }: Pick<Binding, "body" | "variables">,
@@ -74,7 +80,7 @@ export function queryParameters(
       const required = parent.isRequired && isRequired(field, "parameter");
       if (parameterReader(field) !== undefined) {
         parameters.push(queryParameter(path, required, schemas));
-      } else if (hasFields(field) && !parent.messages.includes(field.message)) {
+      } else if (hasFields(field) && mayHold(parent, field.message)) {
         const messages = [...parent.messages, field.message];
         const taken = parent.taken?.within(field);
         add(field.message, { path, messages, taken, isRequired: required });
@@ -121,6 +127,13 @@ function bare({ description: _, deprecated: __, ...schema }: JsonObject): JsonOb
 
 function describe(description: string): JsonObject {
   return description === "" ? {} : { description };
+}
+
+/** Fields of fields of fields: messages that hold each other would make parameters without end. */
+const depthMax = 5;
+
+function mayHold({ path, messages }: Parent, message: DescMessage): boolean {
+  return path.length < depthMax - 1 && !messages.includes(message);
 }
 
 function hasFields(field: DescField): field is DescField & { message: DescMessage } {

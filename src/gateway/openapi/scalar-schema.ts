@@ -7,7 +7,9 @@ import type { JsonObject } from "./json-object.ts";
 /** A schema that stands for itself, or one that is worth a name. */
 export type ScalarSchema =
   | { readonly kind: "inline"; readonly schema: JsonObject }
-  | { readonly kind: "named"; readonly name: string; readonly schema: JsonObject };
+  | { readonly kind: "named"; readonly name: string; readonly schema: JsonObject }
+  /** A number as in the schema, or the text that a parameter has. */
+  | { readonly kind: "number_or_text"; readonly name: string; readonly number: JsonObject };
 
 /**
  * Where a value stands: in the JSON of a request or of an answer, or as the text
@@ -76,10 +78,7 @@ function integerSchema(type: ScalarType, place: Place, int64: "string" | "number
   if (integerTypes.get(type)?.bits === 32) return inline(integerNumber(format, range));
   const name = format === "int64" ? "Int64" : "Uint64";
   if (place === "request") {
-    const description =
-      "A 64-bit integer: a JSON number, or its decimal digits as text. The text keeps integers past 2^53 exact where JSON numbers are doubles.";
-    const anyOf = [integerNumber(format, range), integerText(format, range)];
-    return { kind: "named", name, schema: { description, anyOf } };
+    return { kind: "number_or_text", name, number: integerNumber(format, range) };
   }
   if (place === "response" && int64 === "number") return inline({ type: "integer", format });
   const description = "The decimal digits of a 64-bit integer.";

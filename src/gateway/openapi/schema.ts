@@ -7,15 +7,17 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { choiceSchema } from "./choice-schema.ts";
 import { commentOf } from "./comments.ts";
 import type { Components } from "./components.ts";
+import { enumNames, enumNumbers } from "./enum-schema.ts";
 import { defaultOf, nonZeroOf, notedOf } from "./field-notes.ts";
 import { traitsOf } from "./field-traits.ts";
 import type { JsonObject } from "./json-object.ts";
 import { mapKeySchema } from "./map-key.ts";
-import { integerNumber, type Place, scalarSchema } from "./scalar-schema.ts";
+import { type Place, scalarSchema } from "./scalar-schema.ts";
 import type { Taken } from "./taken.ts";
-import { choicesOf, type FieldRules, innerRules, rulesOf } from "./validate-options.ts";
+import { type FieldRules, innerRules, rulesOf } from "./validate-options.ts";
 import { constrain } from "./validate-rules.ts";
 import { refusesZero } from "./validate-zero.ts";
 import { wellKnownSchema } from "./well-known-schema.ts";
@@ -133,7 +135,12 @@ export class Schemas {
     if (found.kind === "inline") return found.schema;
     // No message has a hyphen in its name.
     const named = { full: `${found.name}-json`, short: found.name, twin: undefined };
-    return this.#components.refer(named, () => found.schema);
+    return this.#components.refer(named, () => {
+      if (found.kind === "named") return found.schema;
+      const description =
+        "A 64-bit integer: a JSON number, or its decimal digits as text. The text keeps integers past 2^53 exact where JSON numbers are doubles.";
+      return { description, anyOf: [found.number, this.#forScalar(type, "parameter")] };
+    });
   }
 
   /** Names, in a schema of their own: code that is generated from that is an enum, too. */
@@ -181,65 +188,6 @@ function constrained(
   place: Place,
 ): JsonObject {
   return rules === undefined ? schema : constrain(schema, rules, value, place);
-}
-
-/**
- * At most one of the members of a oneof. Said with `not`, as generators of code
- * make types of the alternatives of `oneOf` and `anyOf`.
- */
-function choiceSchema(
-  message: DescMessage,
-  fields: readonly DescField[],
-  place: Place,
-): JsonObject {
-  const refused = choicesOf(message).flatMap((choice) => {
-    const left = choice.fields.filter((field) => fields.includes(field));
-    const names = left.map(({ jsonName }) => jsonName);
-    const pairs = names.flatMap((one, i) => names.slice(i + 1).map((other) => having(one, other)));
-    const isWhole = left.length === choice.fields.length;
-    if (place === "response" || !choice.isRequired || !isWhole) return pairs;
-    return [...pairs, { not: anyOf(names.map((name) => having(name))) }];
-  });
-  return refused.length === 0 ? {} : { not: anyOf(refused) };
-}
-
-/** An object that has these members. Linters want to see what is required. */
-function having(...names: readonly string[]): JsonObject {
-  return { properties: Object.fromEntries(names.map((name) => [name, {}])), required: names };
-}
-
-function anyOf(schemas: readonly JsonObject[]): JsonObject {
-  const [only] = schemas;
-  return only !== undefined && schemas.length === 1 ? only : { anyOf: schemas };
-}
-
-function enumNames(desc: DescEnum): JsonObject {
-  const description = enumDescription(desc);
-  return {
-    type: "string",
-    ...(description !== "" && { description }),
-    ...(desc.deprecated && { deprecated: true }),
-    enum: desc.values.map(({ jsonName }) => jsonName),
-  };
-}
-
-/** An enum that is open has any number: those of later versions have no name here. */
-function enumNumbers({ open, values }: DescEnum): JsonObject {
-  if (open) return integerNumber("int32", { min: -(2n ** 31n), max: 2n ** 31n - 1n });
-  return {
-    type: "integer",
-    format: "int32",
-    enum: [...new Set(values.map(({ number }) => number))],
-  };
-}
-
-function enumDescription(desc: DescEnum): string {
-  const values = desc.values.flatMap((value) => {
-    const notes = [commentOf(value), value.deprecated ? "Deprecated." : ""];
-    const note = notes.filter((part) => part !== "").join(" ");
-    return note === "" ? [] : [`- \`${value.jsonName}\`: ${note}`];
-  });
-  return [commentOf(desc), values.join("\n")].filter((part) => part !== "").join("\n\n");
 }
 
 /** `library.v1.Shelf.Theme` is `ShelfTheme`, or its full name. */

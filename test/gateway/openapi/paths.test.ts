@@ -72,6 +72,9 @@ test("says of ** what OpenAPI has no form for", () => {
   const { paths } = documentOf(describeAll({ Get: get("/v1/{name=**}") }));
   const [parameter] = paths["/v1/{name}"].get.parameters;
   expect(parameter.description).toMatch(/any number of segments, with unencoded slashes/);
+  expect(parameter).not.toHaveProperty("allowReserved");
+  const later = documentOf(describeAll({ Get: get("/v1/{name=**}") }), { openapi: "3.2" });
+  expect(later.paths["/v1/{name}"].get.parameters[0].allowReserved).toBe(true);
 });
 
 describe("paths that are equal but for the names of their parameters are one:", () => {

@@ -75,6 +75,16 @@ test.each([
   expect(contentOf(catalog, id)).toEqual(binary);
 });
 
+test("JSON must be there, bytes need not", () => {
+  const isRequired = (id: string) => operationOf(catalog, id).requestBody.required;
+  expect(["CreateVolume", "MoveVolume", "ImportVolumes"].map(isRequired)).toEqual([
+    true,
+    true,
+    true,
+  ]);
+  expect(["UploadVolume", "AppendVolume"].map(isRequired)).toEqual([false, false]);
+});
+
 test("streams in both directions are not there, nor is what has no rule", () => {
   const ids = (document: Any) =>
     Object.values<Any>(document.paths).flatMap((item) =>
