@@ -1,7 +1,9 @@
 /** gen/openapi.json: the interface of the plant store, as HTTP clients read it. */
 import { readFileSync } from "node:fs";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { exchange, type HttpRequest } from "./support/http-exchange.ts";
+import { knownToken, openTestServer, type TestServer } from "./support/test-server.ts";
 
 const source = readFileSync("gen/openapi.json", "utf8");
 const document = JSON.parse(source);
@@ -110,5 +112,52 @@ describe("describes the interface:", () => {
   test("Basil is the example", () => {
     expect(schemas.NewPlant.examples).toEqual([{ id: 1, name: "Basil", tag: "herb" }]);
     expect(schemas.Plant.examples).toEqual([{ name: "Basil", tag: "herb" }]);
+  });
+});
+
+describe("the server answers what the examples say:", () => {
+  const json = { "content-type": "application/json" };
+  const headers = { ...json, authorization: `Bearer ${knownToken}` };
+  const basil = JSON.stringify(document.components.schemas.NewPlant.examples[0]);
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await openTestServer();
+  });
+
+  afterAll(() => server.close());
+
+  function create(request: Partial<HttpRequest>) {
+    const { origin } = new URL(server.url);
+    return exchange({ origin, version: "1.1", path: "/plants", headers, body: basil, ...request });
+  }
+
+  test("Basil", async () => {
+    const { status, body } = await create({});
+    expect(status).toBe(200);
+    expect(JSON.parse(body.toString())).toEqual(document.components.schemas.Plant.examples[0]);
+  });
+
+  test.each<[string, string, Partial<HttpRequest>]>([
+    ["400", "fieldMissing", { body: '{"name": "Basil"}' }],
+    ["400", "fieldUnknown", { body: '{"id": 1, "name": "Basil", "tga": "herb"}' }],
+    ["400", "idTaken", { body: '{"id": 1, "name": "Mint"}' }],
+    ["401", "tokenMissing", { headers: json }],
+    ["401", "tokenUnknown", { headers: { ...json, authorization: "Bearer another" } }],
+    ["413", "tooLarge", { body: " ".repeat(2 ** 20 + 1) }],
+    ["415", "contentType", { headers: { ...headers, "content-type": "text/plain" } }],
+    ["415", "contentEncoding", { headers: { ...headers, "content-encoding": "zstd" } }],
+    ["417", "expectation", { headers: { ...headers, expect: "a miracle" } }],
+    ["431", "tooLarge", { headers: { ...headers, "x-long": "a".repeat(20_000) } }],
+    ["504", "late", { headers: { ...headers, "connect-timeout-ms": "0" } }],
+  ])("%s %s", async (status, name, request) => {
+    const { content, headers: named = {} } = document.components.responses[`Error${status}`];
+    const answer = await create(request);
+    expect(answer.status).toBe(Number(status));
+    expect(JSON.parse(answer.body.toString())).toEqual(
+      content["application/json"].examples[name].value,
+    );
+    const sent = Object.keys(named).filter((header) => answer.headers.has(header));
+    expect(sent.length > 0).toBe(Object.keys(named).length > 0);
   });
 });
