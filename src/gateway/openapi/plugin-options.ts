@@ -13,6 +13,13 @@ export interface PluginOptions extends Omit<OpenApiOptions, "error" | "rest"> {
 
 type Kind = "text" | "flag" | "object" | "list" | readonly string[];
 
+/** Those of the gateway. */
+const restOptions: Readonly<Record<string, Kind>> = {
+  rules: "list",
+  int64: ["string", "number"],
+  ignoreUnknownFields: "flag",
+};
+
 /** What there is, and of what form. */
 const options: Readonly<Record<string, Kind>> = {
   title: "text",
@@ -25,12 +32,7 @@ const options: Readonly<Record<string, Kind>> = {
   error: "text",
   errors: "object",
   examples: "object",
-};
-
-const restOptions: Readonly<Record<string, Kind>> = {
-  rules: "list",
-  int64: ["string", "number"],
-  ignoreUnknownFields: "flag",
+  ...restOptions,
 };
 
 /**
@@ -49,8 +51,7 @@ export function parsePluginOptions(
     const name = equals < 0 ? pair : pair.slice(0, equals);
     const value = equals < 0 ? "true" : pair.slice(equals + 1);
     if (name === "config") config = value;
-    else
-      given[name] = options[name] === "flag" || restOptions[name] === "flag" ? flag(value) : value;
+    else given[name] = options[name] === "flag" ? flag(value) : value;
   }
   const all = { ...(config === undefined ? {} : parseConfig(config, readText)), ...given };
   const entries = Object.entries(all).map(([name, value]) => [name, checked(name, value)] as const);
@@ -66,10 +67,10 @@ function parseConfig(path: string, readText: (path: string) => string): Record<s
 }
 
 function checked(name: string, value: JsonValue): JsonValue {
-  const kind = Object.hasOwn(restOptions, name) ? restOptions[name] : options[name];
-  if (kind === undefined || !(Object.hasOwn(options, name) || Object.hasOwn(restOptions, name))) {
-    const names = ["config", ...Object.keys(options), ...Object.keys(restOptions)];
-    throw new Error(`no option ${JSON.stringify(name)}; there are ${names.join(", ")}`);
+  const kind = Object.hasOwn(options, name) ? options[name] : undefined;
+  if (kind === undefined) {
+    const names = ["config", ...Object.keys(options)].join(", ");
+    throw new Error(`no option ${JSON.stringify(name)}; there are ${names}`);
   }
   const problem = problemWith(kind, value);
   if (problem !== undefined) throw new Error(`${name} must be ${problem}`);
