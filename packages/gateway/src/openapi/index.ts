@@ -1,2 +1,3 @@
 /** OpenAPI documents of services, by their `google.api.http` options. */
-export { createOpenApiDocument, type OpenApiOptions } from "./document.ts";
+export { createOpenApiDocument } from "./document.ts";
+export type { ErrorAnswer, OpenApiOptions } from "./options.ts";

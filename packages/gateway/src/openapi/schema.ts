@@ -1,158 +1,198 @@
 /** JSON Schema of messages, as the gateway reads and writes them. */
-import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type JsonValue,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.ts";
-import { integerTypes } from "../json/scalar.ts";
-
-export type JsonObject = { [key: string]: unknown };
-
-/** What a schema is for: the gateway takes 64-bit integers in two forms, and writes one. */
-export type Direction = "request" | "response";
+import { choiceSchema } from "./choice-schema.ts";
+import { commentOf } from "./comments.ts";
+import type { Components } from "./components.ts";
+import { enumNames, enumNumbers } from "./enum-schema.ts";
+import { defaultOf, nonZeroOf, notedOf } from "./field-notes.ts";
+import { traitsOf } from "./field-traits.ts";
+import type { JsonObject } from "./json-object.ts";
+import { mapKeySchema } from "./map-key.ts";
+import { type Place, scalarSchema } from "./scalar-schema.ts";
+import type { Taken } from "./taken.ts";
+import { type FieldRules, innerRules, rulesOf } from "./validate-options.ts";
+import { constrain } from "./validate-rules.ts";
+import { refusesZero } from "./validate-zero.ts";
+import { wellKnownSchema } from "./well-known-schema.ts";
 
 export interface SchemaOptions {
-  /** How the gateway is set to write 64-bit integers. */
+  /** How answers write 64-bit integers. */
   readonly int64: "string" | "number";
-  /** The comment on a message or field, as plain text; empty without one. */
-  readonly describe: (desc: DescMessage | DescField) => string;
+  /** Whether requests may have members that no field has. */
+  readonly ignoreUnknownFields: boolean;
+  /** Examples of messages, by their full names. */
+  readonly examples: Readonly<Record<string, JsonValue>>;
 }
 
-/** The schemas under `#/components/schemas`, gathered as they are referred to. */
 export class Schemas {
-  readonly components: { [name: string]: JsonObject } = {};
+  readonly #components: Components;
   readonly #options: SchemaOptions;
-  readonly #answered: ReadonlySet<DescMessage>;
 
-  /** @param answers The messages that answer; what they hold is found. */
-  constructor(answers: readonly DescMessage[], options: SchemaOptions) {
+  constructor(components: Components, options: SchemaOptions) {
+    this.#components = components;
     this.#options = options;
-    this.#answered = new Set(answers.flatMap((message) => [...reachableFrom(message)]));
   }
 
-  /** A schema for the value of a field, with its comment. */
-  forField(field: DescField, direction: Direction): JsonObject {
-    const description = this.#options.describe(field);
-    const schema = this.#forFieldValue(field, direction);
-    return description === "" ? schema : { ...schema, description };
+  /** A schema for the value of a field, with all that is said about the field. */
+  forField(field: DescField, place: Place, taken?: Taken): JsonObject {
+    const rules = place === "response" ? undefined : rulesOf(field);
+    const value = this.#forValue(field, place, rules, taken);
+    const mustBeSet = place !== "response" && isRequired(field, place, rules);
+    const schema = mustBeSet ? nonZeroOf(field, value) : value;
+    return { ...schema, ...defaultOf(field), ...notedOf(field) };
   }
 
-  /** A reference to the schema of a message, or the schema itself for a well-known type. */
-  forMessage(message: DescMessage, direction: Direction): JsonObject {
-    const wellKnown = this.#forWellKnown(message, direction);
-    if (wellKnown !== undefined) return wellKnown;
-    const isTwofold = this.#answered.has(message) && hasLong(message);
-    const name = `${nameOf(message)}${isTwofold && direction === "request" ? "Input" : ""}`;
-    if (!(name in this.components)) {
-      this.components[name] = {}; // a message may contain itself
-      Object.assign(this.components[name] ?? {}, this.#forFields(message, direction));
+  /** A reference to the schema of a message, or the schema itself for a wrapper. */
+  forMessage(message: DescMessage, place: Place): JsonObject {
+    if (isWrapperDesc(message)) return this.#forScalar(message.fields[0].scalar, place);
+    const wellKnown = wellKnownSchema(message);
+    if (wellKnown !== undefined) {
+      return this.#components.refer({ ...namesOf(message), twin: undefined }, () => wellKnown);
     }
-    return { $ref: `#/components/schemas/${name}` };
+    const twin = place === "response" ? "response" : "request";
+    return this.#components.refer({ ...namesOf(message), twin }, () => ({
+      ...this.#forFields(message, place),
+      ...this.#exampleOf(message),
+    }));
   }
 
-  #forFields(message: DescMessage, direction: Direction): JsonObject {
-    const description = this.#options.describe(message);
-    const required = message.fields.filter(isRequired).map((field) => field.jsonName);
-    const properties = message.fields.map((field) => [
+  /**
+   * The schema of a request message without the fields that the path has. A body
+   * that says something else about these is refused.
+   */
+  forRest(message: DescMessage, taken: Taken): JsonObject {
+    return this.#forFields(message, "request", taken);
+  }
+
+  #forFields(message: DescMessage, place: Place, taken?: Taken): JsonObject {
+    const fields = message.fields.filter((field) => taken?.isLeft(field) ?? true);
+    const required = fields.filter((field) => isRequired(field, place, rulesAt(field, place)));
+    const properties = fields.map((field) => [
       field.jsonName,
-      this.forField(field, direction),
+      this.forField(field, place, taken?.within(field)),
     ]);
+    const isClosed = place !== "response" && !this.#options.ignoreUnknownFields;
+    const description = commentOf(message);
     return {
       type: "object",
       ...(description !== "" && { description }),
+      ...(message.deprecated && { deprecated: true }),
       properties: Object.fromEntries(properties),
-      ...(required.length > 0 && { required }),
+      ...(required.length > 0 && { required: required.map(({ jsonName }) => jsonName) }),
+      ...choiceSchema(message, fields, place),
+      ...(isClosed && { additionalProperties: false }),
     };
   }
 
-  #forFieldValue(field: DescField, direction: Direction): JsonObject {
+  #forValue(
+    field: DescField,
+    place: Place,
+    rules: FieldRules | undefined,
+    taken: Taken | undefined,
+  ): JsonObject {
     switch (field.fieldKind) {
-      case "list":
-        return { type: "array", items: this.#forOne(field, direction) };
-      case "map":
-        return { type: "object", additionalProperties: this.#forOne(field, direction) };
+      case "list": {
+        const items = this.#forOne(field, place, innerRules(rules, "items"));
+        return constrained({ type: "array", items }, rules, {}, place);
+      }
+      case "map": {
+        const additionalProperties = this.#forOne(field, place, innerRules(rules, "values"));
+        const propertyNames = mapKeySchema(field.mapKey, place, innerRules(rules, "keys"));
+        const schema = { type: "object", ...propertyNames, additionalProperties };
+        return constrained(schema, rules, {}, place);
+      }
       default:
-        return this.#forOne(field, direction);
+        if (taken !== undefined && field.fieldKind === "message") {
+          return this.forRest(field.message, taken);
+        }
+        return this.#forOne(field, place, rules);
     }
   }
 
   /** One value of the field: an item of a list, a value of a map. */
-  #forOne(field: DescField, direction: Direction): JsonObject {
-    if (field.message !== undefined) return this.forMessage(field.message, direction);
+  #forOne(field: DescField, place: Place, rules: FieldRules | undefined): JsonObject {
+    const { message } = field;
+    if (message !== undefined) {
+      const scalar = isWrapperDesc(message) ? message.fields[0].scalar : undefined;
+      return constrained(this.forMessage(message, place), rules, { scalar }, place);
+    }
     if (field.enum !== undefined) {
-      return { type: "string", enum: field.enum.values.map(({ name }) => name) };
+      return constrained(this.#forEnum(field.enum, place), rules, { enum: field.enum }, place);
     }
-    return this.#forScalar(field.scalar ?? ScalarType.STRING, direction);
+    const scalar = field.scalar ?? ScalarType.STRING;
+    return constrained(this.#forScalar(scalar, place), rules, { scalar }, place);
   }
 
-  #forScalar(type: ScalarType, direction: Direction): JsonObject {
-    const integer = integerTypes.get(type);
-    if (integer !== undefined) {
-      const format = `${integer.signed ? "int" : "uint"}${integer.bits}`;
-      if (integer.bits === 32) return { type: "integer", format };
-      if (direction === "request") {
-        const pattern = `^${integer.signed ? "-?" : ""}(0|[1-9][0-9]*)$`; // of the string
-        return { type: ["integer", "string"], format, pattern };
-      }
-      return { type: this.#options.int64 === "number" ? "integer" : "string", format };
-    }
-    switch (type) {
-      case ScalarType.BOOL:
-        return { type: "boolean" };
-      case ScalarType.DOUBLE:
-        return { type: "number", format: "double" };
-      case ScalarType.FLOAT:
-        return { type: "number", format: "float" };
-      case ScalarType.BYTES:
-        return { type: "string", contentEncoding: "base64" };
-      default:
-        return { type: "string" };
-    }
+  #forScalar(type: ScalarType, place: Place): JsonObject {
+    const found = scalarSchema(type, place, this.#options.int64);
+    if (found.kind === "inline") return found.schema;
+    // No message has a hyphen in its name.
+    const named = { full: `${found.name}-json`, short: found.name, twin: undefined };
+    return this.#components.refer(named, () => {
+      if (found.kind === "named") return found.schema;
+      const description =
+        "A 64-bit integer: a JSON number, or its decimal digits as text. The text keeps integers past 2^53 exact where JSON numbers are doubles.";
+      return { description, anyOf: [found.number, this.#forScalar(type, "parameter")] };
+    });
   }
 
-  #forWellKnown(message: DescMessage, direction: Direction): JsonObject | undefined {
-    if (isWrapperDesc(message)) return this.#forScalar(message.fields[0].scalar, direction);
-    switch (message.typeName) {
-      case "google.protobuf.Timestamp":
-        return { type: "string", format: "date-time" };
-      case "google.protobuf.Duration":
-        return { type: "string", pattern: "^-?[0-9]+(\\.[0-9]{1,9})?s$" };
-      case "google.protobuf.FieldMask":
-        return { type: "string" };
-      case "google.protobuf.Struct":
-      case "google.protobuf.Any":
-        return { type: "object" };
-      case "google.protobuf.ListValue":
-        return { type: "array", items: {} };
-      case "google.protobuf.Value":
-        return {};
-      default:
-        return undefined;
+  /** Names, in a schema of their own: code that is generated from that is an enum, too. */
+  #forEnum(desc: DescEnum, place: Place): JsonObject {
+    if (desc.typeName === "google.protobuf.NullValue") {
+      return place === "parameter" ? { type: "string", enum: ["NULL_VALUE"] } : { type: "null" };
     }
+    const { full, short } = namesOf(desc);
+    const named = { full: `${full}-Name`, short: `${short}Name`, twin: undefined };
+    const names = this.#components.refer(named, () => enumNames(desc));
+    if (place === "parameter") return names;
+    return this.#components.refer({ full, short, twin: undefined }, () => ({
+      description: `A \`${named.short}\`, or its number.`,
+      anyOf: [names, enumNumbers(desc)],
+    }));
+  }
+
+  #exampleOf({ typeName }: DescMessage): JsonObject {
+    const example = this.#options.examples[typeName];
+    return example === undefined ? {} : { examples: [example] };
   }
 }
 
-export function isRequired(field: DescField): boolean {
-  return getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
+/** Whether JSON must have it. */
+export function isRequired(
+  field: DescField,
+  place: Place,
+  rules: FieldRules | undefined = rulesAt(field, place),
+): boolean {
+  const { isRequired: isMarked, isOutput, isInput, isImplicit } = traitsOf(field);
+  if (place === "response") return isMarked && !isInput;
+  if (rules?.["required"] === true) return true;
+  if (isImplicit && rules !== undefined && refusesZero(rules)) return true;
+  return isMarked && !isOutput;
 }
 
-/** `library.v1.Shelf.Theme` is `ShelfTheme`: the package is that of the document. */
-function nameOf(message: DescMessage): string {
-  const prefix = message.file.proto.package;
-  return message.typeName.slice(prefix === "" ? 0 : prefix.length + 1).replaceAll(".", "");
+function rulesAt(field: DescField, place: Place): FieldRules | undefined {
+  return place === "response" ? undefined : rulesOf(field);
 }
 
-/** Whether its JSON in requests and in answers differs: it holds a 64-bit integer. */
-function hasLong(message: DescMessage): boolean {
-  return [...reachableFrom(message)].some(({ fields }) =>
-    fields.some(({ scalar }) => scalar !== undefined && integerTypes.get(scalar)?.bits === 64),
-  );
+function constrained(
+  schema: JsonObject,
+  rules: FieldRules | undefined,
+  value: { readonly scalar?: ScalarType | undefined; readonly enum?: DescEnum },
+  place: Place,
+): JsonObject {
+  return rules === undefined ? schema : constrain(schema, rules, value, place);
 }
 
-/** The message and all that it may hold, at any depth. */
-function reachableFrom(message: DescMessage, found = new Set<DescMessage>()): Set<DescMessage> {
-  if (found.has(message)) return found;
-  found.add(message);
-  for (const field of message.fields) {
-    if (field.message !== undefined) reachableFrom(field.message, found);
-  }
-  return found;
+/** `library.v1.Shelf.Theme` is `ShelfTheme`, or its full name. */
+function namesOf({ file, typeName }: DescMessage | DescEnum): { full: string; short: string } {
+  const prefix = file.proto.package;
+  const local = typeName.slice(prefix === "" ? 0 : prefix.length + 1);
+  return { full: typeName, short: local.replaceAll(".", "") };
 }

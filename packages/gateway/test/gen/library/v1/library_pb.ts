@@ -3,7 +3,7 @@
 /* eslint-disable */
 
 // A library with shelves and books: the service on which the gateway is
-// tested. It uses what plants do not: every kind of rule, of field and of
+// tested. It uses every kind of rule, of field and of
 // method.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";

@@ -1,0 +1,88 @@
+/** Comments of a proto, where its descriptors have them: compilers keep them, generated code does not. */
+import type { AnyDesc, DescFile } from "@bufbuild/protobuf";
+
+/** What comments are on. */
+export type Commented = Exclude<AnyDesc, { kind: "file" }>;
+
+/**
+ * The comment in front of an element, or else behind it, as plain text: its lines
+ * joined, its paragraphs kept. Empty without one.
+ */
+export function commentOf(desc: Commented): string {
+  const path = pathOf(desc);
+  return path === undefined ? "" : (commentsOf(fileOf(desc)).get(path.join(".")) ?? "");
+}
+
+const commentsByFile = new WeakMap<DescFile, ReadonlyMap<string, string>>();
+
+function commentsOf(file: DescFile): ReadonlyMap<string, string> {
+  const known = commentsByFile.get(file);
+  if (known !== undefined) return known;
+  const locations = file.proto.sourceCodeInfo?.location ?? [];
+  const comments = new Map(
+    locations.map(({ path, leadingComments, trailingComments }) => [
+      path.join("."),
+      plainText(leadingComments || trailingComments),
+    ]),
+  );
+  commentsByFile.set(file, comments);
+  return comments;
+}
+
+function plainText(comment: string): string {
+  const lines = comment.split("\n").map((line) => line.replace(/^ /, "").trimEnd());
+  return lines
+    .join("\n")
+    .trim()
+    .replaceAll(/(?<!\n)\n(?!\n)/g, " ");
+}
+
+function fileOf(desc: Commented): DescFile {
+  switch (desc.kind) {
+    case "enum_value":
+    case "field":
+    case "rpc":
+    case "oneof":
+      return desc.parent.file;
+    default:
+      return desc.file;
+  }
+}
+
+/** Where it stands in its file: the numbers of the fields of descriptor.proto, and indexes. */
+function pathOf(desc: Commented): readonly number[] | undefined {
+  switch (desc.kind) {
+    case "message":
+      return desc.parent === undefined
+        ? at([], 4, desc.file.proto.messageType, desc.proto)
+        : at(pathOf(desc.parent), 3, desc.parent.proto.nestedType, desc.proto);
+    case "enum":
+      return desc.parent === undefined
+        ? at([], 5, desc.file.proto.enumType, desc.proto)
+        : at(pathOf(desc.parent), 4, desc.parent.proto.enumType, desc.proto);
+    case "service":
+      return at([], 6, desc.file.proto.service, desc.proto);
+    case "extension":
+      return desc.parent === undefined
+        ? at([], 7, desc.file.proto.extension, desc.proto)
+        : at(pathOf(desc.parent), 6, desc.parent.proto.extension, desc.proto);
+    case "field":
+      return at(pathOf(desc.parent), 2, desc.parent.proto.field, desc.proto);
+    case "oneof":
+      return at(pathOf(desc.parent), 8, desc.parent.proto.oneofDecl, desc.proto);
+    case "enum_value":
+      return at(pathOf(desc.parent), 2, desc.parent.proto.value, desc.proto);
+    case "rpc":
+      return at(pathOf(desc.parent), 2, desc.parent.proto.method, desc.proto);
+  }
+}
+
+function at<T>(
+  parent: readonly number[] | undefined,
+  field: number,
+  siblings: readonly T[],
+  one: T,
+): readonly number[] | undefined {
+  const index = siblings.indexOf(one);
+  return parent === undefined || index === -1 ? undefined : [...parent, field, index];
+}

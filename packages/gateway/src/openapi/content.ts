@@ -1,0 +1,113 @@
+/** Bodies: JSON, streams of JSON, and what google.api.HttpBody takes and answers as it is. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { isHttpBody } from "../rest/http-body.ts";
+import type { Binding } from "../rest/rule.ts";
+import type { Component, Components } from "./components.ts";
+import { traitsOf } from "./field-traits.ts";
+import type { JsonObject } from "./json-object.ts";
+import type { OpenApiSettings } from "./options.ts";
+import type { Schemas } from "./schema.ts";
+import { Taken } from "./taken.ts";
+
+export interface ContentContext {
+  readonly schemas: Schemas;
+  readonly components: Components;
+  readonly openapi: OpenApiSettings["openapi"];
+  /** What errors look like: the last message of a stream may be one. */
+  readonly errorSchema: JsonObject;
+  /** What a body is called that no message is. */
+  readonly bodyName: Pick<Component, "full" | "short">;
+}
+
+const binary = { "*/*": { schema: { type: "string", format: "binary" } } };
+
+/** What a request has as its body; undefined for none. */
+export function requestContent(
+  method: DescMethod,
+  binding: Binding,
+  context: ContentContext,
+): JsonObject | undefined {
+  const isStream = method.methodKind === "client_streaming";
+  if (binding.body === undefined) return isStream ? streamContent({}, context) : undefined;
+  if (isHttpBody(method.input, binding.body)) return binary;
+  const schema = bodySchema(method, binding.body, binding, context);
+  return isStream ? streamContent(schema, context) : { "application/json": { schema } };
+}
+
+/** What a success has as its body. */
+export function responseContent(
+  method: DescMethod,
+  { responseBody }: Binding,
+  context: ContentContext,
+): JsonObject {
+  if (isHttpBody(method.output, responseBody)) return binary;
+  const { schemas, errorSchema } = context;
+  const schema =
+    responseBody === undefined
+      ? schemas.forMessage(method.output, "response")
+      : orNull(responseBody, schemas.forField(responseBody, "response"));
+  if (method.methodKind !== "server_streaming") return { "application/json": { schema } };
+  const failure = { type: "object", properties: { error: errorSchema }, required: ["error"] };
+  const item = { anyOf: [schema, failure] };
+  return { ...streamContent(item, context), "text/event-stream": events(schema, context) };
+}
+
+/** The whole message or a field of it, without what the path has. */
+function bodySchema(
+  { input }: DescMethod,
+  body: Exclude<Binding["body"], undefined>,
+  { variables }: Binding,
+  { schemas, components, bodyName }: ContentContext,
+): JsonObject {
+  const taken = Taken.by(variables);
+  if (body === "*") {
+    if (variables.length === 0) return schemas.forMessage(input, "request");
+    const component = { ...bodyName, twin: undefined };
+    return components.refer(component, () => schemas.forRest(input, taken));
+  }
+  const inner = taken.within(body);
+  if (inner === undefined || body.fieldKind !== "message") return schemas.forField(body, "request");
+  const { message } = body;
+  const component = { ...bodyName, twin: undefined };
+  return components.refer(component, () => schemas.forRest(message, inner));
+}
+
+/** The answer for a field that is not set, where there is no zero to show for it. */
+function orNull(field: Exclude<Binding["responseBody"], undefined>, schema: JsonObject) {
+  const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
+  const isValue = field.fieldKind === "scalar" || field.fieldKind === "enum";
+  if (!isValue || !hasPresence || traitsOf(field).isRequired) return schema;
+  return { anyOf: [schema, { type: "null" }] };
+}
+
+function streamContent(item: JsonObject, { openapi }: ContentContext): JsonObject {
+  const array = { "application/json": { schema: { type: "array", items: item } } };
+  if (openapi === "3.2") return { "application/x-ndjson": { itemSchema: item }, ...array };
+  const schema = text("application/x-ndjson", "One JSON value a line.", item);
+  return { "application/x-ndjson": { schema }, ...array };
+}
+
+function events(item: JsonObject, { openapi, errorSchema }: ContentContext): JsonObject {
+  if (openapi === "3.2") {
+    const data = (schema: JsonObject) => ({
+      type: "string",
+      contentMediaType: "application/json",
+      contentSchema: schema,
+    });
+    const message = { properties: { event: false, data: data(item) } };
+    const failure = {
+      properties: { event: { const: "error" }, data: data(errorSchema) },
+      required: ["event"],
+    };
+    return { itemSchema: { type: "object", required: ["data"], anyOf: [message, failure] } };
+  }
+  const description =
+    "Server-sent events. The data of each is one JSON value; that of an event `error` is the error that ended the stream.";
+  return { schema: text("application/json", description, item) };
+}
+
+/** A text of several values, of which OpenAPI 3.1 can tell what each is, but not where. */
+function text(contentMediaType: string, description: string, item: JsonObject): JsonObject {
+  return { type: "string", contentMediaType, contentSchema: item, description };
+}

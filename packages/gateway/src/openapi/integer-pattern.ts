@@ -1,0 +1,71 @@
+/** Regular expressions for the decimal digits of exactly the integers in a range. */
+
+/**
+ * @returns an expression without anchors: no leading zeros, no `-0`, no `+`. It
+ * uses nothing that the engines of JavaScript, Python, Go and Java see differently.
+ */
+export function integerPattern(min: bigint, max: bigint): string {
+  if (min >= 0n) return group(naturalPatterns(min, max));
+  if (max < 0n) return `-${group(naturalPatterns(-max, -min))}`;
+  // What both signs have in common is said once.
+  const common = -min < max ? -min : max;
+  const signed = naturalPatterns(1n, common);
+  return group([
+    "0",
+    ...(signed.length > 0 ? [`-?${group(signed)}`] : []),
+    ...naturalPatterns(common + 1n, -min).map((pattern) => `-${pattern}`),
+    ...naturalPatterns(common + 1n, max),
+  ]);
+}
+
+function naturalPatterns(min: bigint, max: bigint): string[] {
+  if (min > max) return [];
+  if (min === 0n) return ["0", ...naturalPatterns(1n, max)];
+  const digits = String(min).length;
+  const end = 10n ** BigInt(digits); // the first number with more digits
+  const isStart = min === end / 10n;
+  if (max < end - 1n) return [sameLength(String(min), String(max))];
+  if (!isStart) return [sameLength(String(min), String(end - 1n)), ...naturalPatterns(end, max)];
+  // Whole lengths are one expression.
+  const lengths = String(max + 1n).length - 1;
+  const [least, most] = [digits - 1, lengths - 1];
+  const counted = most === 0 ? "" : `[0-9]{${least === most ? least : `${least},${most}`}}`;
+  return [`[1-9]${counted}`, ...naturalPatterns(10n ** BigInt(lengths), max)];
+}
+
+/** All numbers from `low` to `high`, which have as many digits each. */
+function sameLength(low: string, high: string): string {
+  if (low === high) return low;
+  const [first = ""] = low;
+  const [last = ""] = high;
+  const lowRest = low.slice(1);
+  const highRest = high.slice(1);
+  const zeros = "0".repeat(lowRest.length);
+  const nines = "9".repeat(highRest.length);
+  if (first === last) return first + sameLength(lowRest, highRest);
+  const parts: string[] = [];
+  let from = Number(first);
+  let to = Number(last);
+  if (lowRest !== zeros) {
+    parts.push(first + sameLength(lowRest, nines));
+    from++;
+  }
+  if (highRest !== nines) to--;
+  if (from <= to) parts.push(digit(from, to) + anyDigits(lowRest.length));
+  if (highRest !== nines) parts.push(last + sameLength(zeros, highRest));
+  return group(parts);
+}
+
+function digit(from: number, to: number): string {
+  return from === to ? String(from) : `[${from}-${to}]`;
+}
+
+function anyDigits(count: number): string {
+  if (count === 0) return "";
+  return count === 1 ? "[0-9]" : `[0-9]{${count}}`;
+}
+
+function group(parts: readonly string[]): string {
+  const [only = ""] = parts;
+  return parts.length === 1 ? only : `(?:${parts.join("|")})`;
+}

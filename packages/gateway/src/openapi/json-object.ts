@@ -1,0 +1,2 @@
+/** A JSON object that is being put together. */
+export type JsonObject = { [key: string]: unknown };

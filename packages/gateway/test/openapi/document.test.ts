@@ -1,0 +1,251 @@
+/** What a document says beside paths, bodies and parameters. */
+import { describe, expect, test } from "vitest";
+import { ItemService as ItemsOfA } from "../gen/openapi/a/v1/item_pb.ts";
+import { ItemService as ItemsOfB } from "../gen/openapi/b/v1/item_pb.ts";
+import { LegacyService } from "../gen/openapi/legacy/v1/legacy_pb.ts";
+import { ListProductsResponseSchema, ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
+import type { Rule } from "../support/described-method.ts";
+import { compiledService } from "./compiled.ts";
+import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
+
+describe("names", () => {
+  const both = documentOf([ItemsOfA, ItemsOfB]);
+  const alone = documentOf(ItemsOfA);
+
+  test("are short alone", () => {
+    expect(alone.tags).toEqual([{ name: "ItemService" }]);
+    expect(operationOf(alone, "GetItem").tags).toEqual(["ItemService"]);
+    expect(Object.keys(alone.components.schemas)).toEqual(
+      expect.arrayContaining(["Item", "ItemKind", "PutItemBody"]),
+    );
+  });
+
+  test("are full where two packages have the same", () => {
+    expect(both.tags).toEqual([
+      { name: "openapi.a.v1.ItemService" },
+      { name: "openapi.b.v1.ItemService" },
+    ]);
+    for (const one of ["a", "b"]) {
+      const operation = operationOf(both, `openapi.${one}.v1.ItemService.GetItem`);
+      expect(operation.tags).toEqual([`openapi.${one}.v1.ItemService`]);
+      const { schema } = operation.responses["200"].content["application/json"];
+      expect(schema.$ref).toBe(`#/components/schemas/openapi.${one}.v1.Item`);
+      const names = both.components.schemas[`openapi.${one}.v1.Item.Kind-Name`];
+      expect(names.enum).toContain(`KIND_OF_${one.toUpperCase()}`);
+    }
+  });
+
+  test("of what requests and answers show in different ways are two", () => {
+    const { schemas } = documentOf(ShopService).components;
+    expect(schemas.ProductInput.additionalProperties).toBe(false);
+    expect(schemas.Product).not.toHaveProperty("additionalProperties");
+    expect(schemas).not.toHaveProperty("ListProductsResponseInput");
+  });
+
+  test("of further bindings have a number", () => {
+    const rule: Rule = {
+      selector: "openapi.a.v1.ItemService.GetItem",
+      pattern: { case: "get", value: "/v1/items/{id}" },
+      additionalBindings: [{ pattern: { case: "get", value: "/v2/items/{id}" } }],
+    };
+    const { path } = operationOf(documentOf(ItemsOfA, { rest: { rules: [rule] } }), "GetItem2");
+    expect(path).toBe("/v2/items/{id}");
+  });
+});
+
+describe("fields", () => {
+  const { components } = documentOf(compiledService("openapi.shop.v1.ShopService"));
+  const { Product, ProductInput, CreateProductRequest } = components.schemas;
+
+  test.each([
+    [
+      "name",
+      { description: "`shops/SHOP/products/PRODUCT`. Immutable: it cannot be changed later." },
+    ],
+    ["title", { minLength: 1 }],
+    ["createTime", { readOnly: true, $ref: "#/components/schemas/Timestamp" }],
+    ["secret", { writeOnly: true }],
+    ["rank", { deprecated: true }],
+    ["titles", { type: "object", additionalProperties: { type: "string" } }],
+    ["sizes", { propertyNames: { pattern: expect.stringMatching(/-2147483648/) } }],
+    ["thumbnail", { contentEncoding: "base64" }],
+    ["parts", { items: { $ref: "#/components/schemas/ProductInput" } }],
+    ["returnable", { type: "boolean" }],
+  ])("%s of a request: %j", (name, expected) => {
+    expect(ProductInput.properties[name]).toMatchObject(expected);
+  });
+
+  test("are required as their behavior says", () => {
+    expect(ProductInput.required).toEqual(["title"]);
+    expect(Product.required).toEqual(["title"]);
+    expect(CreateProductRequest).toBeUndefined();
+  });
+
+  test("of a oneof are there one at a time", () => {
+    const document = documentOf(ShopService);
+    const allows = validatorOf(document, { $ref: "#/components/schemas/ProductInput" });
+    expect(allows({ title: "a", cents: 1 })).toBe(true);
+    expect(allows({ title: "a" })).toBe(true);
+    expect(allows({ title: "a", cents: 1, words: "one" })).toBe(false);
+  });
+
+  test("have the defaults of proto2 and editions", () => {
+    const { schemas } = documentOf(LegacyService).components;
+    const defaults = Object.entries<Any>(schemas.Legacy.properties).map(([name, one]) => [
+      name,
+      one.default,
+    ]);
+    expect(Object.fromEntries(defaults)).toEqual({
+      count: 7,
+      number: "9007199254740993",
+      text: "none",
+      data: "AQI=",
+      color: "COLOR_RED",
+      ratio: "Infinity",
+    });
+    expect(schemas.Legacy.required).toEqual(["id"]);
+    expect(schemas.LegacyInput.required).toEqual(["id"]);
+  });
+
+  test("of a closed enum have no other numbers", () => {
+    const document = documentOf(LegacyService);
+    const allows = validatorOf(document, { $ref: "#/components/schemas/Color" });
+    expect(["COLOR_RED", 2, 3, "COLOR"].map((value) => allows(value))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+});
+
+describe("comments", () => {
+  const document = documentOf(compiledService("openapi.shop.v1.ShopService"));
+
+  test("are descriptions where a compiler has kept them", () => {
+    expect(document.tags[0].description).toBe("ShopService sells products.");
+    const { summary, description } = operationOf(document, "GetProduct");
+    expect({ summary, description }).toEqual({
+      summary: "GetProduct answers one product",
+      description: "It is found by its name.",
+    });
+    const { Product, SizeName } = document.components.schemas;
+    expect(Product.description).toBe("Product is for sale.");
+    expect(Product.properties.cents.description).toBe("In cents.");
+    expect(SizeName.description).toMatch(
+      /^Size is how large a product is\.\n\n- `SIZE_UNSPECIFIED`: Not known\.\n/,
+    );
+  });
+
+  test("are not in generated code, where nothing takes their place", () => {
+    const bare = documentOf(ShopService);
+    expect(bare.tags).toEqual([{ name: "ShopService" }]);
+    expect(operationOf(bare, "GetProduct")).not.toHaveProperty("summary");
+    expect(bare.components.schemas.Product).not.toHaveProperty("description");
+  });
+});
+
+test("what is deprecated is said so", () => {
+  const document = documentOf(ShopService);
+  expect(operationOf(document, "MoveProduct").deprecated).toBe(true);
+  expect(operationOf(document, "GetProduct")).not.toHaveProperty("deprecated");
+  expect(document.components.schemas.SizeName.description).toBe("- `SIZE_LARGE`: Deprecated.");
+});
+
+describe("options", () => {
+  test("are none, and the document is whole", () => {
+    const document = documentOf(ShopService);
+    expect(document.openapi).toBe("3.1.0");
+    expect(document.info).toEqual({ title: "openapi.shop.v1.ShopService", version: "0.0.0" });
+    expect(document.security).toEqual([]);
+    expect(document.components).not.toHaveProperty("securitySchemes");
+    const { responses } = operationOf(document, "GetProduct");
+    expect(responses.default).toEqual({ $ref: "#/components/responses/Error" });
+    const { schema } = document.components.responses.Error.content["application/json"];
+    expect(schema).toEqual({ $ref: "#/components/schemas/Status" });
+  });
+
+  test("openapi is the version", () => {
+    expect(documentOf(ShopService, { openapi: "3.2" }).openapi).toBe("3.2.0");
+  });
+
+  test("bearer and securitySchemes go together", () => {
+    const key = { type: "apiKey", in: "header", name: "X-Key" };
+    const document = documentOf(ShopService, {
+      bearer: true,
+      securitySchemes: { key },
+      security: [{ bearer: [] }, { key: [] }],
+    });
+    expect(document.components.securitySchemes).toEqual({
+      bearer: { type: "http", scheme: "bearer" },
+      key,
+    });
+    expect(document.security).toEqual([{ bearer: [] }, { key: [] }]);
+    expect(documentOf(ShopService, { bearer: true }).security).toEqual([{ bearer: [] }]);
+  });
+
+  test("errors are of every operation, with headers and examples", () => {
+    const document = documentOf(ShopService, {
+      error: ListProductsResponseSchema,
+      errors: {
+        "429": {
+          description: "Too many.",
+          headers: {
+            "Retry-After": { schema: { type: "integer" } },
+            "X-Why": { description: "Why." },
+          },
+          examples: { one: { products: [] } },
+        },
+        "404": { description: "Not there." },
+      },
+    });
+    const { responses } = operationOf(document, "DeleteProduct");
+    expect(Object.keys(responses)).toEqual(["200", "404", "429", "default"]);
+    expect(responses["429"].$ref).toBe("#/components/responses/Error429");
+    expect(document.components.responses.Error429).toEqual({
+      description: "Too many.",
+      headers: {
+        "Retry-After": { schema: { type: "integer" } },
+        "X-Why": { schema: { type: "string" }, description: "Why." },
+      },
+      content: {
+        "application/json": {
+          schema: { $ref: "#/components/schemas/ListProductsResponse" },
+          examples: { one: { value: { products: [] } } },
+        },
+      },
+    });
+  });
+
+  test("examples are of both forms of a message", () => {
+    const product = { title: "Basil", cents: "5" };
+    const { schemas } = documentOf(ShopService, {
+      examples: { "openapi.shop.v1.Product": product },
+    }).components;
+    expect(schemas.Product.examples).toEqual([product]);
+    expect(schemas.ProductInput.examples).toEqual([product]);
+  });
+
+  test.each([
+    [
+      "an example of no message",
+      { examples: { "openapi.shop.v1.None": {} } },
+      /no message openapi\.shop\.v1\.None/,
+    ],
+    ["an error that is no status", { errors: { "4": { description: "" } } }, /"4" is not a status/],
+  ])("%s is refused", (_, options, message) => {
+    expect(() => documentOf(ShopService, options)).toThrow(message);
+  });
+
+  test("rest.int64 is how answers write integers", () => {
+    const cents = (int64: "string" | "number") =>
+      documentOf(ShopService, { rest: { int64 } }).components.schemas.Product.properties.cents;
+    expect(cents("string")).toEqual({ $ref: "#/components/schemas/Int64Text" });
+    expect(cents("number")).toEqual({ type: "integer", format: "int64" });
+  });
+
+  test("rest.ignoreUnknownFields opens requests", () => {
+    const { schemas } = documentOf(ShopService, { rest: { ignoreUnknownFields: true } }).components;
+    expect(schemas.ProductInput).not.toHaveProperty("additionalProperties");
+  });
+});

@@ -1,0 +1,35 @@
+/** A linter of OpenAPI finds nothing in documents of services of several kinds. */
+import type { DescService } from "@bufbuild/protobuf";
+import { createConfig, lintFromString } from "@redocly/openapi-core";
+import { expect, test } from "vitest";
+import { createOpenApiDocument, type OpenApiOptions } from "../../src/openapi/index.ts";
+import { compiledService } from "./compiled.ts";
+
+const common = {
+  title: "Test",
+  license: "Apache-2.0",
+  errors: { "4XX": { description: "What the client did is wrong." } },
+} as const;
+
+test.each<[string, readonly string[], OpenApiOptions]>([
+  ["a catalog", ["library.v1.CatalogService"], {}],
+  ["a catalog, in 3.2", ["library.v1.CatalogService"], { openapi: "3.2" }],
+  [
+    "two packages with the same names",
+    ["openapi.a.v1.ItemService", "openapi.b.v1.ItemService"],
+    {},
+  ],
+  ["resources", ["openapi.shop.v1.ShopService"], { bearer: true }],
+  ["resources, in 3.2", ["openapi.shop.v1.ShopService"], { bearer: true, openapi: "3.2" }],
+  ["a field of every kind", ["library.v1.FieldService"], {}],
+  ["what proto2 had", ["openapi.legacy.v1.LegacyService"], {}],
+])("%s", async (_, names, options) => {
+  const services: DescService[] = names.map(compiledService);
+  const source = JSON.stringify(createOpenApiDocument(services, { ...common, ...options }));
+  const config = await createConfig({ extends: ["recommended-strict"] });
+  const problems = await lintFromString({ source, absoluteRef: "openapi.json", config });
+  const told = problems.map(({ ruleId, message, location }) => {
+    return `${ruleId}: ${message} ${location[0]?.pointer}`;
+  });
+  expect(told).toEqual([]);
+});

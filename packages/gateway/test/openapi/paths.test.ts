@@ -1,0 +1,156 @@
+/** Templates of google.api.http as paths of OpenAPI, whose parameters have one segment each. */
+import type { DescMessage } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import {
+  GetVolumeRequestSchema,
+  UpdateVolumeRequestSchema,
+  VolumeSchema,
+} from "../gen/library/v1/catalog_pb.ts";
+import { describeMethods, type MethodDescription, type Rule } from "../support/described-method.ts";
+import { type Any, documentOf } from "./document-of.ts";
+
+const get = (path: string): Rule => ({ pattern: { case: "get", value: path } });
+const custom = (kind: string, path: string): Rule => ({
+  pattern: { case: "custom", value: { kind, path } },
+});
+
+function describeAll(
+  rules: Readonly<Record<string, Rule>>,
+  input: DescMessage = GetVolumeRequestSchema,
+) {
+  const methods = Object.entries(rules).map(
+    ([name, rule]): MethodDescription => ({ name, input, output: VolumeSchema, rule }),
+  );
+  const [method] = describeMethods(methods);
+  if (method === undefined) throw new Error("no methods");
+  return method.parent;
+}
+
+const namesOf = (operation: Any) =>
+  (operation.parameters ?? [])
+    .filter((parameter: Any) => parameter.in === "path")
+    .map(({ name }: Any) => name);
+
+test.each([
+  ["/v1/volumes/{id}", "/v1/volumes/{id}", ["id"]],
+  ["/v1/{name=shelves/*}", "/v1/shelves/{shelf}", ["shelf"]],
+  ["/v1/{name=shelves/*/volumes/*}", "/v1/shelves/{shelf}/volumes/{volume}", ["shelf", "volume"]],
+  [
+    "/v1/{name=shelves/*/volumes/*}:move",
+    "/v1/shelves/{shelf}/volumes/{volume}:move",
+    ["shelf", "volume"],
+  ],
+  ["/v1/{name=boxes/*/categories/*}", "/v1/boxes/{box}/categories/{category}", ["box", "category"]],
+  [
+    "/v1/{name=people/*/addresses/*}",
+    "/v1/people/{person}/addresses/{address}",
+    ["person", "address"],
+  ],
+  ["/v1/{name=data/*/series/*}", "/v1/data/{data}/series/{series}", ["data", "series"]],
+  ["/v1/{name=shelves/*/shelves/*}", "/v1/shelves/{shelf}/shelves/{shelf_2}", ["shelf", "shelf_2"]],
+  ["/v1/{name=old-books/*}/{id}", "/v1/old-books/{old_book}/{id}", ["old_book", "id"]],
+  ["/v1/{name=*/*}", "/v1/{name}/{name_2}", ["name", "name_2"]],
+  ["/v1/{name=**}", "/v1/{name}", ["name"]],
+  ["/v1/{name=files/**}", "/v1/files/{name}", ["name"]],
+  ["/v1/*/volumes/{id}", "/v1/{segment}/volumes/{id}", ["segment", "id"]],
+  ["/v1/{name=fixed}", "/v1/fixed", []],
+  ["/v1/a%20b/{id}", "/v1/a%20b/{id}", ["id"]],
+])("%s is %s", (template, path, names) => {
+  const { paths } = documentOf(describeAll({ Get: get(template) }));
+  expect(Object.keys(paths)).toEqual([path]);
+  expect(namesOf(paths[path].get)).toEqual(names);
+});
+
+test("a field of a field has no dot in its name", () => {
+  const document = documentOf(
+    describeAll({ Get: get("/v1/{volume.id}") }, UpdateVolumeRequestSchema),
+  );
+  expect(Object.keys(document.paths)).toEqual(["/v1/{volume_id}"]);
+});
+
+test("says of ** what OpenAPI has no form for", () => {
+  const { paths } = documentOf(describeAll({ Get: get("/v1/{name=**}") }));
+  const [parameter] = paths["/v1/{name}"].get.parameters;
+  expect(parameter.description).toMatch(/any number of segments, with unencoded slashes/);
+  expect(parameter).not.toHaveProperty("allowReserved");
+  const later = documentOf(describeAll({ Get: get("/v1/{name=**}") }), { openapi: "3.2" });
+  expect(later.paths["/v1/{name}"].get.parameters[0].allowReserved).toBe(true);
+});
+
+describe("paths that are equal but for the names of their parameters are one:", () => {
+  test.each([
+    [{ Get: get("/v1/volumes/{id}"), Remove: del("/v1/volumes/{name}") }, "/v1/volumes/{id}", "id"],
+    [
+      { Get: get("/v1/{name=shelves/*}"), Remove: del("/v1/shelves/{id}") },
+      "/v1/shelves/{shelf}",
+      "shelf",
+    ],
+  ])("%#", (rules, path, name) => {
+    const { paths } = documentOf(describeAll(rules));
+    expect(Object.keys(paths)).toEqual([path]);
+    expect(Object.keys(paths[path])).toEqual(["get", "delete"]);
+    expect(namesOf(paths[path].delete)).toEqual([name]);
+  });
+
+  test("what differs in literals stays apart", () => {
+    const rules = { Get: get("/v1/{name=shelves/*}"), List: get("/v1/{name=rooms/*}") };
+    const { paths } = documentOf(describeAll(rules));
+    expect(Object.keys(paths)).toEqual(["/v1/shelves/{shelf}", "/v1/rooms/{room}"]);
+  });
+});
+
+describe("HTTP methods:", () => {
+  test("one for any method has all that others leave", () => {
+    const rules = { Any: custom("*", "/v1/volumes"), Get: get("/v1/volumes") };
+    const { paths } = documentOf(describeAll(rules));
+    const ids = Object.entries<Any>(paths["/v1/volumes"]).map(([verb, one]) => [
+      verb,
+      one.operationId,
+    ]);
+    expect(Object.fromEntries(ids)).toEqual({
+      put: "Any",
+      post: "Any2",
+      delete: "Any3",
+      patch: "Any4",
+      get: "Get",
+    });
+  });
+
+  test("one of one's own is in 3.2", () => {
+    const service = describeAll({ Find: custom("SEARCH", "/v1/volumes") });
+    const { paths } = documentOf(service, { openapi: "3.2" });
+    expect(paths["/v1/volumes"].additionalOperations.SEARCH.operationId).toBe("Find");
+  });
+
+  test("HEAD is as known as GET", () => {
+    const { paths } = documentOf(describeAll({ Peek: custom("HEAD", "/v1/volumes") }));
+    expect(Object.keys(paths["/v1/volumes"])).toEqual(["head"]);
+  });
+});
+
+describe("is refused:", () => {
+  test.each<[string, Record<string, Rule>, RegExp]>([
+    [
+      "an HTTP method that 3.1 has not",
+      { Find: custom("SEARCH", "/v1/v") },
+      /3\.1 has no HTTP method SEARCH; the option openapi: "3\.2"/,
+    ],
+    [
+      "the same place twice",
+      { A: get("/v1/{name=shelves/*}"), B: get("/v1/shelves/{id}") },
+      /test\.v1\.Described\.B: OpenAPI cannot tell it from test\.v1\.Described\.A: both are GET \/v1\/shelves\/\{shelf\}/,
+    ],
+    [
+      "what differs in ** alone",
+      { A: get("/v1/{name=**}"), B: get("/v1/{id}") },
+      /cannot tell it from/,
+    ],
+    ["a rule that cannot be served", { A: get("/v1/{nothing}") }, /no field nothing/],
+  ])("%s", (_, rules, message) => {
+    expect(() => documentOf(describeAll(rules))).toThrow(message);
+  });
+});
+
+function del(path: string): Rule {
+  return { pattern: { case: "delete", value: path } };
+}

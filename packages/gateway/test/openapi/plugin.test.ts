@@ -1,0 +1,128 @@
+/** The protoc plugin: a request in, a response out. */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  CodeGeneratorRequestSchema,
+  CodeGeneratorResponse_Feature,
+  CodeGeneratorResponseSchema,
+  Edition,
+} from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { runPlugin } from "../../src/openapi/plugin.ts";
+import { compiledProtos } from "./compiled.ts";
+import { operationOf } from "./document-of.ts";
+
+const shop = "openapi/shop/v1/shop.proto";
+
+function request(parameter: string, fileToGenerate: readonly string[] = [shop]): Uint8Array {
+  const protoFile = [...compiledProtos().files].map(({ proto }) => proto);
+  const message = { parameter, fileToGenerate: [...fileToGenerate], protoFile };
+  return toBinary(CodeGeneratorRequestSchema, create(CodeGeneratorRequestSchema, message));
+}
+
+function run(
+  parameter: string,
+  files: Readonly<Record<string, object>> = {},
+  protos?: readonly string[],
+) {
+  const readText = (path: string) => {
+    const file = files[path];
+    if (file === undefined) throw new Error(`no file ${path}`);
+    return JSON.stringify(file);
+  };
+  return fromBinary(CodeGeneratorResponseSchema, runPlugin(request(parameter, protos), readText));
+}
+
+function documentOf(...parameters: Parameters<typeof run>) {
+  const { error, file } = run(...parameters);
+  expect(error).toBe("");
+  expect(file.map(({ name }) => name)).toEqual(["openapi.json"]);
+  return JSON.parse(file[0]?.content ?? "");
+}
+
+test("writes a document, with comments, for editions as well", () => {
+  const response = run("");
+  const { PROTO3_OPTIONAL, SUPPORTS_EDITIONS } = CodeGeneratorResponse_Feature;
+  expect(response.supportedFeatures).toBe(BigInt(PROTO3_OPTIONAL | SUPPORTS_EDITIONS));
+  expect(response.maximumEdition).toBeGreaterThanOrEqual(Edition.EDITION_2023);
+  expect(operationOf(documentOf(""), "GetProduct").summary).toBe("GetProduct answers one product");
+});
+
+test("takes what is text, and true or false, as key=value", () => {
+  const document = documentOf(
+    "title=A = B,version=2.0.0,license=MIT,openapi=3.2,bearer,int64=number,ignoreUnknownFields=true,error=openapi.shop.v1.Filter",
+  );
+  expect(document.openapi).toBe("3.2.0");
+  expect(document.info).toEqual({
+    title: "A = B",
+    version: "2.0.0",
+    license: { name: "MIT", identifier: "MIT" },
+  });
+  expect(document.security).toEqual([{ bearer: [] }]);
+  const { Product, ProductInput } = document.components.schemas;
+  expect(Product.properties.cents.type).toBe("integer");
+  expect(ProductInput).not.toHaveProperty("additionalProperties");
+  const { schema } = document.components.responses.Error.content["application/json"];
+  expect(schema.$ref).toBe("#/components/schemas/Filter");
+});
+
+test("takes all of it from a file, after what the parameter says", () => {
+  const rules = [{ selector: "openapi.shop.v1.ShopService.GetProduct", get: "/v9/{name=shops/*}" }];
+  const config = { title: "A", version: "3", errors: { "404": { description: "None." } }, rules };
+  const document = documentOf("config=a/b.json,title=B", { "a/b.json": config });
+  expect(document.info).toMatchObject({ title: "B", version: "3" });
+  expect(document.components.responses.Error404.description).toBe("None.");
+  expect(operationOf(document, "GetProduct").path).toBe("/v9/shops/{shop}");
+});
+
+test("writes nothing for files without a rule, whatever the options are of", () => {
+  const { error, file } = run("error=openapi.shop.v1.None", {}, ["google/api/http.proto"]);
+  expect({ error, file }).toEqual({ error: "", file: [] });
+});
+
+describe("tells the compiler of", () => {
+  test.each<[string, string, object, RegExp]>([
+    ["an option that there is not", "titel=A", {}, /no option "titel"; there are config, title, /],
+    [
+      "an object as text",
+      "errors=A",
+      {},
+      /errors must be a JSON object, in the file that config names/,
+    ],
+    ["a flag that is none", "bearer=yes", {}, /bearer must be true or false/],
+    ["a version that is none", "openapi=2.0", {}, /openapi must be 3\.1 or 3\.2/],
+    ["a message that there is not", "error=a.B", {}, /error: no message a\.B/],
+    ["a file that there is not", "config=none.json", {}, /no file none\.json/],
+    ["a file that is no object", "config=a.json", [], /a\.json must hold a JSON object/],
+    [
+      "an option in the file that there is not",
+      "config=a.json",
+      { __proto: 1 },
+      /no option "__proto"/,
+    ],
+    [
+      "a rule that no method has",
+      "config=a.json",
+      { rules: [{ selector: "a.B.C", get: "/" }] },
+      /no method that is served/,
+    ],
+  ])("%s", (_, parameter, config, message) => {
+    const { error, file } = run(parameter, { "a.json": config });
+    expect(error).toMatch(message);
+    expect(file).toEqual([]);
+  });
+
+  test("a request that is none", () => {
+    const response = runPlugin(new Uint8Array([255]), () => "");
+    expect(fromBinary(CodeGeneratorResponseSchema, response).error).not.toBe("");
+  });
+});
+
+test("is a program", () => {
+  const path = join(import.meta.dirname, "../../src/openapi/protoc-gen-openapi.ts");
+  const output = execFileSync(process.execPath, [path], { input: request("title=A") });
+  const { error, file } = fromBinary(CodeGeneratorResponseSchema, output);
+  expect(error).toBe("");
+  expect(JSON.parse(file[0]?.content ?? "").info.title).toBe("A");
+});

@@ -1,0 +1,160 @@
+/** Query parameters: each that the document has, the gateway takes, and the other way round. */
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import { bindRequest } from "../../src/rest/bind.ts";
+import { bindingsOf } from "../../src/rest/rule.ts";
+import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { ListProductsRequestSchema, ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
+import { compiledService } from "./compiled.ts";
+import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
+
+const document = documentOf(compiledService("openapi.shop.v1.ShopService"));
+const list = operationOf(document, "ListProducts");
+const parameter = (name: string) => list.parameters.find((one: Any) => one.name === name);
+
+test("fields of fields, lists, maps and texts are parameters; other messages are not", () => {
+  expect(list.parameters.map(({ name, in: place }: Any) => `${place} ${name}`)).toEqual([
+    "path shop",
+    "query pageSize",
+    ...["filter.centsMin", "filter.title", "filter.shop", "filter.town"].map(
+      (name) => `query ${name}`,
+    ),
+    "query order",
+    "query labels",
+    "query since",
+    "query mask",
+    "query token",
+  ]);
+});
+
+test.each([
+  ["pageSize", { schema: { type: "integer", format: "int32" } }],
+  ["filter.centsMin", { schema: { $ref: "#/components/schemas/Int64Text" } }],
+  ["filter.shop", { description: "In that shop. At most one of `shop`, `town`." }],
+  ["order", { schema: { type: "array", items: { $ref: "#/components/schemas/SizeName" } } }],
+  ["labels", { style: "deepObject", explode: true, schema: { type: "object" } }],
+  ["since", { schema: { $ref: "#/components/schemas/Timestamp" } }],
+  ["mask", { schema: { $ref: "#/components/schemas/FieldMask" } }],
+  ["token", { deprecated: true }],
+])("%s is %j", (name, expected) => {
+  expect(parameter(name)).toMatchObject(expected);
+});
+
+test("a field that its message requires is not required where nobody requires the message", () => {
+  expect(
+    list.parameters.filter(({ required }: Any) => required).map(({ name }: Any) => name),
+  ).toEqual(["shop"]);
+});
+
+test.each([
+  ["pageSize=1", true],
+  ["filter.centsMin=9007199254740993", true],
+  ["filter.not.title=a", true],
+  ["order=SIZE_SMALL&order=SIZE_LARGE", true],
+  ["labels[a]=1&labels[b]=2", true],
+  ["since=2024-01-01T00:00:00Z", true],
+  ["mask=title", true],
+  ["extra=1", false],
+  ["alternatives.title=a", false],
+  ["labels=1", false],
+])("%s: %s", (query, expected) => {
+  expect(isTaken(ListProductsRequestSchema, query)).toBe(expected);
+});
+
+describe("of a message with a field of every kind", () => {
+  const rule = {
+    selector: "library.v1.FieldService.Echo",
+    pattern: { case: "get", value: "/v1/e" },
+  } as const;
+  const every = documentOf(FieldService, { rest: { rules: [rule] } });
+  const { parameters } = operationOf(every, "Echo");
+  const candidates = [
+    ...["0", "1", "-1", "1.5", "true", "a", "", "9007199254740993", "GENRE_NOVEL"],
+    ...["2024-01-01T00:00:00Z", "1.5s", "title", "AA==", "NULL_VALUE"],
+  ];
+
+  test.each<[string, Any]>(parameters.map((one: Any) => [one.name, one]))("%s", (name, one) => {
+    const allows = validatorOf(every, one.schema);
+    const forms = candidates.map((text) => ({ text, values: valuesOf(text) }));
+    const given = forms.filter(({ values }) =>
+      values.some((value) => allows(wrapped(one.schema, value))),
+    );
+    expect(given).not.toEqual([]);
+    for (const { text } of given) {
+      const key = one.style === "deepObject" ? keyOf(one.schema) : undefined;
+      const query = key === undefined ? name : `${name}[${key}]`;
+      expect([text, isTaken(EveryFieldSchema, `${query}=${encodeURIComponent(text)}`)]).toEqual([
+        text,
+        true,
+      ]);
+    }
+  });
+
+  test("has all that the gateway takes", () => {
+    const names = new Set(parameters.map(({ name }: Any) => name));
+    const missing = EveryFieldSchema.fields
+      .map(({ jsonName }) => jsonName)
+      .filter((name) => !names.has(name))
+      .filter((name) =>
+        candidates.some((text) => {
+          const value = encodeURIComponent(text);
+          return ["", "[1]", "[a]", "[true]"].some((key) =>
+            isTaken(EveryFieldSchema, `${name}${key}=${value}`),
+          );
+        }),
+      );
+    expect(missing).toEqual([]);
+  });
+});
+
+test("what the body or the path has is not for the query", () => {
+  const names = (id: string) =>
+    (operationOf(document, id).parameters ?? [])
+      .filter((one: Any) => one.in === "query")
+      .map(({ name }: Any) => name);
+  expect(names("CreateProduct")).toEqual(["validateOnly"]);
+  expect(names("UpdateProduct")).toEqual(["updateMask"]);
+  expect(names("MoveProduct")).toEqual([]);
+  expect(names("GetProduct")).toEqual([]);
+});
+
+test("rules that a service has no words for itself are those of the gateway", () => {
+  const rule = {
+    selector: "openapi.shop.v1.ShopService.GetProduct",
+    pattern: { case: "get", value: "/v2/{name=shops/*}" },
+  } as const;
+  expect(bindingsOf(ShopService.method.getProduct, [create(HttpRuleSchema, rule)])).toHaveLength(1);
+  const { path } = operationOf(documentOf(ShopService, { rest: { rules: [rule] } }), "GetProduct");
+  expect(path).toBe("/v2/shops/{shop}");
+  const unknown = { ...rule, selector: "openapi.shop.v1.ShopService.None" };
+  expect(() => documentOf(ShopService, { rest: { rules: [unknown] } })).toThrow(
+    /no method that is served/,
+  );
+});
+
+function isTaken(input: Parameters<typeof bindRequest>[0], query: string): boolean {
+  try {
+    bindRequest(input, { pathValues: [], query, bodyField: undefined, body: undefined }, {});
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What a text of a query may stand for. */
+function valuesOf(text: string): unknown[] {
+  const number = text === "" ? [] : [Number(text)].filter(Number.isFinite);
+  const bool = text === "true" ? [true] : [];
+  return [text, ...number, ...bool];
+}
+
+function wrapped(schema: Any, value: unknown): unknown {
+  if (schema.type === "array") return [value];
+  return schema.type === "object" ? { [keyOf(schema)]: value } : value;
+}
+
+function keyOf(schema: Any): string {
+  const { enum: names, pattern = "" } = schema.propertyNames ?? {};
+  return names?.[0] ?? (new RegExp(pattern).test("a") ? "a" : "1");
+}

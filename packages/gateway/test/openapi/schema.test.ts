@@ -1,0 +1,203 @@
+/** What a schema allows, the gateway takes; what the gateway refuses, no schema allows. */
+import { ConnectError } from "@connectrpc/connect";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { messageFromJson, parseJson } from "../../src/index.ts";
+import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { documentOf, operationOf, validatorOf } from "./document-of.ts";
+
+const document = documentOf(FieldService);
+const content = operationOf(document, "Echo").requestBody.content["application/json"];
+const allows = validatorOf(document, content.schema);
+
+function isTaken(value: unknown): boolean {
+  try {
+    const bytes = new TextEncoder().encode(JSON.stringify(value));
+    messageFromJson(EveryFieldSchema, parseJson(bytes), {});
+    return true;
+  } catch (error) {
+    if (error instanceof ConnectError) return false;
+    throw error;
+  }
+}
+
+const field = (name: string, ...values: readonly unknown[]) =>
+  values.map((value) => ({ [name]: value }));
+
+const allowed = [
+  {},
+  ...field("double", 0, -1.5, 1e308),
+  ...field("float", 0.5, -3.4028234663852886e38),
+  ...field("int32", 0, -2147483648, 2147483647, 1.0),
+  ...field("uint32", 0, 4294967295),
+  ...field("int64", 1, -1, "0", "-9223372036854775808", "9223372036854775807", 9007199254740991),
+  ...field("uint64", 0, "18446744073709551615", 9007199254740991),
+  ...field("sint64", "-1", 5),
+  ...field("fixed64", "1"),
+  ...field("bool", true, false),
+  ...field("string", "", "é\n\u{1F33F}", "\\"),
+  ...field("bytes", "", "AA==", "AAA=", "AAAA", "AA", "AAA", "-_-_", "+/+/"),
+  ...field("genre", "GENRE_NOVEL", "GENRE_LOST", 0, 1, 99, -2147483648),
+  ...field("optionalString", ""),
+  ...field("child", {}, { child: { int64: "1" } }),
+  ...field("int64List", [], ["1", 2]),
+  ...field("genreList", ["GENRE_ATLAS", "GENRE_ATLAS"]),
+  ...field("children", [{}, {}]),
+  ...field("stringByString", {}, { "": "", a: "b" }),
+  ...field("int64ByInt64", { "-9223372036854775808": "1", "0": 2 }),
+  ...field("uint64ByUint64", { "18446744073709551615": "1" }),
+  ...field("doubleByInt32", { "-2147483648": 1.5 }),
+  ...field("bytesByUint32", { "4294967295": "AA==" }),
+  ...field("genreByBool", { true: "GENRE_NOVEL", false: "GENRE_LOST" }),
+  ...field("childByString", { a: {} }),
+  ...field("choiceInt64", 1),
+  ...field("choiceNull", null),
+  ...field("doubleWrapper", 1.5),
+  ...field("int64Wrapper", "9223372036854775807"),
+  ...field("boolWrapper", false),
+  ...field("stringWrapper", ""),
+  ...field("bytesWrapper", "AA=="),
+  ...field(
+    "timestamp",
+    "2024-02-29T23:59:59Z",
+    "0001-01-01T00:00:00Z",
+    "9999-12-31T23:59:59.999999999Z",
+    "2024-01-01T00:00:00.5+01:30",
+  ),
+  ...field(
+    "duration",
+    "0s",
+    "-1.5s",
+    "315576000000s",
+    "-315576000000s",
+    "1.000000001s",
+    "315576000000.5s",
+    "-0s",
+  ),
+  ...field("fieldMask", "", "title", "title,author.firstName", "*"),
+  ...field("struct", {}, { a: { b: [1, null, "c"] } }),
+  ...field("value", null, 1, "a", [], {}),
+  ...field("listValue", [], [1, [2]]),
+  ...field("any", {}),
+  ...field("valueByString", { a: null }),
+  ...field("another-name", "1"),
+];
+
+/** Most the gateway refuses; the others it takes, but nobody needs to know. */
+const refused = [
+  ...field("nothing", 1),
+  ...field("double", "a", true, [], null),
+  ...field("float", 3.5e38, "x"),
+  ...field("int32", 2147483648, -2147483649, 1.5, "x", true),
+  ...field("uint32", -1, 4294967296),
+  ...field(
+    "int64",
+    "9223372036854775808",
+    "-9223372036854775809",
+    1.5,
+    1e19,
+    "",
+    " 1",
+    "01",
+    "1.0",
+    "0x1",
+    "-0",
+    true,
+  ),
+  ...field("uint64", -1, "-1", "18446744073709551616", 1e20),
+  ...field("bool", "true", 1, 0),
+  ...field("string", 1, "\0", ["a"]),
+  ...field("bytes", "A", "AAAAA", "AA=A", "ä", "A===", "=", 1),
+  ...field("genre", "GENRE_NONE", "novel", "1", 1.5, 2147483648, true, []),
+  ...field("child", [], "a", { nothing: 1 }, { int32: "x" }),
+  ...field("int64List", 1, [null], ["x"], {}),
+  ...field("stringByString", { a: 1 }, { a: null }, []),
+  ...field(
+    "int64ByInt64",
+    { "9223372036854775808": 1 },
+    { a: 1 },
+    { "01": 1 },
+    { "": 1 },
+    { "-0": 1 },
+  ),
+  ...field("uint64ByUint64", { "-1": 1 }),
+  ...field("doubleByInt32", { "2147483648": 1 }),
+  ...field("bytesByUint32", { "-1": "" }),
+  ...field("genreByBool", { yes: "GENRE_NOVEL" }, { True: "GENRE_NOVEL" }),
+  { choiceInt64: 1, choiceString: "a" },
+  { choiceBool: false, choiceNull: null },
+  ...field("choiceNull", 0, "NULL"),
+  ...field("int64Wrapper", { value: 1 }, "x"),
+  ...field(
+    "timestamp",
+    "",
+    "2024-01-01",
+    "2024-13-01T00:00:00Z",
+    "2024-02-30T00:00:00Z",
+    "2024-01-01T24:00:00Z",
+    "2024-01-01T00:00:60Z",
+    "2024-01-01t00:00:00z",
+    "0000-01-01T00:00:00Z",
+    "2024-01-01T00:00:00.1234567890Z",
+    "2024-01-01T00:00:00",
+    0,
+  ),
+  ...field("duration", "1", "s", "1.s", "1.0000000001s", "315576000001s", "1e3s", "+1s", 1),
+  ...field("fieldMask", "first_name", 1, ["a"]),
+  ...field("struct", [], 1, "a"),
+  ...field("listValue", {}, 1),
+  ...field("any", { a: 1 }, []),
+  [],
+  "a",
+  null,
+];
+
+describe("is allowed, and taken:", () => {
+  test.each(allowed.map((value) => [JSON.stringify(value), value] as const))("%s", (_, value) => {
+    expect(allows(value)).toBe(true);
+    expect(isTaken(value)).toBe(true);
+  });
+});
+
+describe("is not allowed:", () => {
+  test.each(refused.map((value) => [JSON.stringify(value), value] as const))("%s", (_, value) => {
+    expect(allows(value)).toBe(false);
+  });
+});
+
+test("nothing is allowed that is not taken", () => {
+  const names = EveryFieldSchema.fields.map(({ jsonName }) => jsonName);
+  const value = fc.oneof(
+    fc.integer(),
+    fc.double(),
+    fc.string(),
+    fc.base64String(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.constantFrom(
+      "1",
+      "-1",
+      "GENRE_NOVEL",
+      "1s",
+      "-0.5s",
+      "2024-02-29T00:00:00Z",
+      "a,b",
+      "{}",
+      "NaN",
+    ),
+    fc.bigInt({ min: -(2n ** 66n), max: 2n ** 66n }).map(String),
+    fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+  );
+  const nested = fc.oneof(
+    { weight: 4, arbitrary: value },
+    fc.array(value, { maxLength: 3 }),
+    fc.dictionary(fc.oneof(fc.string(), fc.integer().map(String), fc.constant("true")), value, {
+      maxKeys: 3,
+    }),
+  );
+  const message = fc.dictionary(fc.constantFrom(...names), nested, { maxKeys: 2 });
+  const property = fc.property(message, (json) => {
+    if (allows(json)) expect([json, isTaken(json)]).toEqual([json, true]);
+  });
+  fc.assert(property, { numRuns: 5000 });
+});

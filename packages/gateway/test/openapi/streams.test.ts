@@ -1,0 +1,121 @@
+/** Bodies: one message, a stream of them, or what google.api.HttpBody takes and answers. */
+import { describe, expect, test } from "vitest";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
+import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
+
+const volume = { $ref: "#/components/schemas/Volume" };
+const error = { $ref: "#/components/schemas/Status" };
+const binary = { "*/*": { schema: { type: "string", format: "binary" } } };
+
+const catalog = documentOf(CatalogService);
+const later = documentOf(CatalogService, { openapi: "3.2" });
+const answerOf = (document: Any, id: string) => operationOf(document, id).responses["200"].content;
+const bodyOf = (document: Any, id: string) => operationOf(document, id).requestBody?.content;
+
+test("one message is JSON", () => {
+  expect(answerOf(catalog, "GetVolume")).toEqual({ "application/json": { schema: volume } });
+  expect(bodyOf(catalog, "GetVolume")).toBeUndefined();
+});
+
+describe("a stream of answers", () => {
+  const item = { anyOf: [volume, { type: "object", properties: { error }, required: ["error"] }] };
+
+  test("is text in 3.1, but for the array", () => {
+    const content = answerOf(catalog, "WatchVolumes");
+    expect(Object.keys(content)).toEqual([
+      "application/x-ndjson",
+      "application/json",
+      "text/event-stream",
+    ]);
+    expect(content["application/x-ndjson"].schema).toMatchObject({
+      type: "string",
+      contentSchema: item,
+    });
+    expect(content["text/event-stream"].schema).toMatchObject({
+      type: "string",
+      contentSchema: volume,
+    });
+    expect(content["application/json"].schema).toEqual({ type: "array", items: item });
+  });
+
+  test("is items in 3.2", () => {
+    const content = answerOf(later, "WatchVolumes");
+    expect(content["application/x-ndjson"]).toEqual({ itemSchema: item });
+    expect(content["application/json"].schema).toEqual({ type: "array", items: item });
+    const allows = validatorOf(later, content["text/event-stream"].itemSchema);
+    expect(allows({ data: "{}" })).toBe(true);
+    expect(allows({ event: "error", data: "{}" })).toBe(true);
+    expect(allows({ event: "other", data: "{}" })).toBe(false);
+    expect(allows({})).toBe(false);
+  });
+});
+
+test("a stream of requests is NDJSON or an array", () => {
+  const item = { $ref: "#/components/schemas/VolumeInput" };
+  const content = bodyOf(catalog, "ImportVolumes");
+  expect(Object.keys(content)).toEqual(["application/x-ndjson", "application/json"]);
+  expect(content["application/x-ndjson"].schema).toMatchObject({
+    type: "string",
+    contentSchema: item,
+  });
+  expect(content["application/json"].schema).toMatchObject({ type: "array", items: item });
+  expect(bodyOf(later, "ImportVolumes")["application/x-ndjson"]).toMatchObject({
+    itemSchema: item,
+  });
+});
+
+test.each([
+  ["DownloadVolume", answerOf],
+  ["StreamVolume", answerOf],
+  ["UploadVolume", bodyOf],
+  ["AppendVolume", bodyOf],
+])("%s has bytes of any type", (id, contentOf) => {
+  expect(contentOf(catalog, id)).toEqual(binary);
+});
+
+test("JSON must be there, bytes need not", () => {
+  const isRequired = (id: string) => operationOf(catalog, id).requestBody.required;
+  expect(["CreateVolume", "MoveVolume", "ImportVolumes"].map(isRequired)).toEqual([
+    true,
+    true,
+    true,
+  ]);
+  expect(["UploadVolume", "AppendVolume"].map(isRequired)).toEqual([false, false]);
+});
+
+test("streams in both directions are not there, nor is what has no rule", () => {
+  const ids = (document: Any) =>
+    Object.values<Any>(document.paths).flatMap((item) =>
+      Object.values<Any>(item).map(({ operationId }) => operationId),
+    );
+  expect(ids(documentOf(ShopService))).not.toContain("Haggle");
+  const selector = "openapi.shop.v1.ShopService.Haggle";
+  const rule = { selector, pattern: { case: "post", value: "/v1/haggle" }, body: "*" } as const;
+  expect(ids(documentOf(ShopService, { rest: { rules: [rule] } }))).not.toContain("Haggle");
+  expect(ids(documentOf(LibraryService, { openapi: "3.2" }))).not.toContain("CountBooks");
+});
+
+describe("a body that shares its message with the path", () => {
+  test.each([
+    ["MoveVolume", "MoveVolumeBody", ["to"]],
+    ["UpdateVolume", "UpdateVolumeBody", ["id", "title"]],
+  ])("of %s is %s, with %j", (id, name, properties) => {
+    const { schema } = bodyOf(catalog, id)["application/json"];
+    expect(schema.$ref).toBe(`#/components/schemas/${name}`);
+    const { properties: has, additionalProperties } = catalog.components.schemas[name];
+    expect(Object.keys(has)).toEqual(properties);
+    expect(additionalProperties).toBe(false);
+  });
+});
+
+test("an answer that is a field is that", () => {
+  const { schema } = answerOf(documentOf(LibraryService, { openapi: "3.2" }), "AddBooks")[
+    "application/json"
+  ];
+  expect(schema).toMatchObject({
+    type: "array",
+    items: { $ref: "#/components/schemas/Int64Text" },
+  });
+});

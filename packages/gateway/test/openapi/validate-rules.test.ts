@@ -1,0 +1,244 @@
+/** Rules of protovalidate: what a schema allows, its validator does; the rows say what of that is refused. */
+import { type DescMessage, fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
+import { describe, expect, test } from "vitest";
+import { describeMethods } from "../support/described-method.ts";
+import { documentOf, operationOf, validatorOf } from "./document-of.ts";
+import { type forms, messageWith, messageWithChoice, type Rules } from "./ruled-message.ts";
+
+const none = Symbol("no value");
+
+type Value = JsonValue | typeof none;
+
+interface Row {
+  readonly form: keyof typeof forms;
+  readonly rules: Rules;
+  readonly allowed: readonly Value[];
+  readonly refused: readonly Value[];
+}
+
+/** What is told apart by its case in a message. */
+type TypeRules = Extract<NonNullable<Rules["type"]>, { case: string }>;
+
+const row = (
+  form: Row["form"],
+  type: TypeRules | undefined,
+  allowed: Row["allowed"],
+  refused: Row["refused"],
+  other: Rules = {},
+): Row => ({ form, rules: { ...other, ...(type && { type }) }, allowed, refused });
+
+const text = (value: object): TypeRules => ({ case: "string", value });
+const long = (value: object): TypeRules => ({ case: "int64", value });
+const int = (value: object): TypeRules => ({ case: "int32", value });
+const double = (value: object): TypeRules => ({ case: "double", value });
+const list = (value: object): TypeRules => ({ case: "repeated", value });
+const map = (value: object): TypeRules => ({ case: "map", value });
+
+const uuid = "01234567-89ab-cdef-0123-456789ABCDEF";
+
+const rows: readonly Row[] = [
+  row("string", text({ minLen: 2n, maxLen: 3n }), ["ab", "abc"], ["a", "abcd", "", none]),
+  row("string", text({ len: 2n }), ["ab"], ["a", "abc", none]),
+  row("string", text({ pattern: "^[a-z]+$" }), ["a"], ["A", "", none]),
+  row(
+    "string",
+    text({ prefix: "a.", suffix: "/z", contains: "m" }),
+    ["a.m/z"],
+    ["abm/z", "a.m", "a./z", none],
+  ),
+  row("string", text({ notContains: "." }), ["", "a", none], ["a.b"]),
+  row("string", text({ in: ["a", "b"] }), ["a", "b"], ["c", "", none]),
+  row("string", text({ notIn: ["a"] }), ["b", "", none], ["a"]),
+  row("string", text({ const: "a" }), ["a"], ["b", none]),
+  row("string", text({ wellKnown: { case: "email", value: true } }), ["a@b.de"], ["a", "", none]),
+  row(
+    "string",
+    text({ wellKnown: { case: "uuid", value: true } }),
+    [uuid],
+    ["a", `${uuid}0`, none],
+  ),
+  row(
+    "string",
+    text({ wellKnown: { case: "tuuid", value: true } }),
+    ["0".repeat(32)],
+    [uuid, none],
+  ),
+  row(
+    "string",
+    text({ wellKnown: { case: "ip", value: true } }),
+    ["127.0.0.1", "::1"],
+    ["a", none],
+  ),
+  row("string", text({ wellKnown: { case: "ipv4", value: true } }), ["127.0.0.1"], ["::1", none]),
+  row(
+    "string",
+    text({ wellKnown: { case: "uri", value: true } }),
+    ["https://a.de/b"],
+    ["a b", none],
+  ),
+  row("string", text({ wellKnown: { case: "hostname", value: true } }), ["a.de"], ["a b", none]),
+  row("string", text({ minLen: 2n }), ["ab", "", none], ["a"], { ignore: 1 }),
+  row("string", text({ minLen: 2n }), ["a", "", none], [], { ignore: 3 }),
+  row("string", undefined, ["a"], ["", none], { required: true }),
+  row("optional", text({ minLen: 1n }), ["a", none], [""]),
+  row("optional", undefined, ["", "a"], [none], { required: true }),
+  row(
+    "bytes",
+    { case: "bytes", value: { minLen: 2n, maxLen: 3n } },
+    ["AAA=", "AAAA"],
+    ["AA==", "AAAAAA==", none],
+  ),
+  row("bool", { case: "bool", value: { const: true } }, [true], [false, none]),
+  row(
+    "int32",
+    int({ greaterThan: { case: "gte", value: 2 }, lessThan: { case: "lt", value: 5 } }),
+    [2, 4],
+    [1, 5, none],
+  ),
+  row(
+    "int32",
+    int({ greaterThan: { case: "gt", value: 5 }, lessThan: { case: "lt", value: 2 } }),
+    [6, 1, -7, none],
+    [2, 5, 3],
+  ),
+  row("int32", int({ in: [1, 2] }), [1], [3, none]),
+  row("int32", int({ notIn: [0] }), [1], [0, none]),
+  row("uint32", { case: "uint32", value: { lessThan: { case: "lte", value: 5 } } }, [5, none], [6]),
+  row(
+    "int64",
+    long({ greaterThan: { case: "gte", value: -1n } }),
+    [-1, "-1", "0", "9223372036854775807", none],
+    [-2, "-2"],
+  ),
+  row(
+    "int64",
+    long({
+      greaterThan: { case: "gt", value: 0n },
+      lessThan: { case: "lte", value: 9007199254740993n },
+    }),
+    [1, "1", "9007199254740993"],
+    ["9007199254740994", 0, "0", none],
+  ),
+  row(
+    "int64",
+    long({ greaterThan: { case: "gt", value: 9n }, lessThan: { case: "lt", value: 3n } }),
+    ["10", 2, "-5", none],
+    [5, "5"],
+  ),
+  row(
+    "int64",
+    long({ in: [1n, 9007199254740993n] }),
+    [1, "1", "9007199254740993"],
+    [2, "9007199254740992", none],
+  ),
+  row("int64", long({ const: 5n }), [5, "5"], [6, none]),
+  row("int64", long({ notIn: [5n] }), [6, none], [5, "5"]),
+  row(
+    "uint64",
+    { case: "uint64", value: { greaterThan: { case: "gte", value: 18446744073709551615n } } },
+    ["18446744073709551615"],
+    ["18446744073709551614", 1, none],
+  ),
+  row("wrapper", long({ greaterThan: { case: "gte", value: 2n } }), [2, "3", none], ["1", 0]),
+  row("double", double({ greaterThan: { case: "gt", value: 0.5 } }), [0.6], [0.5, none]),
+  row("double", double({ finite: true }), [1, none], []),
+  row("enum", { case: "enum", value: { definedOnly: true } }, ["MOOD_GOOD", none], [3]),
+  row(
+    "enum",
+    { case: "enum", value: { in: [1] } },
+    ["MOOD_GOOD"],
+    ["MOOD_BAD", "MOOD_UNSPECIFIED", none],
+  ),
+  row("enum", { case: "enum", value: { notIn: [0] } }, ["MOOD_BAD"], ["MOOD_UNSPECIFIED", none]),
+  row(
+    "strings",
+    list({ minItems: 1n, maxItems: 2n, unique: true }),
+    [["a"], ["a", "b"]],
+    [[], ["a", "a"], ["a", "b", "c"], none],
+  ),
+  row("strings", list({ items: { type: text({ minLen: 2n }) } }), [["ab"], [], none], [["a"]]),
+  row(
+    "ints",
+    list({ items: { type: long({ greaterThan: { case: "gt", value: 3n } }) } }),
+    [["4", 5]],
+    [["3"]],
+  ),
+  row(
+    "map",
+    map({ minPairs: 1n, maxPairs: 2n }),
+    [{ 1: "a" }],
+    [{}, { 1: "", 2: "", 3: "" }, none],
+  ),
+  row(
+    "map",
+    map({ keys: { type: int({ greaterThan: { case: "gt", value: 5 } }) } }),
+    [{ 6: "" }, {}],
+    [{ 5: "" }],
+  ),
+  row("map", map({ values: { type: text({ in: ["a"] }) } }), [{ 1: "a" }], [{ 1: "b" }]),
+];
+
+describe.each(rows.map((one) => [nameOf(one), one] as const))(
+  "%s",
+  (_, { form, rules, ...values }) => {
+    const message = messageWith(form, rules);
+    const allows = allowsOf(message);
+    for (const value of values.allowed) {
+      test(`allows ${show(value)}`, () => {
+        expect(allows(objectOf(value))).toBe(true);
+        expect(validate(message, objectOf(value))).toBe("valid");
+      });
+    }
+    for (const value of values.refused) {
+      test(`refuses ${show(value)}`, () => {
+        expect(allows(objectOf(value))).toBe(false);
+        expect(validate(message, objectOf(value))).toBe("invalid");
+      });
+    }
+  },
+);
+
+test.each<[JsonValue, boolean]>([
+  [{ a: "" }, true],
+  [{ b: "x" }, true],
+  [{}, false],
+  [{ a: "", b: "" }, false],
+])("a oneof that is required: %j is %s", (json, expected) => {
+  expect(allowsOf(messageWithChoice())(json)).toBe(expected);
+});
+
+test("answers are not bound by rules that the server checks in requests alone", () => {
+  const document = documentFor(messageWith("string", { type: text({ minLen: 2n }) }));
+  expect(document.components.schemas.Ruled.properties.value).toEqual({ type: "string" });
+});
+
+function documentFor(message: DescMessage) {
+  const rule = { pattern: { case: "post", value: "/v1/ruled" }, body: "*" } as const;
+  const [method] = describeMethods([{ name: "Rule", input: message, output: message, rule }]);
+  if (method === undefined) throw new Error("no method");
+  return documentOf(method.parent);
+}
+
+function allowsOf(message: DescMessage) {
+  const document = documentFor(message);
+  const content = operationOf(document, "Rule").requestBody.content["application/json"];
+  return validatorOf(document, content.schema);
+}
+
+function validate(message: DescMessage, json: JsonValue): string {
+  return createValidator().validate(message, fromJson(message, json)).kind;
+}
+
+function objectOf(value: Value): JsonValue {
+  return value === none ? {} : { value };
+}
+
+function show(value: Value): string {
+  return value === none ? "no value" : JSON.stringify(value);
+}
+
+function nameOf({ form, rules }: Row): string {
+  const print = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value);
+  return `${form} ${JSON.stringify(rules, print)}`;
+}
