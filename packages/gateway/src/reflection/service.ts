@@ -7,6 +7,7 @@ import {
   type ServerReflectionResponseSchema,
 } from "../../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.ts";
+import { drainingSignal } from "../call/draining.ts";
 import { createStreamLimit } from "../call/stream-limit.ts";
 import { untilAborted } from "../call/until-aborted.ts";
 import { servicesOf, smallMessages } from "../protocols/own-services.ts";
@@ -45,7 +46,7 @@ export function addReflection(
   handler?: Partial<UniversalHandlerOptions>,
 ): void {
   const described = () => services ?? servicesOf(router);
-  const reflection = createReflectionService(described, draining ?? new AbortController().signal);
+  const reflection = createReflectionService(described, drainingSignal(draining));
   const options = { ...smallMessages, ...handler };
   router.service(ServerReflection, reflection, options);
   // The older package has the same messages, under its own name.

@@ -69,6 +69,17 @@ describe("while the server drains", () => {
   });
 });
 
+test("/readyz answers 503 while isReady throws", async () => {
+  const isReady = () => {
+    throw new Error("the database is gone");
+  };
+  const handlers = () => createHealthHandlers({ isReady });
+  await using server = await openTestService({ handlers });
+  const { origin } = server;
+  const got = await exchange({ origin, version: "1.1", method: "GET", path: "/readyz" });
+  expect(got.status).toBe(503);
+});
+
 test("/readyz goes by isReady, and says when to ask again; /healthz does not", async () => {
   let isReady = false;
   const handlers = () => createHealthHandlers({ isReady: () => isReady });

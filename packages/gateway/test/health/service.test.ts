@@ -127,6 +127,32 @@ test("Check and Watch go by isReady, and Watch says each change once", async () 
   }
 });
 
+test("an isReady that throws is not ready, wherever it is asked", async () => {
+  let isDown = false;
+  const isReady = () => {
+    if (isDown) throw new Error("the database is gone");
+    return true;
+  };
+  await using server = await openHealth({ isReady });
+  using caller = grpcProtocol.open(Health, server.origin);
+  const watch = readWatch(caller.client.watch({}));
+  expect(await watch.next()).toBe(SERVING);
+  isDown = true;
+  expect(await watch.next()).toBe(NOT_SERVING);
+  expect(await caller.client.check({})).toMatchObject({ status: NOT_SERVING });
+});
+
+test("whatever the reason of `draining`, a Watch ends as unavailable, which is no failure", async () => {
+  const draining = new AbortController();
+  await using server = await openHealth({ draining: draining.signal });
+  using caller = grpcProtocol.open(Health, server.origin);
+  const watch = readWatch(caller.client.watch({}));
+  expect(await watch.next()).toBe(SERVING);
+  draining.abort();
+  expect(await watch.next()).toBe(NOT_SERVING);
+  expect(await watch.end()).toBe(Code.Unavailable);
+});
+
 test("without `draining`, a drain ends a Watch when its time is up, as any other call", async () => {
   await using server = await openHealth({});
   using caller = grpcProtocol.open(Health, server.origin);
