@@ -73,7 +73,9 @@ export function messageResponse(
   if (!isJson && contentType !== "") context.responseHeader.set("content-type", contentType);
   const own = headerWithTrailer(context);
   const header = isJson ? { ...own, "content-type": jsonType } : { ...own };
-  const isLarge = size >= options.compressMinBytes;
+  // What the implementation has compressed itself would come out of another coding still packed.
+  const isPacked = header["content-encoding"] !== undefined;
+  const isLarge = size >= options.compressMinBytes && !isPacked;
   if (settings.etag && isKnown(context, header, data)) return notModified(header, isLarge);
   if (isLarge) return compressedResponse({ route, header, data, context });
   header["content-length"] = size;

@@ -68,6 +68,21 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       expect(response.headers.get("content-encoding")).toBe(coding);
     });
 
+    test("what the implementation has compressed is not compressed once more", async () => {
+      const text = "a".repeat(100_000);
+      await using gateway = await openCatalogOf({
+        downloadVolume(_request, { responseHeader }) {
+          responseHeader.set("content-encoding", "gzip");
+          return { contentType: "text/plain", data: gzipSync(text, { level: 0 }) };
+        },
+      });
+      const headers = { "accept-encoding": "gzip, br" };
+      const request = { version, ...get("/v1/shelves/x/volumes/1:download"), headers };
+      const response = await gateway.send(request);
+      expect(response.headers.get("content-encoding")).toBe("gzip");
+      expect(gunzipSync(response.body).toString()).toBe(text);
+    });
+
     test("what REST has for answers, the router need not accept in requests", async () => {
       await using gateway = await openCatalog({ acceptCompression: [compressionGzip] });
       const headers = { ...json, "content-encoding": "br" };
