@@ -12,6 +12,7 @@ import {
   type UniversalHandlerOptions,
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
+import { definedOnly } from "../call/defined-only.ts";
 import { tellRuleViolations } from "../call/rule-violations.ts";
 import { watchOutcome } from "../call/stream-outcome.ts";
 import { type ErrorListener, reportingOptions } from "../call/unexpected.ts";
@@ -100,10 +101,4 @@ function stockCallOptions(options: UniversalHandlerOptions & ErrorListener) {
 
 function protocolSwitches({ grpc, grpcWeb, connect }: ConnectRouterOptions) {
   return { grpc, grpcWeb, connect };
-}
-
-function definedOnly<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(
-    Object.entries(values).filter(([, value]) => value !== undefined),
-  ) as never;
 }

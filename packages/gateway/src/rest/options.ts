@@ -1,5 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import { definedOnly } from "../call/defined-only.ts";
 import type { AnswerCodingName } from "./answer-coding.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { StreamFormatName } from "./stream-format.ts";
@@ -108,5 +109,5 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
 }
 
 function resolve(own: RestServiceOptions, common: RestServiceSettings): RestServiceSettings {
-  return { ...common, ...own };
+  return { ...common, ...definedOnly(own) };
 }

@@ -1,3 +1,5 @@
+import { definedOnly } from "../call/defined-only.ts";
+
 /** What bounds the connections of a port, and what arrives on them. */
 export interface PortLimits {
   /** The headers of one request, in bytes. Default: 16 KiB. */
@@ -21,3 +23,20 @@ export const defaultLimits: PortLimits = {
   connectionsMax: 10_000,
   streamsMax: 256,
 };
+
+/** A timer over this fires at once. */
+export const timerMaxMs = 2 ** 31 - 1;
+
+/**
+ * The limits with their defaults.
+ *
+ * @throws {RangeError} for one that is not a whole number from 1 to {@link timerMaxMs}.
+ */
+export function resolveLimits(given: Partial<PortLimits>): PortLimits {
+  const limits = { ...defaultLimits, ...definedOnly(given) };
+  for (const [name, value] of Object.entries(limits)) {
+    if (Number.isInteger(value) && value >= 1 && value <= timerMaxMs) continue;
+    throw new RangeError(`limits.${name} must be a whole number from 1 to ${timerMaxMs}: ${value}`);
+  }
+  return limits;
+}

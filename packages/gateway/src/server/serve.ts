@@ -7,7 +7,7 @@ import {
 } from "../adapter/node-adapter.ts";
 import type { NodeHandler } from "../exchange/node-handler.ts";
 import { parseRequestTarget } from "../exchange/request-target.ts";
-import { defaultLimits, type PortLimits } from "./limits.ts";
+import { type PortLimits, resolveLimits, timerMaxMs } from "./limits.ts";
 import { openPort, type TrafficObserver } from "./port.ts";
 import type { TlsFiles } from "./tls.ts";
 
@@ -23,7 +23,7 @@ export interface ServeOptions extends Omit<GatewayOptions, "routes"> {
   readonly handlers?: (server: ServerLifetime) => ReadonlyMap<string, NodeHandler>;
   /** The largest message that is read, in bytes. Default: 4 MiB, as in gRPC. */
   readonly readMaxBytes?: number;
-  /** Bounds connections, and what arrives on them. Default: {@link defaultLimits}. */
+  /** Bounds connections, and what arrives on them. Default: `defaultLimits`. */
   readonly limits?: Partial<PortLimits>;
   /** Serves TLS, and nothing else. Files that change are read again. Default: plaintext. */
   readonly tls?: TlsFiles | undefined;
@@ -56,19 +56,18 @@ const readMaxBytesDefault = 4 * 1024 * 1024;
 /** How long aborted calls have to say so. */
 const abortedCallsMs = 500;
 
-/** A timer over this fires at once. */
-const timerMaxMs = 2 ** 31 - 1;
-
 /**
  * Serves Connect services on one port: gRPC, gRPC-Web, Connect and REST, over HTTP/1.1 and
  * HTTP/2, in plaintext or over TLS.
  *
  * @throws {RuleError} for an option of REST that cannot be served.
+ * @throws {RangeError} for a limit that is not a whole number from 1 to 2^31 - 1.
  * @throws {TlsFilesError} for TLS files that cannot be used.
  * @throws {Error} on a runtime whose `node:http` does not hand over its connections: Bun.
  * @throws the system's error if it cannot listen.
  */
 export async function serve(options: ServeOptions): Promise<Server> {
+  const limits = resolveLimits(options.limits ?? {});
   const draining = new AbortController();
   const shutdown = new AbortController();
   const lifetime: ServerLifetime = { draining: draining.signal };
@@ -95,7 +94,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
     host: options.host,
     port: options.port,
     reusePort: options.reusePort ?? false,
-    limits: { ...defaultLimits, ...options.limits },
+    limits,
     tls: options.tls,
     handler: Object.assign(serveRequest, { serveStream }),
     renderError: options.rest?.renderError,

@@ -97,6 +97,25 @@ test("limits that are not given have their defaults", async () => {
   expect(settings).toMatchObject({ maxConcurrentStreams: 256, maxHeaderListSize: 1000 });
 });
 
+test.each([0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])(
+  "a limit of %d is refused",
+  async (requestTimeoutMs) => {
+    const opened = serve({ port: 0, limits: { requestTimeoutMs }, routes: () => {} });
+    await expect(opened).rejects.toThrow(/^limits\.requestTimeoutMs must be a whole number/);
+  },
+);
+
+test("options that are undefined have their defaults", async () => {
+  // As of those who compile without exactOptionalPropertyTypes.
+  const rest = { renderError: undefined, ignoreQueryParameters: undefined, etag: undefined };
+  const limits = { requestTimeoutMs: undefined, idleTimeoutMs: undefined };
+  const options = { rest, limits } as unknown as ServeOptions;
+  await using server = await openTestService(options);
+  const path = "/v1/nothing";
+  const response = await exchange({ origin: server.origin, version: "2", method: "GET", path });
+  expect(response.status).toBe(404);
+});
+
 test("what the port refuses is rendered as other errors of REST are", async () => {
   const rest = { renderError: () => ({ status: 418, body: "no" }) };
   await using server = await openTestService({ rest });
