@@ -14,7 +14,7 @@ function describePath({ protocol, pathTemplate }: ObservedRequest): Attributes {
 
 /** The service as the client addressed it, and the other end of the connection. */
 function describeConnection({ headers, peerAddress }: ObservedRequest): Attributes {
-  const [, host, port] = authority.exec(String(headers[":authority"] ?? headers.host)) ?? [];
+  const [, host, port] = authority.exec(String(headers[":authority"] ?? headers.host ?? "")) ?? [];
   const peer = peerAddress();
   return {
     ...(host !== undefined && { "server.address": host }),

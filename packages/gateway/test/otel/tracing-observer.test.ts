@@ -20,6 +20,7 @@ import {
   createTracingObserver,
   type TracingObserverOptions,
 } from "../../src/otel/index.ts";
+import { describeForSpan } from "../../src/otel/span-attributes.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { envelope } from "../support/envelope.ts";
 import type { SentRequest, TestGatewayOptions } from "../support/gateway.ts";
@@ -263,4 +264,9 @@ test.each([
   const [span] = await spans.until(1);
   const named = Object.entries(span?.attributes ?? {}).filter(([key]) => key.startsWith("server."));
   expect(Object.fromEntries(named)).toEqual(expected);
+});
+
+test("of a request without a host a span has none", () => {
+  const request = { protocol: "rest", headers: {}, peerAddress: () => undefined };
+  expect(describeForSpan(request as unknown as ObservedRequest)).toEqual({});
 });
