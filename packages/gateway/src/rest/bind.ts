@@ -72,7 +72,7 @@ function bindParameter(
   const read = field && parameterReader(field);
   const isKnown = (key !== undefined) === (field?.fieldKind === "map");
   if (path === undefined || !field || !read || !isKnown) {
-    if (ignoresParameter?.(name)) return;
+    if (path === undefined && ignoresParameter?.(name)) return;
     throw new FieldViolation(name, "is not a known query parameter");
   }
   if (bodyField === "*" || bodyField === path[0]) {

@@ -94,7 +94,7 @@ describe("rest options", () => {
 });
 
 describe("ignoreQueryParameters", () => {
-  const ignoreQueryParameters = ["utm_*", "fbclid", "page*", "titles[*"];
+  const ignoreQueryParameters = ["utm_*", "fbclid", "page*", "titles[*", "vol*"];
   const volumes = "/v1/shelves/a/volumes";
 
   test.each<[request: SentRequest, status: number]>([
@@ -107,6 +107,8 @@ describe("ignoreQueryParameters", () => {
     [get(`${volumes}?page_size=x`), 400],
     [get(`${volumes}?page_size=1&pageSize=1`), 400],
     [get(`${volumes}?titles[0]=x`), 200],
+    [send("POST", `${volumes}?volume=x`, { id: 4 }), 400],
+    [send("POST", `${volumes}?vols=x`, { id: 4 }), 200],
   ])("passes over those that no field has: %o %s", async (request, status) => {
     await using gateway = await openCatalog({ rest: { ignoreQueryParameters } });
     expect(await gateway.send(request)).toMatchObject({ status });
