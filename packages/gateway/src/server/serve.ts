@@ -7,6 +7,7 @@ import {
 } from "../adapter/node-adapter.ts";
 import type { NodeHandler } from "../exchange/node-handler.ts";
 import { parseRequestTarget } from "../exchange/request-target.ts";
+import { guardHandler } from "./beside.ts";
 import { type PortLimits, resolveLimits, timerMaxMs } from "./limits.ts";
 import { openPort, type TrafficObserver } from "./port.ts";
 import type { TlsFiles } from "./tls.ts";
@@ -19,7 +20,10 @@ export interface ServeOptions extends Omit<GatewayOptions, "routes"> {
   readonly port: number;
   /** Registers the services. */
   readonly routes: (router: ConnectRouter, server: ServerLifetime) => void;
-  /** What is served beside the services, and before them, by its exact path: `/healthz`, a page. */
+  /**
+   * What is served beside the services, and before them, by its exact path: `/healthz`, a page.
+   * What one throws goes to `onError`, and its client gets an internal error.
+   */
   readonly handlers?: (server: ServerLifetime) => ReadonlyMap<string, NodeHandler>;
   /** The largest message that is read, in bytes. Default: 4 MiB, as in gRPC. */
   readonly readMaxBytes?: number;
@@ -83,7 +87,10 @@ export async function serve(options: ServeOptions): Promise<Server> {
         : AbortSignal.any([shutdown.signal, shutdownSignal]),
   });
   // By its exact path: one look for all that is beside the services.
-  const beside = handlers?.(lifetime) ?? new Map<string, NodeHandler>();
+  const guard = { renderError: options.rest?.renderError, onError };
+  const beside = new Map(
+    [...(handlers?.(lifetime) ?? [])].map(([path, one]) => [path, guardHandler(one, guard)]),
+  );
   const findBeside = (target = "") => beside.get(parseRequestTarget(target).path);
   const serveRequest: NodeHandler = (request, response) =>
     (findBeside(request.url) ?? gateway)(request, response);
