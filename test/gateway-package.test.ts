@@ -36,7 +36,7 @@ let folder: string;
 /** Packs a build of its own: others build in the checkout at the same time. */
 async function pack(): Promise<string> {
   const home = join(folder, "source");
-  for (const name of ["package.json", "README.md", "src", "gen"]) {
+  for (const name of ["package.json", "LICENSE", "README.md", "src", "gen"]) {
     await cp(join(source, name), join(home, name), { recursive: true });
   }
   const project = join(source, "tsconfig.build.json");

@@ -24,8 +24,17 @@ export { parseRequestTarget } from "./exchange/request-target.ts";
 export { leaveRequest } from "./exchange/stream-exchange.ts";
 export { messageFromJson, parseJson } from "./json/messages.ts";
 export { type ExactJson, rawJson } from "./json/value.ts";
+export type { MessageLimits } from "./protocols/endpoint.ts";
 export { compressionGzip } from "./protocols/gzip.ts";
-export type { RenderError, RenderedError, RestError } from "./rest/error.ts";
+export type { AnswerCodingName } from "./rest/answer-coding.ts";
+export {
+  type RenderError,
+  type RenderedError,
+  type RestError,
+  renderStatus,
+} from "./rest/error.ts";
 export type { RestOptions, RestServiceOptions } from "./rest/options.ts";
 export { renderProblem } from "./rest/problem.ts";
 export { RuleError } from "./rest/rule.ts";
+export type { StreamFormatName } from "./rest/stream-format.ts";
+export type { SuccessStatuses } from "./rest/success-status.ts";
