@@ -82,7 +82,9 @@ export function createHttp2Server(
       return false;
     }
     const isOversized = headerBytes(rawHeaders) > limits.headerBytesMax;
-    if (isOversized || !handler.serveStream(stream, headers)) serveRequest.apply(server, request);
+    if (isOversized || !handler.serveStream(stream, headers, rawHeaders)) {
+      serveRequest.apply(server, request);
+    }
     return true;
   }
   server.on("connect", (_request, response) => refusals.onResponse(response, "tunnel"));
