@@ -1,4 +1,4 @@
-import { createPublicKey } from "node:crypto";
+import { createPublicKey, type KeyObject } from "node:crypto";
 import type { JWK } from "jose";
 
 /**
@@ -23,17 +23,31 @@ export const signatureAlgorithms: readonly string[] = [
 /**
  * Parses the members of a key set (RFC 7517, section 5) to those that can verify
  * such a signature, and leaves out the others: symmetric and private keys, keys
- * for encryption, unknown types and curves, RSA keys of a size that is too weak
- * or too slow. Of each, only what verifying needs is kept.
+ * for encryption, unknown types and curves, RSA keys that are weak or too slow. Of
+ * each, only what verifying needs is kept.
+ *
+ * @param onRefused Told why an RSA key is refused that an issuer meant for verifying: its tokens
+ * will be refused as well. One line.
  */
-export function parseVerificationKeys(members: readonly unknown[]): JWK[] {
-  return members.map(parseVerificationKey).filter((key) => key !== undefined);
+export function parseVerificationKeys(
+  members: readonly unknown[],
+  onRefused: (problem: string) => void,
+): JWK[] {
+  return members
+    .map((member) => parseVerificationKey(member, onRefused))
+    .filter((key) => key !== undefined);
 }
 
-function parseVerificationKey(member: unknown): JWK | undefined {
+function parseVerificationKey(
+  member: unknown,
+  onRefused: (problem: string) => void,
+): JWK | undefined {
   if (!isJwk(member) || !isForVerifying(member)) return undefined;
-  const parameters = parsePublicParameters(member);
-  if (parameters === undefined) return undefined;
+  const key = parsePublicKey(member);
+  const problem = key && findRsaProblem(key);
+  if (problem !== undefined) onRefused(`${nameOf(member)} ${problem}`);
+  if (key === undefined || problem !== undefined || !isKnownType(key)) return undefined;
+  const parameters = key.export({ format: "jwk" });
   const { kid, alg } = member;
   return { ...parameters, ...(kid !== undefined && { kid }), ...(alg !== undefined && { alg }) };
 }
@@ -53,19 +67,44 @@ function isForVerifying({ kid, alg, use, key_ops: operations, d }: JWK): boolean
   );
 }
 
-function parsePublicParameters(jwk: JWK): JWK | undefined {
+function parsePublicKey(jwk: JWK): KeyObject | undefined {
   try {
-    const key = createPublicKey({ key: { ...jwk }, format: "jwk" });
-    const { modulusLength, namedCurve } = key.asymmetricKeyDetails ?? {};
-    const usable =
-      (modulusLength !== undefined && modulusLength >= 2048 && modulusLength <= 8192) ||
-      (namedCurve !== undefined && curves.includes(namedCurve)) ||
-      key.asymmetricKeyType === "ed25519";
-    return usable ? key.export({ format: "jwk" }) : undefined;
+    return createPublicKey({ key: { ...jwk }, format: "jwk" });
   } catch {
     return undefined;
   }
 }
 
+function isKnownType({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
+  if (asymmetricKeyType === "rsa" || asymmetricKeyType === "ed25519") return true;
+  return curves.includes(asymmetricKeyDetails?.namedCurve ?? "");
+}
+
 /** P-256, P-384 and P-521, as OpenSSL calls them. */
 const curves: readonly string[] = ["prime256v1", "secp384r1", "secp521r1"];
+
+/** RFC 7518, section 3.3, for the lower bound; above the upper one, verifying takes milliseconds. */
+const modulusBitsMin = 2048;
+const modulusBitsMax = 8192;
+
+/**
+ * With an exponent of 1 a signature is the padded digest itself, which anybody can compute; an even
+ * one has no inverse (RFC 8017, section 3.1).
+ */
+function findRsaProblem({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject) {
+  if (asymmetricKeyType !== "rsa") return undefined;
+  const { modulusLength: bits = 0, publicExponent: exponent = 0n } = asymmetricKeyDetails ?? {};
+  if (bits < modulusBitsMin || bits > modulusBitsMax) {
+    return `has ${bits} bits, not ${modulusBitsMin} to ${modulusBitsMax}`;
+  }
+  const isSound = exponent >= 3n && exponent % 2n === 1n;
+  return isSound ? undefined : `has the exponent ${exponent}`;
+}
+
+/** Of what an issuer may call a key, so much stands in a line. */
+const kidCharactersMax = 64;
+
+function nameOf({ kid }: JWK): string {
+  if (kid === undefined) return "an RSA key without kid";
+  return `the RSA key ${JSON.stringify(kid.slice(0, kidCharactersMax))}`;
+}

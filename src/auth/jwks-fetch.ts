@@ -6,6 +6,8 @@ export interface FetchKeysOptions {
   /** For the whole exchange, to the last byte. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** Told of keys that are refused, in one line each. */
+  readonly onRefused: (problem: string) => void;
 }
 
 /** Some hundred times what issuers publish. Counted after decompression. */
@@ -33,7 +35,7 @@ export async function fetchVerificationKeys(options: FetchKeysOptions): Promise<
   }
   const members = parseMembers(await readText(response));
   if (members.length > keysMax) throw new Error(`the key set has more than ${keysMax} keys`);
-  const keys = parseVerificationKeys(members);
+  const keys = parseVerificationKeys(members, options.onRefused);
   if (keys.length === 0) throw new Error("the key set has no key that can verify a signature");
   return keys;
 }

@@ -61,14 +61,20 @@ const defaultTimes: KeySetTimes = {
 /** Calls that wait for one fetch. More are answered at once, from what is there. */
 const waitingMax = 100;
 
+/** Refused keys that are told of, in all: an issuer might name them anew each time. */
+const toldMax = 100;
+
 /** Starts the first fetch and does not wait for it. The timers do not keep the process alive. */
 export function openKeySet(options: KeySetOptions): KeySet {
   const { url, report, now = () => performance.now() } = options;
   const times = { ...defaultTimes, ...options.times };
+  const endpoint = url.origin + url.pathname;
   const closing = new AbortController();
   let keys: { readonly resolve: KeyResolver; readonly asOf: number } | undefined;
   let fetching: Promise<void> | undefined;
   let lastFetchAt = Number.NEGATIVE_INFINITY;
+  /** What has been told of keys, which need not be told with every fetch. */
+  const told = new Set<string>();
   let failures = 0;
   let waiting = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -121,7 +127,8 @@ export function openKeySet(options: KeySetOptions): KeySet {
     const asOf = lastFetchAt;
     try {
       const { timeoutMs } = times;
-      const fetched = await fetchVerificationKeys({ url, timeoutMs, signal: closing.signal });
+      const { signal } = closing;
+      const fetched = await fetchVerificationKeys({ url, timeoutMs, signal, onRefused });
       keys = { resolve: createLocalJWKSet({ keys: fetched }), asOf };
       failures = 0;
       return times.refreshMs;
@@ -132,9 +139,14 @@ export function openKeySet(options: KeySetOptions): KeySet {
     }
   }
 
+  function onRefused(problem: string): void {
+    if (told.has(problem) || told.size >= toldMax) return;
+    told.add(problem);
+    report(`the key set ${endpoint}: ${problem}; it is not used`);
+  }
+
   function problemOf(error: unknown): string {
     const effect = usable() ? "the last good keys stay in use" : "no JWT can be verified";
-    const endpoint = url.origin + url.pathname;
     return `the key set ${endpoint} cannot be fetched: ${reasonOf(error)}; ${effect}`;
   }
 }

@@ -20,7 +20,7 @@ import { corsOptions } from "./cors.ts";
 import { renderPlantError } from "./error-body.ts";
 import { inOrder } from "./gate.ts";
 import { logFailures } from "./log-failures.ts";
-import { createAccessLog } from "./logging/access-log.ts";
+import { type AccessEntry, createAccessLog } from "./logging/access-log.ts";
 import { createLogger } from "./logging/logger.ts";
 import type { ThreadMetrics } from "./metrics/thread-metrics.ts";
 import { createOpenServices } from "./open-services.ts";
@@ -159,9 +159,11 @@ function createObservers(
 ): CallObserver[] {
   const observers: CallObserver[] = metrics === undefined ? [] : [metrics.calls];
   if (tracing !== undefined) observers.push(tracing.calls);
-  if (accessLog) {
+  if (accessLog !== "off") {
     const logger = createLogger(logFormat);
-    observers.push(createAccessLog((entry) => logger.info(entry, "request"), tracing?.traceIdOf));
+    const write = (entry: AccessEntry) => logger.info(entry, "request");
+    const isErrorsOnly = accessLog === "errors";
+    observers.push(createAccessLog({ write, isErrorsOnly, findTraceId: tracing?.traceIdOf }));
   }
   return observers;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isBearerToken, parseAuthorization, tokenLengthMax } from "../../src/auth/authorization.ts";
+import { isBearerToken, parseAuthorization } from "../../src/auth/authorization.ts";
 
 const accepted: readonly [header: string, token: string][] = [
   ["Bearer abc", "abc"],
@@ -64,15 +64,18 @@ test.each(refused)("%j carries none", (header, kind) => {
   expect(parseAuthorization(header)).toEqual({ kind });
 });
 
-test("a token is looked at up to 8192 characters", () => {
-  const longest = "x".repeat(8192);
-  expect(tokenLengthMax).toBe(8192);
-  expect(parseAuthorization(`Bearer ${longest}`)).toEqual({ kind: "bearer", token: longest });
-  expect(parseAuthorization(`Bearer ${longest}x`)).toEqual({ kind: "malformed" });
+test.each([8192, 8193, 1_000_000])("a token of %i characters is one", (length) => {
+  const token = "x".repeat(length);
+  expect(parseAuthorization(`Bearer ${token}`)).toEqual({ kind: "bearer", token });
 });
 
-test.each([" ", "=", "x", "x="])("a header of a million times %j takes no time", (text) => {
-  expect(parseAuthorization(`Bearer ${text.repeat(1_000_000)}`)).toEqual({ kind: "malformed" });
+test.each([
+  [" ", "empty"],
+  ["=", "malformed"],
+  ["x ", "malformed"],
+  ["x=", "malformed"],
+])("a header of a million times %j takes no time", (text, kind) => {
+  expect(parseAuthorization(`Bearer ${text.repeat(1_000_000)}`)).toEqual({ kind });
 });
 
 test.each(["", " ", "a b", "a\nb", "a,b", "=", "ä", '"'])("%j is no bearer token", (text) => {

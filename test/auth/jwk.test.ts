@@ -13,9 +13,11 @@ function rsaJwk(modulusLength: number): JWK {
   return publicKey.export({ format: "jwk" }) as JWK;
 }
 
+const ignore = () => {};
+
 test.each(signatureAlgorithms)("a key for %s is kept, with its alg and kid", async (alg) => {
   const jwk = await publicJwk(alg);
-  expect(parseVerificationKeys([{ ...jwk, kid: "k" }])).toEqual([{ ...jwk, kid: "k" }]);
+  expect(parseVerificationKeys([{ ...jwk, kid: "k" }], ignore)).toEqual([{ ...jwk, kid: "k" }]);
 });
 
 const rsa = rsaJwk(2048);
@@ -36,7 +38,7 @@ const kept: readonly [what: string, jwk: object][] = [
 test.each(kept)("a key with %s is kept, as far as verifying needs it", (_what, jwk) => {
   const { n, e, kty } = rsa;
   const kid = "kid" in jwk ? { kid: jwk.kid } : {};
-  expect(parseVerificationKeys([jwk])).toEqual([{ kty, n, e, ...kid }]);
+  expect(parseVerificationKeys([jwk], ignore)).toEqual([{ kty, n, e, ...kid }]);
 });
 
 const leftOut: readonly [what: string, member: unknown][] = [
@@ -69,6 +71,51 @@ const leftOut: readonly [what: string, member: unknown][] = [
   ["a point off its curve", { kty: "EC", crv: "P-256", x: "AA".repeat(16), y: "AA".repeat(16) }],
 ];
 test.each(leftOut)("left out: %s", (_what, member) => {
-  expect(parseVerificationKeys([member, rsa])).toHaveLength(1);
-  expect(parseVerificationKeys([member])).toEqual([]);
+  expect(parseVerificationKeys([member, rsa], ignore)).toHaveLength(1);
+  expect(parseVerificationKeys([member], ignore)).toEqual([]);
 });
+
+test.each(["Aw", "Iw", "AQAB"])("an exponent of %s is kept", (e) => {
+  expect(parseVerificationKeys([{ ...rsa, e }], ignore)).toHaveLength(1);
+});
+
+const weak: readonly [what: string, jwk: object, problem: string][] = [
+  // A signature is then the padded digest itself, which everybody can compute.
+  ["an exponent of 1", { ...rsa, e: "AQ", kid: "a" }, 'the RSA key "a" has the exponent 1'],
+  ["an exponent of 0", { ...rsa, e: "AA", kid: "a" }, 'the RSA key "a" has the exponent 0'],
+  ["an even exponent", { ...rsa, e: "BA", kid: "a" }, 'the RSA key "a" has the exponent 4'],
+  ["1024 bits", { ...rsaJwk(1024), kid: "a" }, 'the RSA key "a" has 1024 bits, not 2048 to 8192'],
+  [
+    "2047 bits",
+    { ...rsa, n: halved(rsa) },
+    "an RSA key without kid has 2047 bits, not 2048 to 8192",
+  ],
+  [
+    "a kid like an attack",
+    { ...rsa, e: "AQ", kid: "\n\u001b[2J" },
+    String.raw`the RSA key "\n\u001b[2J" has the exponent 1`,
+  ],
+  [
+    "a long kid",
+    { ...rsa, e: "AQ", kid: "k".repeat(1000) },
+    `the RSA key "${"k".repeat(64)}" has the exponent 1`,
+  ],
+];
+test.each(weak)("an RSA key of %s is refused, and told of", (_what, jwk, problem) => {
+  const problems: string[] = [];
+  expect(parseVerificationKeys([jwk, rsa], (told) => problems.push(told))).toHaveLength(1);
+  expect(problems).toEqual([problem]);
+});
+
+test("what is for something else is left out without a word", () => {
+  const others = [{ ...rsa, use: "enc", e: "AQ" }, { ...rsa, alg: "RSA-OAEP" }, null];
+  const tell = (problem: string) => expect.fail(problem);
+  expect(parseVerificationKeys(others, tell)).toEqual([]);
+});
+
+/** The modulus, one bit shorter. */
+function halved({ n = "" }: JWK): string {
+  const bytes = Buffer.from(n, "base64url");
+  bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
+  return bytes.toString("base64url");
+}

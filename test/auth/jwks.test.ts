@@ -62,6 +62,35 @@ async function ask(keys: KeySet): Promise<boolean> {
 
 const soon = { timeout: 5000, interval: 5 };
 
+describe("a weak key", () => {
+  const weak = {
+    kty: "RSA",
+    kid: "weak",
+    e: "AQ",
+    n: Buffer.alloc(256, 0xff).toString("base64url"),
+  };
+  const told =
+    /^the key set http:\/\/127\S+\/keys: the RSA key "weak" has the exponent 1; it is not used$/;
+
+  test("is told of once, however often the set is fetched", async () => {
+    const server = await startKeyServer(keySetOf(old.jwk, weak));
+    const keys = openKeys(server, { refreshMs: 1 });
+    expect(await kids(keys)).toEqual(["old"]);
+    await expect.poll(() => server.hits, soon).toBeGreaterThan(3);
+    expect(problems).toEqual([expect.stringMatching(told)]);
+  });
+
+  test("that is alone leaves no key", async () => {
+    const server = await startKeyServer(keySetOf(weak));
+    const keys = openKeys(server);
+    expect(await kids(keys)).toBe("none");
+    expect(problems).toEqual([
+      expect.stringMatching(told),
+      expect.stringMatching(/has no key that can verify a signature; no JWT/),
+    ]);
+  });
+});
+
 describe("the first fetch", () => {
   test("is waited for, and shared", async () => {
     const server = await startKeyServer(keySetOf(old.jwk));

@@ -129,6 +129,30 @@ test("is off unless it is asked for: no line, no id in the answer", async () => 
   expect(await endOf(server)).toEqual([]);
 });
 
+test("tells of what failed alone, on errors; every answer has an id", async () => {
+  await using folder = await createTemporaryFolder();
+  await using server = await spawnServer({ cwd: folder.path, args: ["--access-log", "errors"] });
+  const send = (path: string, more: Record<string, string> = {}) =>
+    exchange({
+      ...{ origin: server.url, version: "2", path },
+      headers: { ...headers, ...more },
+      body: newPlantJson({ id: 1n, name: "Basil" }),
+    });
+  const answers = [
+    await send("/plants"),
+    await send("/plants", { authorization: "Bearer nobody-knows-this" }),
+    await send("/plants"),
+    await send("/nowhere"),
+    await send("/plants"),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 404, 200]);
+  const ids = answers.map((answer) => answer.headers.get("x-request-id"));
+  expect(await endOf(server)).toMatchObject([
+    { code: "UNAUTHENTICATED", requestId: ids[1] },
+    { code: "NOT_FOUND", requestId: ids[3] },
+  ]);
+});
+
 test("goes with metrics", async () => {
   await using folder = await createTemporaryFolder();
   await using server = await spawnLogged(folder.path, ["--admin-port", "0"]);
@@ -162,6 +186,11 @@ test("text is for people: one line, with names", async () => {
   const line =
     /^\S+Z info request method=plantstore\.v1\.PlantService\/CreatePlant protocol=rest code=OK durationMs=[\d.]+ principal=token:tokens#1 /m;
   await server.stderr.until(line);
+});
+
+test("a kind of access log that there is not stops the start", async () => {
+  const opening = openTestServer({ accessLog: "some" });
+  await expect(opening).rejects.toThrow("accessLog: must be on, errors or off");
 });
 
 test("a format that there is not stops the start", async () => {

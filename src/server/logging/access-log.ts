@@ -37,38 +37,37 @@ const pathCharactersMax = 200;
 const principalCharactersMax = 128;
 const requestMethodCharactersMax = 32;
 
-/**
- * Tells of every request once, when it ends; gives each an id, which its client gets, too.
- *
- * @param findTraceId The trace that a request belongs to. Default: the one that its client names.
- */
-export function createAccessLog(
-  write: (entry: AccessEntry) => void,
-  findTraceId: FindTraceId = ({ headers }) => traceIdOf(headers["traceparent"]),
-): CallObserver {
-  return { begin: (request) => new LoggedCall(request, write, findTraceId) };
+export interface AccessLogOptions {
+  readonly write: (entry: AccessEntry) => void;
+  /** Whether requests that succeed have no entry. */
+  readonly isErrorsOnly: boolean;
+  /** The trace that a request belongs to. Default: the one that its client names. */
+  readonly findTraceId?: FindTraceId | undefined;
+}
+
+/** Tells of requests once, when they end; gives each an id, which its client gets, too. */
+export function createAccessLog(options: AccessLogOptions): CallObserver {
+  const { findTraceId = ({ headers }) => traceIdOf(headers["traceparent"]) } = options;
+  const settings = { ...options, findTraceId };
+  return { begin: (request) => new LoggedCall(request, settings) };
 }
 
 type FindTraceId = (request: ObservedRequest) => string | undefined;
 
+type LogSettings = AccessLogOptions & { readonly findTraceId: FindTraceId };
+
 class LoggedCall implements CallObservation {
   readonly responseHeader: Readonly<Record<string, string>>;
   readonly #request: ObservedRequest;
-  readonly #write: (entry: AccessEntry) => void;
-  readonly #findTraceId: FindTraceId;
+  readonly #settings: LogSettings;
   readonly #requestId: string;
   readonly #peer: string | undefined;
   readonly #startedAt = performance.now();
   #values: ContextValues | undefined;
 
-  constructor(
-    request: ObservedRequest,
-    write: (entry: AccessEntry) => void,
-    findTraceId: FindTraceId,
-  ) {
+  constructor(request: ObservedRequest, settings: LogSettings) {
     this.#request = request;
-    this.#write = write;
-    this.#findTraceId = findTraceId;
+    this.#settings = settings;
     this.#requestId = requestIdOf(request.headers);
     this.#peer = request.peerAddress(); // which nobody knows once the client has gone
     this.responseHeader = { [requestIdHeader]: this.#requestId };
@@ -79,16 +78,18 @@ class LoggedCall implements CallObservation {
   }
 
   end({ code }: CallEnding): void {
+    const { write, isErrorsOnly, findTraceId } = this.#settings;
+    if (isErrorsOnly && code === undefined) return;
     const { method, protocol, requestMethod, target } = this.#request;
     const principal = this.#values?.get(principalKey);
-    this.#write({
+    write({
       method: method && methodNameOf(method),
       protocol,
       code: codeNameOf(code),
       durationMs: Math.round((performance.now() - this.#startedAt) * 1000) / 1000,
       principal: principal && principalId(principal).slice(0, principalCharactersMax),
       requestId: this.#requestId,
-      traceId: this.#findTraceId(this.#request),
+      traceId: findTraceId(this.#request),
       peer: this.#peer,
       requestMethod: requestMethod.slice(0, requestMethodCharactersMax),
       path: parseRequestTarget(target).path.slice(0, pathCharactersMax),

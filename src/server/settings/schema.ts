@@ -124,10 +124,11 @@ export const schema = {
     pattern: { form: /^(auto|json|text)$/, rule: "must be auto, json or text" },
   },
   accessLog: {
-    type: "switch",
-    default: false,
-    placeholder: "on|off",
-    summary: "`on`: a line for each request, too, and an `X-Request-Id` in its answer",
+    type: "text",
+    default: "off",
+    placeholder: "on|errors|off",
+    summary: "`on`: a log line for each request, with its id; `errors`: failed ones alone",
+    pattern: { form: /^(on|errors|off)$/, rule: "must be on, errors or off" },
   },
   drainTimeoutMs: {
     type: "integer",

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import http2 from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
+import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
 import { openRawConnection } from "../../../packages/gateway/test/support/raw-connection.ts";
 import { greeting, settingsAck } from "../../../packages/gateway/test/support/raw-http2.ts";
@@ -98,3 +99,28 @@ test("nothing is stored of a request whose body breaks off", async () => {
   expect([undefined, 400]).toContain(response?.status);
   expect(readStoredPlants(server.database)).toEqual([]);
 });
+
+test.each([
+  ["a stranger", { basePath: "/api" }, "/api/plants", "", 401],
+  ["an unknown path", { basePath: "/api" }, "/nowhere", fields.authorization, 404],
+  ["a client over its limit", { rateLimitPerToken: 1 }, "/plants", fields.authorization, 429],
+])(
+  "%s is refused before its body is asked for, over %j",
+  async (_what, options, path, token, status) => {
+    await using server = await openTestServer(options);
+    const origin = new URL(server.url).origin;
+    const send = () =>
+      exchange({
+        ...{ origin, version: "1.1" as const, path, body: plant },
+        headers: { ...fields, authorization: token },
+      });
+    if (status === 429) await send();
+    using connection = await openRawConnection(server.port);
+    connection.write(
+      `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: ${token}\r\nExpect: 100-continue\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n`,
+    );
+    const answers = parseHttp1Responses(await connection.untilClosed());
+    expect(answers.map((answer) => answer.status)).toEqual([status]);
+  },
+);

@@ -5,6 +5,7 @@ import { clampDeadline } from "../call/deadline.ts";
 import type { StreamOutcome } from "../call/stream-outcome.ts";
 import type { Exchange, Response } from "../exchange/exchange.ts";
 import type { NodeHandler } from "../exchange/node-handler.ts";
+import { findRepeatedField } from "../exchange/repeated-field.ts";
 import { RequestExchange } from "../exchange/request-exchange.ts";
 import { originOf, parseOrigin, parseRequestTarget } from "../exchange/request-target.ts";
 import { StreamExchange } from "../exchange/stream-exchange.ts";
@@ -15,7 +16,7 @@ import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import { errorResponse } from "../rest/response.ts";
 import { type CorsOptions, createCors, isPreflightRequest } from "./cors.ts";
 import { GuardedObserver } from "./guarded-observer.ts";
-import { methodNotAllowed, notFound, noUrl } from "./not-served.ts";
+import { methodNotAllowed, notFound, noUrl, sentTwice } from "./not-served.ts";
 import type { CallObservation, CallObserver } from "./observer.ts";
 import { peerAddressKey } from "./peer-address.ts";
 import { createRoutes, type Route } from "./routing.ts";
@@ -46,9 +47,15 @@ export interface GatewayHandler extends NodeHandler {
    * For the event `stream` of a `node:http2` server: serves a unary call by the
    * core API, which costs about half as much as a request listener.
    *
+   * @param rawHeaders As the event has them. Without them nobody sees that `Authorization` or
+   * `Content-Type` was sent twice, which is refused with 400.
    * @returns false, with nothing done, for what only the request listener serves.
    */
-  serveStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean;
+  serveStream(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders?: readonly string[],
+  ): boolean;
 }
 
 /**
@@ -98,6 +105,8 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   ): Promise<void> | undefined {
     const [request, response] = node;
     if (exchange.origin === "") throw noUrl();
+    const repeated = findRepeatedField(request.rawHeaders);
+    if (repeated !== undefined) throw sentTwice(repeated);
     clampDeadline(request.headers);
     if (applyCors?.(node, route.allow)) return undefined;
     switch (route.kind) {
@@ -119,13 +128,18 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     }
   }
 
-  function serveStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
+  function serveStream(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[] = [],
+  ): boolean {
     const { ":method": method = "", ":path": path = "", expect } = headers;
     // These two are about requests of node:http.
     if (options.contextValues !== undefined) return false;
     if (applyCors !== undefined && mayConcernCors(method, headers)) return false;
     const route = findRoute(method, parseRequestTarget(path));
     if (route.kind !== "unary" || expect !== undefined) return false;
+    if (findRepeatedField(rawHeaders) !== undefined) return false;
     const scheme = stream.session?.encrypted === true ? "https" : "http";
     const origin = parseOrigin(scheme, headers[":authority"] ?? headers.host, path);
     if (origin === undefined) return false;

@@ -11,6 +11,10 @@ export function noUrl(): RestFailure {
   return new RestFailure(400, Code.InvalidArgument, message);
 }
 
+export function sentTwice(field: string): RestFailure {
+  return new RestFailure(400, Code.InvalidArgument, `the header ${field} must be sent once`);
+}
+
 const noContent = { header: { "content-length": 0 }, body: "", code: Code.Unimplemented };
 
 /** @throws {RestFailure} for REST, whose answers all have a body. */

@@ -1,10 +1,4 @@
-import {
-  type AnyDesc,
-  type DescExtension,
-  type DescFile,
-  type DescService,
-  toBinary,
-} from "@bufbuild/protobuf";
+import { type AnyDesc, type DescExtension, type DescFile, toBinary } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
@@ -16,7 +10,7 @@ export interface IndexedFile {
   readonly imports: readonly IndexedFile[];
 }
 
-/** The files behind some services, to be found by what is in them. */
+/** Files, and those that they import, to be found by what is in them. */
 export interface FileIndex {
   readonly byName: ReadonlyMap<string, IndexedFile>;
   /** By the full name of any declaration: message, field, enum value, method, … */
@@ -26,8 +20,12 @@ export interface FileIndex {
   readonly messages: ReadonlySet<string>;
 }
 
-/** Everything is made once, so that a look-up costs no more than its answer. */
-export function createFileIndex(services: readonly DescService[]): FileIndex {
+/**
+ * Everything is made once, so that a look-up costs no more than its answer.
+ *
+ * @param files Where two have one name or declare the same, the first counts.
+ */
+export function createFileIndex(files: readonly DescFile[]): FileIndex {
   const byName = new Map<string, IndexedFile>();
   const bySymbol = new Map<string, IndexedFile>();
   const byExtension = new Map<string, Map<number, IndexedFile>>();
@@ -41,7 +39,9 @@ export function createFileIndex(services: readonly DescService[]): FileIndex {
     const file = { name, bytes, imports: desc.dependencies.map(addFile) };
     byName.set(name, file);
     for (const type of nestedTypes(desc)) {
-      for (const symbol of symbolsOf(type)) bySymbol.set(symbol, file);
+      for (const symbol of symbolsOf(type)) {
+        if (!bySymbol.has(symbol)) bySymbol.set(symbol, file);
+      }
       if (type.kind === "message") messages.add(type.typeName);
       if (type.kind === "extension") addExtension(type, file);
     }
@@ -53,7 +53,7 @@ export function createFileIndex(services: readonly DescService[]): FileIndex {
     byExtension.set(extendee.typeName, numbers.set(number, file));
   }
 
-  for (const { file } of services) addFile(file);
+  for (const file of files) addFile(file);
   return { byName, bySymbol, byExtension, messages };
 }
 

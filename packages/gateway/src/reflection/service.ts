@@ -1,6 +1,8 @@
 import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter, type ServiceImpl } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.ts";
+import { file_google_rpc_status } from "../../gen/google/rpc/status_pb.ts";
 import {
   ServerReflection,
   type ServerReflectionRequest,
@@ -86,9 +88,16 @@ function createReflectionService(
   };
 }
 
+/**
+ * What errors have in their details. No service need import it, and a client that cannot look it
+ * up shows bytes instead of the field that is wrong.
+ */
+const errorFiles = [file_google_rpc_error_details, file_google_rpc_status];
+
 function describe(services: readonly DescService[]): Pick<Known, "index" | "names"> {
   const names = services.map(({ typeName }) => typeName).sort();
-  return { index: createFileIndex(services), names };
+  const files = [...services.map(({ file }) => file), ...errorFiles];
+  return { index: createFileIndex(files), names };
 }
 
 interface Known {

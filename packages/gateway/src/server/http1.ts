@@ -2,6 +2,7 @@ import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { continueWhenRead } from "../exchange/continue.ts";
 import type { PortLimits } from "./limits.ts";
 import type { RefusalKind, Refusals } from "./refusal.ts";
 import type { TlsMaterial } from "./tls.ts";
@@ -39,7 +40,7 @@ export function createHttp1Server(
         });
   server.maxConnections = limits.connectionsMax;
   const refusing = { limits, refusals };
-  server.on("request", (request: http.IncomingMessage, response: http.ServerResponse) => {
+  const serveRequest = (request: http.IncomingMessage, response: http.ServerResponse) => {
     const socket: CountedSocket = request.socket;
     const count = (socket[requestsUnderWay] ?? 0) + 1;
     if (count > pipelinedMax) {
@@ -57,6 +58,11 @@ export function createHttp1Server(
     // The parser takes any digits for a version.
     if (request.httpVersionMajor === 1) handler(request, response);
     else refusals.onResponse(response, "malformed");
+  };
+  server.on("request", serveRequest);
+  server.on("checkContinue", (request, response) => {
+    continueWhenRead(request, response);
+    serveRequest(request, response);
   });
   server.on("timeout", endUnlessBusy);
   server.on("clientError", (error, socket) => refuseRequest(error, socket, refusing));

@@ -2,6 +2,7 @@ import http2 from "node:http2";
 import type { Socket } from "node:net";
 import type { GatewayHandler } from "../adapter/node-adapter.ts";
 import { LinkedList } from "../call/linked-list.ts";
+import { continueWhenRead } from "../exchange/continue.ts";
 import { leaveRequest } from "../exchange/stream-exchange.ts";
 import { Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
@@ -59,13 +60,18 @@ export function createHttp2Server(
     if (socket !== undefined) limitIntake(session, socket, intake);
     limitSession(session, socket, limits, refusals);
   });
-  server.on("request", (request, response) => {
+  const answer = (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => {
     // It ended while it waited for its turn, with nobody there to hear of it.
     if (request.stream.readableEnded) request.push(null);
     request.stream.once("finish", () => leaveRequest(request.stream));
     const isOversized = headerBytes(request.rawHeaders) > limits.headerBytesMax;
     if (isOversized) refusals.onResponse(response, "oversized");
     else handler(request, response);
+  };
+  server.on("request", answer);
+  server.on("checkContinue", (request, response) => {
+    continueWhenRead(request, response);
+    answer(request, response);
   });
   const serveRequest = takeStreams(server);
   function serveStream(request: Parameters<StreamListener>): boolean {
@@ -76,7 +82,9 @@ export function createHttp2Server(
       return false;
     }
     const isOversized = headerBytes(rawHeaders) > limits.headerBytesMax;
-    if (isOversized || !handler.serveStream(stream, headers)) serveRequest.apply(server, request);
+    if (isOversized || !handler.serveStream(stream, headers, rawHeaders)) {
+      serveRequest.apply(server, request);
+    }
     return true;
   }
   server.on("connect", (_request, response) => refusals.onResponse(response, "tunnel"));

@@ -94,8 +94,8 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const findBeside = (target = "") => beside.get(parseRequestTarget(target).path);
   const serveRequest: NodeHandler = (request, response) =>
     (findBeside(request.url) ?? gateway)(request, response);
-  const serveStream: GatewayHandler["serveStream"] = (stream, headers) =>
-    findBeside(headers[":path"]) === undefined && gateway.serveStream(stream, headers);
+  const serveStream: GatewayHandler["serveStream"] = (stream, headers, rawHeaders) =>
+    findBeside(headers[":path"]) === undefined && gateway.serveStream(stream, headers, rawHeaders);
 
   const port = await openPort({
     host: options.host,

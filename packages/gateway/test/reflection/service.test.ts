@@ -126,6 +126,17 @@ test.each<[question: Question, file: string]>([
     },
     "google/api/annotations.proto",
   ],
+  // What errors have in their details, which no file of a service imports.
+  [
+    { case: "fileContainingSymbol", value: "google.rpc.BadRequest" },
+    "google/rpc/error_details.proto",
+  ],
+  [
+    { case: "fileContainingSymbol", value: "google.rpc.RetryInfo" },
+    "google/rpc/error_details.proto",
+  ],
+  [{ case: "fileContainingSymbol", value: "google.rpc.Status" }, "google/rpc/status.proto"],
+  [{ case: "fileByFilename", value: "google/rpc/status.proto" }, "google/rpc/status.proto"],
 ])("%j is answered with %s and what it imports", async (question, file) => {
   const [answer] = await ask(server.origin, [question]);
   const files = filesOf(answer);

@@ -1,0 +1,21 @@
+import type { NodeHandler } from "./node-handler.ts";
+
+/**
+ * Sends 100 (Continue) when the body of a request is first read, whoever reads it. So what is
+ * refused by its headers never asks for the body (RFC 9110 section 10.1.1). For the listeners of
+ * `checkContinue`: of other requests, Node has sent it already.
+ */
+export function continueWhenRead(...[request, response]: Parameters<NodeHandler>): void {
+  const read = request._read;
+  request._read = (size) => {
+    request._read = read;
+    if (!isOver(response)) response.writeContinue();
+    read.call(request, size);
+  };
+}
+
+/** Whether an answer has begun or can no more: what is read then is thrown away. */
+function isOver(response: Parameters<NodeHandler>[1]): boolean {
+  if (response.headersSent) return true;
+  return "stream" in response && (response.stream.destroyed || response.stream.closed);
+}

@@ -1,0 +1,73 @@
+/** Fields that may come once: proxies differ in which of two counts, so both are refused. */
+import { Code } from "@connectrpc/connect";
+import { beforeAll, describe, expect, test } from "vitest";
+import { createPath, createRpcPath, data, headers, volume } from "../support/create-volume.ts";
+import { parseHttp1Responses } from "../support/http1-response.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { flag, frameType, greeting, parseFrames, settingsAck } from "../support/raw-http2.ts";
+import { openTestService, type TestService } from "../support/test-service.ts";
+
+type Field = readonly [name: string, value: string];
+
+const type: Field = ["content-type", "application/json"];
+const token: Field = ["authorization", "Bearer a"];
+
+let server: TestService;
+
+beforeAll(async () => {
+  server = await openTestService();
+  return () => server[Symbol.asyncDispose]();
+});
+
+const cases: readonly [what: string, more: readonly Field[], refused: string | undefined][] = [
+  ["one of each", [token], undefined],
+  ["another field twice", [token, ["x-a", "1"], ["x-a", "2"], ["if-match", "a"]], undefined],
+  ["two tokens", [token, ["authorization", "Bearer b"]], "Authorization"],
+  ["a token twice", [token, token], "Authorization"],
+  ["a token twice, in other cases", [token, ["Authorization", "Bearer a"]], "Authorization"],
+  ["a token and nothing", [token, ["authorization", ""]], "Authorization"],
+  ["two media types", [["content-type", "text/plain"]], "Content-Type"],
+  ["a media type twice", [type], "Content-Type"],
+];
+
+describe.each([createPath, createRpcPath])("%s", (path) => {
+  test.each(cases)("over HTTP/1.1, %s", async (_what, more, refused) => {
+    using connection = await openRawConnection(server.port);
+    const fields = [["Host", "a"], type, ...more, ["Content-Length", `${volume.length}`]];
+    const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    connection.write(`POST ${path} HTTP/1.1\r\n${lines}Connection: close\r\n\r\n${volume}`);
+    const [response] = parseHttp1Responses(await connection.untilClosed());
+    expectOutcome({ status: response?.status, body: response?.body ?? "" }, refused);
+  });
+
+  test.each(cases)("over HTTP/2, %s", async (_what, more, refused) => {
+    using connection = await openRawConnection(server.port);
+    const lower = more.map(([name, value]): Field => [name.toLowerCase(), value]);
+    const request = [headers(1, { path, more: lower }), data(1, volume)];
+    connection.write(Buffer.concat([greeting, settingsAck, ...request]));
+    const received = await connection.until("the answer", (bytes) =>
+      parseFrames(bytes).some(
+        ({ streamId, flags }) => streamId === 1 && (flags & flag.endStream) !== 0,
+      ),
+    );
+    const frames = parseFrames(received).filter(({ streamId }) => streamId === 1);
+    const body = frames.filter(({ type }) => type === frameType.data).map((one) => one.payload);
+    // The index of `:status: 400` in the static table (RFC 7541, appendix A).
+    const head = frames.find((one) => one.type === frameType.headers)?.payload[0];
+    const status = head === 0x8c ? 400 : 200;
+    expectOutcome({ status, body: Buffer.concat(body).toString() }, refused);
+  });
+});
+
+function expectOutcome(
+  { status, body }: { status: number | undefined; body: string },
+  refused: string | undefined,
+): void {
+  if (refused === undefined) {
+    expect(status).toBe(200);
+  } else {
+    expect(status).toBe(400);
+    const message = `the header ${refused} must be sent once`;
+    expect(JSON.parse(body)).toMatchObject({ code: Code.InvalidArgument, message });
+  }
+}

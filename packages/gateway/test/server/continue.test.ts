@@ -1,0 +1,152 @@
+/** `Expect: 100-continue`: what the headers alone decide is answered without asking for the body. */
+import { once } from "node:events";
+import http2 from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { beforeAll, describe, expect, test } from "vitest";
+import { answer, createPath, createRpcPath, rpcVolume, volume } from "../support/create-volume.ts";
+import { parseHttp1Responses } from "../support/http1-response.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { openTestService, type TestService } from "../support/test-service.ts";
+import { within } from "../support/within.ts";
+
+type Fields = Readonly<Record<string, string>>;
+
+interface Expecting {
+  readonly method?: string;
+  readonly path?: string;
+  readonly fields?: Fields;
+  /** Sent once it is asked for. */
+  readonly body?: string;
+}
+
+/** The statuses of the answers to a request whose body waits until it is asked for, in order. */
+type Send = (server: TestService, request: Expecting) => Promise<number[]>;
+
+const json = { "content-type": "application/json", authorization: "anyone" };
+
+async function sendHttp1({ port }: TestService, request: Expecting): Promise<number[]> {
+  const { method = "POST", path = createPath, fields = json, body = volume } = request;
+  using connection = await openRawConnection(port);
+  const all = { host: "a", expect: "100-continue", "content-length": `${body.length}`, ...fields };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  connection.write(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`);
+  const statuses = () =>
+    [...connection.received.toString("latin1").matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) =>
+      Number(status),
+    );
+  await connection.until("an answer", () => statuses().length > 0);
+  if (statuses()[0] === 100) {
+    connection.write(body);
+    await connection.until("the answer", () => statuses().length > 1);
+  } else {
+    await connection.untilClosed(); // nobody could tell the body from the next request
+  }
+  return statuses();
+}
+
+async function sendHttp2({ origin }: TestService, request: Expecting): Promise<number[]> {
+  const { method = "POST", path = createPath, fields = json, body = volume } = request;
+  const session = http2.connect(origin);
+  try {
+    const own = { ":method": method, ":path": path, expect: "100-continue" };
+    const stream = session.request({ ...own, ...fields, "content-length": `${body.length}` });
+    stream.on("error", () => {});
+    const statuses: number[] = [];
+    stream.on("continue", () => {
+      statuses.push(100);
+      stream.end(body);
+    });
+    const [head] = await within("the answer", once(stream, "response"));
+    return [...statuses, Number(head[":status"])];
+  } finally {
+    session.destroy();
+  }
+}
+
+const versions: readonly [name: string, send: Send][] = [
+  ["HTTP/1.1", sendHttp1],
+  ["HTTP/2", sendHttp2],
+];
+
+const grpcWeb = { "content-type": "application/grpc-web+proto", authorization: "anyone" };
+const { authorization: _, ...stranger } = json;
+const large = "x".repeat(5000);
+
+describe.each(versions)("over %s", (_name, send) => {
+  let server: TestService;
+
+  beforeAll(async () => {
+    server = await openTestService({
+      readMaxBytes: 4096,
+      requestGate: ({ requestHeader }) => {
+        if (requestHeader.has("authorization")) return;
+        throw new ConnectError("there is no token", Code.Unauthenticated);
+      },
+    });
+    return () => server[Symbol.asyncDispose]();
+  });
+
+  test.each<[what: string, request: Expecting, status: number]>([
+    ["a stranger", { fields: stranger }, 401],
+    ["a stranger by RPC", { path: createRpcPath, fields: stranger }, 401],
+    ["a stranger to a stream", { path: `${createPath}:batch`, fields: stranger }, 404],
+    ["another path", { path: "/nowhere" }, 404],
+    ["another method", { method: "PATCH" }, 405],
+    ["another method by RPC", { method: "PATCH", path: createRpcPath }, 405],
+    ["a body that is too large", { body: large }, 413],
+    ["another media type", { fields: { ...json, "content-type": "text/plain" } }, 415],
+    [
+      "another media type by RPC",
+      { path: createRpcPath, fields: { ...json, "content-type": "text/plain" } },
+      415,
+    ],
+    ["another coding", { fields: { ...json, "content-encoding": "zip" } }, 415],
+    ["what is beside the services", { path: "/healthz" }, 405],
+  ])("%s is refused before the body is asked for", async (_what, request, status) => {
+    expect(await send(server, request)).toEqual([status]);
+  });
+
+  test.each<[what: string, request: Expecting]>([
+    ["REST", {}],
+    ["Connect", { path: createRpcPath, body: rpcVolume }],
+    ["gRPC-Web", { path: createRpcPath, fields: grpcWeb, body: "\0\0\0\0\0" }],
+    [
+      "a stream of Connect",
+      {
+        path: "/library.v1.CatalogService/WatchVolumes",
+        fields: { ...json, "content-type": "application/connect+json" },
+        body: "\0\0\0\0\u0002{}",
+      },
+    ],
+  ])("%s is asked for its body, once", async (_what, request) => {
+    expect(await send(server, request)).toEqual([100, 200]);
+  });
+});
+
+describe("over HTTP/1.1", () => {
+  test("a body that comes unasked is read, and the next request behind it", async () => {
+    await using server = await openTestService();
+    using connection = await openRawConnection(server.port);
+    const head =
+      `POST ${createPath} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n` +
+      `Expect: 100-continue\r\nContent-Length: ${volume.length}\r\n\r\n`;
+    connection.write((head + volume).repeat(2));
+    const answers = () =>
+      parseHttp1Responses(connection.received).filter(({ status }) => status !== 100);
+    await connection.until("two answers", () => answers().length === 2);
+    expect(answers()).toMatchObject(Array(2).fill({ status: 200, body: answer }));
+  });
+
+  test("a handler beside the services, and a fallback, get a body that is asked for", async () => {
+    const handler: Parameters<typeof openTestService>[0] = {
+      handlers: () =>
+        new Map([["/beside", (request, response) => request.pipe(response as never)]]),
+      fallback: (request, response) => request.pipe(response as never),
+    };
+    await using server = await openTestService(handler);
+    for (const path of ["/beside", "/elsewhere"]) {
+      expect(await sendHttp1(server, { path })).toEqual([100, 200]);
+      expect(await sendHttp2(server, { path })).toEqual([100, 200]);
+    }
+  });
+});
