@@ -39,14 +39,17 @@ export async function openSession(origin: string): Promise<ClientHttp2Session> {
   throw new Error("no thread takes a connection");
 }
 
-/** Undefined if the connection was refused. */
+/** Undefined if the connection was refused. One that is taken has been used once. */
 export async function tryToOpen(origin: string): Promise<ClientHttp2Session | undefined> {
   const session = http2.connect(origin);
   session.on("error", () => {});
   // Each request has some.
   session.setMaxListeners(0);
+  // Until it has sent a whole request, it would make room for the next. What is asked for is neither
+  // counted nor logged.
+  const request = session.request({ ":path": "/healthz" });
   // Whatever comes first: an error, too, ends the wait for the other events.
-  const opened = once(session, "remoteSettings").then(
+  const opened = once(request.resume(), "end").then(
     () => session,
     () => undefined,
   );

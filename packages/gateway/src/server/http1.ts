@@ -16,6 +16,7 @@ export function createHttp1Server(
   tls: TlsMaterial | undefined,
   handler: http.RequestListener,
   refusals: Refusals,
+  onRequested: OnRequested = ignore,
 ): http.Server | https.Server {
   const options: http.ServerOptions = {
     maxHeaderSize: limits.headerBytesMax,
@@ -38,7 +39,6 @@ export function createHttp1Server(
           ALPNProtocols: ["h2", "http/1.1"],
           handshakeTimeout: limits.requestTimeoutMs,
         });
-  server.maxConnections = limits.connectionsMax;
   const refusing = { limits, refusals };
   const serveRequest = (request: http.IncomingMessage, response: http.ServerResponse) => {
     const socket: CountedSocket = request.socket;
@@ -48,6 +48,15 @@ export function createHttp1Server(
       return;
     }
     socket[requestsUnderWay] = count;
+    if (socket[hasRequested] !== true) {
+      const note = () => {
+        if (socket[hasRequested] === true) return;
+        socket[hasRequested] = true;
+        onRequested(socket);
+      };
+      request.once("end", note);
+      response.once("finish", note);
+    }
     socket[lastResponse] = response;
     response.on("close", () => {
       socket[requestsUnderWay] = (socket[requestsUnderWay] ?? 1) - 1;
@@ -76,7 +85,13 @@ export function createHttp1Server(
   return server;
 }
 
+/** Told once of each connection that has sent a whole request, or was answered. */
+export type OnRequested = (socket: Socket) => void;
+
+function ignore(): void {}
+
 const requestsUnderWay = Symbol("requests under way");
+const hasRequested = Symbol("has sent a whole request, or was answered");
 const lastResponse = Symbol(
   "the response to the request that came last, while one of the two goes on",
 );
@@ -85,6 +100,7 @@ const isRefused = Symbol("is refused");
 /** What is noted of a connection. Properties, no map: this is on the path of every request. */
 interface Noted {
   [requestsUnderWay]?: number;
+  [hasRequested]?: boolean;
   [lastResponse]?: http.ServerResponse | undefined;
   [isRefused]?: boolean;
 }

@@ -4,6 +4,7 @@ import type { GatewayHandler } from "../adapter/node-adapter.ts";
 import { LinkedList } from "../call/linked-list.ts";
 import { continueWhenRead } from "../exchange/continue.ts";
 import { leaveRequest } from "../exchange/stream-exchange.ts";
+import type { OnRequested } from "./http1.ts";
 import { Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
 import type { Refusals } from "./refusal.ts";
@@ -27,6 +28,7 @@ export function createHttp2Server(
   limits: PortLimits,
   handler: GatewayHandler,
   refusals: Refusals,
+  onRequested: OnRequested = ignoreError,
 ): http2.Http2Server {
   const server = http2.createServer({
     settings: {
@@ -57,7 +59,10 @@ export function createHttp2Server(
       // While it waits, nobody else hears what becomes of it.
       if (!turns.take(request)) stream.on("error", ignoreError);
     });
-    if (socket !== undefined) limitIntake(session, socket, intake);
+    if (socket !== undefined) {
+      limitIntake(session, socket, intake);
+      tellFirstRequest(session, socket, onRequested);
+    }
     limitSession(session, socket, limits, refusals);
   });
   const answer = (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => {
@@ -102,6 +107,23 @@ function limitIntake(session: http2.ServerHttp2Session, socket: Socket, intake: 
   session.once("close", () => intake.remove(socket));
 }
 
+/** Listens to streams until one has come whole, or was answered. */
+function tellFirstRequest(
+  session: http2.ServerHttp2Session,
+  socket: Socket,
+  onRequested: OnRequested,
+): void {
+  const tell = () => {
+    session.off("stream", listen);
+    onRequested(socket);
+  };
+  const listen = (stream: Stream) => {
+    stream.once("end", tell);
+    stream.once("finish", tell);
+  };
+  session.on("stream", listen);
+}
+
 type StreamListener = (
   stream: Stream,
   headers: http2.IncomingHttpHeaders,
@@ -109,7 +131,7 @@ type StreamListener = (
   rawHeaders: string[],
 ) => void;
 
-/** A stream that breaks off is its client's affair. */
+/** A stream that breaks off is its client's affair; and not all ask what a connection has sent. */
 function ignoreError(): void {}
 
 /** Takes the listener that makes requests of streams off the server, and returns it. */

@@ -5,6 +5,7 @@ import type { TLSSocket } from "node:tls";
 import type { GatewayHandler } from "../adapter/node-adapter.ts";
 import { type RenderError, renderStatus } from "../rest/error.ts";
 import { createAddressLimit } from "./address-limit.ts";
+import { ConnectionLimit } from "./connection-limit.ts";
 import { createAnswerLimit, createHttp1Server, refuseLast } from "./http1.ts";
 import { createHttp2Server } from "./http2.ts";
 import type { PortLimits } from "./limits.ts";
@@ -69,6 +70,9 @@ export async function openPort(options: PortOptions): Promise<Port> {
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
   const sessions = new Set<Http2Session>();
+  const connections = new ConnectionLimit(limits.connectionsMax);
+  // Of TLS, what is counted is the connection below: it is there before its handshake.
+  const onRequested = (socket: LayeredSocket) => connections.keep(socket._parent ?? socket);
   let draining = false;
 
   const http1 = createHttp1Server(
@@ -79,9 +83,10 @@ export async function openPort(options: PortOptions): Promise<Port> {
       handler(request, response);
     },
     refusals,
+    onRequested,
   );
   const limitAnswers = createAnswerLimit(http1, limits);
-  const http2 = createHttp2Server(limits, handler, refusals);
+  const http2 = createHttp2Server(limits, handler, refusals, onRequested);
   http2.on("session", (session) => {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
@@ -91,7 +96,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
   const serveHttp1 = takeConnections(http1, tls === undefined ? "connection" : "secureConnection");
   const admit = createAddressLimit(limits.connectionsPerAddressMax);
   http1.prependListener("connection", (socket: Socket) => {
-    if (!admit(socket)) {
+    if (!admit(socket) || !connections.admit(socket)) {
       socket.destroy();
       return;
     }
@@ -111,8 +116,8 @@ export async function openPort(options: PortOptions): Promise<Port> {
       handOver(socket, protocol);
     });
   });
-  http1.on("secureConnection", (socket: TLSSocket & { readonly _parent: Socket }) => {
-    undecided.delete(socket._parent); // Node's note of the connection below
+  http1.on("secureConnection", (socket: TLSSocket & LayeredSocket) => {
+    if (socket._parent) undecided.delete(socket._parent);
     socket.on("error", ignoreError);
     handOver(socket, socket.alpnProtocol === "h2" ? "h2" : "http/1.1");
   });
@@ -163,6 +168,9 @@ export async function openPort(options: PortOptions): Promise<Port> {
 
   return { address: http1.address() as AddressInfo, drain };
 }
+
+/** With Node's note of the connection below, which one of TLS has. */
+type LayeredSocket = Socket & { readonly _parent?: Socket | null };
 
 /**
  * Takes Node's own listener off the event, and returns it.

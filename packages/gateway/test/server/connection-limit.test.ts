@@ -1,0 +1,188 @@
+/** The limit on all connections: who has sent no whole request makes room for a newcomer. */
+import { once } from "node:events";
+import tls from "node:tls";
+import { describe, expect, test } from "vitest";
+import type { ServeOptions } from "../../src/server/index.ts";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { createRpcPath, data, headers, post, rpcVolume, volume } from "../support/create-volume.ts";
+import {
+  createRawConnection,
+  openRawConnection,
+  type RawConnection,
+} from "../support/raw-connection.ts";
+import {
+  flag,
+  frame,
+  frameType,
+  greeting,
+  parseFrames,
+  settingsAck,
+} from "../support/raw-http2.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { openTestService, type TestService } from "../support/test-service.ts";
+import { within } from "../support/within.ts";
+
+const half = post(volume).slice(0, -1);
+const http2Request = [greeting, settingsAck, headers(1), data(1, volume)];
+
+async function expectServed(connection: RawConnection): Promise<void> {
+  connection.write(post(volume));
+  await connection.until("an answer", (received) => received.includes('"title":"Emma"'));
+}
+
+function openFull(connectionsMax: number, more: Partial<ServeOptions> = {}): Promise<TestService> {
+  return openTestService({ ...more, limits: { connectionsMax } });
+}
+
+const silent: readonly [what: string, sent: string | Buffer][] = [
+  ["nothing", ""],
+  ["half a request", half],
+  ["headers that do not end", "POST / HTTP/1.1\r\nHost: a\r\nX: "],
+  ["the beginning of HTTP/2", greeting],
+  ["half a request of HTTP/2", Buffer.concat([greeting, settingsAck, headers(1), data(1, "{", 0)])],
+];
+
+describe("when there are as many connections as there may be", () => {
+  test.each(silent)("who has sent %s makes room", async (_what, sent) => {
+    await using server = await openFull(2);
+    using first = await openRawConnection(server.port);
+    first.write(sent);
+    using second = await openRawConnection(server.port);
+    await expectServed(second);
+    using third = await openRawConnection(server.port);
+    await expectServed(third);
+    await first.untilClosed();
+    await expectServed(second);
+  });
+
+  test("the oldest of them goes first, and no more than need be", async () => {
+    await using server = await openFull(3);
+    using stack = new DisposableStack();
+    const opened: RawConnection[] = [];
+    for (let i = 0; i < 3; i++) opened.push(stack.use(await openRawConnection(server.port)));
+    const [first, second, third] = opened;
+    using fourth = await openRawConnection(server.port);
+    await expectServed(fourth);
+    await first?.untilClosed();
+    using fifth = await openRawConnection(server.port);
+    await expectServed(fifth);
+    await second?.untilClosed();
+    if (third !== undefined) await expectServed(third);
+    await expectServed(fourth);
+  });
+
+  test("who has nothing left to give way is refused", async () => {
+    await using server = await openFull(2);
+    using first = await openRawConnection(server.port);
+    using second = await openRawConnection(server.port);
+    await expectServed(first);
+    await expectServed(second);
+    for (let i = 0; i < 3; i++) {
+      using another = await openRawConnection(server.port);
+      expect(await another.untilClosed()).toHaveLength(0);
+    }
+    await expectServed(first);
+    second.end();
+    await second.untilClosed();
+    using next = await openRawConnection(server.port);
+    await expectServed(next);
+  });
+
+  test.each<[what: string, sent: Buffer]>([
+    ["REST over HTTP/1.1", Buffer.from(post(volume))],
+    [
+      "Connect over HTTP/1.1",
+      Buffer.from(post(rpcVolume, { line: `POST ${createRpcPath} HTTP/1.1` })),
+    ],
+    ["HTTP/2", Buffer.concat(http2Request)],
+  ])("a call under way stays, by %s", async (_what, sent) => {
+    await using server = await openFull(1);
+    using held = server.hold();
+    using first = await openRawConnection(server.port);
+    first.write(sent);
+    await held.untilBegun();
+    using second = await openRawConnection(server.port);
+    expect(await second.untilClosed()).toHaveLength(0);
+    held.release();
+    await first.until("the answer", (received) => received.includes('"title":"Emma"'));
+  });
+
+  test.each<[what: string, sent: string | Buffer, isAnswered: (received: Buffer) => boolean]>([
+    [
+      "a request that is refused by its headers",
+      `POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n`,
+      (received) => received.includes(" 404 "),
+    ],
+    [
+      "one over HTTP/2",
+      Buffer.concat([greeting, settingsAck, headers(1, { path: "/nowhere" })]),
+      (received) =>
+        parseFrames(received).some(
+          ({ type }) => type === frameType.data || type === frameType.rstStream,
+        ),
+    ],
+    [
+      "one over HTTP/2 without a body",
+      Buffer.concat([
+        greeting,
+        settingsAck,
+        headers(1, { flags: flag.endHeaders | flag.endStream }),
+      ]),
+      (received) => parseFrames(received).some(({ type }) => type === frameType.headers),
+    ],
+  ])("who was answered stays: %s", async (_what, sent, isAnswered) => {
+    await using server = await openFull(1);
+    using first = await openRawConnection(server.port);
+    first.write(sent);
+    await first.until("an answer", isAnswered);
+    // An answer is over when its end has left; this comes behind it.
+    if (typeof sent !== "string") {
+      first.write(frame(frameType.ping, { payload: Buffer.alloc(8) }));
+      await first.until("a ping", (received) =>
+        parseFrames(received).some(({ type }) => type === frameType.ping),
+      );
+    }
+    await expect
+      .poll(async () => {
+        using second = await openRawConnection(server.port);
+        await second.untilClosed();
+        return second.received.length;
+      })
+      .toBe(0);
+    expect(first.socket.readableEnded).toBe(false);
+  });
+
+  test.skipIf(!hasOpenssl)("a handshake of TLS that is under way makes room, too", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await openFull(2, { tls: createCertificate(folder.path, "one") });
+    const shake = async () => {
+      const raw = await openRawConnection(server.port);
+      const secure = tls.connect({ socket: raw.socket, rejectUnauthorized: false });
+      await within("the handshake", once(secure, "secureConnect"));
+      return createRawConnection(secure);
+    };
+    using first = await openRawConnection(server.port);
+    using second = await shake();
+    await expectServed(second);
+    using third = await shake();
+    await expectServed(third);
+    await first.untilClosed();
+    await expectServed(second);
+    using fourth = await openRawConnection(server.port);
+    expect(await fourth.untilClosed()).toHaveLength(0);
+  });
+});
+
+test("hundreds of silent connections keep nobody out", async () => {
+  await using server = await openFull(50);
+  using stack = new DisposableStack();
+  using guest = await openRawConnection(server.port);
+  await expectServed(guest);
+  for (let i = 0; i < 300; i++) {
+    stack.use(await openRawConnection(server.port));
+    if (i % 30 > 0) continue;
+    using newcomer = await openRawConnection(server.port);
+    await expectServed(newcomer);
+  }
+  await expectServed(guest);
+});
