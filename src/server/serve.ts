@@ -143,8 +143,10 @@ function gatewayOptions(
 }
 
 function portOptions({ host, port, limits, tls, log }: ServerSettings, parts: ServedParts) {
+  const { connectionsPerAddressMax: perAddress, ...others } = limits;
   return {
-    ...{ host, port, limits, tls },
+    ...{ host, port, tls },
+    limits: { ...others, ...(perAddress > 0 && { connectionsPerAddressMax: perAddress }) },
     reusePort: parts.others !== undefined,
     onTlsError: (error: unknown) => log.warn("the old certificate stays in use", error),
     traffic: parts.metrics?.traffic,

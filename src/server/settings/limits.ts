@@ -1,4 +1,5 @@
-import type { IntegerSetting, ValuesOf } from "./setting.ts";
+import { isIP } from "node:net";
+import type { Setting, ValuesOf } from "./setting.ts";
 
 /** A timer over this fires at once; no size or count of ours comes near it. */
 export const timerMaxMs = 2 ** 31 - 1;
@@ -40,6 +41,20 @@ export const limitSettings = {
   },
   /** A few KiB each while they rest. */
   connectionsMax: { ...limit, default: 10_000, summary: "Open connections" },
+  /** Behind a proxy all clients have one address: so no limit unless it is asked for. */
+  connectionsPerAddressMax: {
+    ...limit,
+    min: 0,
+    default: 0,
+    summary: "Open connections from one address; 0: any number",
+  },
+  connectionsExempt: {
+    type: "list",
+    default: [],
+    placeholder: "list",
+    summary: "Addresses without that limit, as those of proxies: `10.0.0.1,fd00::/8`",
+    check: findAddressProblem,
+  },
   streamsMax: {
     ...limit,
     // The end of a connection costs the square of them: 63 ms of 10,000.
@@ -47,7 +62,7 @@ export const limitSettings = {
     default: 256,
     summary: "Requests under way on one HTTP/2 connection",
   },
-} as const satisfies Record<string, IntegerSetting>;
+} as const satisfies Record<string, Setting>;
 
 /**
  * Values in one message; a plant has three. A body of 1 MiB could hold half a million, and
@@ -60,3 +75,15 @@ export type Limits = ValuesOf<typeof limitSettings>;
 export const defaultLimits = Object.fromEntries(
   Object.entries(limitSettings).map(([option, setting]) => [option, setting.default]),
 ) as unknown as Limits;
+
+/** As the gateway reads them, which a start does not load for its settings. */
+function findAddressProblem(addresses: readonly string[]): string | undefined {
+  const wrong = addresses.find((text) => !isAddressBlock(text));
+  if (wrong === undefined) return undefined;
+  return `must be addresses like 10.0.0.1, or blocks like 10.0.0.0/8: ${wrong}`;
+}
+
+function isAddressBlock(text: string): boolean {
+  const [, address = "", prefix = "0"] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  return isIP(address) !== 0 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128);
+}

@@ -12,8 +12,9 @@ export interface ServingSetup {
   /** Of how many. */
   readonly threads: number;
   readonly port: number;
-  /** Its part of the service's. */
+  /** Its parts of the service's. */
   readonly connectionsMax: number;
+  readonly connectionsPerAddressMax: number;
   /** The memory of a Readiness. */
   readonly readiness: SharedArrayBuffer;
   /** The memory of its metrics, if anybody reads them. */

@@ -78,6 +78,7 @@ export async function serveWithThreads(
       threads,
       port,
       connectionsMax: partOf(limits.connectionsMax, number, threads),
+      connectionsPerAddressMax: Math.ceil(limits.connectionsPerAddressMax / threads),
       readiness: readiness.memory,
       metrics: metrics?.memoryOf(number),
       rateLimits,

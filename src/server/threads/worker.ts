@@ -25,7 +25,11 @@ const metrics = setup.metrics && new ThreadMetrics(setup.metrics);
 const settings = resolveSettings({
   ...setup.options,
   port: setup.port,
-  limits: { ...setup.options.limits, connectionsMax: setup.connectionsMax },
+  limits: {
+    ...setup.options.limits,
+    connectionsMax: setup.connectionsMax,
+    connectionsPerAddressMax: setup.connectionsPerAddressMax,
+  },
   log: createLog(),
 });
 const store =

@@ -64,6 +64,29 @@ test("one connection too many is refused, over connectionsMax", async () => {
   expect(await second.untilClosed()).toHaveLength(0);
 });
 
+test.each<[exempt: string[], count: number]>([
+  [[], 2],
+  [["127.0.0.0/8"], 3],
+])(
+  "with %j exempt, %i of 3 connections are open, over connectionsPerAddressMax",
+  async (exempt, count) => {
+    const limits = { connectionsPerAddressMax: 2, connectionsExempt: exempt };
+    await using server = await openTestServer({ limits });
+    using stack = new DisposableStack();
+    let open = 0;
+    for (let i = 0; i < 3; i++) {
+      const connection = stack.use(await openRawConnection(server.port));
+      connection.write(
+        `GET /healthz HTTP/1.1\r\nHost: a\r\n${i === 2 ? "Connection: close\r\n" : ""}\r\n`,
+      );
+      const isAnswered = (received: Buffer) => received.includes('{"status":"ok"}');
+      if (i < 2) await connection.until("an answer", isAnswered);
+      if (i < 2 || isAnswered(await connection.untilClosed())) open++;
+    }
+    expect(open).toBe(count);
+  },
+);
+
 test("a session is told streamsMax", async () => {
   await using server = await openTestServer({ limits: { streamsMax: 2 } });
   const session = http2.connect(server.url);

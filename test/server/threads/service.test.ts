@@ -142,6 +142,14 @@ describe("limits", () => {
     for (const session of sessions) session.destroy();
   });
 
+  test("of the connections of one address are divided among the threads", async () => {
+    const limits = { connectionsPerAddressMax: 2 };
+    await using server = await openTestServer({ threads: 2, limits });
+    const sessions = [await openSession(server.url), await openSession(server.url)];
+    for (let tries = 0; tries < 10; tries++) expect(await tryToOpen(server.url)).toBeUndefined();
+    for (const session of sessions) session.destroy();
+  });
+
   test("of the rate hold for both threads together", async () => {
     const perSecond = 50;
     await using server = await openTestServer({

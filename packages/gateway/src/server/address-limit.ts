@@ -1,17 +1,27 @@
 import type { Socket } from "node:net";
 import { addressKey } from "../exchange/address-key.ts";
+import { hasAddress, parseAddressBlocks } from "./address-blocks.ts";
+import type { PortLimits } from "./limits.ts";
 
 /**
  * Counts the open connections of each address.
  *
- * @param max Undefined: any number.
  * @returns whether there is room for the connection, which is counted until it closes.
+ * @throws {TypeError} for an address that is none.
  */
-export function createAddressLimit(max: number | undefined): (socket: Socket) => boolean {
+export function createAddressLimit({
+  connectionsPerAddressMax: max,
+  connectionsExempt = [],
+}: Pick<PortLimits, "connectionsPerAddressMax" | "connectionsExempt">): (
+  socket: Socket,
+) => boolean {
+  const exempt = parseAddressBlocks(connectionsExempt);
   if (max === undefined) return () => true;
   const open = new Map<string, number>();
   return (socket) => {
-    const key = addressKey(socket.remoteAddress ?? "");
+    const address = socket.remoteAddress ?? "";
+    if (hasAddress(exempt, address)) return true;
+    const key = addressKey(address);
     const count = open.get(key) ?? 0;
     if (count >= max) return false;
     open.set(key, count + 1);

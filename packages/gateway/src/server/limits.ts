@@ -12,6 +12,11 @@ export interface PortLimits {
   readonly connectionsMax: number;
   /** Open connections from one address, or from one /64 of IPv6. Default: no limit of its own. */
   readonly connectionsPerAddressMax?: number;
+  /**
+   * Addresses, and blocks of them (`10.0.0.0/8`), for which that limit does not hold: of proxies,
+   * which bring the connections of many clients. Default: none. Throws a TypeError for any other text.
+   */
+  readonly connectionsExempt?: readonly string[];
   /** Requests under way on one connection of HTTP/2. Default: 256. */
   readonly streamsMax: number;
 }

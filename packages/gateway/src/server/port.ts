@@ -59,13 +59,14 @@ const sweepIntervalMs = 20;
  * run only then; what it would do with a connection waits until the first bytes
  * (or ALPN) have told which of the two servers the connection is for.
  *
- * @throws {TlsFilesError} or the system's error if it cannot listen.
+ * @throws {TypeError} for an exempt address that is none, {@link TlsFilesError}, or the system's error if it cannot listen.
  */
 export async function openPort(options: PortOptions): Promise<Port> {
   const { limits, tls, handler, traffic } = options;
   const refusals = new Refusals(options.renderError ?? renderStatus, (kind) =>
     traffic?.refused(kind),
   );
+  const admit = createAddressLimit(limits);
   const material = tls && readTlsMaterial(tls);
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
@@ -94,7 +95,6 @@ export async function openPort(options: PortOptions): Promise<Port> {
   });
 
   const serveHttp1 = takeConnections(http1, tls === undefined ? "connection" : "secureConnection");
-  const admit = createAddressLimit(limits.connectionsPerAddressMax);
   http1.prependListener("connection", (socket: Socket) => {
     if (!admit(socket) || !connections.admit(socket)) {
       socket.destroy();

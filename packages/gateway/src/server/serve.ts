@@ -67,6 +67,7 @@ const abortedCallsMs = 500;
  * @throws {RuleError} for an option of REST that cannot be served.
  * @throws {RangeError} for a limit that is not a whole number from 1 to 2^31 - 1.
  * @throws {TlsFilesError} for TLS files that cannot be used.
+ * @throws {TypeError} for an address of `connectionsExempt` that is none.
  * @throws {Error} on a runtime whose `node:http` does not hand over its connections: Bun.
  * @throws the system's error if it cannot listen.
  */

@@ -60,6 +60,39 @@ describe("connectionsPerAddressMax", () => {
     expect(await another.untilClosed()).toHaveLength(0);
   });
 
+  test.runIf(process.platform === "linux").each<[exempt: string[], outcome: "served" | "refused"]>([
+    [["127.0.0.2"], "served"],
+    [["127.0.0.0/30"], "served"],
+    [["::1", "127.0.0.2"], "served"],
+    [["127.0.0.3"], "refused"],
+    [["127.0.0.4/30"], "refused"],
+    [["::1/128"], "refused"],
+  ])("with %j exempt, another connection of 127.0.0.2 is %s", async (exempt, outcome) => {
+    const limits = { connectionsPerAddressMax: 1, connectionsExempt: exempt };
+    await using server = await openTestService({ limits });
+    using first = createRawConnection(await connectTo(server, "127.0.0.2"));
+    await expectServed(first);
+    using other = createRawConnection(await connectTo(server, "127.0.0.2"));
+    if (outcome === "served") await expectServed(other);
+    else expect(await other.untilClosed()).toHaveLength(0);
+  });
+
+  test.each([
+    "proxy.example",
+    "1.2.3",
+    "10.0.0.0/33",
+    "::/129",
+    "10.0.0.0/",
+    "10.0.0.0/-1",
+    "/8",
+    "",
+  ])("%j is no address to exempt", async (address) => {
+    const opening = openTestService({ limits: { connectionsExempt: [address] } });
+    await expect(opening).rejects.toThrow(
+      new TypeError(`not an address or a block of them: ${address}`),
+    );
+  });
+
   test.skipIf(!hasOpenssl)("holds over TLS, before the handshake", async () => {
     await using folder = await createTemporaryFolder();
     const { server } = await openLimited(1, createCertificate(folder.path, "one"));
