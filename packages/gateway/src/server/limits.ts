@@ -38,8 +38,9 @@ export const timerMaxMs = 2 ** 31 - 1;
  * @throws {RangeError} for one that is not a whole number from 1 to {@link timerMaxMs}.
  */
 export function resolveLimits(given: Partial<PortLimits>): PortLimits {
-  const limits = { ...defaultLimits, ...definedOnly(given) };
-  for (const [name, value] of Object.entries(limits)) {
+  const limits: PortLimits = { ...defaultLimits, ...definedOnly(given) };
+  const { connectionsExempt: _, ...numbers } = limits;
+  for (const [name, value] of Object.entries(numbers)) {
     if (Number.isInteger(value) && value >= 1 && value <= timerMaxMs) continue;
     throw new RangeError(`limits.${name} must be a whole number from 1 to ${timerMaxMs}: ${value}`);
   }
