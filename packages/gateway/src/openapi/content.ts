@@ -1,14 +1,18 @@
 /** Bodies: JSON, streams of JSON, and what google.api.HttpBody takes and answers as it is. */
-import type { DescMethod } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { bodyTypesOf } from "../rest/body-types.ts";
+import { hasCustomJson } from "../rest/field-path.ts";
 import { isHttpBody } from "../rest/http-body.ts";
 import type { Binding } from "../rest/rule.ts";
+import type { UpdateMask } from "../rest/update-mask.ts";
 import type { Component, Components } from "./components.ts";
 import { traitsOf } from "./field-traits.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { OpenApiSettings } from "./options.ts";
-import type { Schemas } from "./schema.ts";
+import { isRequired, type Schemas } from "./schema.ts";
 import { Taken } from "./taken.ts";
+import { choicesOf } from "./validate-options.ts";
 
 export interface ContentContext {
   readonly schemas: Schemas;
@@ -25,14 +29,38 @@ const binary = { "*/*": { schema: { type: "string", format: "binary" } } };
 /** What a request has as its body; undefined for none. */
 export function requestContent(
   method: DescMethod,
-  binding: Binding,
+  binding: Binding & { readonly updateMask: UpdateMask | undefined },
   context: ContentContext,
 ): JsonObject | undefined {
   const isStream = method.methodKind === "client_streaming";
   if (binding.body === undefined) return isStream ? streamContent({}, context) : undefined;
   if (isHttpBody(method.input, binding.body)) return binary;
   const schema = bodySchema(method, binding.body, binding, context);
-  return isStream ? streamContent(schema, context) : { "application/json": { schema } };
+  if (isStream) return streamContent(schema, context);
+  const types = bodyTypesOf(binding.updateMask);
+  return Object.fromEntries(types.map((type) => [type, { schema }]));
+}
+
+/** Whether a body of nothing will do: it is the empty message, a stream of none, or no bytes. */
+export function mayBeAbsent(
+  { input, methodKind }: DescMethod,
+  { body, variables }: Binding,
+): boolean {
+  if (methodKind === "client_streaming" || isHttpBody(input, body)) return true;
+  const taken = Taken.by(variables);
+  if (body === undefined) return true;
+  if (body === "*") return mayBeEmpty(input, taken);
+  const isMessage = body.fieldKind === "message" && !hasCustomJson(body.message);
+  if (!isMessage) return !isRequired(body, "request");
+  return mayBeEmpty(body.message, taken.within(body));
+}
+
+function mayBeEmpty(message: DescMessage, taken: Taken | undefined): boolean {
+  const isLeft = (field: DescField) => taken?.isLeft(field) ?? true;
+  return (
+    !message.fields.some((field) => isLeft(field) && isRequired(field, "request")) &&
+    !choicesOf(message).some((choice) => choice.isRequired && choice.fields.every(isLeft))
+  );
 }
 
 /** What a success has as its body. */

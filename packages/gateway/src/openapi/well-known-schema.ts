@@ -25,7 +25,7 @@ const schemas: Readonly<Record<string, JsonObject>> = {
   },
   FieldMask: {
     type: "string",
-    pattern: "^[^_\\x00]*$",
+    pattern: "^[^_]*$",
     description: "Names of fields in lowerCamelCase, with commas between: `title,author.name`.",
   },
   Struct: { type: "object", additionalProperties: true, description: "Any JSON object." },
