@@ -1,7 +1,7 @@
 /** Bodies: JSON, streams of JSON, and what google.api.HttpBody takes and answers as it is. */
 import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { bodyTypesOf } from "../rest/body-types.ts";
+import { bodyTypesOf, mergePatchType } from "../rest/body-types.ts";
 import { hasCustomJson } from "../rest/field-path.ts";
 import { isHttpBody } from "../rest/http-body.ts";
 import type { Binding } from "../rest/rule.ts";
@@ -38,7 +38,9 @@ export function requestContent(
   const schema = bodySchema(method, binding.body, binding, context);
   if (isStream) return streamContent(schema, context);
   const types = bodyTypesOf(binding.updateMask);
-  return Object.fromEntries(types.map((type) => [type, { schema }]));
+  const ofType = (type: string) =>
+    type === mergePatchType ? patchSchema(binding, context) : schema;
+  return Object.fromEntries(types.map((type) => [type, { schema: ofType(type) }]));
 }
 
 /** Whether a body of nothing will do: it is the empty message, a stream of none, or no bytes. */
@@ -99,6 +101,18 @@ function bodySchema(
   const { message } = body;
   const component = { ...bodyName, twin: undefined };
   return components.refer(component, () => schemas.forRest(message, inner));
+}
+
+/** RFC 7396: null clears a field. Of a message in the resource, this is not said of its fields. */
+function patchSchema(
+  { body, variables }: Binding,
+  { schemas, components, bodyName }: ContentContext,
+): JsonObject {
+  if (typeof body !== "object" || body.fieldKind !== "message") return {};
+  const { message } = body;
+  const names = { full: `${bodyName.full}-Patch`, short: `${bodyName.short}Patch` };
+  const taken = Taken.by(variables).within(body);
+  return components.refer({ ...names, twin: undefined }, () => schemas.forPatch(message, taken));
 }
 
 /** The answer for a field that is not set, where there is no zero to show for it. */

@@ -72,6 +72,18 @@ export class Schemas {
     return this.#forFields(message, "request", taken);
   }
 
+  /** The same, in which null clears what need not be there. */
+  forPatch(message: DescMessage, taken: Taken | undefined): JsonObject {
+    const { properties, ...schema } = this.#forFields(message, "request", taken);
+    const { required } = schema;
+    const mustBe = (name: string) => Array.isArray(required) && required.includes(name);
+    const nullable = Object.entries(properties as JsonObject).map(([name, one]) => [
+      name,
+      mustBe(name) ? one : { anyOf: [one, { type: "null" }] },
+    ]);
+    return { ...schema, properties: Object.fromEntries(nullable) };
+  }
+
   #forFields(message: DescMessage, place: Place, taken?: Taken): JsonObject {
     const fields = message.fields.filter((field) => taken?.isLeft(field) ?? true);
     const required = fields.filter((field) => isRequired(field, place, rulesAt(field, place)));

@@ -50,6 +50,19 @@ describe("fillUpdateMask:", () => {
     expect(queryOf(operation).required).toBe(required);
   });
 
+  test("null clears in a merge patch what need not be there", () => {
+    const document = documentOf(ShopService);
+    const { content } = operationOf(document, "UpdateProduct").requestBody;
+    const allows = Object.values<Any>(content).map(({ schema }) => validatorOf(document, schema));
+    const bodies = [{ title: "a" }, { title: "a", secret: null }, { title: null }, { none: null }];
+    expect(bodies.map((body) => allows.map((one) => one(body)))).toEqual([
+      [true, true],
+      [false, true],
+      [false, false],
+      [false, false],
+    ]);
+  });
+
   test("is for a PATCH alone", () => {
     expect(Object.keys(shop({}, "CreateProduct").requestBody.content)).toEqual([
       "application/json",

@@ -58,9 +58,11 @@ func main() {
 		title := "Emma, 1"
 		body := UpdateVolumeBody{Title: &title}
 		equal(*must(client.UpdateVolumeWithResponse(ctx, "a", big, nil, body)).JSON200.Title, title)
+		// With omitempty, its type has no null to clear a field with.
 		title = "Emma, 2"
-		patch := must(client.UpdateVolumeWithApplicationMergePatchPlusJSONBodyWithResponse(ctx, "a", big, nil, body))
-		equal(*patch.JSON200.Title, title)
+		patch := UpdateVolumeBodyPatch{Title: &title}
+		patched := must(client.UpdateVolumeWithApplicationMergePatchPlusJSONBodyWithResponse(ctx, "a", big, nil, patch))
+		equal(*patched.JSON200.Title, title)
 		title = "Emma"
 		mask := "title"
 		params := &UpdateVolumeParams{UpdateMask: &mask}

@@ -18,7 +18,8 @@ from catalog.api.catalog_service import (
     update_volume,
     watch_volumes,
 )
-from catalog.models import MoveVolumeBody, UpdateVolumeBody, VolumeInput
+from catalog.models import MoveVolumeBody, UpdateVolumeBody, UpdateVolumeBodyPatch, VolumeInput
+from catalog.types import UNSET
 
 client = Client(base_url=sys.argv[1])
 BIG = 9007199254740993
@@ -59,9 +60,10 @@ def list_all():
 
 
 def update():
-    # With two media types of one model, the client sends the last: application/merge-patch+json.
     body = UpdateVolumeBody(title="Emma, 1")
     equal(update_volume.sync("a", ID, client=client, body=body).title, "Emma, 1")
+    patch = UpdateVolumeBodyPatch(title=None)
+    equal(update_volume.sync("a", ID, client=client, body=patch).title, UNSET)
     body = UpdateVolumeBody(id=BIG, title="Emma")
     answer = update_volume.sync("a", ID, client=client, body=body, update_mask="title")
     equal(answer.to_dict(), EMMA)

@@ -52,10 +52,10 @@ await call("UpdateVolume", async () => {
   const place = "/v1/shelves/{shelf}/volumes/{volume}";
   for (const [title, headers] of [
     ["Emma, 1", { "content-type": "application/json" }],
-    ["Emma, 2", { "content-type": "application/merge-patch+json" }],
+    [null, { "content-type": "application/merge-patch+json" }],
   ] as const) {
     const { data } = await client.PATCH(place, { params: { path }, body: { title }, headers });
-    assert.equal(data?.title, title);
+    assert.equal(data?.title, title ?? undefined);
   }
   const query = { updateMask: "title" };
   const { data } = await client.PATCH(place, {
