@@ -1,5 +1,6 @@
-/** The catalog as a server of its own: `node packages/gateway/test/catalog-server.ts`. */
+/** The catalog as a server of its own: `node packages/gateway/test/catalog-server.ts [PORT]`. */
 import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { pathToFileURL } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
@@ -91,5 +92,9 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
       router.service(CatalogService, createCatalog());
     },
   });
-  createServer(handler).listen(8081, "127.0.0.1");
+  const server = createServer(handler).listen(Number(process.argv[2] ?? 8081), "127.0.0.1");
+  server.once("listening", () => {
+    const { port } = server.address() as AddressInfo;
+    process.stdout.write(`listening on ${port}\n`);
+  });
 }

@@ -6,6 +6,8 @@ import { chooseNames, type Named } from "./names.ts";
 export interface Component extends Named {
   /** Of a message that requests and answers show in different ways: which of them it is. */
   readonly twin: "request" | "response" | undefined;
+  /** What it is called after, of a message that options of its service show in another way. */
+  readonly variant?: string | undefined;
 }
 
 /**
@@ -41,18 +43,24 @@ export class Components {
 
   /** The names for all that was referred to. */
   chooseNames(): ReadonlyMap<string, string> {
-    const entries = [...this.#all].map(([key, component]) => {
-      const { full, short, twin } = component;
-      const isInput =
-        twin === "request" && this.#all.has(keyOf({ ...component, twin: "response" }));
-      const named = isInput ? { full: `${full}-Input`, short: `${short}Input` } : { full, short };
-      return { key, named };
-    });
+    const entries = [...this.#all].map(([key, component]) => ({
+      key,
+      named: this.#nameOf(component),
+    }));
     const names = chooseNames(entries.map(({ named }) => named));
     return new Map(entries.map(({ key, named }) => [key, names.get(named.full) ?? named.full]));
   }
+
+  #nameOf({ full, short, twin, variant = "" }: Component): Named {
+    const others = [...this.#all.values()].filter((one) => one.full === full);
+    const hasAnswer = others.some((one) => one.twin === "response");
+    const isAlone = others.filter((one) => one.twin === twin).length === 1;
+    const suffixes = [twin === "request" && hasAnswer ? "Input" : "", isAlone ? "" : variant];
+    const left = suffixes.filter((suffix) => suffix !== "");
+    return { full: [full, ...left].join("-"), short: [short, ...left].join("") };
+  }
 }
 
-function keyOf({ full, twin }: Component): string {
-  return twin === undefined ? full : `${full}-${twin}`;
+function keyOf({ full, twin, variant }: Component): string {
+  return [full, twin, variant].filter((part) => part !== undefined).join("-");
 }

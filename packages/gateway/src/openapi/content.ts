@@ -1,14 +1,18 @@
 /** Bodies: JSON, streams of JSON, and what google.api.HttpBody takes and answers as it is. */
-import type { DescMethod } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { bodyTypesOf, mergePatchType } from "../rest/body-types.ts";
+import { hasCustomJson } from "../rest/field-path.ts";
 import { isHttpBody } from "../rest/http-body.ts";
 import type { Binding } from "../rest/rule.ts";
+import type { UpdateMask } from "../rest/update-mask.ts";
 import type { Component, Components } from "./components.ts";
 import { traitsOf } from "./field-traits.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { OpenApiSettings } from "./options.ts";
-import type { Schemas } from "./schema.ts";
+import { isRequired, type Schemas } from "./schema.ts";
 import { Taken } from "./taken.ts";
+import { choicesOf } from "./validate-options.ts";
 
 export interface ContentContext {
   readonly schemas: Schemas;
@@ -25,14 +29,40 @@ const binary = { "*/*": { schema: { type: "string", format: "binary" } } };
 /** What a request has as its body; undefined for none. */
 export function requestContent(
   method: DescMethod,
-  binding: Binding,
+  binding: Binding & { readonly updateMask: UpdateMask | undefined },
   context: ContentContext,
 ): JsonObject | undefined {
   const isStream = method.methodKind === "client_streaming";
   if (binding.body === undefined) return isStream ? streamContent({}, context) : undefined;
   if (isHttpBody(method.input, binding.body)) return binary;
   const schema = bodySchema(method, binding.body, binding, context);
-  return isStream ? streamContent(schema, context) : { "application/json": { schema } };
+  if (isStream) return streamContent(schema, context);
+  const types = bodyTypesOf(binding.updateMask);
+  const ofType = (type: string) =>
+    type === mergePatchType ? patchSchema(binding, context) : schema;
+  return Object.fromEntries(types.map((type) => [type, { schema: ofType(type) }]));
+}
+
+/** Whether a body of nothing will do: it is the empty message, a stream of none, or no bytes. */
+export function mayBeAbsent(
+  { input, methodKind }: DescMethod,
+  { body, variables }: Binding,
+): boolean {
+  if (methodKind === "client_streaming" || isHttpBody(input, body)) return true;
+  const taken = Taken.by(variables);
+  if (body === undefined) return true;
+  if (body === "*") return mayBeEmpty(input, taken);
+  const isMessage = body.fieldKind === "message" && !hasCustomJson(body.message);
+  if (!isMessage) return !isRequired(body, "request");
+  return mayBeEmpty(body.message, taken.within(body));
+}
+
+function mayBeEmpty(message: DescMessage, taken: Taken | undefined): boolean {
+  const isLeft = (field: DescField) => taken?.isLeft(field) ?? true;
+  return (
+    !message.fields.some((field) => isLeft(field) && isRequired(field, "request")) &&
+    !choicesOf(message).some((choice) => choice.isRequired && choice.fields.every(isLeft))
+  );
 }
 
 /** What a success has as its body. */
@@ -71,6 +101,18 @@ function bodySchema(
   const { message } = body;
   const component = { ...bodyName, twin: undefined };
   return components.refer(component, () => schemas.forRest(message, inner));
+}
+
+/** RFC 7396: null clears a field. Of a message in the resource, this is not said of its fields. */
+function patchSchema(
+  { body, variables }: Binding,
+  { schemas, components, bodyName }: ContentContext,
+): JsonObject {
+  if (typeof body !== "object" || body.fieldKind !== "message") return {};
+  const { message } = body;
+  const names = { full: `${bodyName.full}-Patch`, short: `${bodyName.short}Patch` };
+  const taken = Taken.by(variables).within(body);
+  return components.refer({ ...names, twin: undefined }, () => schemas.forPatch(message, taken));
 }
 
 /** The answer for a field that is not set, where there is no zero to show for it. */

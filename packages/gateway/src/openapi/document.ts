@@ -1,15 +1,16 @@
 /** An OpenAPI document of what the gateway serves over REST. */
 import type { DescService } from "@bufbuild/protobuf";
+import { assertServices } from "../rest/options.ts";
+import { assertStatuses } from "../rest/success-status.ts";
 import { commentOf } from "./comments.ts";
 import { Components } from "./components.ts";
-import { requestContent, responseContent } from "./content.ts";
-import { errorComponents, errorResponses } from "./errors.ts";
+import { errorComponents } from "./errors.ts";
 import type { JsonObject } from "./json-object.ts";
 import { chooseNames } from "./names.ts";
+import { type OperationContext, operationObject } from "./operation-object.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { type OpenApiOptions, type OpenApiSettings, resolveOpenApiOptions } from "./options.ts";
-import { pathParameter, queryParameters } from "./parameters.ts";
-import { Schemas } from "./schema.ts";
+import { errorFormOf, schemasOf } from "./service-schemas.ts";
 
 /**
  * Describes what the gateway serves of the services over REST. Comments become
@@ -17,6 +18,7 @@ import { Schemas } from "./schema.ts";
  * code has none.
  *
  * @throws {RuleError} for a rule that cannot be served or described.
+ * @throws {TypeError} for an option of REST by service or method that nothing served has.
  * @throws {Error} for an option that makes no sense.
  */
 export function createOpenApiDocument(
@@ -25,6 +27,12 @@ export function createOpenApiDocument(
 ): JsonObject {
   const settings = resolveOpenApiOptions(options);
   const operations = operationsOf(services, settings.rest.rules, settings.openapi);
+  const methods = services.flatMap((service) => service.methods);
+  assertServices(settings.rest.services, methods);
+  assertStatuses(
+    settings.rest.statuses,
+    operations.map(({ method }) => method),
+  );
   const first = new Components();
   build(services, operations, settings, first);
   for (const name of Object.keys(settings.examples)) {
@@ -33,31 +41,32 @@ export function createOpenApiDocument(
   return build(services, operations, settings, new Components(first.chooseNames()));
 }
 
-interface Context {
-  readonly settings: OpenApiSettings;
-  readonly schemas: Schemas;
-  readonly components: Components;
-  readonly errorSchema: JsonObject;
-  readonly tags: ReadonlyMap<string, string>;
-}
-
 function build(
   services: readonly DescService[],
   operations: readonly Operation[],
   settings: OpenApiSettings,
   components: Components,
 ): JsonObject {
-  const { rest, examples, error, securitySchemes, security } = settings;
-  const schemas = new Schemas(components, { ...rest, examples });
+  const { rest, securitySchemes, security } = settings;
   const served = services.filter((service) =>
     operations.some(({ method }) => method.parent === service),
   );
   const tags = chooseNames(served.map(({ name, typeName }) => ({ full: typeName, short: name })));
-  const errorSchema = schemas.forMessage(error, "response");
-  const context = { settings, schemas, components, errorSchema, tags };
+  const contextOf = (service: DescService): OperationContext => {
+    const own = rest.services.get(service.typeName) ?? rest;
+    const schemas = schemasOf(own, settings, components);
+    // What renders errors is told of no service how it writes integers.
+    const errorForm = errorFormOf(own, settings, schemasOf(rest, settings, components), components);
+    return { settings, rest: own, schemas, components, errorForm, tag: tags.get(service.typeName) };
+  };
+  const contexts = new Map(served.map((service) => [service, contextOf(service)]));
   const { title = served.map(({ typeName }) => typeName).join(", "), version, license } = settings;
   const paths: { [path: string]: JsonObject } = {};
-  for (const one of operations) addOperation(paths, one, context);
+  for (const one of operations) {
+    const context = contexts.get(one.method.parent);
+    if (context !== undefined) addOperation(paths, one, context);
+  }
+  const errorForms = [...contexts.values()].map(({ errorForm }) => errorForm);
   return {
     openapi: `${settings.openapi}.0`,
     info: {
@@ -71,7 +80,7 @@ function build(
     paths,
     components: {
       ...(Object.keys(securitySchemes).length > 0 && { securitySchemes }),
-      responses: errorComponents(settings, errorSchema),
+      responses: errorComponents(settings, errorForms),
       schemas: components.schemas,
     },
   };
@@ -88,7 +97,7 @@ function tagOf(service: DescService, tags: ReadonlyMap<string, string>): JsonObj
 function addOperation(
   paths: { [path: string]: JsonObject },
   one: Operation,
-  context: Context,
+  context: OperationContext,
 ): void {
   const item = paths[one.path.path] ?? {};
   paths[one.path.path] = item;
@@ -102,33 +111,4 @@ function addOperation(
       [one.httpMethod]: operationObject(one, context),
     };
   }
-}
-
-function operationObject(
-  { method, binding, path, id }: Operation,
-  { settings, schemas, components, errorSchema, tags }: Context,
-): JsonObject {
-  const [summary = "", ...paragraphs] = commentOf(method).split("\n\n");
-  const parameters = [
-    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, settings.openapi)),
-    ...queryParameters(method.input, binding, schemas),
-  ];
-  const bodyName = { full: `${id}-Body`, short: `${id}Body` };
-  const context = { schemas, components, openapi: settings.openapi, errorSchema, bodyName };
-  const content = requestContent(method, binding, context);
-  // No JSON at all is none; bytes may be none.
-  const isRequired = content !== undefined && !("*/*" in content);
-  return {
-    operationId: id,
-    tags: [tags.get(method.parent.typeName)],
-    ...(summary !== "" && { summary: summary.replace(/\.$/, "") }),
-    ...(paragraphs.length > 0 && { description: paragraphs.join("\n\n") }),
-    ...((method.deprecated || method.parent.deprecated) && { deprecated: true }),
-    ...(parameters.length > 0 && { parameters }),
-    ...(content !== undefined && { requestBody: { required: isRequired, content } }),
-    responses: {
-      "200": { description: "Success", content: responseContent(method, binding, context) },
-      ...errorResponses(settings),
-    },
-  };
 }

@@ -2,35 +2,51 @@
 import type { JsonObject } from "./json-object.ts";
 import type { ErrorAnswer, OpenApiSettings } from "./options.ts";
 
-/** The answers, to be referred to by name. */
+/** How a service renders errors. */
+export interface ErrorForm {
+  /** What their names begin with. */
+  readonly name: string;
+  readonly contentType: string;
+  readonly schema: JsonObject;
+}
+
+/** The answers of all forms, to be referred to by name. */
 export function errorComponents(
   { errors }: Pick<OpenApiSettings, "errors">,
-  schema: JsonObject,
+  forms: readonly ErrorForm[],
 ): JsonObject {
-  const other = { description: "Any other error.", content: jsonContent(schema) };
-  const named = statusesOf(errors).map((status) => [
-    nameOf(status),
-    errorResponse(errors[status] ?? { description: "" }, schema),
-  ]);
-  return { ...Object.fromEntries(named), [nameOf("default")]: other };
+  const named = forms.flatMap((form) => {
+    const other = { description: "Any other error.", content: contentOf(form) };
+    return [
+      ...statusesOf(errors).map((status) => [
+        nameOf(status, form),
+        errorResponse(errors[status] ?? { description: "" }, form),
+      ]),
+      [nameOf("default", form), other],
+    ];
+  });
+  return Object.fromEntries(named);
 }
 
 /** References to them, for an operation. */
-export function errorResponses({ errors }: Pick<OpenApiSettings, "errors">): JsonObject {
+export function errorResponses(
+  { errors }: Pick<OpenApiSettings, "errors">,
+  form: ErrorForm,
+): JsonObject {
   const statuses = [...statusesOf(errors), "default"];
   return Object.fromEntries(
-    statuses.map((status) => [status, { $ref: `#/components/responses/${nameOf(status)}` }]),
+    statuses.map((status) => [status, { $ref: `#/components/responses/${nameOf(status, form)}` }]),
   );
 }
 
 function errorResponse(
   { description, headers, examples }: ErrorAnswer,
-  schema: JsonObject,
+  form: ErrorForm,
 ): JsonObject {
   return {
     description,
     ...(headers !== undefined && { headers: mapValues(headers, headerOf) }),
-    content: jsonContent(schema, examples),
+    content: contentOf(form, examples),
   };
 }
 
@@ -38,14 +54,17 @@ function headerOf(header: { description?: string; schema?: JsonObject }): JsonOb
   return { schema: { type: "string" }, ...header };
 }
 
-function jsonContent(schema: JsonObject, examples?: ErrorAnswer["examples"]): JsonObject {
+function contentOf(
+  { contentType, schema }: ErrorForm,
+  examples?: ErrorAnswer["examples"],
+): JsonObject {
   const named = examples && mapValues(examples, (value) => ({ value }));
-  return { "application/json": { schema, ...(named !== undefined && { examples: named }) } };
+  return { [contentType]: { schema, ...(named !== undefined && { examples: named }) } };
 }
 
 /** Names begin with a letter: code is generated from them. */
-function nameOf(status: string): string {
-  return status === "default" ? "Error" : `Error${status}`;
+function nameOf(status: string, { name }: ErrorForm): string {
+  return status === "default" ? name : `${name}${status}`;
 }
 
 function statusesOf(errors: OpenApiSettings["errors"]): string[] {

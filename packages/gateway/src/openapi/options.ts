@@ -22,13 +22,22 @@ export interface OpenApiOptions {
   readonly securitySchemes?: { readonly [name: string]: JsonObject };
   /** What each operation asks for. Default: the token, with `bearer`; else nothing. */
   readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
-  /** What `rest.renderError` makes. Default: `google.rpc.Status`. */
+  /**
+   * What `rest.renderError` makes. Default: `google.rpc.Status`. That of `renderProblem` is known,
+   * and needs no message.
+   */
   readonly error?: DescMessage;
   /** The errors that every operation may answer, by status (`400`, `5XX`), beside any other one. */
   readonly errors?: { readonly [status: string]: ErrorAnswer };
+  /**
+   * A regular expression that every text in requests must match, fields and keys of maps, where the
+   * implementation refuses what the protos have no rule against: `^[^\\x00]*$` for a store that
+   * cannot hold U+0000. Default: any text.
+   */
+  readonly textPattern?: string;
   /** An example of a message, in JSON, by its full name. */
   readonly examples?: { readonly [message: string]: JsonValue };
-  /** The options of the gateway: its rules, how it writes 64-bit integers, what it ignores. */
+  /** The options of the gateway, those by service included. */
   readonly rest?: RestOptions;
 }
 

@@ -10,7 +10,7 @@ import { isRequired, type Schemas } from "./schema.ts";
 import { Taken } from "./taken.ts";
 import { wellKnownSchema } from "./well-known-schema.ts";
 
-const segmentSchema = { type: "string", minLength: 1, pattern: "^[^/\\x00]+$" };
+const segmentSchema = { type: "string", minLength: 1, pattern: "^[^/]+$" };
 
 export function pathParameter(
   parameter: PathParameter,
@@ -34,7 +34,7 @@ export function pathParameter(
 }
 
 function pathSchema(kind: PathParameter["kind"]): JsonObject {
-  return kind === "rest" ? { type: "string", pattern: "^[^\\x00]*$" } : segmentSchema;
+  return kind === "rest" ? { type: "string" } : segmentSchema;
 }
 
 function wholeSchema(field: DescField, schemas: Schemas): JsonObject {
@@ -65,7 +65,14 @@ function pathDescription({ kind, variable }: PathParameter, field: DescField | u
 /** The parameters that the query may have, fields of fields included. */
 export function queryParameters(
   input: DescMessage,
-  { body, variables }: Pick<Binding, "body" | "variables">,
+  {
+    body,
+    variables,
+    filled,
+  }: Pick<Binding, "body" | "variables"> & {
+    /** A field that need not be said, as the gateway fills it in. */
+    readonly filled?: DescField | undefined;
+  },
   schemas: Schemas,
 ): JsonObject[] {
   if (body === "*") return [];
@@ -77,7 +84,7 @@ export function queryParameters(
     const fields = message.fields.filter((field) => field !== body);
     for (const field of fields.filter((one) => parent.taken?.isLeft(one) ?? true)) {
       const path = [...parent.path, field];
-      const required = parent.isRequired && isRequired(field, "parameter");
+      const required = parent.isRequired && field !== filled && isRequired(field, "parameter");
       if (parameterReader(field) !== undefined) {
         parameters.push(queryParameter(path, required, schemas));
       } else if (hasFields(field) && mayHold(parent, field.message)) {

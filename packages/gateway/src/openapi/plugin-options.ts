@@ -1,23 +1,31 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import type { RestOptions, RestServiceOptions } from "../rest/options.ts";
+import { renderProblem } from "../rest/problem.ts";
 import type { OpenApiOptions } from "./options.ts";
 
 /** Those of a document, with a message by its name, and rules in the JSON of `google.api.HttpRule`. */
 export interface PluginOptions extends Omit<OpenApiOptions, "error" | "rest"> {
   readonly error?: string;
-  readonly rest: {
-    readonly rules?: readonly JsonValue[];
-    readonly int64?: "string" | "number";
-    readonly ignoreUnknownFields?: boolean;
-  };
+  readonly rest: Omit<RestOptions, "rules"> & { readonly rules?: readonly JsonValue[] };
 }
 
 type Kind = "text" | "flag" | "object" | "list" | readonly string[];
 
+/** Those of the gateway that a service may have of its own. */
+const serviceOptions: Readonly<Record<string, Kind>> = {
+  int64: ["string", "number"],
+  ignoreUnknownFields: "flag",
+  fillUpdateMask: "flag",
+  etag: "flag",
+  renderError: ["problem"],
+};
+
 /** Those of the gateway. */
 const restOptions: Readonly<Record<string, Kind>> = {
   rules: "list",
-  int64: ["string", "number"],
-  ignoreUnknownFields: "flag",
+  statuses: "object",
+  services: "object",
+  ...serviceOptions,
 };
 
 /** What there is, and of what form. */
@@ -32,6 +40,7 @@ const options: Readonly<Record<string, Kind>> = {
   error: "text",
   errors: "object",
   examples: "object",
+  textPattern: "text",
   ...restOptions,
 };
 
@@ -54,10 +63,27 @@ export function parsePluginOptions(
     else given[name] = options[name] === "flag" ? flag(value) : value;
   }
   const all = { ...(config === undefined ? {} : parseConfig(config, readText)), ...given };
-  const entries = Object.entries(all).map(([name, value]) => [name, checked(name, value)] as const);
+  for (const [name, value] of Object.entries(all)) check(options, name, value);
+  const entries = Object.entries(all);
   const rest = entries.filter(([name]) => Object.hasOwn(restOptions, name));
   const others = entries.filter(([name]) => !Object.hasOwn(restOptions, name));
-  return { ...Object.fromEntries(others), rest: Object.fromEntries(rest) };
+  return { ...Object.fromEntries(others), rest: restOf(Object.fromEntries(rest)) };
+}
+
+function restOf({ services = {}, ...given }: { [name: string]: JsonValue }): PluginOptions["rest"] {
+  const byService = Object.entries(services as { [name: string]: JsonValue });
+  const own = byService.map(([service, value]) => {
+    if (!isObject(value)) throw new Error(`services: ${service} must have a JSON object`);
+    for (const [name, one] of Object.entries(value)) check(serviceOptions, name, one);
+    return [service, withRenderer(value)];
+  });
+  return { ...withRenderer(given), services: Object.fromEntries(own) };
+}
+
+/** What renders errors is a function there, and a name here. */
+function withRenderer({ renderError, ...others }: { [name: string]: JsonValue }) {
+  const options: RestServiceOptions = others;
+  return renderError === undefined ? options : { ...options, renderError: renderProblem };
 }
 
 function parseConfig(path: string, readText: (path: string) => string): Record<string, JsonValue> {
@@ -66,15 +92,14 @@ function parseConfig(path: string, readText: (path: string) => string): Record<s
   return config;
 }
 
-function checked(name: string, value: JsonValue): JsonValue {
-  const kind = Object.hasOwn(options, name) ? options[name] : undefined;
+function check(known: typeof options, name: string, value: JsonValue): void {
+  const kind = Object.hasOwn(known, name) ? known[name] : undefined;
   if (kind === undefined) {
-    const names = ["config", ...Object.keys(options)].join(", ");
+    const names = [...(known === options ? ["config"] : []), ...Object.keys(known)].join(", ");
     throw new Error(`no option ${JSON.stringify(name)}; there are ${names}`);
   }
   const problem = problemWith(kind, value);
   if (problem !== undefined) throw new Error(`${name} must be ${problem}`);
-  return value;
 }
 
 /** What it must be, if it is not. */

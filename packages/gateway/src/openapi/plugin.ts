@@ -2,7 +2,8 @@
  * A protoc plugin that writes `openapi.json`: one document for all services of the
  * files that are generated. Its options are those of `createOpenApiDocument`: what is
  * text or true or false as `key=value` or `key`; any of them in a JSON file,
- * `config=FILE`, whose path is relative to where the compiler runs.
+ * `config=FILE`, whose path is relative to where the compiler runs. `renderError=problem`
+ * stands for `renderProblem`.
  */
 import {
   create,

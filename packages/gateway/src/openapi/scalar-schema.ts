@@ -23,16 +23,20 @@ export interface IntegerRange {
   readonly max: bigint;
 }
 
-/** U+0000 has no place in most stores. Without escapes that only some engines of regular expressions have. */
-export const textPattern = "^[^\\x00]*$";
-
 const base64 = "[A-Za-z0-9+/_-]";
 const base64Pattern = `^(?:${base64}{4})*(?:${base64}{2}(?:==)?|${base64}{3}=?)?$`;
+
+export interface ScalarOptions {
+  /** How answers write 64-bit integers. */
+  readonly int64: "string" | "number";
+  /** What every text of a request matches. */
+  readonly textPattern?: string | undefined;
+}
 
 export function scalarSchema(
   type: ScalarType,
   place: Place,
-  int64: "string" | "number",
+  { int64, textPattern }: ScalarOptions,
 ): ScalarSchema {
   if (integerTypes.has(type)) return integerSchema(type, place, int64);
   switch (type) {
@@ -45,8 +49,13 @@ export function scalarSchema(
     case ScalarType.BYTES:
       return inline({ type: "string", contentEncoding: "base64", pattern: base64Pattern });
     default:
-      return inline({ type: "string", ...(place !== "response" && { pattern: textPattern }) });
+      return inline({ type: "string", ...textConditions(place, textPattern) });
   }
+}
+
+/** What a text must be, of a field or as the key of a map. */
+export function textConditions(place: Place, pattern: string | undefined): JsonObject {
+  return pattern === undefined || place === "response" ? {} : { pattern };
 }
 
 /** The integers that a type has; undefined for what is no integer. */

@@ -15,20 +15,20 @@ import { defaultOf, nonZeroOf, notedOf } from "./field-notes.ts";
 import { traitsOf } from "./field-traits.ts";
 import type { JsonObject } from "./json-object.ts";
 import { mapKeySchema } from "./map-key.ts";
-import { type Place, scalarSchema } from "./scalar-schema.ts";
+import { type Place, type ScalarOptions, scalarSchema } from "./scalar-schema.ts";
 import type { Taken } from "./taken.ts";
 import { type FieldRules, innerRules, rulesOf } from "./validate-options.ts";
 import { constrain } from "./validate-rules.ts";
 import { refusesZero } from "./validate-zero.ts";
 import { wellKnownSchema } from "./well-known-schema.ts";
 
-export interface SchemaOptions {
-  /** How answers write 64-bit integers. */
-  readonly int64: "string" | "number";
+export interface SchemaOptions extends ScalarOptions {
   /** Whether requests may have members that no field has. */
   readonly ignoreUnknownFields: boolean;
   /** Examples of messages, by their full names. */
   readonly examples: Readonly<Record<string, JsonValue>>;
+  /** What messages of requests and answers are called after, where these options are not those of all. */
+  readonly variants: { readonly [twin in "request" | "response"]?: string | undefined };
 }
 
 export class Schemas {
@@ -57,7 +57,8 @@ export class Schemas {
       return this.#components.refer({ ...namesOf(message), twin: undefined }, () => wellKnown);
     }
     const twin = place === "response" ? "response" : "request";
-    return this.#components.refer({ ...namesOf(message), twin }, () => ({
+    const variant = this.#options.variants[twin];
+    return this.#components.refer({ ...namesOf(message), twin, variant }, () => ({
       ...this.#forFields(message, place),
       ...this.#exampleOf(message),
     }));
@@ -69,6 +70,18 @@ export class Schemas {
    */
   forRest(message: DescMessage, taken: Taken): JsonObject {
     return this.#forFields(message, "request", taken);
+  }
+
+  /** The same, in which null clears what need not be there. */
+  forPatch(message: DescMessage, taken: Taken | undefined): JsonObject {
+    const { properties, ...schema } = this.#forFields(message, "request", taken);
+    const { required } = schema;
+    const mustBe = (name: string) => Array.isArray(required) && required.includes(name);
+    const nullable = Object.entries(properties as JsonObject).map(([name, one]) => [
+      name,
+      mustBe(name) ? one : { anyOf: [one, { type: "null" }] },
+    ]);
+    return { ...schema, properties: Object.fromEntries(nullable) };
   }
 
   #forFields(message: DescMessage, place: Place, taken?: Taken): JsonObject {
@@ -104,7 +117,9 @@ export class Schemas {
       }
       case "map": {
         const additionalProperties = this.#forOne(field, place, innerRules(rules, "values"));
-        const propertyNames = mapKeySchema(field.mapKey, place, innerRules(rules, "keys"));
+        const { textPattern } = this.#options;
+        const keys = innerRules(rules, "keys");
+        const propertyNames = mapKeySchema(field.mapKey, place, keys, textPattern);
         const schema = { type: "object", ...propertyNames, additionalProperties };
         return constrained(schema, rules, {}, place);
       }
@@ -131,7 +146,7 @@ export class Schemas {
   }
 
   #forScalar(type: ScalarType, place: Place): JsonObject {
-    const found = scalarSchema(type, place, this.#options.int64);
+    const found = scalarSchema(type, place, this.#options);
     if (found.kind === "inline") return found.schema;
     // No message has a hyphen in its name.
     const named = { full: `${found.name}-json`, short: found.name, twin: undefined };

@@ -11,7 +11,6 @@ import {
   integerText,
   type Place,
   rangeOf,
-  textPattern,
 } from "./scalar-schema.ts";
 import { type FieldRules, listOf, typeRules } from "./validate-options.ts";
 import { bytesConditions, pick, stringConditions, valueConditions } from "./validate-text.ts";
@@ -153,7 +152,6 @@ function join(schema: JsonObject, conditions: readonly JsonObject[]): JsonObject
   const joined = { ...schema };
   const others: JsonObject[] = [];
   for (const condition of conditions.filter((one) => Object.keys(one).length > 0)) {
-    if ("pattern" in condition && joined["pattern"] === textPattern) delete joined["pattern"];
     const isOther = Object.keys(condition).some(
       (keyword) => keyword in joined && !isBound(keyword),
     );

@@ -25,7 +25,7 @@ const schemas: Readonly<Record<string, JsonObject>> = {
   },
   FieldMask: {
     type: "string",
-    pattern: "^[^_\\x00]*$",
+    pattern: "^[^_]*$",
     description: "Names of fields in lowerCamelCase, with commas between: `title,author.name`.",
   },
   Struct: { type: "object", additionalProperties: true, description: "Any JSON object." },
@@ -36,7 +36,9 @@ const schemas: Readonly<Record<string, JsonObject>> = {
     properties: {
       "@type": { type: "string", description: "The URL of the message's type." },
     },
-    anyOf: [{ required: ["@type"] }, { maxProperties: 0 }],
+    // Empty without a type. Said with `not`, as generators of code make types of the alternatives
+    // of `anyOf`.
+    not: { minProperties: 1, properties: { "@type": { not: {} } } },
     additionalProperties: true,
     description: "A message of any type, with the name of that.",
   },

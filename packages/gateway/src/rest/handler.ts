@@ -4,7 +4,7 @@ import { answerCodingsOf } from "./answer-coding.ts";
 import { readLimits } from "./body.ts";
 import { bodyTypesOf } from "./body-types.ts";
 import { createNameMatcher } from "./name-patterns.ts";
-import type { RestSettings } from "./options.ts";
+import { assertServices, type RestSettings } from "./options.ts";
 import { printPathTemplate } from "./path-template.ts";
 import type { Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
@@ -66,14 +66,6 @@ export function createRestRoutes(
   }
   assertStatuses(settings.statuses, bound);
   return routes;
-}
-
-/** @throws {TypeError} */
-function assertServices(services: RestSettings["services"], methods: readonly DescMethod[]): void {
-  const served = new Set(methods.map(({ parent }) => parent.typeName));
-  for (const service of services.keys()) {
-    if (!served.has(service)) throw new TypeError(`rest.services["${service}"] is not served`);
-  }
 }
 
 function createHandler(route: Route): RestHandler {

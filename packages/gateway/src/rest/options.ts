@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { definedOnly } from "../call/defined-only.ts";
 import type { AnswerCodingName } from "./answer-coding.ts";
@@ -106,6 +106,21 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
       Object.entries(services).map(([service, own]) => [service, resolve(own, common)]),
     ),
   };
+}
+
+/**
+ * Asserts that options by service are for services of the methods.
+ *
+ * @throws {TypeError}
+ */
+export function assertServices(
+  services: RestSettings["services"],
+  methods: readonly DescMethod[],
+): void {
+  const served = new Set(methods.map(({ parent }) => parent.typeName));
+  for (const service of services.keys()) {
+    if (!served.has(service)) throw new TypeError(`rest.services["${service}"] is not served`);
+  }
 }
 
 function resolve(own: RestServiceOptions, common: RestServiceSettings): RestServiceSettings {

@@ -1,6 +1,8 @@
 import { STATUS_CODES } from "node:http";
 import { type RenderedError, type RestError, renderStatus } from "./error.ts";
 
+export const problemType = "application/problem+json";
+
 /**
  * Renders errors as `application/problem+json`, RFC 9457, for `rest.renderError`: of the type
  * `about:blank`, whose title is that of the status, with the members `code` and `details` of
@@ -12,7 +14,7 @@ export function renderProblem(failure: RestError): RenderedError {
   const title = STATUS_CODES[status];
   return {
     status,
-    contentType: "application/problem+json",
+    contentType: problemType,
     body: {
       type: "about:blank",
       ...(title !== undefined && { title }),

@@ -88,10 +88,24 @@ const streamTypes = ["application/x-ndjson", "application/json"];
 /**
  * Reads the messages of a client-streaming call, one by one as they arrive:
  * lines of NDJSON, the elements of a JSON array, or the chunks of a
- * google.api.HttpBody. What path and query say is said in each. A body of nothing
- * without a Content-Type has none, as of NDJSON.
+ * google.api.HttpBody. What path and query say is said in each, and is read even
+ * if there is none: a mistake in them is one. A body of nothing without a
+ * Content-Type has none, as of NDJSON.
  */
 export async function* readMessages(
+  route: Route,
+  request: UniversalServerRequest,
+  target: Target,
+): AsyncGenerator<Message> {
+  let isEmpty = true;
+  for await (const message of readStream(route, request, target)) {
+    isEmpty = false;
+    yield message;
+  }
+  if (isEmpty) bind(route, target, undefined);
+}
+
+async function* readStream(
   route: Route,
   request: UniversalServerRequest,
   target: Target,

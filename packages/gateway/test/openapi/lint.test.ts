@@ -2,6 +2,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { expect, test } from "vitest";
+import { renderProblem } from "../../src/index.ts";
 import { createOpenApiDocument, type OpenApiOptions } from "../../src/openapi/index.ts";
 import { compiledService } from "./compiled.ts";
 
@@ -21,6 +22,18 @@ test.each<[string, readonly string[], OpenApiOptions]>([
   ],
   ["resources", ["openapi.shop.v1.ShopService"], { bearer: true }],
   ["resources, in 3.2", ["openapi.shop.v1.ShopService"], { bearer: true, openapi: "3.2" }],
+  [
+    "every option of REST",
+    ["openapi.shop.v1.ShopService"],
+    {
+      textPattern: "^[^\\x00]*$",
+      rest: {
+        etag: true,
+        renderError: renderProblem,
+        statuses: { "openapi.shop.v1.ShopService.DeleteProduct": 204 },
+      },
+    },
+  ],
   ["a field of every kind", ["library.v1.FieldService"], {}],
   ["what proto2 had", ["openapi.legacy.v1.LegacyService"], {}],
 ])("%s", async (_, names, options) => {

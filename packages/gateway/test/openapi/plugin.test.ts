@@ -76,6 +76,18 @@ test("takes all of it from a file, after what the parameter says", () => {
   expect(operationOf(document, "GetProduct").path).toBe("/v9/shops/{shop}");
 });
 
+test("takes options of REST by method and by service", () => {
+  const service = "openapi.shop.v1.ShopService";
+  const config = {
+    statuses: { [`${service}.CreateProduct`]: 201 },
+    services: { [service]: { etag: true, renderError: "problem" } },
+  };
+  const document = documentOf("config=a.json", { "a.json": config });
+  expect(operationOf(document, "CreateProduct").responses).toHaveProperty("201");
+  expect(operationOf(document, "GetProduct").responses).toHaveProperty("304");
+  expect(document.components.responses).toHaveProperty("Problem");
+});
+
 test("writes nothing for files without a rule, whatever the options are of", () => {
   const { error, file } = run("error=openapi.shop.v1.None", {}, ["google/api/http.proto"]);
   expect({ error, file }).toEqual({ error: "", file: [] });
@@ -101,6 +113,19 @@ describe("tells the compiler of", () => {
       { __proto: 1 },
       /no option "__proto"/,
     ],
+    [
+      "an option by service that there is not",
+      "config=a.json",
+      { services: { "a.B": { title: "A" } } },
+      /no option "title"; there are int64, /,
+    ],
+    [
+      "options of a service that are none",
+      "config=a.json",
+      { services: { "a.B": true } },
+      /services: a\.B must have a JSON object/,
+    ],
+    ["a form of errors that there is not", "renderError=a", {}, /renderError must be problem/],
     [
       "a rule that no method has",
       "config=a.json",

@@ -75,14 +75,15 @@ test.each([
   expect(contentOf(catalog, id)).toEqual(binary);
 });
 
-test("JSON must be there, bytes need not", () => {
-  const isRequired = (id: string) => operationOf(catalog, id).requestBody.required;
-  expect(["CreateVolume", "MoveVolume", "ImportVolumes"].map(isRequired)).toEqual([
-    true,
-    true,
-    true,
-  ]);
-  expect(["UploadVolume", "AppendVolume"].map(isRequired)).toEqual([false, false]);
+test.each([
+  [CatalogService, "CreateVolume", false],
+  [CatalogService, "MoveVolume", false],
+  [CatalogService, "ImportVolumes", false],
+  [CatalogService, "UploadVolume", false],
+  [CatalogService, "AppendVolume", false],
+  [ShopService, "CreateProduct", true],
+])("%s: whether the body of %s must be there: %s", (service, id, isRequired) => {
+  expect(operationOf(documentOf(service), id).requestBody.required).toBe(isRequired);
 });
 
 test("streams in both directions are not there, nor is what has no rule", () => {

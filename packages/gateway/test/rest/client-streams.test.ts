@@ -124,6 +124,19 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
     ]);
   });
 
+  test.each([
+    ["lines", ndjson, ""],
+    ["an array", array, "[]"],
+    ["no body, and no type", "", ""],
+  ])("a wrong query is refused where no message says it: %s", async (_what, type, body) => {
+    const { catalog } = createImport();
+    await using gateway = await openCatalogOf(catalog);
+    const headers = type === "" ? {} : { "content-type": type };
+    const path = `${importPath}?validateOnly=x`;
+    const response = await gateway.send({ version, path, headers, body });
+    expect(response.status).toBe(400);
+  });
+
   test("an error of the implementation has its status, though the body goes on", async () => {
     await using gateway = await openCatalogOf({
       importVolumes() {

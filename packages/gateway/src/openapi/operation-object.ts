@@ -1,0 +1,75 @@
+/** One operation: what it takes, and what it answers. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { RestServiceSettings } from "../rest/options.ts";
+import { isBodiless, successStatusOf } from "../rest/success-status.ts";
+import { updateMaskOf } from "../rest/update-mask.ts";
+import { commentOf } from "./comments.ts";
+import type { Components } from "./components.ts";
+import { mayBeAbsent, requestContent, responseContent } from "./content.ts";
+import { ifNoneMatch, notModified, tagHeaders } from "./entity-tags.ts";
+import { type ErrorForm, errorResponses } from "./errors.ts";
+import type { JsonObject } from "./json-object.ts";
+import type { Operation } from "./operations.ts";
+import type { OpenApiSettings } from "./options.ts";
+import { pathParameter, queryParameters } from "./parameters.ts";
+import type { Schemas } from "./schema.ts";
+
+export interface OperationContext {
+  readonly settings: OpenApiSettings;
+  /** The options of REST that its service has. */
+  readonly rest: RestServiceSettings;
+  readonly schemas: Schemas;
+  readonly components: Components;
+  readonly errorForm: ErrorForm;
+  /** What its service is called. */
+  readonly tag: string | undefined;
+}
+
+export function operationObject(
+  { method, binding, httpMethod, path, id }: Operation,
+  { settings, rest, schemas, components, errorForm, tag }: OperationContext,
+): JsonObject {
+  const [summary = "", ...paragraphs] = commentOf(method).split("\n\n");
+  const updateMask = rest.fillUpdateMask ? updateMaskOf(method.input, binding) : undefined;
+  const isTagged = rest.etag && method.methodKind === "unary" && isRead(httpMethod);
+  const status = successStatusOf(method, settings.rest.statuses);
+  const hasBody = !isBodiless(status);
+  const parameters = [
+    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, settings.openapi)),
+    ...queryParameters(method.input, { ...binding, filled: updateMask?.field }, schemas),
+    ...(isTagged && hasBody ? [ifNoneMatch] : []),
+  ];
+  const bodyName = { full: `${id}-Body`, short: `${id}Body` };
+  const { openapi } = settings;
+  const context = { schemas, components, openapi, errorSchema: errorForm.schema, bodyName };
+  const content = requestContent(method, { ...binding, updateMask }, context);
+  const success = {
+    description: "Success",
+    ...(isTagged && hasBody && { headers: tagHeaders }),
+    ...(hasBody && { content: responseContent(method, binding, context) }),
+  };
+  return {
+    operationId: id,
+    tags: [tag],
+    ...(summary !== "" && { summary: summary.replace(/\.$/, "") }),
+    ...(paragraphs.length > 0 && { description: paragraphs.join("\n\n") }),
+    ...(isDeprecated(method) && { deprecated: true }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(content !== undefined && {
+      requestBody: { required: !mayBeAbsent(method, binding), content },
+    }),
+    responses: {
+      [status]: success,
+      ...(isTagged && hasBody && { "304": notModified }),
+      ...errorResponses(settings, errorForm),
+    },
+  };
+}
+
+function isRead(httpMethod: string): boolean {
+  return httpMethod === "get" || httpMethod === "head";
+}
+
+function isDeprecated({ deprecated, parent }: DescMethod): boolean {
+  return deprecated || parent.deprecated;
+}

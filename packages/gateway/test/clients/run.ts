@@ -1,0 +1,52 @@
+/**
+ * Clients that are generated from the catalog's OpenAPI document call each of its operations. Brings
+ * the generators from their registries; a client whose toolchain cannot be had is skipped.
+ */
+import { cp, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createOpenApiDocument } from "../../src/openapi/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { startServer } from "../runtimes/server-process.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { type Client, clients } from "./clients.ts";
+import { runTool, Unavailable } from "./tool.ts";
+
+const document = createOpenApiDocument([CatalogService], { title: "Catalog", version: "1.0.0" });
+const operations = [...JSON.stringify(document).matchAll(/"operationId":"(\w+)"/g)].map(
+  ([, id = ""]) => id,
+);
+const counts = { passed: 0, failed: 0, skipped: 0 };
+
+await using folder = await createTemporaryFolder();
+const path = join(folder.path, "openapi.json");
+await writeFile(path, JSON.stringify(document));
+for (const client of clients) {
+  try {
+    await tryClient(client);
+  } catch (error) {
+    const outcome = error instanceof Unavailable ? "skipped" : "failed";
+    counts[outcome] += operations.length;
+    print(`${client.name}: ${outcome}: ${error}`);
+  }
+}
+const { passed, failed, skipped } = counts;
+print(`\nclients: ${passed} passed, ${failed} failed, ${skipped} skipped`);
+if (failed > 0) process.exitCode = 1;
+
+async function tryClient({ name, prepare }: Client): Promise<void> {
+  const own = join(folder.path, name);
+  await cp(join(import.meta.dirname, name), own, { recursive: true });
+  const [program, ...args] = await prepare(own, path);
+  const catalog = join(import.meta.dirname, "../catalog-server.ts");
+  await using server = await startServer([process.execPath, catalog, "0"], own);
+  const output = await runTool(own, [program, ...args, `http://127.0.0.1:${server.port}`]);
+  const passed = operations.filter((id) => output.split("\n").includes(`passed ${id}`));
+  counts.passed += passed.length;
+  counts.failed += operations.length - passed.length;
+  print(`${name}: ${passed.length} of ${operations.length} operations passed`);
+  for (const line of output.split("\n").filter((one) => one.startsWith("failed "))) print(line);
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,33 @@
+/** What runs the programs of others. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { environment } from "../runtimes/project.ts";
+
+const run = promisify(execFile);
+
+/** A toolchain or a registry is not there: nothing that is tested has failed. */
+export class Unavailable extends Error {}
+
+/** @returns what it writes. @throws {Error} with what it says of its failure. */
+export async function runTool(
+  folder: string,
+  [command, ...args]: readonly [string, ...string[]],
+  env: NodeJS.ProcessEnv = {},
+): Promise<string> {
+  const options = { cwd: folder, env: { ...environment, ...env }, timeout: 300_000 };
+  try {
+    return (await run(command, args, { ...options, maxBuffer: 2 ** 26 })).stdout;
+  } catch (reason) {
+    const { stdout = "", stderr = "" } = reason as { stdout?: string; stderr?: string };
+    throw new Error(`${command} ${args[0] ?? ""}: ${stdout}${stderr}${reason}`);
+  }
+}
+
+/** The same, for what only fetches a tool. @throws {Unavailable} */
+export async function fetchTool(...parameters: Parameters<typeof runTool>): Promise<void> {
+  try {
+    await runTool(...parameters);
+  } catch (reason) {
+    throw new Unavailable(reason instanceof Error ? reason.message : String(reason));
+  }
+}

@@ -1,0 +1,183 @@
+/** What options of REST change in a document. */
+import { describe, expect, test } from "vitest";
+import { type RestOptions, renderProblem } from "../../src/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { ItemService as ItemsOfA } from "../gen/openapi/a/v1/item_pb.ts";
+import { ItemService as ItemsOfB } from "../gen/openapi/b/v1/item_pb.ts";
+import { ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
+import { describeMethods } from "../support/described-method.ts";
+import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
+import { messageWithChoice } from "./ruled-message.ts";
+
+const shop = (rest: RestOptions = {}, id = "GetProduct") =>
+  operationOf(documentOf(ShopService, { rest }), id);
+
+describe("statuses:", () => {
+  const selector = "openapi.shop.v1.ShopService.DeleteProduct";
+
+  test.each([
+    [200, true],
+    [201, true],
+    [202, true],
+    [204, false],
+    [205, false],
+  ])("%i has a body: %s", (status, hasBody) => {
+    const { responses } = shop({ statuses: { [selector]: status } }, "DeleteProduct");
+    expect(Object.keys(responses)).toEqual([String(status), "default"]);
+    expect("content" in responses[status]).toBe(hasBody);
+  });
+
+  test.each([
+    ["openapi.shop.v1.ShopService.Haggle", 201],
+    [selector, 404],
+  ])("%s: %i is refused as by the gateway", (name, status) => {
+    expect(() => documentOf(ShopService, { rest: { statuses: { [name]: status } } })).toThrow(
+      TypeError,
+    );
+  });
+});
+
+describe("fillUpdateMask:", () => {
+  const queryOf = (operation: Any) => operation.parameters.find((one: Any) => one.in === "query");
+
+  test.each([
+    [true, ["application/json", "application/merge-patch+json"], undefined],
+    [false, ["application/json"], true],
+  ])("%s takes %j, and requires the mask: %s", (fillUpdateMask, types, required) => {
+    const operation = shop({ fillUpdateMask }, "UpdateProduct");
+    expect(Object.keys(operation.requestBody.content)).toEqual(types);
+    expect(queryOf(operation)).toMatchObject({ name: "updateMask" });
+    expect(queryOf(operation).required).toBe(required);
+  });
+
+  test("null clears in a merge patch what need not be there", () => {
+    const document = documentOf(ShopService);
+    const { content } = operationOf(document, "UpdateProduct").requestBody;
+    const allows = Object.values<Any>(content).map(({ schema }) => validatorOf(document, schema));
+    const bodies = [{ title: "a" }, { title: "a", secret: null }, { title: null }, { none: null }];
+    expect(bodies.map((body) => allows.map((one) => one(body)))).toEqual([
+      [true, true],
+      [false, true],
+      [false, false],
+      [false, false],
+    ]);
+  });
+
+  test("is for a PATCH alone", () => {
+    expect(Object.keys(shop({}, "CreateProduct").requestBody.content)).toEqual([
+      "application/json",
+    ]);
+  });
+});
+
+describe("etag:", () => {
+  const isTold = ({ parameters = [], responses }: Any) => [
+    parameters.some((one: Any) => one.name === "If-None-Match" && one.in === "header"),
+    "304" in responses,
+    "ETag" in (responses["200"].headers ?? {}),
+  ];
+
+  test.each([
+    ["GetProduct", true, [true, true, true]],
+    ["GetPicture", true, [true, true, true]],
+    ["GetProduct", false, [false, false, false]],
+    ["CreateProduct", true, [false, false, false]],
+    ["WatchProducts", true, [false, false, false]],
+  ])("%s with %s", (id, etag, expected) => {
+    expect(isTold(shop({ etag }, id))).toEqual(expected);
+  });
+
+  test("a 304 has no body", () => {
+    expect(shop({ etag: true }).responses["304"]).not.toHaveProperty("content");
+  });
+});
+
+test("renderProblem is described without being told of", () => {
+  const document = documentOf(ShopService, {
+    rest: { renderError: renderProblem },
+    errors: { "404": { description: "None." } },
+  });
+  const { responses } = operationOf(document, "GetProduct");
+  expect(responses["404"].$ref).toBe("#/components/responses/Problem404");
+  const { content } = document.components.responses.Problem404;
+  expect(Object.keys(content)).toEqual(["application/problem+json"]);
+  const allows = validatorOf(document, content["application/problem+json"].schema);
+  const problem = { type: "about:blank", title: "Not Found", status: 404, code: 5, details: [] };
+  expect([problem, { ...problem, status: "404" }].map((one) => allows(one))).toEqual([true, false]);
+});
+
+describe("services:", () => {
+  test("what one shows in another way has a name of its own", () => {
+    const rest: RestOptions = {
+      rules: [{ selector: "library.v1.CatalogService.ReadFile" }], // the shop has one there
+      services: {
+        [ShopService.typeName]: {
+          int64: "number",
+          ignoreUnknownFields: true,
+          etag: true,
+          fillUpdateMask: false,
+          renderError: renderProblem,
+        },
+      },
+    };
+    const document = documentOf([CatalogService, ShopService], { rest });
+    const { Volume, Product, ProductInput, VolumeInput } = document.components.schemas;
+    expect(Volume.properties.id).toEqual({ $ref: "#/components/schemas/Int64Text" });
+    expect(Product.properties.cents).toMatchObject({ type: "integer" });
+    expect(VolumeInput.additionalProperties).toBe(false);
+    expect(ProductInput).not.toHaveProperty("additionalProperties");
+    const [get, read] = ["GetProduct", "GetVolume"].map((id) => operationOf(document, id));
+    expect(Object.keys(get.responses)).toEqual(["200", "304", "default"]);
+    expect(Object.keys(read.responses)).toEqual(["200", "default"]);
+    expect(get.responses.default.$ref).toBe("#/components/responses/Problem");
+    expect(read.responses.default.$ref).toBe("#/components/responses/Error");
+    const update = operationOf(document, "UpdateProduct").requestBody.content;
+    expect(Object.keys(update)).toEqual(["application/json"]);
+  });
+
+  test("a message of two such services has two schemas", () => {
+    const { input, output } = ShopService.method.createProduct;
+    const rule = { pattern: { case: "post", value: "/v1/other" }, body: "product" } as const;
+    const [method] = describeMethods([{ name: "Other", input, output, rule }]);
+    if (method === undefined) throw new Error("no method");
+    const { typeName } = method.parent;
+    const services = { [typeName]: { int64: "number", ignoreUnknownFields: true } } as const;
+    const document = documentOf([ShopService, method.parent], { rest: { services } });
+    const schemaOf = (id: string, of: (operation: Any) => Any) =>
+      of(operationOf(document, id)).content["application/json"].schema.$ref.split("/").at(-1);
+    const answer = ({ responses }: Any) => responses["200"];
+    const body = ({ requestBody }: Any) => requestBody;
+    expect(schemaOf("CreateProduct", answer)).toBe("Product");
+    expect(schemaOf("Other", answer)).toBe("ProductNumbers");
+    expect(schemaOf("CreateProduct", body)).toBe("ProductInput");
+    expect(schemaOf("Other", body)).toBe("ProductInputOpen");
+    const { ProductNumbers, ProductInputOpen } = document.components.schemas;
+    expect(ProductNumbers.properties.cents).toMatchObject({ type: "integer" });
+    expect(ProductInputOpen).not.toHaveProperty("additionalProperties");
+  });
+
+  test("one that is not served is refused", () => {
+    const services = { [ItemsOfB.typeName]: { etag: true } };
+    expect(() => documentOf(ItemsOfA, { rest: { services } })).toThrow(/is not served/);
+  });
+});
+
+test("a body of which a oneof must be set must be there", () => {
+  const rule = { pattern: { case: "post", value: "/v1/choice" }, body: "*" } as const;
+  const input = messageWithChoice();
+  const [method] = describeMethods([{ name: "Choose", input, output: input, rule }]);
+  if (method === undefined) throw new Error("no method");
+  expect(operationOf(documentOf(method.parent), "Choose").requestBody.required).toBe(true);
+});
+
+test("textPattern is what every text of a request matches", () => {
+  const textPattern = "^[^\\x00]*$";
+  const { schemas } = documentOf(ShopService, { textPattern }).components;
+  expect(schemas.ProductInput.properties.title).toMatchObject({ pattern: textPattern });
+  expect(schemas.ProductInput.properties.titles).toMatchObject({
+    additionalProperties: { pattern: textPattern },
+  });
+  expect(schemas.Product.properties.title).not.toHaveProperty("pattern");
+  const bare = documentOf(ShopService).components.schemas;
+  expect(bare.ProductInput.properties.title).not.toHaveProperty("pattern");
+});
