@@ -40,6 +40,9 @@ export class WriteWatch {
   #found: { readonly obstacle: Obstacle; readonly cause: unknown } | undefined;
   #isInDoubt = false;
   #failedProbes = 0;
+  /** While the engine says that its database is away. */
+  #nextProbeAt = 0;
+  #dueAt = 0;
   #timer: NodeJS.Timeout | undefined;
   #checking: Promise<void> | undefined;
   #isClosed = false;
@@ -65,7 +68,7 @@ export class WriteWatch {
     try {
       const result = await commit();
       // A hint, no proof: the batch may have held nothing new.
-      if (this.#found !== undefined) this.#schedule(this.#times.backoffMinMs);
+      if (this.#found !== undefined) this.#hasten(this.#times.backoffMinMs);
       return result;
     } catch (error) {
       if (isUnsafe(error)) this.#find(this.#engine.obstacleFrom(error), error);
@@ -84,7 +87,13 @@ export class WriteWatch {
 
   #schedule(ms: number): void {
     clearTimeout(this.#timer);
+    this.#dueAt = performance.now() + ms;
     if (!this.#isClosed) this.#timer = setTimeout(() => this.#check(), ms).unref();
+  }
+
+  /** Brings the next check forward, and never puts it off. */
+  #hasten(ms: number): void {
+    if (this.#checking === undefined && performance.now() + ms < this.#dueAt) this.#schedule(ms);
   }
 
   /** One at a time. */
@@ -100,8 +109,8 @@ export class WriteWatch {
   /** @returns The pause before the next check. */
   async #next(): Promise<number> {
     const { inspectIntervalMs, backoffMinMs } = this.#times;
-    // The engine looks for its database by itself, and knows first when it is back.
-    if (this.#found !== undefined && this.#engine.obstacle() !== undefined) return backoffMinMs;
+    const isDue = this.#found === undefined || performance.now() >= this.#nextProbeAt;
+    if (!isDue && this.#engine.obstacle() !== undefined) return backoffMinMs;
     const isProbe = this.#isInDoubt || this.#found !== undefined;
     this.#isInDoubt = false;
     try {
@@ -115,7 +124,11 @@ export class WriteWatch {
         return 0;
       }
       this.#find(this.#engine.obstacleFrom(error), error);
-      return backoffMs(++this.#failedProbes, this.#times);
+      const pauseMs = backoffMs(++this.#failedProbes, this.#times);
+      if (this.#engine.obstacle() === undefined) return pauseMs;
+      // The engine looks for its database by itself, and knows first when it is back.
+      this.#nextProbeAt = performance.now() + pauseMs;
+      return backoffMinMs;
     }
   }
 

@@ -8,7 +8,7 @@ import { MemoryEngine } from "./memory-engine.ts";
 import { plantOf } from "./plant-of.ts";
 
 // The first turn of a timer, and all after it, are the test's to make.
-beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
 const full = () => {
@@ -81,6 +81,21 @@ test("creates are tried without a wait for the next probe, and one that succeeds
   engine.probed = well;
   expect(await create(1n)).toMatchObject({ name: plantOf(1n).name });
   await after(250);
+  expect(store.obstacle()).toBeUndefined();
+});
+
+test("creates that succeed one behind the other do not put the probe off", async () => {
+  const { engine, store, create, after } = open();
+  engine.before = full;
+  engine.probed = full;
+  await create(1n);
+  await after(30_000);
+  engine.before = well;
+  engine.probed = well;
+  for (const id of [1n, 2n, 3n]) {
+    await create(id);
+    await after(100);
+  }
   expect(store.obstacle()).toBeUndefined();
 });
 
