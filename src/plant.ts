@@ -65,6 +65,32 @@ export class PlantError extends Error {
   }
 }
 
+/** What keeps a store from taking plants. */
+export const obstacles = [
+  /** It was closed, or is about to be. */
+  "closed",
+  /** It has failed for good, and must be opened anew. */
+  "failed",
+  /** There is no connection to the database. */
+  "unreachable",
+  /** There is no space left for the database. */
+  "disk_full",
+  /** Somebody else holds the database or its table locked. */
+  "locked",
+  /** The database denies a right that a create needs. */
+  "forbidden",
+  /** The database takes no writes from anybody. */
+  "read_only",
+  /** The database no longer promises that what it commits survives a crash. */
+  "not_durable",
+  /** The database is not as it was opened: its table, or its encoding. */
+  "damaged",
+  /** Writes fail for a reason that has no name here. */
+  "unwritable",
+] as const;
+
+export type Obstacle = (typeof obstacles)[number];
+
 /** What a store with too much work says. */
 export function overloaded(): PlantError {
   return new PlantError("overloaded", "the store has too much work waiting; try again later");
@@ -116,8 +142,11 @@ export interface PlantStore {
   /** Whether any `create` would fail with `overloaded` now: so much is waiting. */
   isFull(): boolean;
 
-  /** Whether a `create` may succeed: the store is open, and has not failed for good. */
-  ready(): boolean;
+  /**
+   * What keeps any `create` from success now, as far as is known; undefined when
+   * nothing does. A store that meets an obstacle finds out by itself when it is gone.
+   */
+  obstacle(): Obstacle | undefined;
 
   /**
    * Finishes the creates under way, then releases every resource. Creates that

@@ -7,6 +7,7 @@ import {
   compressionGzip,
   gatewayNodeAdapter,
   type NodeHandler,
+  type RestError,
   requireFields,
 } from "connect-gateway";
 import { createHealthHandlers, type Readiness } from "connect-gateway/health";
@@ -14,7 +15,7 @@ import { serve as serveGateway } from "connect-gateway/server";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { createBearerGate, requirePrincipal } from "../auth/bearer.ts";
-import type { PlantStore } from "../plant.ts";
+import type { Obstacle, PlantStore } from "../plant.ts";
 import { assertRoom, createPlantService } from "../service.ts";
 import { corsOptions } from "./cors.ts";
 import { renderPlantError } from "./error-body.ts";
@@ -23,6 +24,7 @@ import { logFailures } from "./log-failures.ts";
 import { type AccessEntry, createAccessLog } from "./logging/access-log.ts";
 import { createLogger } from "./logging/logger.ts";
 import type { ThreadMetrics } from "./metrics/thread-metrics.ts";
+import { explainUnready } from "./obstacles.ts";
 import { createOpenServices } from "./open-services.ts";
 import { createPageHandlers } from "./page/handlers.ts";
 import { limitRates } from "./rate-limit/gate.ts";
@@ -40,12 +42,14 @@ export interface ServedParts {
   /** Default: no limits. */
   readonly rateLimits?: RateLimits;
   /** The other threads of the service, if this one shares the port with them. */
-  readonly others?: { isReady(): boolean };
+  readonly others?: { obstacle(): Obstacle | undefined };
   readonly metrics?: ThreadMetrics | undefined;
 }
 
 export interface Serving {
   readonly port: number;
+  /** What `/readyz` says. */
+  isReady(): boolean;
   /** Lets requests under way finish, then closes the parts. */
   close(): Promise<void>;
 }
@@ -56,7 +60,8 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
   const { basePath, log } = settings;
   if (settings.tls !== undefined) assertTlsFiles(settings.tls);
   const draining = new AbortController();
-  const isReady = () => store.ready() && others?.isReady() !== false;
+  const obstacle = () => store.obstacle() ?? others?.obstacle();
+  const isReady = () => obstacle() === undefined;
   const readiness = { isReady, draining: draining.signal };
   const { health, reflection } = settings;
   const interceptors = [logFailures(log)];
@@ -74,7 +79,7 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
     handlers: () =>
       new Map([
         ...(settings.page ? createPage(settings) : []),
-        ...(health ? createHealth(settings, readiness) : []),
+        ...(health ? createHealth(settings, readiness, obstacle) : []),
       ]),
     // Probes, and most tools of gRPC, cannot be told a base path.
     ...(basePath !== "" && { fallback: gatewayNodeAdapter({ ...common, routes: openServices }) }),
@@ -88,13 +93,22 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
     await tracing?.close();
   }
 
-  return { port: server.address.port, close };
+  return {
+    port: server.address.port,
+    isReady: () => !draining.signal.aborted && isReady(),
+    close,
+  };
 }
 
 /** At the root, where probes look, and below the base path, which may be all that a proxy lets through. */
-function createHealth({ basePath }: ServerSettings, readiness: Readiness) {
+function createHealth(
+  { basePath }: ServerSettings,
+  readiness: Readiness,
+  obstacle: () => Obstacle | undefined,
+) {
   const prefixes = ["", basePath];
-  return createHealthHandlers({ ...readiness, prefixes, renderError: renderPlantError });
+  const renderError = (failure: RestError) => renderPlantError(explainUnready(failure, obstacle()));
+  return createHealthHandlers({ ...readiness, prefixes, renderError });
 }
 
 function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, NodeHandler> {

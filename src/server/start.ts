@@ -6,6 +6,7 @@ import type { AdminListener } from "./admin.ts";
 import { loadLoggerSoon } from "./logging/logger.ts";
 import type { ServiceMetrics } from "./metrics/service-metrics.ts";
 import { describeOldNode } from "./node-floor.ts";
+import { reportObstacles } from "./obstacles.ts";
 import { createRateLimits } from "./rate-limit/rate-limits.ts";
 import type { Serving } from "./serve.ts";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings/settings.ts";
@@ -51,6 +52,7 @@ export async function startServer(
       settings.threads === 1
         ? await serveAlone(settings, hooks)
         : await serveWithThreads(settings, options, hooks);
+    admin?.metrics.watchReadiness(serving.isReady);
     if (options.log === undefined) loadLoggerSoon();
     let closed: Promise<void> | undefined;
     return {
@@ -108,7 +110,11 @@ async function serveAlone(
   try {
     const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
     opened.push(authenticator.close);
-    const opening = openStore(settings.store, { onFailure, observer: metrics?.main.commits });
+    const opening = openStore(settings.store, {
+      onFailure,
+      onObstacle: reportObstacles(settings.log),
+      observer: metrics?.main.commits,
+    });
     opened.push(() => opening.then((store) => store.close(), ignore));
     // A store opens on a thread of its own, or elsewhere; most of the code is loaded meanwhile.
     const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);

@@ -1,4 +1,4 @@
-import type { NewPlant } from "../plant.ts";
+import type { NewPlant, Obstacle } from "../plant.ts";
 
 /** `created`: the plant is stored, now or since before. `id_taken`: its id is another plant's. */
 export type RowOutcome = "created" | "id_taken";
@@ -31,8 +31,27 @@ export interface Engine {
    */
   commit(batch: readonly NewPlant[], abandoned: AbortSignal): Promise<readonly RowOutcome[]>;
 
-  /** Whether a commit could succeed now. */
-  ready(): boolean;
+  /**
+   * Checks again all that opening the store required. Writes nothing, so it may
+   * run every few seconds.
+   *
+   * @throws When something is no longer as it must be, or cannot be checked.
+   */
+  inspect(): Promise<void>;
+
+  /**
+   * Inspects, then writes as a commit does, to the same disk and by the same
+   * rights, and leaves nothing behind.
+   *
+   * @throws When that fails.
+   */
+  probe(): Promise<void>;
+
+  /** What the engine knows to be in the way, without a look: `failed` or `unreachable`. */
+  obstacle(): Obstacle | undefined;
+
+  /** What an error of `commit`, `inspect` or `probe` says of the store. */
+  obstacleFrom(error: unknown): Obstacle;
 
   /** Releases every resource. Called once, when no commit is under way or to come. */
   close(): Promise<void>;

@@ -1,12 +1,15 @@
 import type { CommitObserver } from "./commit-observer.ts";
+import type { OnObstacle } from "./write-watch.ts";
 
 export interface StoreOptions {
   /**
    * Called at most once, when the store has failed for good: from then on
-   * `ready()` is false and every create fails with `unavailable`. Only opening
+   * `obstacle()` is `failed` and every create fails with `unavailable`. Only opening
    * the store anew helps, best in a new process.
    */
   readonly onFailure?: (error: Error) => void;
+  /** Told what keeps the store from taking plants, and when nothing does any more. */
+  readonly onObstacle?: OnObstacle;
   /** How much may wait, and how much shares a commit. */
   readonly limits?: Partial<CommitLimits>;
   /**

@@ -86,9 +86,9 @@ test("close waits for a commit that stalls, and nobody else does", async () => {
   expect(engine.closed).toBe(1);
 });
 
-test("an engine that has failed makes the store not ready", () => {
+test("what an engine knows to be in the way is in the store's", () => {
   const { engine, store } = openMemory();
-  expect(store.ready()).toBe(true);
-  engine.ready = () => false;
-  expect(store.ready()).toBe(false);
+  expect(store.obstacle()).toBeUndefined();
+  engine.knows = "unreachable";
+  expect(store.obstacle()).toBe("unreachable");
 });

@@ -1,4 +1,4 @@
-import type { NewPlant, Plant } from "../../src/plant.ts";
+import { type NewPlant, type Obstacle, obstacles, type Plant } from "../../src/plant.ts";
 import type { Engine, RowOutcome } from "../../src/store/engine.ts";
 
 /** An engine that keeps plants in a map, and can be told how to go wrong. */
@@ -9,6 +9,11 @@ export class MemoryEngine implements Engine {
   before: () => void | Promise<void> = () => {};
   /** Runs after the next commit wrote; what it throws makes the commit fail, though it persisted. */
   after: () => void | Promise<void> = () => {};
+  /** What they throw is found by an inspection, or by a probe. */
+  inspected: () => void | Promise<void> = () => {};
+  probed: () => void | Promise<void> = () => {};
+  probes = 0;
+  knows: Obstacle | undefined;
   closed = 0;
   readonly commitsMax = 1;
   readonly commitsAhead = 0;
@@ -25,8 +30,23 @@ export class MemoryEngine implements Engine {
     return outcomes;
   }
 
-  ready(): boolean {
-    return this.closed === 0;
+  async inspect(): Promise<void> {
+    await this.inspected();
+  }
+
+  async probe(): Promise<void> {
+    this.probes++;
+    await this.probed();
+  }
+
+  obstacle(): Obstacle | undefined {
+    return this.knows;
+  }
+
+  /** The name of an obstacle is the message of its error. */
+  obstacleFrom(error: unknown): Obstacle {
+    const { message } = error as Error;
+    return obstacles.find((obstacle) => obstacle === message) ?? "unwritable";
   }
 
   async close(): Promise<void> {

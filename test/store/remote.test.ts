@@ -19,7 +19,7 @@ import { temporaryFolder } from "./temporary.ts";
 function connect(host: PlantStore, limits?: Partial<CommitLimits>) {
   const { port1, port2 } = new MessageChannel();
   hostStore(host, port1);
-  const options = { isReady: () => host.ready(), limits: resolveLimits(limits) };
+  const options = { obstacle: () => host.obstacle(), limits: resolveLimits(limits) };
   const remote = new RemoteStore(port2, options);
   onTestFinished(async () => await remote.close());
   return { remote, hostPort: port1, remotePort: port2 };
@@ -33,7 +33,7 @@ storeSuite("sqlite through another thread", async () => {
     return {
       create: (plant, signal) => remote.create(plant, signal),
       isFull: () => remote.isFull(),
-      ready: () => remote.ready(),
+      obstacle: () => remote.obstacle(),
       close: () => remote.close().then(() => host.close()),
     };
   };
@@ -85,9 +85,7 @@ class HeldStore implements PlantStore {
     return false;
   }
 
-  ready(): boolean {
-    return true;
-  }
+  obstacle(): undefined {}
 
   async close(): Promise<void> {}
 }
@@ -234,6 +232,6 @@ test("when the thread of the store ends, nobody waits for ever", async () => {
   await host.until(1);
   hostPort.close();
   await expect(creating).rejects.toMatchObject({ code: "unavailable" });
-  expect(remote.ready()).toBe(false);
+  expect(remote.obstacle()).toBe("closed");
   await expect(remote.create(plantOf(2n))).rejects.toMatchObject({ code: "unavailable" });
 });

@@ -16,6 +16,7 @@ import { Writer } from "../../src/store/sqlite/writer.ts";
 import { plantOf } from "./plant-of.ts";
 import { expectKept } from "./suite.ts";
 import { temporaryFolder, WorkerWatch } from "./temporary.ts";
+import { untilObstacle } from "./until-obstacle.ts";
 
 const workers = new WorkerWatch();
 afterAll(() => workers.end());
@@ -31,7 +32,7 @@ async function openFresh(busyTimeoutMs = 50) {
 }
 
 async function expectFailedForGood(store: PlantStore, failures: readonly Error[]): Promise<void> {
-  expect(store.ready()).toBe(false);
+  expect(store.obstacle()).toBe("failed");
   for (const id of [101n, 102n]) {
     await expect(store.create(plantOf(id))).rejects.toMatchObject({ code: "unavailable" });
   }
@@ -63,11 +64,21 @@ describe("a failure that passes", () => {
         reason: { code: "unavailable", cause: { code: "SQLITE_BUSY" } },
       });
     }
-    expect(store.ready()).toBe(true);
+    await untilObstacle(store, "locked");
     holder.exec("ROLLBACK");
+    await untilObstacle(store, undefined);
     await store.create(plantOf(1n));
     await expectKept(store, plantOf(1n));
     expect(failures).toEqual([]);
+  });
+
+  test("a file in the place of the database is noticed while no plant comes", async () => {
+    const { path, store, failures } = await openFresh();
+    await rename(path, `${path}.old`);
+    await copyFile(`${path}.old`, path);
+    await untilObstacle(store, "failed");
+    await expectFailedForGood(store, failures);
+    expect(failures[0]?.message).toContain("was deleted, moved or replaced");
   });
 
   test("a batch that cannot be sent to the thread: the next ones have their own outcomes", async () => {

@@ -129,7 +129,7 @@ describe("with the database's lock in other hands, as on a disk that stalls", ()
     for (let turn = 0; turn < 100; turn++) await nextTurn();
     controller.abort("deadline");
     await expect(leaving).rejects.toBe("deadline");
-    expect(store.ready()).toBe(true);
+    expect(store.obstacle()).toBeUndefined();
     expect(batches).toEqual([2, 32]);
     release();
     await Promise.all([first, ...waiting]);

@@ -270,11 +270,11 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
   describe(`${engine}: the store closes`, () => {
     test("it is ready until then, and not after", async () => {
       const { store } = await start();
-      expect(store.ready()).toBe(true);
+      expect(store.obstacle()).toBeUndefined();
       const closing = store.close();
-      expect(store.ready()).toBe(false);
+      expect(store.obstacle()).toBe("closed");
       await closing;
-      expect(store.ready()).toBe(false);
+      expect(store.obstacle()).toBe("closed");
     });
 
     test("creates under way are finished, and are there after reopening", async () => {

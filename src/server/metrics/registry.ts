@@ -2,10 +2,17 @@
 import { collectDefaultMetrics, type Metric, Registry } from "@prometheus-io/client";
 import { createFamilies, type Labels, type MetricFamily, type ServiceNumbers } from "./families.ts";
 
-/** @param build What runs, for its labels. */
-export function createRegistry(numbers: ServiceNumbers, build: Labels): Registry {
+/**
+ * @param build What runs, for its labels.
+ * @param isReady What `/readyz` says.
+ */
+export function createRegistry(
+  numbers: ServiceNumbers,
+  build: Labels,
+  isReady: () => boolean,
+): Registry {
   const registry = new Registry();
-  for (const family of [...createFamilies(numbers), buildInfo(build)]) {
+  for (const family of [...createFamilies(numbers), readiness(isReady), buildInfo(build)]) {
     const { name, help, type, samples } = family;
     // What a registry asks of a metric. Those of the package count by themselves, and hash
     // the labels of each call; our numbers are counted already.
@@ -38,6 +45,15 @@ const costly = [
     (part) => `nodejs_eventloop_lag${part}_seconds`,
   ),
 ];
+
+function readiness(isReady: () => boolean): MetricFamily {
+  return {
+    name: "plant_store_ready",
+    help: "Whether the service would take a plant, as /readyz says: 1, or 0.",
+    type: "gauge",
+    samples: () => [{ labels: {}, value: isReady() ? 1 : 0 }],
+  };
+}
 
 function buildInfo(labels: Labels): MetricFamily {
   return {

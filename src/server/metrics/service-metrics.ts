@@ -11,6 +11,7 @@ export class ServiceMetrics {
   readonly #memories: readonly SharedArrayBuffer[];
   readonly #numbers: readonly Float64Array[];
   readonly #registry: Registry;
+  #isReady: () => boolean = () => false;
 
   /** @param threads That serve beside the main thread; none where that serves alone. */
   constructor(threads: number) {
@@ -18,7 +19,14 @@ export class ServiceMetrics {
     this.#memories = memories;
     this.#numbers = memories.map((memory) => new Float64Array(memory));
     this.main = new ThreadMetrics(this.memoryOf(0));
-    this.#registry = createRegistry(this.#numbers, { version, node: process.versions.node });
+    this.#registry = createRegistry(this.#numbers, { version, node: process.versions.node }, () =>
+      this.#isReady(),
+    );
+  }
+
+  /** The service has started: until then it is not ready. @param isReady What `/readyz` says. */
+  watchReadiness(isReady: () => boolean): void {
+    this.#isReady = isReady;
   }
 
   /** The memory of a thread, for a ThreadMetrics in it. @param number From 1. */

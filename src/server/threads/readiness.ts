@@ -1,8 +1,13 @@
+import { type Obstacle, obstacles } from "../../plant.ts";
+
 /** The part of a service that its main thread tells about: the store, and whether it drains. */
 export const mainPart = 0;
 
+/** For what no part says. */
+const none = 0;
+
 /**
- * Whether a service of several threads would take plants: memory that all of
+ * What keeps a service of several threads from taking plants: memory that all of
  * them share, so that each answers the same. One part for the main thread, and
  * one for each serving thread, counted from 1.
  */
@@ -18,9 +23,7 @@ export class Readiness {
   /** All parts begin ready. */
   static create(threads: number): Readiness {
     const bytes = (1 + threads) * Int32Array.BYTES_PER_ELEMENT;
-    const readiness = new Readiness(new SharedArrayBuffer(bytes));
-    readiness.#parts.fill(1);
-    return readiness;
+    return new Readiness(new SharedArrayBuffer(bytes));
   }
 
   /** That of another thread. */
@@ -28,14 +31,17 @@ export class Readiness {
     return new Readiness(memory);
   }
 
-  set(part: number, isReady: boolean): void {
-    Atomics.store(this.#parts, part, isReady ? 1 : 0);
+  set(part: number, obstacle: Obstacle | undefined): void {
+    const number = obstacle === undefined ? none : 1 + obstacles.indexOf(obstacle);
+    Atomics.store(this.#parts, part, number);
   }
 
-  isReady(): boolean {
+  /** That of the first part that has one. */
+  obstacle(): Obstacle | undefined {
     for (let part = 0; part < this.#parts.length; part++) {
-      if (Atomics.load(this.#parts, part) === 0) return false;
+      const number = Atomics.load(this.#parts, part);
+      if (number !== none) return obstacles[number - 1];
     }
-    return true;
+    return undefined;
   }
 }

@@ -7,6 +7,7 @@ import { findStoreOwner, openStore } from "../../store/open.ts";
 import type { StoreOptions } from "../../store/options.ts";
 import { hostStore } from "../../store/remote/host.ts";
 import type { ServiceMetrics } from "../metrics/service-metrics.ts";
+import { reportObstacles } from "../obstacles.ts";
 import { createRateLimitMemories } from "../rate-limit/rate-limits.ts";
 import type { Serving } from "../serve.ts";
 import type { ServerOptions, ServerSettings } from "../settings/settings.ts";
@@ -40,11 +41,17 @@ export async function serveWithThreads(
   const rateLimits = createRateLimitMemories(settings);
   const logOf = shareLog(settings.log);
   await assertUsable(settings);
+  const report = reportObstacles(settings.log);
+  let isClosing = false;
   const store = await openOnce(settings, {
     observer: metrics?.main.commits,
     onFailure(error) {
-      readiness.set(mainPart, false);
+      readiness.set(mainPart, "failed");
       onFailure(error);
+    },
+    onObstacle(obstacle, cause) {
+      if (!isClosing) readiness.set(mainPart, obstacle);
+      report(obstacle, cause);
     },
   });
   try {
@@ -58,8 +65,10 @@ export async function serveWithThreads(
     });
     return {
       port: supervision.port,
+      isReady: () => readiness.obstacle() === undefined,
       async close() {
-        readiness.set(mainPart, false);
+        isClosing = true;
+        readiness.set(mainPart, "closed");
         await supervision.drain();
         await store?.close();
       },
@@ -87,7 +96,7 @@ export async function serveWithThreads(
     const thread = startServingThread(setup, logOf(number));
     // A thread that is not there says nothing; the others go on.
     void thread.ended.then(() => {
-      readiness.set(number, true);
+      readiness.set(number, undefined);
       metrics?.threadEnded(number);
     });
     return thread;

@@ -9,6 +9,7 @@ import { RemoteStore } from "../../store/remote/store.ts";
 import type { Log } from "../log.ts";
 import { stackOf } from "../logging/error.ts";
 import { ThreadMetrics } from "../metrics/thread-metrics.ts";
+import { reportObstacles } from "../obstacles.ts";
 import { createRateLimits } from "../rate-limit/rate-limits.ts";
 import { serve } from "../serve.ts";
 import { resolveSettings, type ServerSettings } from "../settings/settings.ts";
@@ -35,7 +36,7 @@ const settings = resolveSettings({
 const store =
   setup.store === undefined
     ? await openOwnStore(settings)
-    : new RemoteStore(setup.store, { isReady: () => readiness.isReady() });
+    : new RemoteStore(setup.store, { obstacle: () => readiness.obstacle() });
 const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
 const rateLimits = createRateLimits(settings, setup.rateLimits);
 const parts = { authenticator, store, rateLimits, others: readiness, metrics };
@@ -57,8 +58,13 @@ async function openOwnStore({ store: url, limits }: ServerSettings): Promise<Pla
     waitingRowsMax: Math.ceil(defaultLimits.waitingRowsMax / threads),
     waitingBytesMax: Math.max(Math.ceil(defaultLimits.waitingBytesMax / threads), largest),
   };
-  const own = await openStore(url, { threads, limits: part, observer: metrics?.commits });
-  setInterval(() => readiness.set(number, own.ready()), readinessIntervalMs).unref();
+  const own = await openStore(url, {
+    threads,
+    limits: part,
+    observer: metrics?.commits,
+    onObstacle: reportObstacles(settings.log),
+  });
+  setInterval(() => readiness.set(number, own.obstacle()), readinessIntervalMs).unref();
   return own;
 }
 

@@ -1,11 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { NewPlant } from "../../plant.ts";
+import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
 import { backoffMs } from "./backoff.ts";
 import { remedyFor } from "./failure.ts";
+import type { Inspection } from "./inspection.ts";
 import type { PostgresLimits } from "./limits.ts";
+import { obstacleFrom } from "./obstacle.ts";
 import type { SessionPool } from "./pool.ts";
-import { writeBatch } from "./writer.ts";
+import type { Session } from "./session.ts";
+import { Turns } from "./turns.ts";
+import { probeWrite, type Query, writeBatch } from "./writer.ts";
 
 /**
  * Never fails for good: whatever is wrong with a server can be mended while
@@ -15,12 +19,22 @@ export class PostgresEngine implements Engine {
   readonly commitsMax: number;
   readonly commitsAhead = 0;
   readonly #pool: SessionPool;
+  readonly #inspection: Inspection;
   readonly #limits: PostgresLimits;
+  /** A check takes the place of a commit, so that there are never more sessions than that. */
+  readonly #turns: Turns;
 
-  constructor(pool: SessionPool, commitsMax: number, limits: PostgresLimits) {
+  constructor(
+    pool: SessionPool,
+    inspection: Inspection,
+    commitsMax: number,
+    limits: PostgresLimits,
+  ) {
     this.#pool = pool;
+    this.#inspection = inspection;
     this.commitsMax = commitsMax;
     this.#limits = limits;
+    this.#turns = new Turns(commitsMax);
   }
 
   /** Tries until it succeeds, nothing helps, nobody waits, or the time is up. */
@@ -28,7 +42,10 @@ export class PostgresEngine implements Engine {
     const begin = this.#pool.downSince ?? performance.now();
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#attempt(batch);
+        return await this.#attempt(async (session) => {
+          await this.#inspection.runWhenDue(session);
+          return await writeBatch(this.#queryOn(session), batch);
+        });
       } catch (error) {
         const pauseMs = backoffMs(tries, this.#limits);
         const isLate = performance.now() + pauseMs - begin > this.#limits.retryLimitMs;
@@ -38,23 +55,50 @@ export class PostgresEngine implements Engine {
     }
   }
 
-  ready(): boolean {
-    return this.#pool.isUp;
+  async inspect(): Promise<void> {
+    await this.#attempt((session) => this.#inspection.run(session));
+  }
+
+  async probe(): Promise<void> {
+    await this.#attempt(async (session) => {
+      await this.#inspection.run(session);
+      await probeWrite(this.#queryOn(session), (text) =>
+        session.execute(text, this.#limits.attemptTimeoutMs),
+      );
+    });
+  }
+
+  obstacle(): Obstacle | undefined {
+    return this.#pool.isUp ? undefined : "unreachable";
+  }
+
+  obstacleFrom(error: unknown): Obstacle {
+    return obstacleFrom(error);
   }
 
   close(): Promise<void> {
     return this.#pool.close();
   }
 
-  async #attempt(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
+  #queryOn(session: Session): Query {
+    return (text, values) => session.query(text, values, this.#limits.attemptTimeoutMs);
+  }
+
+  async #attempt<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    await this.#turns.take();
+    try {
+      return await this.#inSession(work);
+    } finally {
+      this.#turns.giveBack();
+    }
+  }
+
+  async #inSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
     const session = await this.#pool.acquire();
     try {
-      const outcomes = await writeBatch(
-        (text, values) => session.query(text, values, this.#limits.attemptTimeoutMs),
-        batch,
-      );
+      const result = await work(session);
       this.#pool.release(session);
-      return outcomes;
+      return result;
     } catch (error) {
       if (remedyFor(error) === "elsewhere") {
         this.#pool.drop(session);

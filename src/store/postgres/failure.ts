@@ -50,6 +50,8 @@ const remedies: Readonly<Record<string, Remedy>> = {
 export function remedyFor(error: unknown): Remedy {
   if (error instanceof Unconfirmed) return "again";
   if (error instanceof ConnectionLost || error instanceof NoHost) return "elsewhere";
+  // An inspection has found a session read-only: it is no longer with the primary.
+  if (error instanceof StoreOpenError && error.code === "inaccessible") return "elsewhere";
   const state = sqlState(error) ?? "";
   return remedies[state] ?? remedies[state.slice(0, 2)] ?? "none";
 }

@@ -11,6 +11,8 @@ export interface PostgresLimits {
   /** The pauses between tries double from the first to the second. */
   readonly backoffMinMs: number;
   readonly backoffMaxMs: number;
+  /** A connection whose last inspection was longer ago is inspected before it writes. */
+  readonly inspectIntervalMs: number;
   /** After this a connection that rests is closed, but for the last. */
   readonly idleTimeoutMs: number;
   /** How long a connection may be silent before TCP asks whether the server is there. */
@@ -30,6 +32,8 @@ export const defaultPostgresLimits: PostgresLimits = {
   retryLimitMs: 10_000,
   backoffMinMs: 20,
   backoffMaxMs: 1000,
+  // As often as one that rests is inspected: what is acknowledged in this time may be lost.
+  inspectIntervalMs: 2000,
   idleTimeoutMs: 5 * 60_000,
   keepAliveDelayMs: 30_000,
   migrationTimeoutMs: 60_000,

@@ -10,6 +10,7 @@ import { backoffMs } from "./backoff.ts";
 import { checkAddress } from "./check.ts";
 import { connectToAny } from "./connect.ts";
 import { PostgresEngine } from "./engine.ts";
+import { Inspection } from "./inspection.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "./limits.ts";
 import { isPassing, openError } from "./open-failure.ts";
 import { SessionPool } from "./pool.ts";
@@ -28,7 +29,7 @@ export async function openPostgres(location: string, options: StoreOptions): Pro
   const part = Math.floor(whole.connectionsMax / (options.threads ?? 1));
   const address = { ...whole, connectionsMax: Math.max(1, part) };
   const engine = await openEngine(address, defaultPostgresLimits);
-  return new BatchedStore(engine, limits, options.observer);
+  return new BatchedStore(engine, limits, options);
 }
 
 /**
@@ -51,7 +52,8 @@ export async function openEngine(
         session.query(text, values, limits.attemptTimeoutMs);
       await writeBatch(query, []);
       const pool = new SessionPool(() => connectToAny(address, limits), limits, session);
-      return new PostgresEngine(pool, address.connectionsMax, limits);
+      const inspection = new Inspection(address, limits);
+      return new PostgresEngine(pool, inspection, address.connectionsMax, limits);
     });
   });
 }

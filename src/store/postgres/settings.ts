@@ -38,9 +38,36 @@ export async function prepareSession(
   const names = present.map(([name]) => name);
   const values = present.map(([, value]) => value);
   await session.query(setAll, [names, values], connectTimeoutMs);
-  const inForce = await read(session, connectTimeoutMs);
+  assertInForce(host, await read(session, connectTimeoutMs), wanted);
+}
+
+/**
+ * Checks a prepared session again: a reload of the server's configuration may
+ * have changed what it says of itself.
+ *
+ * @throws {StoreOpenError} as {@link prepareSession}.
+ */
+export async function inspectSession(
+  session: Session,
+  address: PostgresAddress,
+  timeoutMs: number,
+): Promise<void> {
+  const host = describeHost(session.host);
+  const settings = await read(session, timeoutMs);
+  assertUtf8(host, settings);
+  assertWritable(host, settings);
+  assertSafe(host, settings, address);
+  const commit = settings.get("synchronous_commit") === "remote_apply" ? "remote_apply" : "on";
+  assertInForce(host, settings, { synchronous_commit: commit, array_nulls: "on" });
+}
+
+function assertInForce(
+  host: string,
+  settings: Settings,
+  wanted: Readonly<Record<"synchronous_commit" | "array_nulls", string>>,
+): void {
   for (const name of ["synchronous_commit", "array_nulls"] as const) {
-    const value = inForce.get(name);
+    const value = settings.get(name);
     if (value !== null && value !== wanted[name]) {
       throw new StoreOpenError(
         "not_durable",

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { isSamePlant, type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { RowOutcome } from "../engine.ts";
 import { Unconfirmed } from "./failure.ts";
@@ -55,6 +56,31 @@ export async function writeBatch(
       first !== undefined && inserted.has(plant.id) ? isSamePlant(plant, first) : equal.has(plant);
     return isEqual ? "created" : "id_taken";
   });
+}
+
+/**
+ * Writes as a batch does, by the same rights and to the same disk, and leaves
+ * nothing. The transaction commits, so its log is flushed and standbys are
+ * waited for; the savepoint takes the row back. An id that is taken is locked
+ * and left as it is.
+ *
+ * @param execute Runs statements without parameters.
+ */
+export async function probeWrite(
+  query: Query,
+  execute: (text: string) => Promise<void>,
+): Promise<void> {
+  // One server's probe does not wait for another's.
+  const id = randomBytes(8).readBigInt64BE();
+  await execute("BEGIN; SAVEPOINT probe");
+  try {
+    await insertRows(query, [{ id, name: "", tag: undefined }]);
+    await execute("ROLLBACK TO SAVEPOINT probe; COMMIT");
+  } catch (error) {
+    // Where this fails, the connection is lost, and with it the transaction.
+    await execute("ROLLBACK").catch(() => {});
+    throw error;
+  }
 }
 
 /** Sorted, so that batches that have ids in common lock them in one order. */

@@ -3,6 +3,7 @@ import {
   assertValidPlant,
   type Cancellation,
   type NewPlant,
+  type Obstacle,
   overloaded,
   type Plant,
   PlantError,
@@ -15,8 +16,8 @@ import { toColumns } from "../plant-columns.ts";
 import type { Failure, Reply, Request } from "./messages.ts";
 
 export interface RemoteStoreOptions {
-  /** Whether the store itself is ready: its thread knows. */
-  readonly isReady: () => boolean;
+  /** What is in the way of the store itself: its thread knows. */
+  readonly obstacle: () => Obstacle | undefined;
   /** Those of the store itself. */
   readonly limits?: CommitLimits;
 }
@@ -30,7 +31,7 @@ export interface RemoteStoreOptions {
  */
 export class RemoteStore implements PlantStore {
   readonly #port: MessagePort;
-  readonly #isReady: () => boolean;
+  readonly #obstacle: () => Obstacle | undefined;
   readonly #limits: CommitLimits;
   readonly #waiting = new Map<number, Waiter>();
   #waitingBytes = 0;
@@ -40,9 +41,9 @@ export class RemoteStore implements PlantStore {
   readonly #ended = Promise.withResolvers<void>();
   #isClosed = false;
 
-  constructor(port: MessagePort, { isReady, limits = defaultLimits }: RemoteStoreOptions) {
+  constructor(port: MessagePort, { obstacle, limits = defaultLimits }: RemoteStoreOptions) {
     this.#port = port;
-    this.#isReady = isReady;
+    this.#obstacle = obstacle;
     this.#limits = limits;
     port.on("message", (reply: Reply) => this.#receive(reply));
     port.once("close", () => this.#end());
@@ -79,8 +80,8 @@ export class RemoteStore implements PlantStore {
     return !this.#hasRoomFor(heapBytesMin);
   }
 
-  ready(): boolean {
-    return !this.#isClosed && this.#isReady();
+  obstacle(): Obstacle | undefined {
+    return this.#isClosed ? "closed" : this.#obstacle();
   }
 
   /** Closes this end alone: the store itself goes on for others. */

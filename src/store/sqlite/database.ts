@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { textFields } from "../../plant.ts";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 import { assertDriver, Database, inTransaction, readValue } from "./driver.ts";
-import { failureCode } from "./failure.ts";
+import { failureCode, primaryCode } from "./failure.ts";
 import { assertOurs, createFile, logPath, rewriteFile, syncDirectories } from "./files.ts";
 import { assertKnown, migrate } from "./schema.ts";
 
@@ -174,8 +174,7 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
 export function openError(path: string, error: unknown): StoreOpenError {
   if (error instanceof StoreOpenError) return error;
   const code = failureCode(error);
-  const primary = code.split("_", 2).join("_");
-  const [openCode, advice] = openErrors[primary] ?? [
+  const [openCode, advice] = openErrors[primaryCode(code)] ?? [
     "damaged",
     "the database is not as this release left it; restore it from a backup",
   ];

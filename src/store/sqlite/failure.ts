@@ -26,6 +26,11 @@ export function isPassing(code: string): boolean {
   return passing.has(code);
 }
 
+/** Of an extended code by name: `SQLITE_BUSY` of `SQLITE_BUSY_SNAPSHOT`. */
+export function primaryCode(code: string): string {
+  return code.split("_", 2).join("_");
+}
+
 /** SQLite's extended code by name (`SQLITE_IOERR_FSYNC`), or the class of any other error. */
 export function failureCode(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;

@@ -11,6 +11,10 @@ export interface WorkerSetup {
 /** To the worker. Answered in their order, `close` by the end. */
 export type Request =
   | { readonly kind: "commit"; readonly batch: PlantColumns }
+  /** Checks what opening the database asserted. */
+  | { readonly kind: "inspect" }
+  /** The same, and a commit that changes nothing. */
+  | { readonly kind: "probe" }
   | { readonly kind: "close" };
 
 /** From the worker. */
@@ -19,7 +23,9 @@ export type Reply =
   | { readonly kind: "refused"; readonly code: StoreOpenErrorCode; readonly message: string }
   /** The batch is durable; `taken` has the indexes of the rows whose id is another plant's. */
   | { readonly kind: "committed"; readonly taken: readonly number[] }
-  /** The batch was rolled back; the next may succeed. */
+  /** An inspection or a probe has found nothing wrong. */
+  | { readonly kind: "well" }
+  /** The batch or the probe was rolled back; the next may succeed. */
   | { readonly kind: "rolled_back"; readonly code: string; readonly message: string }
   /** Nothing will be committed any more. May come at any time, also unasked. */
   | { readonly kind: "broken"; readonly code: string; readonly message: string };

@@ -13,7 +13,7 @@ export async function openSqlite(location: string, options: StoreOptions): Promi
   const thread = await SqliteThread.open({ path, busyTimeoutMs }, (error) =>
     options.onFailure?.(error),
   );
-  return new BatchedStore(thread, resolveLimits(options.limits), options.observer);
+  return new BatchedStore(thread, resolveLimits(options.limits), options);
 }
 
 /** @throws {StoreOpenError} */

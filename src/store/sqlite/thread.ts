@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { NewPlant } from "../../plant.ts";
+import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { toColumns } from "../plant-columns.ts";
+import { primaryCode } from "./failure.ts";
 import type { Reply, Request, WorkerSetup } from "./messages.ts";
 
 /** SQLite failed. `code` is its extended code by name, or the class of another error. */
@@ -34,7 +35,7 @@ export class SqliteThread implements Engine {
   readonly #ended: Promise<void>;
   readonly #onFailure: (error: Error) => void;
   /** Answered in their order. */
-  readonly #commits: PromiseWithResolvers<readonly number[]>[] = [];
+  readonly #asked: PromiseWithResolvers<readonly number[]>[] = [];
   #failure: Error | undefined;
   #closing = false;
 
@@ -71,17 +72,26 @@ export class SqliteThread implements Engine {
   }
 
   async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
-    if (this.#failure !== undefined) throw this.#failure;
-    this.#send({ kind: "commit", batch: toColumns(batch) });
-    // Behind it: what could not be sent would be given the answer of the next.
-    const commit = Promise.withResolvers<readonly number[]>();
-    this.#commits.push(commit);
-    const taken = new Set(await commit.promise);
+    const taken = new Set(await this.#ask({ kind: "commit", batch: toColumns(batch) }));
     return batch.map((_, index) => (taken.has(index) ? "id_taken" : "created"));
   }
 
-  ready(): boolean {
-    return this.#failure === undefined && !this.#closing;
+  async inspect(): Promise<void> {
+    await this.#ask({ kind: "inspect" });
+  }
+
+  async probe(): Promise<void> {
+    await this.#ask({ kind: "probe" });
+  }
+
+  obstacle(): Obstacle | undefined {
+    return this.#failure && "failed";
+  }
+
+  obstacleFrom(error: unknown): Obstacle {
+    if (this.#failure !== undefined) return "failed";
+    const code = error instanceof SqliteFailure ? error.code : "";
+    return obstacleByCode[code] ?? obstacleByCode[primaryCode(code)] ?? "unwritable";
   }
 
   /** Checkpoints, closes the database and ends the thread. */
@@ -91,6 +101,16 @@ export class SqliteThread implements Engine {
     await this.#ended;
   }
 
+  /** @returns The indexes of the rows whose id is taken, of a commit. */
+  async #ask(request: Request): Promise<readonly number[]> {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#send(request);
+    // Behind it: what could not be sent would be given the answer of the next.
+    const asked = Promise.withResolvers<readonly number[]>();
+    this.#asked.push(asked);
+    return await asked.promise;
+  }
+
   #send(request: Request): void {
     this.#worker.postMessage(request);
   }
@@ -98,10 +118,13 @@ export class SqliteThread implements Engine {
   #receive(reply: Reply): void {
     switch (reply.kind) {
       case "committed":
-        this.#commits.shift()?.resolve(reply.taken);
+        this.#asked.shift()?.resolve(reply.taken);
+        break;
+      case "well":
+        this.#asked.shift()?.resolve([]);
         break;
       case "rolled_back":
-        this.#commits.shift()?.reject(new SqliteFailure(reply.code, reply.message));
+        this.#asked.shift()?.reject(new SqliteFailure(reply.code, reply.message));
         break;
       case "broken":
         this.#fail(new SqliteFailure(reply.code, reply.message));
@@ -116,10 +139,18 @@ export class SqliteThread implements Engine {
   #fail(error: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
-    for (const commit of this.#commits.splice(0)) commit.reject(error);
+    for (const asked of this.#asked.splice(0)) asked.reject(error);
     this.#onFailure(error);
   }
 }
+
+/** Of the codes that do not end the store. */
+const obstacleByCode: Readonly<Record<string, Obstacle>> = {
+  SQLITE_BUSY: "locked",
+  SQLITE_FULL: "disk_full",
+  SQLITE_IOERR_SHMSIZE: "disk_full",
+  SQLITE_IOERR_TRUNCATE: "disk_full",
+};
 
 async function firstReply(worker: Worker, ended: Promise<void>): Promise<Reply> {
   try {

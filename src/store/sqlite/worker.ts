@@ -5,11 +5,17 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
 import type { PlantColumns } from "../plant-columns.ts";
-import { checkpoint, openDatabase } from "./database.ts";
+import { assertDurable, checkpoint, openDatabase } from "./database.ts";
 import { failureCode, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
 import type { Reply, Request, WorkerSetup } from "./messages.ts";
 import { Writer } from "./writer.ts";
+
+/**
+ * How long a probe waits for another process's lock. Its failure counts behind a commit that has
+ * waited for the whole time, and the commits behind a probe wait for it.
+ */
+const probeTimeoutMs = 250;
 
 function main(): void {
   const { path, busyTimeoutMs } = workerData as WorkerSetup;
@@ -22,6 +28,12 @@ function main(): void {
       case "commit":
         commit(request.batch);
         break;
+      case "inspect":
+        answer(inspect);
+        break;
+      case "probe":
+        if (answer(probe)) attempt(() => writer.checkpointWhenDue());
+        break;
       case "close":
         close();
         break;
@@ -30,16 +42,29 @@ function main(): void {
   reply({ kind: "opened" });
 
   function commit(batch: PlantColumns): void {
-    try {
+    const isDone = answer(() => {
       const taken = writer.write(batch);
       assertFilesInPlace();
-      reply({ kind: "committed", taken });
-    } catch (error) {
-      const kind = isPassing(failureCode(error)) ? "rolled_back" : "broken";
-      reply({ kind, ...describe(error) });
-      return;
+      return { kind: "committed", taken };
+    });
+    if (isDone) attempt(() => writer.checkpointWhenDue());
+  }
+
+  function inspect(): Reply {
+    assertDurable(db);
+    assertFilesInPlace();
+    return { kind: "well" };
+  }
+
+  function probe(): Reply {
+    const reply = inspect();
+    db.exec(`PRAGMA busy_timeout = ${probeTimeoutMs}`);
+    try {
+      writer.probe();
+    } finally {
+      db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     }
-    attempt(() => writer.checkpointWhenDue());
+    return reply;
   }
 
   function close(): void {
@@ -47,6 +72,18 @@ function main(): void {
     attempt(() => checkpoint(db, "PASSIVE"));
     db.close();
     parentPort?.close();
+  }
+}
+
+/** @returns Whether the work was done. */
+function answer(work: () => Reply): boolean {
+  try {
+    reply(work());
+    return true;
+  } catch (error) {
+    const kind = isPassing(failureCode(error)) ? "rolled_back" : "broken";
+    reply({ kind, ...describe(error) });
+    return false;
   }
 }
 

@@ -2,7 +2,7 @@ import type { StatementSync } from "node:sqlite";
 import { textFields } from "../../plant.ts";
 import type { PlantColumns } from "../plant-columns.ts";
 import { checkpoint } from "./database.ts";
-import { type Database, inTransaction } from "./driver.ts";
+import { type Database, inTransaction, readValue } from "./driver.ts";
 
 /**
  * Frames (pages of 4 KiB) in the log that bring about a checkpoint: few enough
@@ -37,6 +37,18 @@ export class Writer {
    */
   write(batch: PlantColumns): number[] {
     return inTransaction(this.#db, () => this.#writeRows(batch));
+  }
+
+  /**
+   * Commits a transaction that changes nothing and still writes a page to the log and
+   * syncs it: the schema version, over itself. One that is rolled back never
+   * touches the disk.
+   *
+   * @throws Whatever made the commit fail, after a rollback.
+   */
+  probe(): void {
+    const version = Number(readValue(this.#db, "PRAGMA user_version"));
+    inTransaction(this.#db, () => this.#db.exec(`PRAGMA user_version = ${version}`));
   }
 
   /** Moves the log into the database once it is long enough. */

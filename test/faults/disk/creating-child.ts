@@ -62,7 +62,8 @@ for (const [from, to] of options.openings) {
     await createAll(store, from, to);
     report.failedAgain = report.failed - failed;
   }
-  if (report.failure !== undefined && store.ready()) report.readyAfterFailure = true;
+  if (report.failure !== undefined && store.obstacle() === undefined)
+    report.readyAfterFailure = true;
   await store.close();
   if (report.failure !== undefined) break;
 }

@@ -66,7 +66,11 @@ describe("when the store has failed", () => {
       path: "/readyz",
     });
     expect(ready.status).toBe(503);
-    expect(ready.body.toString()).toBe('{"error":14,"message":"the server is not ready"}');
+    const reason = "the store has failed for good, and the server ends";
+    expect(JSON.parse(ready.body.toString())).toEqual({
+      error: Code.Unavailable,
+      message: `the server is not ready: ${reason}`,
+    });
     const alive = await exchange({
       origin: server.url,
       version: "2",

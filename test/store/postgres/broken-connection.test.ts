@@ -103,10 +103,10 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
 
   test("while a server is away the store is not ready, and then is, by itself", async () => {
     const { store, proxy } = await openBehindProxy({ retryLimitMs: 100 });
-    expect(store.ready()).toBe(true);
+    expect(store.obstacle()).toBeUndefined();
     proxy.refuse();
     await expect(store.create(first)).rejects.toMatchObject({ code: "unavailable" });
-    expect(store.ready()).toBe(false);
+    expect(store.obstacle()).toBe("unreachable");
     proxy.allow();
     await untilReady(store);
     await store.create(first);

@@ -1,6 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeAll, onTestFinished } from "vitest";
-import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
 import { BatchedStore } from "../../../src/store/batched-store.ts";
 import { defaultLimits } from "../../../src/store/options.ts";
@@ -14,6 +12,7 @@ import {
   type PostgresServerOptions,
   startPostgres,
 } from "../../support/postgres-server.ts";
+import { untilObstacle } from "../until-obstacle.ts";
 
 /** A server for all tests of a file; to be called at its top. */
 export function useServer(options?: PostgresServerOptions): { readonly current: PostgresServer } {
@@ -58,10 +57,7 @@ export async function openTestStore(
 
 /** A store that was told of an outage says so until it has found out that it is over. */
 export async function untilReady(store: PlantStore): Promise<void> {
-  const ready = async () => {
-    while (!store.ready()) await nextTurn();
-  };
-  await within("the store being ready", ready());
+  await untilObstacle(store, undefined);
 }
 
 /** What is in the table, as an operator reads it. */

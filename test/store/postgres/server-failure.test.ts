@@ -96,7 +96,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
       code: "unavailable",
       cause: { code: "57014" },
     });
-    expect(store.ready()).toBe(true);
+    expect(store.obstacle()).toBeUndefined();
     await holder.query("ROLLBACK");
     await store.create(first);
     expect(await kept()).toEqual([first]);

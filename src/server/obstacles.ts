@@ -1,0 +1,36 @@
+/** What keeps the store from taking plants, in words. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { RestError } from "connect-gateway";
+import type { Obstacle } from "../plant.ts";
+import type { OnObstacle } from "../store/write-watch.ts";
+import type { Log } from "./log.ts";
+
+/** For anyone to read: `/readyz` asks for no token. The log has hosts, paths and codes. */
+const words: Readonly<Record<Exclude<Obstacle, "closed">, string>> = {
+  failed: "the store has failed for good, and the server ends",
+  unreachable: "the database cannot be reached",
+  disk_full: "the disk of the store is full",
+  locked: "the store is locked by another program",
+  forbidden: "the database denies a right that is needed",
+  read_only: "the database is read-only",
+  not_durable: "the store would not keep plants through a crash",
+  damaged: "the database is not as it was opened",
+  unwritable: "writes to the store fail",
+};
+
+/** @returns writes a line for each change; the owner of a store that has failed for good hears of that. */
+export function reportObstacles(log: Log): OnObstacle {
+  return (obstacle, cause) => {
+    if (obstacle === "closed" || obstacle === "failed") return;
+    if (obstacle === undefined) log.info("ready: the store takes plants again");
+    else log.warn(`not ready: ${words[obstacle]}`, cause);
+  };
+}
+
+/** Adds the reason to what `/readyz` answers while the server is not ready. */
+export function explainUnready(failure: RestError, obstacle: Obstacle | undefined): RestError {
+  const isReason = obstacle !== undefined && obstacle !== "closed";
+  if (!isReason || failure.error.code !== Code.Unavailable) return failure;
+  const message = `${failure.error.rawMessage}: ${words[obstacle]}`;
+  return { ...failure, error: new ConnectError(message, Code.Unavailable) };
+}

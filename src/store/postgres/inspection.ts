@@ -1,0 +1,35 @@
+import type { PostgresAddress } from "./address.ts";
+import type { PostgresLimits } from "./limits.ts";
+import { assertTable } from "./schema.ts";
+import type { Session } from "./session.ts";
+import { inspectSession } from "./settings.ts";
+
+/**
+ * Checks again, on sessions that are open, what opening the store required. A
+ * reload of the server's configuration and an ALTER TABLE change it for all
+ * sessions, and tell none.
+ */
+export class Inspection {
+  readonly #address: PostgresAddress;
+  readonly #limits: PostgresLimits;
+  readonly #passedAt = new WeakMap<Session, number>();
+
+  constructor(address: PostgresAddress, limits: PostgresLimits) {
+    this.#address = address;
+    this.#limits = limits;
+  }
+
+  /** Runs unless this session has passed a moment ago: before each write, so that none goes unguarded. */
+  async runWhenDue(session: Session): Promise<void> {
+    const passedAt = this.#passedAt.get(session) ?? Number.NEGATIVE_INFINITY;
+    if (performance.now() - passedAt >= this.#limits.inspectIntervalMs) await this.run(session);
+  }
+
+  /** @throws {StoreOpenError} or what kept it from being found out. */
+  async run(session: Session): Promise<void> {
+    const startedAt = performance.now();
+    await inspectSession(session, this.#address, this.#limits.connectTimeoutMs);
+    await assertTable(session, this.#limits.connectTimeoutMs);
+    this.#passedAt.set(session, startedAt);
+  }
+}

@@ -1,0 +1,14 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { within } from "../../packages/gateway/test/support/within.ts";
+import type { Obstacle, PlantStore } from "../../src/plant.ts";
+
+/** A store finds out by itself what is in its way, and when nothing is any more. */
+export async function untilObstacle(
+  store: PlantStore,
+  obstacle: Obstacle | undefined,
+): Promise<void> {
+  const found = async () => {
+    while (store.obstacle() !== obstacle) await delay(5);
+  };
+  await within(`the obstacle ${obstacle}`, found(), 20_000);
+}

@@ -1,0 +1,159 @@
+/** When a store says that it takes no plants, over an engine that does as the test says. */
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import type { Obstacle } from "../../src/plant.ts";
+import { BatchedStore } from "../../src/store/batched-store.ts";
+import { StoreOpenError } from "../../src/store/open-error.ts";
+import { defaultLimits } from "../../src/store/options.ts";
+import { MemoryEngine } from "./memory-engine.ts";
+import { plantOf } from "./plant-of.ts";
+
+// The first turn of a timer, and all after it, are the test's to make.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+const full = () => {
+  throw new Error("disk_full");
+};
+const forgetful = () => {
+  throw new StoreOpenError("not_durable", "not_durable");
+};
+const well = () => {};
+
+function open() {
+  const engine = new MemoryEngine();
+  const told: [Obstacle | undefined, unknown][] = [];
+  const onObstacle = (...change: [Obstacle | undefined, unknown]) => void told.push(change);
+  const times = { inspectIntervalMs: 2000, backoffMinMs: 250, backoffMaxMs: 5000 };
+  const store = new BatchedStore(engine, defaultLimits, { onObstacle, watchTimes: times });
+  onTestFinished(() => store.close());
+  const create = (id: bigint) => store.create(plantOf(id)).catch(() => "failed");
+  return { engine, store, told, create, after: (ms: number) => vi.advanceTimersByTimeAsync(ms) };
+}
+
+test("one commit that fails changes nothing while a probe succeeds", async () => {
+  const { engine, store, told, create, after } = open();
+  engine.before = full;
+  for (const id of [1n, 2n, 3n]) expect(await create(id)).toBe("failed");
+  await after(0);
+  expect(engine.probes).toBeGreaterThan(0);
+  expect(store.obstacle()).toBeUndefined();
+  expect(told).toEqual([]);
+});
+
+test("a commit and a probe that fail are told once, and so is the end of it", async () => {
+  const { engine, store, told, create, after } = open();
+  engine.before = full;
+  engine.probed = full;
+  for (const id of [1n, 2n, 3n]) {
+    expect(await create(id)).toBe("failed");
+    await after(0);
+    expect(store.obstacle()).toBe("disk_full");
+  }
+  await after(20_000);
+  engine.before = well;
+  engine.probed = well;
+  await after(5000);
+  expect(store.obstacle()).toBeUndefined();
+  expect(told).toEqual([
+    ["disk_full", new Error("disk_full")],
+    [undefined, undefined],
+  ]);
+});
+
+test("probes come at once, soon, and then more and more rarely", async () => {
+  const { engine, create, after } = open();
+  engine.before = full;
+  engine.probed = full;
+  await create(1n);
+  await after(1000);
+  expect(engine.probes).toBeGreaterThanOrEqual(3);
+  await after(59_000);
+  expect(engine.probes).toBeLessThan(35);
+});
+
+test("creates are tried without a wait for the next probe, and one that succeeds hastens it", async () => {
+  const { engine, store, create, after } = open();
+  engine.before = full;
+  engine.probed = full;
+  await create(1n);
+  await after(30_000);
+  engine.before = well;
+  engine.probed = well;
+  expect(await create(1n)).toMatchObject({ name: plantOf(1n).name });
+  await after(250);
+  expect(store.obstacle()).toBeUndefined();
+});
+
+test("creates that succeed one behind the other do not put the probe off", async () => {
+  const { engine, store, create, after } = open();
+  engine.before = full;
+  engine.probed = full;
+  await create(1n);
+  await after(30_000);
+  engine.before = well;
+  engine.probed = well;
+  for (const id of [1n, 2n, 3n]) {
+    await create(id);
+    await after(100);
+  }
+  expect(store.obstacle()).toBeUndefined();
+});
+
+test("a create that succeeds proves nothing: it may have been there", async () => {
+  const { engine, store, create, after } = open();
+  await create(1n);
+  engine.before = full;
+  engine.probed = full;
+  await create(2n);
+  await after(0);
+  engine.before = well;
+  await create(1n);
+  await after(1000);
+  expect(store.obstacle()).toBe("disk_full");
+});
+
+test("a slow commit and a slow probe are no failures", async () => {
+  const { engine, store, create, after } = open();
+  const slow = Promise.withResolvers<void>();
+  engine.before = () => slow.promise;
+  engine.probed = () => slow.promise;
+  const creating = create(1n);
+  await after(600_000);
+  expect(store.obstacle()).toBeUndefined();
+  slow.resolve();
+  expect(await creating).not.toBe("failed");
+});
+
+test("a database that forgets is noticed without a plant, and given none until it is mended", async () => {
+  const { engine, store, told, create, after } = open();
+  engine.inspected = forgetful;
+  engine.probed = forgetful;
+  await after(2000);
+  expect(store.obstacle()).toBe("not_durable");
+  expect(engine.probes).toBe(0);
+  expect(await create(1n)).toBe("failed");
+  expect(engine.commits).toEqual([]);
+  engine.probed = well;
+  await after(250);
+  expect(store.obstacle()).toBeUndefined();
+  expect(await create(1n)).not.toBe("failed");
+  expect(told.map(([obstacle]) => obstacle)).toEqual(["not_durable", undefined]);
+});
+
+test("an inspection that cannot be made decides nothing: a probe does", async () => {
+  const { engine, store, after } = open();
+  engine.inspected = full;
+  await after(2000);
+  await after(1);
+  expect(engine.probes).toBe(1);
+  expect(store.obstacle()).toBeUndefined();
+});
+
+test("nothing is looked at behind the end", async () => {
+  const { engine, store, after } = open();
+  await store.close();
+  engine.inspected = forgetful;
+  await after(60_000);
+  expect(store.obstacle()).toBe("closed");
+  expect(vi.getTimerCount()).toBe(0);
+});
