@@ -19,8 +19,8 @@ export const ioMutants: readonly Mutant[] = [
   {
     name: "a commit that failed is acknowledged",
     file: "src/store/sqlite/worker.ts",
-    find: "      reply({ kind, ...describe(error) });\n      return;",
-    replace: '      reply({ kind: "committed", taken: [] });\n      return;',
+    find: "    reply({ kind, ...describe(error) });\n    return false;",
+    replace: '    reply({ kind: "committed", taken: [] });\n    return false;',
     campaign: "io",
   },
   {
