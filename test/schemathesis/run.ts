@@ -5,11 +5,11 @@
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createOpenApiDocument } from "connect-gateway/openapi";
-import { runTool, Unavailable } from "../../packages/gateway/test/clients/tool.ts";
-import { createVenv } from "../../packages/gateway/test/clients/venv.ts";
-import { CatalogService } from "../../packages/gateway/test/gen/library/v1/catalog_pb.ts";
-import { startServer } from "../../packages/gateway/test/runtimes/server-process.ts";
+import { CatalogService } from "../../packages/gateway/test/support/catalog.ts";
+import { startCatalog } from "../../packages/gateway/test/support/catalog-process.ts";
+import { createVenv } from "../../packages/gateway/test/support/python-venv.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { runTool, Unavailable } from "../../packages/gateway/test/support/tool.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { knownToken } from "../support/test-server.ts";
 
@@ -34,8 +34,7 @@ if (failed > 0) process.exitCode = 1;
 async function tryCatalog(bin: string): Promise<string> {
   const document = join(folder.path, "catalog.json");
   await writeFile(document, JSON.stringify(createOpenApiDocument([CatalogService])));
-  const program = resolve("packages/gateway/test/catalog-server.ts");
-  await using server = await startServer([process.execPath, program, "0"], folder.path);
+  await using server = await startCatalog(folder.path);
   return await check(bin, document, [`http://127.0.0.1:${server.port}`]);
 }
 

@@ -1,8 +1,8 @@
 /** Generators of clients, each with a program that calls with what it generates. */
 import { join } from "node:path";
 import { install } from "../runtimes/project.ts";
-import { fetchTool, runTool, Unavailable } from "./tool.ts";
-import { createVenv } from "./venv.ts";
+import { createVenv } from "../support/python-venv.ts";
+import { fetchTool, runTool, Unavailable } from "../support/tool.ts";
 
 export interface Client {
   /** Also the folder of its program. */

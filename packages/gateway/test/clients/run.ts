@@ -6,10 +6,10 @@ import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createOpenApiDocument } from "../../src/openapi/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { startServer } from "../runtimes/server-process.ts";
+import { startCatalog } from "../support/catalog-process.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { runTool, Unavailable } from "../support/tool.ts";
 import { type Client, clients } from "./clients.ts";
-import { runTool, Unavailable } from "./tool.ts";
 
 const document = createOpenApiDocument([CatalogService], { title: "Catalog", version: "1.0.0" });
 const operations = [...JSON.stringify(document).matchAll(/"operationId":"(\w+)"/g)].map(
@@ -37,8 +37,7 @@ async function tryClient({ name, prepare }: Client): Promise<void> {
   const own = join(folder.path, name);
   await cp(join(import.meta.dirname, name), own, { recursive: true });
   const [program, ...args] = await prepare(own, path);
-  const catalog = join(import.meta.dirname, "../catalog-server.ts");
-  await using server = await startServer([process.execPath, catalog, "0"], own);
+  await using server = await startCatalog(own);
   const output = await runTool(own, [program, ...args, `http://127.0.0.1:${server.port}`]);
   const passed = operations.filter((id) => output.split("\n").includes(`passed ${id}`));
   counts.passed += passed.length;

@@ -87,6 +87,30 @@ const wrongHost: Difference = {
   ],
 };
 
+const twoTypes: Difference = {
+  name: "two content types get a 400",
+  why: "Stock takes the first of them, and proxies differ in which one counts (RFC 9110 section 5.3).",
+  applies: ({ request }) => valuesOf(request.headers, "content-type").length > 1,
+  expected: (stock, given) => ({
+    ...rest(stock, given, {
+      status: 400,
+      code: Code.InvalidArgument,
+      message: "the header Content-Type must be sent once",
+    }),
+    reported: [],
+    seen: [],
+  }),
+  examples: [
+    example({
+      protocol: "connect",
+      headers: [
+        ["content-type", "application/proto"],
+        ["content-type", "application/json"],
+      ],
+    }),
+  ],
+};
+
 const noHost: Difference = {
   name: "HTTP/1.0 need not name a host",
   why: "Stock throws into the server where HTTP/1.0 has no Host. Ours takes localhost.",
@@ -153,6 +177,7 @@ export const routing: readonly Difference[] = [
   notAllowed,
   notFound,
   wrongHost,
+  twoTypes,
   noHost,
   absoluteTarget,
   contextValuesThrow,
