@@ -16,6 +16,7 @@ import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import { errorResponse } from "../rest/response.ts";
 import { type CorsOptions, createCors, isPreflightRequest } from "./cors.ts";
 import { GuardedObserver } from "./guarded-observer.ts";
+import { endWithClient } from "./half-close.ts";
 import { methodNotAllowed, notFound, noUrl, sentTwice } from "./not-served.ts";
 import type { CallObservation, CallObserver } from "./observer.ts";
 import { peerAddressKey } from "./peer-address.ts";
@@ -115,6 +116,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
         return route.serve(exchange, values);
       }
       case "stream": {
+        if (route.method?.methodKind !== "client_streaming") endWithClient(node);
         const values = callValues(exchange, observation, options.contextValues?.(request));
         return serveStreamCall(route.serve, node, values, outcome);
       }

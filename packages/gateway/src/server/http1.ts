@@ -35,10 +35,13 @@ export function createHttp1Server(
       ? http.createServer(options)
       : https.createServer({
           ...options,
+          allowHalfOpen: true, // as the other has it
           ...tls,
           ALPNProtocols: ["h2", "http/1.1"],
           handshakeTimeout: limits.requestTimeoutMs,
         });
+  // Who has sent whole requests and shuts their side gets the answers.
+  Object.assign(server, { httpAllowHalfOpen: true });
   const refusing = { limits, refusals };
   const serveRequest = (request: http.IncomingMessage, response: http.ServerResponse) => {
     const socket: CountedSocket = request.socket;

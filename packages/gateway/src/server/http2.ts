@@ -194,6 +194,22 @@ function limitSession(
     Math.min(1000, requestTimeoutMs, idleTimeoutMs),
   );
   session.once("close", () => clearInterval(timer));
+  let isGoing = false;
+  session.once("goaway", () => {
+    isGoing = true;
+  });
+  // The client has shut its side: what has come whole is answered, the rest comes no more. One that
+  // has said GOAWAY before has left, as clients do that are closed.
+  socket?.once("end", () => {
+    if (isGoing) {
+      session.destroy();
+      return;
+    }
+    for (const { stream } of streams) {
+      if (stream.state.remoteClose !== 1) stream.close(http2.constants.NGHTTP2_CANCEL);
+    }
+    session.close();
+  });
   session.setTimeout(requestTimeoutMs);
   session.once("remoteSettings", () => {
     if (isTimed) session.setTimeout(idleTimeoutMs);

@@ -125,13 +125,13 @@ export async function openPort(options: PortOptions): Promise<Port> {
   function handOver(socket: Socket, protocol: Protocol | "timeout"): void {
     switch (protocol) {
       case "h2":
-        // HTTP/2 has no half-open connections: a client that never closes would stay.
-        socket.allowHalfOpen = false;
+        limitHalfOpen(socket, limits);
         socket.once("finish", () => setTimeout(() => socket.destroy(), closeTimeoutMs).unref());
         http2.emit("connection", socket);
         break;
       case "http/1.1":
         limitAnswers(socket);
+        limitHalfOpen(socket, limits);
         serveHttp1.call(http1, socket);
         if (tls !== undefined) parseWhatIsRead(socket);
         break;
@@ -198,6 +198,14 @@ function takeConnections(server: http.Server, event: "connection" | "secureConne
  */
 function parseWhatIsRead(socket: Socket): void {
   socket.on("data", ignore);
+}
+
+/** A client that has shut its side gets what it has asked for, unless that takes for ever. */
+function limitHalfOpen(socket: Socket, { idleTimeoutMs }: PortLimits): void {
+  socket.once("end", () => {
+    const cutOff = setTimeout(() => socket.destroy(), idleTimeoutMs).unref();
+    socket.once("close", () => clearTimeout(cutOff));
+  });
 }
 
 function listen(

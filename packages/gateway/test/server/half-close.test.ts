@@ -1,0 +1,187 @@
+/** A client that sends whole requests and shuts its sending side gets its answers. */
+import { once } from "node:events";
+import tls from "node:tls";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { ServeOptions } from "../../src/server/index.ts";
+import { CreateVolumeRequestSchema } from "../gen/library/v1/catalog_pb.ts";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import {
+  createPath,
+  createRpcPath,
+  data,
+  headers,
+  post,
+  rpcVolume,
+  volume,
+} from "../support/create-volume.ts";
+import { parseHttp1Responses } from "../support/http1-response.ts";
+import {
+  createRawConnection,
+  openRawConnection,
+  type RawConnection,
+} from "../support/raw-connection.ts";
+import { flag, greeting, parseFrames, settingsAck } from "../support/raw-http2.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import {
+  openTestService,
+  type TestService,
+  type TestServiceOptions,
+} from "../support/test-service.ts";
+import { within } from "../support/within.ts";
+
+const message = toBinary(
+  CreateVolumeRequestSchema,
+  create(CreateVolumeRequestSchema, { parent: "shelves/a", volume: { id: 1n, title: "Emma" } }),
+);
+const envelope = Buffer.concat([Buffer.of(0, 0, 0, 0, message.length), message]).toString("latin1");
+
+const rpcLine = `POST ${createRpcPath} HTTP/1.1`;
+const http2 = (...frames: Buffer[]) => Buffer.concat([greeting, settingsAck, ...frames]);
+const isEnded = (received: Buffer) =>
+  parseFrames(received).some(({ streamId, flags }) => streamId === 1 && flags & flag.endStream);
+
+const unary: readonly [what: string, alpn: string, request: string | Buffer][] = [
+  ["REST over HTTP/1.1", "http/1.1", post(volume)],
+  ["Connect over HTTP/1.1", "http/1.1", post(rpcVolume, { line: rpcLine })],
+  [
+    "gRPC-Web over HTTP/1.1",
+    "http/1.1",
+    Buffer.from(post(envelope, { line: rpcLine, type: "application/grpc-web+proto" }), "latin1"),
+  ],
+  ["REST over HTTP/1.0", "http/1.1", post(volume, { line: `POST ${createPath} HTTP/1.0` })],
+  ["REST over HTTP/2", "h2", http2(headers(1), data(1, volume))],
+  [
+    "gRPC over HTTP/2",
+    "h2",
+    http2(
+      headers(1, { path: createRpcPath, type: "application/grpc", more: [["te", "trailers"]] }),
+      data(1, envelope),
+    ),
+  ],
+];
+
+const stream = `GET /v1/shelves/a/volumes:watch HTTP/1.1\r\nHost: a\r\n\r\n`;
+
+describe.each([
+  ["in plaintext", false],
+  ["over TLS", true],
+])("%s", (_name, isTls) => {
+  let material: ServeOptions["tls"];
+
+  beforeAll(async () => {
+    if (!isTls || !hasOpenssl) return;
+    const folder = await createTemporaryFolder();
+    material = createCertificate(folder.path, "one");
+    return () => folder[Symbol.asyncDispose]();
+  });
+
+  const open = (options: TestServiceOptions = {}) => openTestService({ ...options, tls: material });
+
+  async function connect({ port }: TestService, alpn: string): Promise<RawConnection> {
+    const raw = await openRawConnection(port);
+    if (!isTls) return raw;
+    const options = { rejectUnauthorized: false, ALPNProtocols: [alpn], allowHalfOpen: true };
+    const secure = tls.connect({ socket: raw.socket, ...options });
+    await within("the handshake", once(secure, "secureConnect"));
+    return createRawConnection(secure);
+  }
+
+  /** Shuts our side, and waits until the server has heard of it: it shares our event loop. */
+  async function endAndWait(server: TestService, connection: RawConnection): Promise<void> {
+    connection.end();
+    if (!connection.socket.writableFinished) await once(connection.socket, "finish");
+    for (let i = 0; i < 2; i++) {
+      using other = await connect(server, "http/1.1");
+      other.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+      await other.until("an answer", (received) => received.includes('"ok"'));
+    }
+  }
+
+  describe.skipIf(isTls && !hasOpenssl)("a client that has shut its side", () => {
+    test.each(unary)("is answered, by %s", async (_what, alpn, request) => {
+      await using server = await open();
+      using held = server.hold();
+      using connection = await connect(server, alpn);
+      connection.write(request);
+      await held.untilBegun();
+      await endAndWait(server, connection);
+      held.release();
+      const received = await connection.untilClosed();
+      expect(received.toString("latin1")).toContain("Emma");
+      if (alpn === "h2") expect(isEnded(received)).toBe(true);
+      expect(server.created).toHaveLength(1);
+    });
+
+    test.each(unary)("at once is answered, by %s", async (_what, alpn, request) => {
+      await using server = await open();
+      using connection = await connect(server, alpn);
+      connection.socket.end(request);
+      const received = await connection.untilClosed();
+      expect(received.toString("latin1")).toContain("Emma");
+    });
+
+    test("gets all answers to what was pipelined, in their order", async () => {
+      await using server = await open();
+      using connection = await connect(server, "http/1.1");
+      connection.socket.end([1, 2, 3].map((id) => post(`{"id":${id}}`)).join(""));
+      const answers = parseHttp1Responses(await connection.untilClosed());
+      expect(answers.map(({ body }) => JSON.parse(body).id)).toEqual(["1", "2", "3"]);
+    });
+
+    test.each<[what: string, alpn: string, request: string | Buffer]>([
+      ["HTTP/1.1", "http/1.1", post(volume).slice(0, -1)],
+      ["HTTP/2", "h2", http2(headers(1), data(1, volume.slice(0, -1), 0))],
+    ])("amid a request has asked for nothing, over %s", async (_what, alpn, request) => {
+      await using server = await open();
+      using connection = await connect(server, alpn);
+      connection.socket.end(request);
+      expect((await connection.untilClosed()).toString("latin1")).not.toContain("Emma");
+      expect(server.created).toEqual([]);
+    });
+
+    test.each<[what: string, alpn: string, request: string | Buffer]>([
+      ["HTTP/1.1", "http/1.1", stream],
+      [
+        "HTTP/2",
+        "h2",
+        http2(
+          headers(1, { path: "/library.v1.CatalogService/WatchVolumes", type: "application/grpc" }),
+          data(1, "\0\0\0\0\0"),
+        ),
+      ],
+    ])("ends its stream, over %s", async (_what, alpn, request) => {
+      const ended = Promise.withResolvers<void>();
+      await using server = await open({
+        catalog: {
+          async *watchVolumes(_request, { signal }) {
+            signal.addEventListener("abort", () => ended.resolve());
+            yield { name: "shelves/a/volumes/1" };
+            await new Promise((_resolve, reject) => {
+              signal.addEventListener("abort", () => reject(signal.reason));
+            });
+          },
+        },
+      });
+      using connection = await connect(server, alpn);
+      connection.write(request);
+      await connection.until("a volume", (received) => received.includes("volumes/1"));
+      connection.end();
+      await within("the end of the call", ended.promise);
+      await connection.untilClosed();
+    });
+
+    test.each(unary.filter(([what]) => what.startsWith("REST")))(
+      "is cut off when there is no answer within the idle timeout, by %s",
+      async (_what, alpn, request) => {
+        await using server = await open({ limits: { idleTimeoutMs: 200 } });
+        using held = server.hold();
+        using connection = await connect(server, alpn);
+        connection.write(request);
+        await held.untilBegun();
+        connection.end();
+        expect((await connection.untilClosed()).toString("latin1")).not.toContain("Emma");
+      },
+    );
+  });
+});
