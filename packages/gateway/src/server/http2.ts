@@ -201,12 +201,14 @@ function limitSession(
   // The client has shut its side: what has come whole is answered, the rest comes no more. One that
   // has said GOAWAY before has left, as clients do that are closed.
   socket?.once("end", () => {
-    if (isGoing) {
+    const isWhole = ({ state }: Stream) => state.remoteClose === 1;
+    // Node waits for ever for the rest of a frame, where a session is only told to close.
+    if (isGoing || ![...streams].some(({ stream }) => isWhole(stream))) {
       session.destroy();
       return;
     }
     for (const { stream } of streams) {
-      if (stream.state.remoteClose !== 1) stream.close(http2.constants.NGHTTP2_CANCEL);
+      if (!isWhole(stream)) stream.close(http2.constants.NGHTTP2_CANCEL);
     }
     session.close();
   });

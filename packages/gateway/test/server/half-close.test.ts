@@ -132,6 +132,7 @@ describe.each([
     test.each<[what: string, alpn: string, request: string | Buffer]>([
       ["HTTP/1.1", "http/1.1", post(volume).slice(0, -1)],
       ["HTTP/2", "h2", http2(headers(1), data(1, volume.slice(0, -1), 0))],
+      ["HTTP/2, amid its headers", "h2", http2(headers(1).subarray(0, -5))],
     ])("amid a request has asked for nothing, over %s", async (_what, alpn, request) => {
       await using server = await open();
       using connection = await connect(server, alpn);
