@@ -26,7 +26,6 @@ export { messageFromJson, parseJson } from "./json/messages.ts";
 export { type ExactJson, rawJson } from "./json/value.ts";
 export type { MessageLimits } from "./protocols/endpoint.ts";
 export { compressionGzip } from "./protocols/gzip.ts";
-export type { AnswerCodingName } from "./rest/answer-coding.ts";
 export {
   type RenderError,
   type RenderedError,
@@ -35,6 +34,7 @@ export {
 } from "./rest/error.ts";
 export type { RestOptions, RestServiceOptions } from "./rest/options.ts";
 export { renderProblem } from "./rest/problem.ts";
-export { RuleError } from "./rest/rule.ts";
-export type { StreamFormatName } from "./rest/stream-format.ts";
-export type { SuccessStatuses } from "./rest/success-status.ts";
+export type { AnswerCodingName } from "./rest/response/answer-coding.ts";
+export type { SuccessStatuses } from "./rest/response/success-status.ts";
+export { RuleError } from "./rest/rule/rule.ts";
+export type { StreamFormatName } from "./rest/stream/stream-format.ts";

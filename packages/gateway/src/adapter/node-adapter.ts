@@ -13,7 +13,7 @@ import { collectEndpoints, type MessageLimits } from "../protocols/endpoint.ts";
 import { compressionGzip } from "../protocols/gzip.ts";
 import { RestFailure, renderStatus } from "../rest/error.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
-import { errorResponse } from "../rest/response.ts";
+import { errorResponse } from "../rest/response/response.ts";
 import { type CorsOptions, createCors, isPreflightRequest } from "./cors.ts";
 import { GuardedObserver } from "./guarded-observer.ts";
 import { endWithClient } from "./half-close.ts";

@@ -1,18 +1,18 @@
 /** Bodies: JSON, streams of JSON, and what google.api.HttpBody takes and answers as it is. */
 import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { bodyTypesOf, mergePatchType } from "../rest/body-types.ts";
-import { hasCustomJson } from "../rest/field-path.ts";
-import { isHttpBody } from "../rest/http-body.ts";
-import type { Binding } from "../rest/rule.ts";
-import type { UpdateMask } from "../rest/update-mask.ts";
+import { bodyTypesOf, mergePatchType } from "../rest/request/body-types.ts";
+import type { UpdateMask } from "../rest/request/update-mask.ts";
+import { isHttpBody } from "../rest/response/http-body.ts";
+import { hasCustomJson } from "../rest/rule/field-path.ts";
+import type { Binding } from "../rest/rule/rule.ts";
 import type { Component, Components } from "./components.ts";
-import { traitsOf } from "./field-traits.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { OpenApiSettings } from "./options.ts";
-import { isRequired, type Schemas } from "./schema.ts";
+import { traitsOf } from "./schema/field-traits.ts";
+import { isRequired, type Schemas } from "./schema/schema.ts";
 import { Taken } from "./taken.ts";
-import { choicesOf } from "./validate-options.ts";
+import { choicesOf } from "./validate/options.ts";
 
 export interface ContentContext {
   readonly schemas: Schemas;

@@ -1,7 +1,7 @@
 /** An OpenAPI document of what the gateway serves over REST. */
 import type { DescService } from "@bufbuild/protobuf";
 import { assertServices } from "../rest/options.ts";
-import { assertStatuses } from "../rest/success-status.ts";
+import { assertStatuses } from "../rest/response/success-status.ts";
 import { commentOf } from "./comments.ts";
 import { Components } from "./components.ts";
 import { errorComponents } from "./errors.ts";

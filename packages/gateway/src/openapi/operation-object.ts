@@ -1,8 +1,8 @@
 /** One operation: what it takes, and what it answers. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { RestServiceSettings } from "../rest/options.ts";
-import { isBodiless, successStatusOf } from "../rest/success-status.ts";
-import { updateMaskOf } from "../rest/update-mask.ts";
+import { updateMaskOf } from "../rest/request/update-mask.ts";
+import { isBodiless, successStatusOf } from "../rest/response/success-status.ts";
 import { commentOf } from "./comments.ts";
 import type { Components } from "./components.ts";
 import { mayBeAbsent, requestContent, responseContent } from "./content.ts";
@@ -11,8 +11,8 @@ import { type ErrorForm, errorResponses } from "./errors.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { Operation } from "./operations.ts";
 import type { OpenApiSettings } from "./options.ts";
-import { pathParameter, queryParameters } from "./parameters.ts";
-import type { Schemas } from "./schema.ts";
+import { pathParameter, queryParameters } from "./paths/parameters.ts";
+import type { Schemas } from "./schema/schema.ts";
 
 export interface OperationContext {
   readonly settings: OpenApiSettings;

@@ -1,9 +1,9 @@
 /** What the gateway serves, method by method: the bindings of REST, each with names of its own. */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { HttpRule } from "../../gen/google/api/http_pb.ts";
-import { assertSelectors, type Binding, bindingsOf, RuleError } from "../rest/rule.ts";
+import { assertSelectors, type Binding, bindingsOf, RuleError } from "../rest/rule/rule.ts";
 import { chooseNames } from "./names.ts";
-import { createOpenApiPath, type OpenApiPath, withNames } from "./path.ts";
+import { createOpenApiPath, type OpenApiPath, withNames } from "./paths/path.ts";
 
 export interface Operation {
   readonly method: DescMethod;

@@ -6,7 +6,7 @@ import type { Components } from "./components.ts";
 import type { ErrorForm } from "./errors.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { OpenApiSettings } from "./options.ts";
-import { Schemas } from "./schema.ts";
+import { Schemas } from "./schema/schema.ts";
 
 /**
  * A message that two services show in different ways has two schemas: that of the service whose

@@ -1,6 +1,6 @@
 /** Which fields of a request the path has, so that body and query must not say them again. */
 import type { DescField } from "@bufbuild/protobuf";
-import type { FieldPath } from "../rest/field-path.ts";
+import type { FieldPath } from "../rest/rule/field-path.ts";
 
 export class Taken {
   /** From the message that is looked at, down. */

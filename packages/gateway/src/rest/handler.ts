@@ -1,18 +1,18 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Endpoint } from "../protocols/endpoint.ts";
-import { answerCodingsOf } from "./answer-coding.ts";
-import { readLimits } from "./body.ts";
-import { bodyTypesOf } from "./body-types.ts";
-import { createNameMatcher } from "./name-patterns.ts";
 import { assertServices, type RestSettings } from "./options.ts";
-import { printPathTemplate } from "./path-template.ts";
-import type { Route } from "./route.ts";
-import { RouteTable } from "./route-table.ts";
-import { assertSelectors, bindingsOf, RuleError } from "./rule.ts";
-import { createStreamHandler, type RestStreamHandler } from "./stream.ts";
-import { assertStatuses, successStatusOf } from "./success-status.ts";
+import { readLimits } from "./request/body.ts";
+import { bodyTypesOf } from "./request/body-types.ts";
+import { createNameMatcher } from "./request/name-patterns.ts";
+import { updateMaskOf } from "./request/update-mask.ts";
+import { answerCodingsOf } from "./response/answer-coding.ts";
+import { assertStatuses, successStatusOf } from "./response/success-status.ts";
+import type { Route } from "./routing/route.ts";
+import { RouteTable } from "./routing/route-table.ts";
+import { printPathTemplate } from "./rule/path-template.ts";
+import { assertSelectors, bindingsOf, RuleError } from "./rule/rule.ts";
+import { createStreamHandler, type RestStreamHandler } from "./stream/stream.ts";
 import { createUnaryHandler, type RestUnaryHandler } from "./unary.ts";
-import { updateMaskOf } from "./update-mask.ts";
 
 /** What serves the requests to a bound method and path. */
 export type RestHandler = {

@@ -1,10 +1,10 @@
 import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { definedOnly } from "../call/defined-only.ts";
-import type { AnswerCodingName } from "./answer-coding.ts";
 import { type RenderError, renderStatus } from "./error.ts";
-import type { StreamFormatName } from "./stream-format.ts";
-import type { SuccessStatuses } from "./success-status.ts";
+import type { AnswerCodingName } from "./response/answer-coding.ts";
+import type { SuccessStatuses } from "./response/success-status.ts";
+import type { StreamFormatName } from "./stream/stream-format.ts";
 
 /** Those options of REST that a service may have of its own. */
 export interface RestServiceOptions {

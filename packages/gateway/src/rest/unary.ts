@@ -7,10 +7,10 @@ import { CallContext } from "../call/context.ts";
 import { type Exchange, headerOf, type Response } from "../exchange/exchange.ts";
 import { type BodyLimit, readBody } from "../exchange/read-body.ts";
 import { noTrailer } from "../protocols/trailer-header.ts";
-import type { Parse, WholeRequest } from "./body.ts";
-import { readMessage } from "./request.ts";
-import { errorResponse, messageResponse } from "./response.ts";
-import type { Route, Target } from "./route.ts";
+import type { Parse, WholeRequest } from "./request/body.ts";
+import { readMessage } from "./request/request.ts";
+import { errorResponse, messageResponse } from "./response/response.ts";
+import type { Route, Target } from "./routing/route.ts";
 
 type Message = MessageShape<DescMessage>;
 

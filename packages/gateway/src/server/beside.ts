@@ -1,7 +1,7 @@
 import type { NodeHandler } from "../exchange/node-handler.ts";
 import { RequestExchange } from "../exchange/request-exchange.ts";
 import { type RenderError, renderStatus } from "../rest/error.ts";
-import { errorResponse } from "../rest/response.ts";
+import { errorResponse } from "../rest/response/response.ts";
 
 export interface BesideOptions {
   readonly renderError: RenderError | undefined;

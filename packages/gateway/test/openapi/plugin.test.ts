@@ -9,7 +9,7 @@ import {
   Edition,
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { runPlugin } from "../../src/openapi/plugin.ts";
+import { runPlugin } from "../../src/openapi/plugin/plugin.ts";
 import { compiledProtos } from "./compiled.ts";
 import { operationOf } from "./document-of.ts";
 
@@ -145,7 +145,7 @@ describe("tells the compiler of", () => {
 });
 
 test("is a program", () => {
-  const path = join(import.meta.dirname, "../../src/openapi/protoc-gen-openapi.ts");
+  const path = join(import.meta.dirname, "../../src/openapi/plugin/protoc-gen-openapi.ts");
   const output = execFileSync(process.execPath, [path], { input: request("title=A") });
   const { error, file } = fromBinary(CodeGeneratorResponseSchema, output);
   expect(error).toBe("");

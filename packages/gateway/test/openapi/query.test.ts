@@ -2,8 +2,8 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
-import { bindRequest } from "../../src/rest/bind.ts";
-import { bindingsOf } from "../../src/rest/rule.ts";
+import { bindRequest } from "../../src/rest/request/bind.ts";
+import { bindingsOf } from "../../src/rest/rule/rule.ts";
 import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { ListProductsRequestSchema, ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
 import { compiledService } from "./compiled.ts";

@@ -4,8 +4,13 @@ import { compressionBrotli } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { readBody as readExchange } from "../../src/exchange/read-body.ts";
 import { compressionGzip } from "../../src/protocols/gzip.ts";
-import { assertMediaType, readBody, readLimits, type WholeRequest } from "../../src/rest/body.ts";
 import { RestFailure, restErrorFrom } from "../../src/rest/error.ts";
+import {
+  assertMediaType,
+  readBody,
+  readLimits,
+  type WholeRequest,
+} from "../../src/rest/request/body.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 interface Body {

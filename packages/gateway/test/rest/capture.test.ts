@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { captureVariable } from "../../src/rest/capture.ts";
-import { parsePathTemplate } from "../../src/rest/path-template.ts";
+import { captureVariable } from "../../src/rest/routing/capture.ts";
+import { parsePathTemplate } from "../../src/rest/rule/path-template.ts";
 
 /** What the variables of a template capture of a path that it matches. */
 function capture(template: string, path: string): (string | undefined)[] {

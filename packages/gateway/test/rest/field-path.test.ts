@@ -1,6 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { leafOf, resolveFieldPath } from "../../src/rest/field-path.ts";
+import { leafOf, resolveFieldPath } from "../../src/rest/rule/field-path.ts";
 import {
   CreateVolumeRequestSchema,
   UpdateVolumeRequestSchema,

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { splitArray, splitLines } from "../../src/rest/json-stream.ts";
+import { splitArray, splitLines } from "../../src/rest/stream/json-stream.ts";
 
 type Split = typeof splitLines;
 

@@ -1,10 +1,10 @@
 /** Where path, query and body meet: values that are equal, and names that lead nowhere. */
 import { describe, expect, test } from "vitest";
 import { parseJson } from "../../src/json/messages.ts";
-import { bindRequest } from "../../src/rest/bind.ts";
-import { leafOf, resolveFieldPath } from "../../src/rest/field-path.ts";
-import { splitArray } from "../../src/rest/json-stream.ts";
-import { parsePathTemplate, printPathTemplate } from "../../src/rest/path-template.ts";
+import { bindRequest } from "../../src/rest/request/bind.ts";
+import { leafOf, resolveFieldPath } from "../../src/rest/rule/field-path.ts";
+import { parsePathTemplate, printPathTemplate } from "../../src/rest/rule/path-template.ts";
+import { splitArray } from "../../src/rest/stream/json-stream.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 
 function bind(name: string, text: string, body: string) {

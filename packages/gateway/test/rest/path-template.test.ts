@@ -7,7 +7,7 @@ import {
   type Segment,
   TemplateError,
   type Variable,
-} from "../../src/rest/path-template.ts";
+} from "../../src/rest/rule/path-template.ts";
 
 const any: Segment = { kind: "any" };
 const rest: Segment = { kind: "rest" };

@@ -6,7 +6,7 @@ import {
   FieldDescriptorProto_Type as Type,
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { bindRequest } from "../../src/rest/bind.ts";
+import { bindRequest } from "../../src/rest/request/bind.ts";
 import { violationsOf } from "../support/bind.ts";
 
 const text = { type: Type.STRING, label: Label.OPTIONAL };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FieldViolation } from "../../src/call/violation.ts";
-import { parseQuery } from "../../src/rest/query.ts";
+import { parseQuery } from "../../src/rest/request/query.ts";
 
 describe("a query is read:", () => {
   test.each<[query: string, pairs: [name: string, value: string][]]>([

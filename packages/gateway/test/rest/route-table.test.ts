@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parsePathTemplate } from "../../src/rest/path-template.ts";
-import { RouteTable } from "../../src/rest/route-table.ts";
+import { RouteTable } from "../../src/rest/routing/route-table.ts";
+import { parsePathTemplate } from "../../src/rest/rule/path-template.ts";
 
 interface Route {
   readonly route: string;

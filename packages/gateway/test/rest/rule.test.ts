@@ -1,8 +1,8 @@
 import { create, type DescField } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
-import { printPathTemplate } from "../../src/rest/path-template.ts";
-import { type Binding, bindingsOf, RuleError } from "../../src/rest/rule.ts";
+import { printPathTemplate } from "../../src/rest/rule/path-template.ts";
+import { type Binding, bindingsOf, RuleError } from "../../src/rest/rule/rule.ts";
 import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { describeMethods, type MethodDescription, type Rule } from "../support/described-method.ts";

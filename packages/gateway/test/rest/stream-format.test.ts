@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { chooseStreamFormat, type StreamFormatName } from "../../src/rest/stream-format.ts";
+import { chooseStreamFormat, type StreamFormatName } from "../../src/rest/stream/stream-format.ts";
 
 const types = {
   ndjson: "application/x-ndjson",

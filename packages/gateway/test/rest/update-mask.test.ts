@@ -3,8 +3,8 @@ import type { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
-import { bindingsOf } from "../../src/rest/rule.ts";
-import { maskPaths, updateMaskOf } from "../../src/rest/update-mask.ts";
+import { maskPaths, updateMaskOf } from "../../src/rest/request/update-mask.ts";
+import { bindingsOf } from "../../src/rest/rule/rule.ts";
 import {
   CatalogService,
   CreateVolumeRequestSchema,

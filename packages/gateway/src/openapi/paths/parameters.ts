@@ -1,0 +1,149 @@
+/** What a path and a query take: text, of fields of the request message. */
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { parameterReader } from "../../rest/request/parameter.ts";
+import { leafOf } from "../../rest/rule/field-path.ts";
+import type { Binding } from "../../rest/rule/rule.ts";
+import type { JsonObject } from "../json-object.ts";
+import { descriptionOf } from "../schema/field-notes.ts";
+import { isRequired, type Schemas } from "../schema/schema.ts";
+import { wellKnownSchema } from "../schema/well-known-schema.ts";
+import { Taken } from "../taken.ts";
+import type { PathParameter } from "./path.ts";
+
+const segmentSchema = { type: "string", minLength: 1, pattern: "^[^/]+$" };
+
+export function pathParameter(
+  parameter: PathParameter,
+  schemas: Schemas,
+  openapi: "3.1" | "3.2",
+): JsonObject {
+  const { name, kind, variable } = parameter;
+  const field = variable === undefined ? undefined : leafOf(variable.path);
+  const deprecated = field?.deprecated === true && { deprecated: true };
+  return {
+    name,
+    in: "path",
+    required: true,
+    ...describe(pathDescription(parameter, field)),
+    ...deprecated,
+    // Only 3.2 can say that slashes stay as they are.
+    ...(kind === "rest" && openapi === "3.2" && { allowReserved: true }),
+    schema:
+      kind === "whole" && field !== undefined ? wholeSchema(field, schemas) : pathSchema(kind),
+  };
+}
+
+function pathSchema(kind: PathParameter["kind"]): JsonObject {
+  return kind === "rest" ? { type: "string" } : segmentSchema;
+}
+
+function wholeSchema(field: DescField, schemas: Schemas): JsonObject {
+  const schema = bare(schemas.forField(field, "parameter"));
+  return schema["type"] === "string" && !("enum" in schema) ? { minLength: 1, ...schema } : schema;
+}
+
+function pathDescription({ kind, variable }: PathParameter, field: DescField | undefined): string {
+  const name = variable?.fieldPath.join(".") ?? "";
+  const comment = field === undefined ? "" : descriptionOf(field);
+  switch (kind) {
+    case "whole":
+      return comment;
+    case "part":
+      return [`A part of \`${name}\`.`, comment].filter((part) => part !== "").join(" ");
+    case "unbound":
+      return "Any segment.";
+    case "rest":
+      return [
+        "The rest of the path. It may have any number of segments, with unencoded slashes between them.",
+        comment,
+      ]
+        .filter((part) => part !== "")
+        .join(" ");
+  }
+}
+
+/** The parameters that the query may have, fields of fields included. */
+export function queryParameters(
+  input: DescMessage,
+  {
+    body,
+    variables,
+    filled,
+  }: Pick<Binding, "body" | "variables"> & {
+    /** A field that need not be said, as the gateway fills it in. */
+    readonly filled?: DescField | undefined;
+  },
+  schemas: Schemas,
+): JsonObject[] {
+  if (body === "*") return [];
+  const parameters: JsonObject[] = [];
+  add(input, { path: [], messages: [], taken: Taken.by(variables), isRequired: true });
+  return parameters;
+
+  function add(message: DescMessage, parent: Parent): void {
+    const fields = message.fields.filter((field) => field !== body);
+    for (const field of fields.filter((one) => parent.taken?.isLeft(one) ?? true)) {
+      const path = [...parent.path, field];
+      const required = parent.isRequired && field !== filled && isRequired(field, "parameter");
+      if (parameterReader(field) !== undefined) {
+        parameters.push(queryParameter(path, required, schemas));
+      } else if (hasFields(field) && mayHold(parent, field.message)) {
+        const messages = [...parent.messages, field.message];
+        const taken = parent.taken?.within(field);
+        add(field.message, { path, messages, taken, isRequired: required });
+      }
+    }
+  }
+}
+
+interface Parent {
+  readonly path: readonly DescField[];
+  /** The messages around; one in itself would go on for ever. */
+  readonly messages: readonly DescMessage[];
+  readonly taken: Taken | undefined;
+  /** Whether all around must be set. */
+  readonly isRequired: boolean;
+}
+
+function queryParameter(
+  path: readonly DescField[],
+  required: boolean,
+  schemas: Schemas,
+): JsonObject {
+  const name = path.map(({ jsonName }) => jsonName).join(".");
+  const field = path.at(-1);
+  if (field === undefined) return {};
+  const others = field.oneof?.fields.map((one) => `\`${one.jsonName}\``) ?? [];
+  const note = others.length > 1 ? `At most one of ${others.join(", ")}.` : "";
+  return {
+    name,
+    in: "query",
+    ...(required && { required: true }),
+    // `name[key]=value` for each entry.
+    ...(field.fieldKind === "map" && { style: "deepObject", explode: true }),
+    ...describe([descriptionOf(field), note].filter((part) => part !== "").join(" ")),
+    ...(path.some(({ deprecated }) => deprecated) && { deprecated: true }),
+    schema: bare(schemas.forField(field, "parameter")),
+  };
+}
+
+/** Without what the parameter says itself. */
+function bare({ description: _, deprecated: __, ...schema }: JsonObject): JsonObject {
+  return schema;
+}
+
+function describe(description: string): JsonObject {
+  return description === "" ? {} : { description };
+}
+
+/** Fields of fields of fields: messages that hold each other would make parameters without end. */
+const depthMax = 5;
+
+function mayHold({ path, messages }: Parent, message: DescMessage): boolean {
+  return path.length < depthMax - 1 && !messages.includes(message);
+}
+
+function hasFields(field: DescField): field is DescField & { message: DescMessage } {
+  const isOne = field.fieldKind === "message";
+  return isOne && wellKnownSchema(field.message) === undefined;
+}

@@ -1,0 +1,80 @@
+/**
+ * Paths of OpenAPI. Their parameters are of one segment each and have no patterns:
+ * `/v1/{name=shelves/*}` is `/v1/shelves/{shelf}`.
+ */
+import type { Segment, Variable } from "../../rest/rule/path-template.ts";
+import type { Binding } from "../../rest/rule/rule.ts";
+import { singularOf } from "./singular.ts";
+
+type BoundVariable = Binding["variables"][number];
+
+export interface PathParameter {
+  readonly name: string;
+  /**
+   * What it stands for: the whole value of a variable, a segment of one, the rest of the
+   * path, or a segment that no variable has.
+   */
+  readonly kind: "whole" | "part" | "rest" | "unbound";
+  readonly variable: BoundVariable | undefined;
+}
+
+export interface OpenApiPath {
+  readonly path: string;
+  /** The same for paths that differ in the names of parameters alone. */
+  readonly shape: string;
+  readonly parameters: readonly PathParameter[];
+}
+
+export function createOpenApiPath({ template, variables }: Binding): OpenApiPath {
+  const { segments, verb } = template;
+  const parameters: PathParameter[] = [];
+  const printed = segments.map((segment, i) => {
+    if (segment.kind === "literal") return encode(segment.value);
+    const variable = variables.find(({ from, to }) => from <= i && i < to);
+    const kind = kindOf(segment, variable);
+    const name = uniqueName(parameters, nameOf(kind, variable, segments[i - 1]));
+    parameters.push({ name, kind, variable });
+    return `{${name}}`;
+  });
+  const path = `/${printed.join("/")}${verb === undefined ? "" : `:${encode(verb)}`}`;
+  return { path, shape: path.replaceAll(/\{[^}]*\}/g, "{}"), parameters };
+}
+
+/** The same path, whose parameters are called as those of another of its shape. */
+export function withNames({ parameters }: OpenApiPath, other: OpenApiPath): OpenApiPath {
+  const renamed = parameters.map((parameter, i) => ({
+    ...parameter,
+    name: other.parameters[i]?.name ?? parameter.name,
+  }));
+  return { ...other, parameters: renamed };
+}
+
+function kindOf(segment: Segment, variable: Variable | undefined): PathParameter["kind"] {
+  if (segment.kind === "rest") return "rest";
+  if (variable === undefined) return "unbound";
+  return variable.to - variable.from === 1 ? "whole" : "part";
+}
+
+function nameOf(
+  kind: PathParameter["kind"],
+  variable: Variable | undefined,
+  before: Segment | undefined,
+): string {
+  const field = variable?.fieldPath.join("_") ?? "segment";
+  if (kind === "whole" || kind === "rest" || before?.kind !== "literal") return field;
+  const word = before.value.replaceAll(/[^A-Za-z0-9]+/g, "_").replaceAll(/^_|_$/g, "");
+  const isCollection = /^[A-Za-z]/.test(word) && !/^v\d/.test(word); // and no version
+  return isCollection ? singularOf(word) : field;
+}
+
+function uniqueName(parameters: readonly PathParameter[], wanted: string): string {
+  const names = new Set(parameters.map(({ name }) => name));
+  let name = wanted;
+  for (let i = 2; names.has(name); i++) name = `${wanted}_${i}`;
+  return name;
+}
+
+/** Braces are those of parameters. */
+function encode(text: string): string {
+  return encodeURIComponent(text).replaceAll("*", "%2A");
+}

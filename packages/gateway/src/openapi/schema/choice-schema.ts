@@ -1,0 +1,35 @@
+/** Of a oneof, one member at most. */
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import type { JsonObject } from "../json-object.ts";
+import { choicesOf } from "../validate/options.ts";
+import type { Place } from "./scalar-schema.ts";
+
+/**
+ * What an object must not have. Said with `not`, as generators of code
+ * make types of the alternatives of `oneOf` and `anyOf`.
+ */
+export function choiceSchema(
+  message: DescMessage,
+  fields: readonly DescField[],
+  place: Place,
+): JsonObject {
+  const refused = choicesOf(message).flatMap((choice) => {
+    const left = choice.fields.filter((field) => fields.includes(field));
+    const names = left.map(({ jsonName }) => jsonName);
+    const pairs = names.flatMap((one, i) => names.slice(i + 1).map((other) => having(one, other)));
+    const isWhole = left.length === choice.fields.length;
+    if (place === "response" || !choice.isRequired || !isWhole) return pairs;
+    return [...pairs, { not: anyOf(names.map((name) => having(name))) }];
+  });
+  return refused.length === 0 ? {} : { not: anyOf(refused) };
+}
+
+/** An object that has these members. Linters want to see what is required. */
+function having(...names: readonly string[]): JsonObject {
+  return { properties: Object.fromEntries(names.map((name) => [name, {}])), required: names };
+}
+
+function anyOf(schemas: readonly JsonObject[]): JsonObject {
+  const [only] = schemas;
+  return only !== undefined && schemas.length === 1 ? only : { anyOf: schemas };
+}

@@ -1,0 +1,34 @@
+/** JSON Schema of enums: their names, and their numbers. */
+import type { DescEnum } from "@bufbuild/protobuf";
+import { commentOf } from "../comments.ts";
+import type { JsonObject } from "../json-object.ts";
+import { integerNumber } from "./scalar-schema.ts";
+
+export function enumNames(desc: DescEnum): JsonObject {
+  const description = enumDescription(desc);
+  return {
+    type: "string",
+    ...(description !== "" && { description }),
+    ...(desc.deprecated && { deprecated: true }),
+    enum: desc.values.map(({ jsonName }) => jsonName),
+  };
+}
+
+/** An enum that is open has any number: those of later versions have no name here. */
+export function enumNumbers({ open, values }: DescEnum): JsonObject {
+  if (open) return integerNumber("int32", { min: -(2n ** 31n), max: 2n ** 31n - 1n });
+  return {
+    type: "integer",
+    format: "int32",
+    enum: [...new Set(values.map(({ number }) => number))],
+  };
+}
+
+function enumDescription(desc: DescEnum): string {
+  const values = desc.values.flatMap((value) => {
+    const notes = [commentOf(value), value.deprecated ? "Deprecated." : ""];
+    const note = notes.filter((part) => part !== "").join(" ");
+    return note === "" ? [] : [`- \`${value.jsonName}\`: ${note}`];
+  });
+  return [commentOf(desc), values.join("\n")].filter((part) => part !== "").join("\n\n");
+}

@@ -1,0 +1,79 @@
+/** What a schema says about a field beside the form of its value. */
+import { type DescField, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import { commentOf } from "../comments.ts";
+import type { JsonObject } from "../json-object.ts";
+import { traitsOf } from "./field-traits.ts";
+
+/** Its description, and for whom it is. */
+export function notedOf(field: DescField): JsonObject {
+  const { isOutput, isInput } = traitsOf(field);
+  const description = descriptionOf(field);
+  return {
+    ...(description !== "" && { description }),
+    ...(field.deprecated && { deprecated: true }),
+    ...(isOutput && { readOnly: true }),
+    ...(isInput && { writeOnly: true }),
+  };
+}
+
+export function descriptionOf(field: DescField): string {
+  const note = traitsOf(field).isImmutable ? "Immutable: it cannot be changed later." : "";
+  return [commentOf(field), note].filter((part) => part !== "").join(" ");
+}
+
+/** The default that proto2 and editions give a field. */
+export function defaultOf(field: DescField): JsonObject {
+  const isValue = field.fieldKind === "scalar" || field.fieldKind === "enum";
+  const value = isValue ? field.getDefaultValue() : undefined;
+  return value === undefined ? {} : { default: jsonOf(field, value) };
+}
+
+function jsonOf(field: DescField, value: unknown): JsonValue {
+  if (field.enum !== undefined) return field.enum.value[Number(value)]?.jsonName ?? Number(value);
+  if (value instanceof Uint8Array) return base64Encode(value);
+  if (typeof value === "bigint") return String(value);
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  return value as JsonValue;
+}
+
+/**
+ * The schema of a field that must be set: where its zero is the same as "not set",
+ * that does not do.
+ */
+export function nonZeroOf(field: DescField, schema: JsonObject): JsonObject {
+  if (!traitsOf(field).isImplicit) return schema;
+  switch (field.fieldKind) {
+    case "list":
+      return { minItems: 1, ...schema };
+    case "map":
+      return { minProperties: 1, ...schema };
+    case "enum": {
+      const zeros = field.enum.values.filter(({ number }) => number === 0);
+      return without(schema, [...zeros.map(({ jsonName }) => jsonName), 0]);
+    }
+    case "scalar":
+      return nonZeroScalar(field.scalar, schema);
+    default:
+      return schema;
+  }
+}
+
+function nonZeroScalar(type: ScalarType, schema: JsonObject): JsonObject {
+  switch (type) {
+    case ScalarType.STRING:
+    case ScalarType.BYTES:
+      return "enum" in schema ? without(schema, [""]) : { minLength: 1, ...schema };
+    case ScalarType.BOOL:
+      return { ...schema, enum: [true] };
+    default:
+      return without(schema, [0, "0"]);
+  }
+}
+
+function without(schema: JsonObject, values: readonly JsonValue[]): JsonObject {
+  const condition = { not: { enum: values } };
+  if (!("not" in schema)) return { ...schema, ...condition };
+  const { allOf } = schema;
+  return { ...schema, allOf: [...(Array.isArray(allOf) ? allOf : []), condition] };
+}

@@ -1,0 +1,167 @@
+/**
+ * The rules of protovalidate as JSON Schema. Left out is what that has no words for:
+ * CEL, bounds of points and spans of time; the bytes of a text are counted as characters.
+ */
+import { type DescEnum, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import type { JsonObject } from "../json-object.ts";
+import {
+  type IntegerRange,
+  integerFormat,
+  integerNumber,
+  integerText,
+  type Place,
+  rangeOf,
+} from "../schema/scalar-schema.ts";
+import { type FieldRules, listOf, typeRules } from "./options.ts";
+import { bytesConditions, pick, stringConditions, valueConditions } from "./text.ts";
+
+/** A value of a field: the whole of it, an item of a list, a key or a value of a map. */
+export interface Ruled {
+  readonly scalar?: ScalarType | undefined;
+  readonly enum?: DescEnum | undefined;
+}
+
+/** The schema of a value, with what the rules ask for. */
+export function constrain(
+  schema: JsonObject,
+  rules: FieldRules,
+  value: Ruled,
+  place: Place,
+): JsonObject {
+  const constrained = constrainSet(schema, typeRules(rules), value, place);
+  if (rules["ignore"] !== "IGNORE_IF_ZERO_VALUE" || constrained === schema) return constrained;
+  return { anyOf: [{ enum: zeros(value) }, constrained] };
+}
+
+function constrainSet(
+  schema: JsonObject,
+  [kind, rules]: [string, FieldRules],
+  value: Ruled,
+  place: Place,
+): JsonObject {
+  switch (kind) {
+    case "":
+    case "any":
+    case "duration":
+    case "timestamp":
+    case "fieldMask":
+      return schema;
+    case "string":
+      return join(schema, stringConditions(rules));
+    case "bytes":
+      return join(schema, bytesConditions(rules));
+    case "bool":
+      return join(schema, valueConditions(rules));
+    case "enum":
+      return enumSchema(schema, rules, value.enum);
+    case "repeated":
+      return join(schema, [
+        pick("minItems", rules["minItems"]),
+        pick("maxItems", rules["maxItems"]),
+        rules["unique"] === true ? { uniqueItems: true } : {},
+      ]);
+    case "map":
+      return join(schema, [
+        pick("minProperties", rules["minPairs"]),
+        pick("maxProperties", rules["maxPairs"]),
+      ]);
+    default:
+      return numberSchema(schema, rules, value.scalar ?? ScalarType.DOUBLE, place);
+  }
+}
+
+function numberSchema(
+  schema: JsonObject,
+  rules: FieldRules,
+  type: ScalarType,
+  place: Place,
+): JsonObject {
+  const format = integerFormat(type);
+  const range = rangeOf(type);
+  // A map's key is text, of 32 bits as well.
+  if (range === undefined || schema["type"] === "integer") {
+    return join(schema, [...valueConditions(rules), ...boundConditions(rules)]);
+  }
+  const forms = (texts: readonly JsonValue[]): JsonValue[] => {
+    const numbers = texts.map(Number).filter(Number.isSafeInteger);
+    return place === "request" ? [...numbers, ...texts] : [...texts];
+  };
+  const wanted = rules["const"] === undefined ? rules["in"] : [rules["const"]];
+  const unwanted = rules["notIn"];
+  const conditions = [
+    wanted === undefined ? {} : { enum: forms(listOf(wanted)) },
+    unwanted === undefined ? {} : { not: { enum: forms(listOf(unwanted)) } },
+  ];
+  const ranges = rangesOf(rules, range);
+  if (ranges === undefined) return join(schema, conditions);
+  const texts = ranges.map((one) => integerText(format, one));
+  const numbers = place === "request" ? ranges.map((one) => integerNumber(format, one)) : [];
+  return join({ anyOf: [...numbers, ...texts] }, conditions);
+}
+
+/** The integers that the bounds let pass; undefined without bounds. */
+function rangesOf(rules: FieldRules, { min, max }: IntegerRange): IntegerRange[] | undefined {
+  const bound = (name: string, shift: bigint): bigint | undefined => {
+    const value = rules[name];
+    return value === undefined ? undefined : BigInt(String(value)) + shift;
+  };
+  const least = bound("gte", 0n) ?? bound("gt", 1n);
+  const most = bound("lte", 0n) ?? bound("lt", -1n);
+  if (least === undefined && most === undefined) return undefined;
+  if (least !== undefined && most !== undefined && least > most) {
+    return [
+      { min, max: most },
+      { min: least, max },
+    ];
+  }
+  return [{ min: least ?? min, max: most ?? max }];
+}
+
+function boundConditions(rules: FieldRules): JsonObject[] {
+  const least = { ...pick("minimum", rules["gte"]), ...pick("exclusiveMinimum", rules["gt"]) };
+  const most = { ...pick("maximum", rules["lte"]), ...pick("exclusiveMaximum", rules["lt"]) };
+  const from = Number(rules["gte"] ?? rules["gt"] ?? Number.NEGATIVE_INFINITY);
+  const to = Number(rules["lte"] ?? rules["lt"] ?? Number.POSITIVE_INFINITY);
+  // A lower bound above the upper one: what is between them is refused.
+  return from > to ? [{ anyOf: [least, most] }] : [{ ...least, ...most }];
+}
+
+function enumSchema(schema: JsonObject, rules: FieldRules, desc: DescEnum | undefined): JsonObject {
+  const { const: only, in: some, notIn } = rules;
+  const isNamed = rules["definedOnly"] === true || (only ?? some ?? notIn) !== undefined;
+  if (desc === undefined || !isNamed) return schema;
+  const wanted = only === undefined ? some : [only];
+  const names = desc.values
+    .filter(({ number }) => wanted === undefined || listOf(wanted).includes(number))
+    .filter(({ number }) => !listOf(notIn ?? []).includes(number))
+    .map(({ jsonName }) => jsonName);
+  return { type: "string", enum: names };
+}
+
+function zeros({ scalar, enum: desc }: Ruled): JsonValue[] {
+  if (desc !== undefined) {
+    return desc.values.filter(({ number }) => number === 0).map(({ jsonName }) => jsonName);
+  }
+  if (scalar === ScalarType.STRING || scalar === ScalarType.BYTES) return [""];
+  if (scalar === ScalarType.BOOL) return [false];
+  return scalar === undefined ? [] : [0, "0"];
+}
+
+/** Adds conditions; those that say the same as another stand beside it. */
+function join(schema: JsonObject, conditions: readonly JsonObject[]): JsonObject {
+  const joined = { ...schema };
+  const others: JsonObject[] = [];
+  for (const condition of conditions.filter((one) => Object.keys(one).length > 0)) {
+    const isOther = Object.keys(condition).some(
+      (keyword) => keyword in joined && !isBound(keyword),
+    );
+    if (isOther) others.push(condition);
+    else Object.assign(joined, condition);
+  }
+  return others.length === 0 ? joined : { ...joined, allOf: others };
+}
+
+/** The type's own bounds are wider. */
+function isBound(keyword: string): boolean {
+  return keyword === "minimum" || keyword === "maximum";
+}

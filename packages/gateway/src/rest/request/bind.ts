@@ -1,0 +1,161 @@
+/** Puts a request message together from path, query and body. */
+import { type DescField, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { badRequest, FieldViolation } from "../../call/violation.ts";
+import { messageFromJson } from "../../json/messages.ts";
+import type { JsonOptions } from "../../json/scalar.ts";
+import { type ExactJson, isJsonObject } from "../../json/value.ts";
+import { type FieldPath, leafOf } from "../rule/field-path.ts";
+import type { MatchName } from "./name-patterns.ts";
+import { parameterReader } from "./parameter.ts";
+import { parseQuery } from "./query.ts";
+import { findQueryField } from "./query-field.ts";
+
+type JsonObject = { [key: string]: ExactJson };
+
+export interface RequestParts {
+  /** What the variables of the path have captured. */
+  readonly pathValues: readonly { readonly path: FieldPath; readonly text: string }[];
+  /** Raw, without its `?`. */
+  readonly query: string;
+  /** Whether a parameter that no field has is passed over. Default: it is refused. */
+  readonly ignoresParameter?: MatchName;
+  /** Which field the body is; the whole message for `*`. */
+  readonly bodyField: "*" | DescField | undefined;
+  /** The body; undefined where there is none. */
+  readonly body: ExactJson | undefined;
+}
+
+/**
+ * Binds the parts of a request.
+ *
+ * The path wins. A body or query that says otherwise about the same field is
+ * refused: it would deceive whoever has authorised the path.
+ *
+ * @throws {ConnectError} INVALID_ARGUMENT with a `google.rpc.BadRequest`.
+ */
+export function bindRequest<D extends DescMessage>(
+  input: D,
+  parts: RequestParts,
+  options: JsonOptions,
+): MessageShape<D> {
+  try {
+    const tree = bodyTree(parts);
+    for (const [name, text] of parseQuery(parts.query)) {
+      bindParameter(input, tree, { ...parts, name, text });
+    }
+    for (const { path, text } of parts.pathValues) bindVariable(tree, path, text);
+    return messageFromJson(input, tree, options);
+  } catch (error) {
+    throw error instanceof FieldViolation ? badRequest([error]) : error;
+  }
+}
+
+function bodyTree({ bodyField, body }: RequestParts): JsonObject {
+  if (bodyField === undefined || body === undefined) return {};
+  if (bodyField !== "*") return { [bodyField.jsonName]: body };
+  if (!isJsonObject(body)) throw new FieldViolation("", "must be a JSON object");
+  return body;
+}
+
+interface Parameter extends Pick<RequestParts, "bodyField" | "ignoresParameter"> {
+  readonly name: string;
+  readonly text: string;
+}
+
+function bindParameter(
+  input: DescMessage,
+  tree: JsonObject,
+  { name, text, bodyField, ignoresParameter }: Parameter,
+): void {
+  const { path, key } = findQueryField(input, name) ?? {};
+  const field = path && leafOf(path);
+  const read = field && parameterReader(field);
+  const isKnown = (key !== undefined) === (field?.fieldKind === "map");
+  if (path === undefined || !field || !read || !isKnown) {
+    if (path === undefined && ignoresParameter?.(name)) return;
+    throw new FieldViolation(name, "is not a known query parameter");
+  }
+  if (bodyField === "*" || bodyField === path[0]) {
+    throw new FieldViolation(name, "belongs in the body, not in the query");
+  }
+  const holder = holderOf(tree, path);
+  const existing = Object.hasOwn(holder, field.jsonName) ? holder[field.jsonName] : undefined;
+  const value = readAt(name, () => read(text));
+  if (field.fieldKind === "list") {
+    holder[field.jsonName] = [...(Array.isArray(existing) ? existing : []), value];
+  } else if (field.fieldKind === "map" && key !== undefined) {
+    const entries = isJsonObject(existing) ? existing : Object.create(null);
+    if (key in entries) throw new FieldViolation(name, "must be given once");
+    entries[key] = value;
+    holder[field.jsonName] = entries;
+  } else if (existing !== undefined) {
+    throw new FieldViolation(name, "must be given once");
+  } else {
+    holder[field.jsonName] = value;
+  }
+}
+
+function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
+  const field = leafOf(path);
+  const name = path.map(({ name }) => name).join(".");
+  const read = parameterReader(field);
+  if (read === undefined) throw new Error(`${name} has no text form`); // a rule cannot name it
+  const value = readAt(name, () => read(text));
+  const holder = holderOf(tree, path);
+  const spelling = spellingIn(holder, field);
+  const said = spelling === undefined ? null : (holder[spelling] ?? null);
+  if (said !== null && !readAt(parentOf(name), () => saysTheSame(field, said, value))) {
+    throw new FieldViolation(name, "must be what the path says, or be left out");
+  }
+  if (spelling !== undefined) delete holder[spelling];
+  holder[field.jsonName] = value;
+}
+
+/** The object in which the last field of the path stands, made where it is missing. */
+function holderOf(tree: JsonObject, path: FieldPath): JsonObject {
+  let holder = tree;
+  for (const [depth, field] of path.slice(0, -1).entries()) {
+    const spelling = spellingIn(holder, field);
+    const child = spelling === undefined ? {} : (holder[spelling] ?? {});
+    if (!isJsonObject(child)) {
+      const name = path.slice(0, depth + 1).map((one) => one.name);
+      throw new FieldViolation(name.join("."), "must be a JSON object");
+    }
+    holder[spelling ?? field.jsonName] = child;
+    holder = child;
+  }
+  return holder;
+}
+
+/** How an object spells a field: JSON takes the proto name as well as the JSON name. */
+function spellingIn(object: JsonObject, field: DescField): string | undefined {
+  return [field.jsonName, field.name].find((name) => Object.hasOwn(object, name));
+}
+
+/** Compares what two JSON values make of a field: `"1"` and `1.0` are one number. */
+function saysTheSame(field: DescField, said: ExactJson, value: ExactJson): boolean {
+  const [left, right] = [said, value].map((json) => {
+    const message = messageFromJson(field.parent, { [field.jsonName]: copyOf(json) }, {});
+    return toBinary(field.parent, message); // where NaN is NaN
+  });
+  return left !== undefined && right !== undefined && Buffer.compare(left, right) === 0;
+}
+
+/** Reading changes the JSON that it reads. */
+function copyOf(json: ExactJson): ExactJson {
+  if (Array.isArray(json)) return json.map(copyOf);
+  if (!isJsonObject(json)) return json;
+  return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, copyOf(value)]));
+}
+
+function parentOf(name: string): string {
+  return name.slice(0, Math.max(name.lastIndexOf("."), 0));
+}
+
+function readAt<T>(name: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof FieldViolation && name !== "" ? error.within(name) : error;
+  }
+}

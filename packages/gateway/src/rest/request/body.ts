@@ -1,0 +1,150 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { bodyOf } from "../../exchange/body.ts";
+import type { BodyLimit } from "../../exchange/read-body.ts";
+import type { Endpoint } from "../../protocols/endpoint.ts";
+import { RestFailure } from "../error.ts";
+
+type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
+
+/** What bounds the bodies of one route. */
+export interface ReadLimits {
+  readonly body: BodyLimit;
+  readonly acceptCompression: readonly Compression[];
+}
+
+export function readLimits({ readMaxBytes, acceptCompression }: ReadOptions): ReadLimits {
+  const body = { bytesMax: readMaxBytes, tooLarge: () => tooLarge(readMaxBytes) };
+  return { body, acceptCompression };
+}
+
+export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
+
+/** A request whose body is read whole. */
+export interface WholeRequest {
+  readonly header: Pick<Headers, "get">;
+  /** Reads the body as it was sent, and what `parse` makes of it. */
+  readBody<T>(limit: BodyLimit, parse: Parse<T>): Promise<T>;
+}
+
+/**
+ * Reads a whole body, decompressed.
+ *
+ * @returns what `parse` makes of it.
+ * @throws {RestFailure} 413 above the limit (compressed or not), 415 for
+ * an unknown content coding.
+ */
+export function readBody<T>(
+  request: WholeRequest,
+  { body: limit, acceptCompression }: ReadLimits,
+  parse: Parse<T>,
+): Promise<T> {
+  const coding = negotiateCoding(request.header.get("content-encoding"), acceptCompression);
+  if (coding === undefined) return request.readBody(limit, parse);
+  const { bytesMax } = limit;
+  return request.readBody(limit, async (bytes) => parse(await decompress(bytes, coding, bytesMax)));
+}
+
+async function decompress(
+  bytes: Uint8Array,
+  coding: Compression,
+  bytesMax: number,
+): Promise<Uint8Array> {
+  try {
+    return await coding.decompress(bytes, bytesMax);
+  } catch (error) {
+    const isTooLarge = error instanceof ConnectError && error.code === Code.ResourceExhausted;
+    throw isTooLarge ? tooLarge(bytesMax) : error;
+  }
+}
+
+/** The body as it arrives. @throws {RestFailure} 415 for a content coding. */
+export function streamBody(request: UniversalServerRequest): AsyncIterable<Uint8Array> {
+  negotiateCoding(request.header.get("content-encoding"), []);
+  return bodyOf(request);
+}
+
+/**
+ * Asserts that a stream of messages without a Content-Type has none.
+ *
+ * @param types The media types that are taken.
+ * @throws {RestFailure} 415 for a body.
+ */
+export async function assertNothing(
+  request: UniversalServerRequest,
+  types: readonly string[],
+): Promise<void> {
+  const { header } = request;
+  const isAnnounced = header.get("expect") !== null || Number(header.get("content-length")) > 0;
+  if (isAnnounced) throw wrongMediaType(types);
+  for await (const chunk of streamBody(request)) if (chunk.length > 0) throw wrongMediaType(types);
+}
+
+/**
+ * @param types The media types that are taken, without parameters.
+ * @returns The one that the request names.
+ * @throws {RestFailure} 415 for another, and for a charset other than UTF-8.
+ */
+export function assertMediaType(
+  { header }: Pick<WholeRequest, "header">,
+  types: readonly string[],
+): string {
+  const contentType = header.get("content-type") ?? "";
+  if (types.includes(contentType)) return contentType;
+  const unquoted = contentType.replaceAll(quotedString, (text) =>
+    text.toLowerCase() === '"utf-8"' ? "utf-8" : "another",
+  );
+  const [type = "", ...parameters] = unquoted.split(";").map((part) => part.trim());
+  const charsets = parameters.filter((parameter) => /^charset\s*=/i.test(parameter));
+  const isUtf8 = charsets.every((charset) => /^charset\s*=\s*utf-8$/i.test(charset));
+  const found = types.find((known) => known === type.toLowerCase());
+  if (found !== undefined && isUtf8) return found;
+  throw wrongMediaType(types);
+}
+
+/**
+ * Reads the body of a request without a Content-Type: nothing, or it is refused, by its headers
+ * alone where they say that something follows.
+ *
+ * @param types The media types that are taken.
+ * @returns what `parse` makes of nothing.
+ * @throws {RestFailure} 415 for a body.
+ */
+export function readNothing<T>(
+  request: WholeRequest,
+  { acceptCompression }: ReadLimits,
+  types: readonly string[],
+  parse: Parse<T>,
+): Promise<T> {
+  const tooLarge = () => wrongMediaType(types);
+  // RFC 9110 section 10.1.1: only a request with a body may expect 100 (Continue).
+  if (request.header.get("expect") !== null) throw tooLarge();
+  return readBody(request, { body: { bytesMax: 0, tooLarge }, acceptCompression }, parse);
+}
+
+function wrongMediaType(types: readonly string[]): RestFailure {
+  const message = `Content-Type must be ${types.join(" or ")}, in UTF-8`;
+  return new RestFailure(415, Code.InvalidArgument, message, { accept: types.join(", ") });
+}
+
+// RFC 9110 section 5.6.4.
+const quotedString = /"(?:[^"\\]|\\.)*"/gs;
+
+function negotiateCoding(coding: string | null, available: ReadLimits["acceptCompression"]) {
+  if (coding === null || coding.toLowerCase() === "identity") return undefined;
+  const found = available.find((compression) => compression.name === coding.toLowerCase());
+  if (found !== undefined) return found;
+  const names = ["identity", ...available.map((compression) => compression.name)].join(", ");
+  // RFC 7694 section 3: a 415 for the coding lists the codings that are accepted.
+  throw new RestFailure(415, Code.InvalidArgument, `Content-Encoding must be one of ${names}`, {
+    "accept-encoding": names,
+  });
+}
+
+function tooLarge(limit: number): RestFailure {
+  return new RestFailure(
+    413,
+    Code.ResourceExhausted,
+    `the body must not be larger than ${limit} bytes`,
+  );
+}

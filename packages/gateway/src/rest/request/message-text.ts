@@ -1,0 +1,61 @@
+/** The JSON of an answer. */
+import {
+  create,
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type JsonValue,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
+import { FeatureSet_FieldPresence, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { integerTypes } from "../../json/scalar.ts";
+import { isJsonObject } from "../../json/value.ts";
+import { type JsonWriterOptions, messageToJson } from "../../json/writer.ts";
+import type { Route } from "../routing/route.ts";
+
+/** The text of a message, or of the field that is answered. */
+export function messageText(
+  { spec, binding, jsonOptions }: Pick<Route, "spec" | "binding" | "jsonOptions">,
+  message: MessageShape<DescMessage>,
+): string {
+  const { responseBody } = binding;
+  const { output } = spec.method;
+  const json = messageToJson(output, message, jsonOptions);
+  if (responseBody === undefined) return JSON.stringify(json);
+  const name = jsonOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
+  const isSet = isJsonObject(json) && Object.hasOwn(json, name);
+  return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, jsonOptions));
+}
+
+/** The JSON of a field that is not set: its zero; null for a scalar that may be zero and set. */
+function emptyValue(field: DescField, options: JsonWriterOptions): JsonValue {
+  switch (field.fieldKind) {
+    case "list":
+      return [];
+    case "map":
+      return {};
+    case "message":
+      return emptyMessage(field.message, options);
+  }
+  if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return null;
+  if (field.fieldKind === "enum") return zeroOf(field.enum, options);
+  const isLong = integerTypes.get(field.scalar)?.bits === 64;
+  const zero = scalarZeroValue(field.scalar, isLong);
+  if (typeof zero === "object") return ""; // bytes
+  return typeof zero === "bigint" || (isLong && options.int64 === "number") ? 0 : zero;
+}
+
+function zeroOf({ typeName, values }: DescEnum, { enumAsInteger }: JsonWriterOptions): JsonValue {
+  if (typeName === "google.protobuf.NullValue") return null;
+  return enumAsInteger ? 0 : (values.find(({ number }) => number === 0)?.name ?? 0);
+}
+
+function emptyMessage(desc: DescMessage, options: JsonWriterOptions): JsonValue {
+  if (desc.typeName === ValueSchema.typeName) return null;
+  try {
+    return messageToJson(desc, create(desc), options);
+  } catch {
+    return {}; // it has a required field
+  }
+}

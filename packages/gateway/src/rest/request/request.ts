@@ -1,0 +1,164 @@
+/** HTTP -> request message. */
+import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
+import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { badRequest, FieldViolation } from "../../call/violation.ts";
+import { parseJson } from "../../json/messages.ts";
+import { readPlainJson } from "../../json/plain-reader.ts";
+import { type ExactJson, isJsonObject } from "../../json/value.ts";
+import { isHttpBody, setHttpBody } from "../response/http-body.ts";
+import { captureVariable } from "../routing/capture.ts";
+import type { Route, Target } from "../routing/route.ts";
+import { hasCustomJson } from "../rule/field-path.ts";
+import { splitArray, splitLines } from "../stream/json-stream.ts";
+import { bindRequest } from "./bind.ts";
+import {
+  assertMediaType,
+  assertNothing,
+  readBody,
+  readNothing,
+  streamBody,
+  type WholeRequest,
+} from "./body.ts";
+import { mergePatchType } from "./body-types.ts";
+import { fillMask, maskPaths } from "./update-mask.ts";
+
+type Message = MessageShape<DescMessage>;
+
+/**
+ * Reads the one message of a unary or server-streaming call. A body of nothing is the empty message,
+ * as for other transcoders: it is what `curl -X POST` sends.
+ *
+ * @throws {ConnectError} {@link RestFailure}
+ */
+export function readMessage(route: Route, request: WholeRequest, target: Target): Promise<Message> {
+  const { binding, bodyTypes, options, readLimits, spec } = route;
+  if (binding.body === undefined) {
+    return readBody(request, readLimits, (bytes) => {
+      assertNoBody(bytes);
+      return bind(route, target, undefined);
+    });
+  }
+  if (isHttpBody(spec.method.input, binding.body)) {
+    return readBody(request, readLimits, (data) => withHttpBody(route, target, request, data));
+  }
+  const bindNothing = () => bind(route, target, emptyBody(binding.body));
+  if (!request.header.get("content-type")) {
+    return readNothing(request, readLimits, bodyTypes, bindNothing);
+  }
+  const type = assertMediaType(request, bodyTypes);
+  return readBody(request, readLimits, (bytes) => {
+    if (bytes.length === 0) return bindNothing();
+    const plain = readPlainBody(route, target, bytes);
+    if (plain !== undefined) return plain;
+    const json = parseJson(bytes, options.readMaxValues);
+    if (type === mergePatchType) assertPatch(json);
+    return bind(route, target, json);
+  });
+}
+
+/** RFC 7396 section 2: any other value would take the place of the whole resource. */
+function assertPatch(json: ExactJson): void {
+  if (!isJsonObject(json)) throw badRequest([new FieldViolation("", "must be a JSON object")]);
+}
+
+/** Reads a plain message of which the body says all; undefined for any other, or if it is unusual. */
+function readPlainBody(
+  { binding, jsonOptions, options, spec, updateMask }: Route,
+  { query }: Target,
+  bytes: Uint8Array,
+): Message | undefined {
+  const { body, variables } = binding;
+  if (query !== "" || variables.length > 0 || body === undefined) return undefined;
+  if (updateMask !== undefined) return undefined;
+  const { input } = spec.method;
+  if (body === "*") return readPlainJson(input, bytes, jsonOptions, options.readMaxValues);
+  if (body.fieldKind !== "message" || body.oneof !== undefined) return undefined;
+  const part = readPlainJson(body.message, bytes, jsonOptions, options.readMaxValues);
+  return part && Object.assign(create(input), { [body.localName]: part });
+}
+
+/** What a body of nothing says: an empty message; of any other field, that it is not set. */
+function emptyBody(body: "*" | DescField | undefined): ExactJson | undefined {
+  if (body === "*") return {};
+  return body?.fieldKind === "message" && !hasCustomJson(body.message) ? {} : undefined;
+}
+
+const streamTypes = ["application/x-ndjson", "application/json"];
+
+/**
+ * Reads the messages of a client-streaming call, one by one as they arrive:
+ * lines of NDJSON, the elements of a JSON array, or the chunks of a
+ * google.api.HttpBody. What path and query say is said in each, and is read even
+ * if there is none: a mistake in them is one. A body of nothing without a
+ * Content-Type has none, as of NDJSON.
+ */
+export async function* readMessages(
+  route: Route,
+  request: UniversalServerRequest,
+  target: Target,
+): AsyncGenerator<Message> {
+  let isEmpty = true;
+  for await (const message of readStream(route, request, target)) {
+    isEmpty = false;
+    yield message;
+  }
+  if (isEmpty) bind(route, target, undefined);
+}
+
+async function* readStream(
+  route: Route,
+  request: UniversalServerRequest,
+  target: Target,
+): AsyncGenerator<Message> {
+  const { binding, options, spec } = route;
+  if (binding.body !== undefined && isHttpBody(spec.method.input, binding.body)) {
+    for await (const chunk of streamBody(request)) {
+      yield withHttpBody(route, target, request, chunk);
+    }
+    return;
+  }
+  if (!request.header.get("content-type")) return await assertNothing(request, streamTypes);
+  const type = assertMediaType(request, streamTypes);
+  const split = type === "application/json" ? splitArray : splitLines;
+  for await (const text of split(streamBody(request), options.readMaxBytes)) {
+    yield bind(route, target, parseJson(text, options.readMaxValues));
+  }
+}
+
+function bind(route: Route, { segments, query }: Target, body: ExactJson | undefined): Message {
+  const { binding, jsonOptions, spec, updateMask } = route;
+  const pathValues = binding.variables.map((variable) => {
+    const text = captureVariable(binding.template, variable, segments);
+    if (text === undefined) {
+      const name = variable.fieldPath.join(".");
+      throw badRequest([new FieldViolation(name, "is not percent-encoded UTF-8 in the path")]);
+    }
+    return { path: variable.path, text };
+  });
+  const { ignoresParameter } = route;
+  const parts = { pathValues, query, bodyField: binding.body, body, ignoresParameter };
+  // Before the body is bound: that changes it.
+  const paths = updateMask && body !== undefined ? maskPaths(updateMask, body) : [];
+  const message = bindRequest(spec.method.input, parts, jsonOptions);
+  if (updateMask !== undefined) fillMask(updateMask, message, paths);
+  return message;
+}
+
+function withHttpBody(
+  route: Route,
+  target: Target,
+  request: Pick<WholeRequest, "header">,
+  data: Uint8Array,
+): Message {
+  const { binding, spec } = route;
+  const message = bind(route, target, undefined);
+  const contentType = request.header.get("content-type") ?? "";
+  const part = binding.body ?? "*";
+  setHttpBody(spec.method.input, message, part, { contentType, data });
+  return message;
+}
+
+/** What has no place in the message would be lost in silence. */
+function assertNoBody(bytes: Uint8Array): void {
+  if (bytes.length > 0) throw badRequest([new FieldViolation("", "must not have a body")]);
+}

@@ -1,0 +1,35 @@
+/** ETag and If-None-Match: RFC 9110 sections 8.8.3 and 13.1.2. */
+import { hash } from "node:crypto";
+import type { OutgoingHttpHeaders } from "node:http";
+import type { HandlerContext } from "@connectrpc/connect";
+import type { Body } from "../../exchange/body.ts";
+
+/**
+ * Tags the answer to a GET or HEAD, unless the implementation has.
+ *
+ * @param header Of the answer.
+ * @param body Before it is compressed.
+ * @returns whether the client has that answer already.
+ */
+export function isKnown(
+  { requestMethod, requestHeader }: Pick<HandlerContext, "requestMethod" | "requestHeader">,
+  header: OutgoingHttpHeaders,
+  body: Body,
+): boolean {
+  if (requestMethod !== "GET" && requestMethod !== "HEAD") return false;
+  header["etag"] ??= entityTagOf(body);
+  const known = requestHeader.get("if-none-match");
+  return known !== null && includesTag(known, String(header["etag"]));
+}
+
+/** A weak one: it is the same of a body in any coding, whose bytes differ. */
+function entityTagOf(body: Body): string {
+  return `W/"${hash("sha256", body, "base64url").slice(0, 22)}"`; // 132 bits
+}
+
+/** By weak comparison, section 8.8.3.2. */
+function includesTag(list: string, tag: string): boolean {
+  if (list.trim() === "*") return true;
+  const opaque = tag.replace(/^W\//, "");
+  return list.match(/"[^"]*"/g)?.includes(opaque) ?? false;
+}

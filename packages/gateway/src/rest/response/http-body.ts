@@ -1,0 +1,35 @@
+/** google.api.HttpBody: a message that stands for a whole HTTP body, of any media type. */
+import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
+import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { type HttpBody, HttpBodySchema } from "../../../gen/google/api/httpbody_pb.ts";
+
+/** What of a message is a body: the whole of it (`*`, or undefined), or a field. */
+type Part = "*" | DescField | undefined;
+
+/** Whether that part of the message is a google.api.HttpBody. */
+export function isHttpBody(message: DescMessage, part: Part): boolean {
+  const desc = part === "*" || part === undefined ? message : part.message;
+  const isAlone = part === "*" || part === undefined || part.fieldKind === "message";
+  return isAlone && desc?.typeName === HttpBodySchema.typeName;
+}
+
+/** Puts a body where that part of the message is. */
+export function setHttpBody(
+  desc: DescMessage,
+  message: MessageShape<DescMessage>,
+  part: "*" | DescField,
+  body: { contentType: string; data: Uint8Array },
+): void {
+  if (part === "*") Object.assign(message, body);
+  else reflect(desc, message).set(part, reflect(HttpBodySchema, create(HttpBodySchema, body)));
+}
+
+/** Takes the body out of that part of the message; an empty one where none is set. */
+export function getHttpBody(
+  desc: DescMessage,
+  message: MessageShape<DescMessage>,
+  part: Exclude<Part, "*">,
+): HttpBody {
+  if (part === undefined) return message as HttpBody;
+  return (reflect(desc, message).get(part) as ReflectMessage).message as HttpBody;
+}

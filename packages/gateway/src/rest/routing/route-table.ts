@@ -1,0 +1,167 @@
+import type { PathTemplate, Segment } from "../rule/path-template.ts";
+
+/** The outcome of one look-up: a 404 and a 405 come from the same place as a match. */
+export type RouteMatch<T> =
+  | {
+      readonly kind: "found";
+      readonly value: T;
+      /** The segments of the path, raw, without the verb. */
+      readonly segments: readonly string[];
+      /** The methods that the path has. */
+      readonly allow: readonly string[];
+    }
+  | { readonly kind: "method_not_allowed"; readonly allow: readonly string[] }
+  | { readonly kind: "not_found" };
+
+/** The method of a route that serves every method. */
+const anyMethod = "*";
+
+/** What ends at a node: by verb (`""` for none), then by method. */
+type Ends<T> = Map<string, Map<string, T>>;
+
+interface Node<T> {
+  readonly literals: Map<string, Node<T>>;
+  any: Node<T> | undefined;
+  /** Routes whose last segment this is. */
+  readonly ends: Ends<T>;
+  /** Routes that go on from here with `**`. */
+  readonly rests: Ends<T>;
+}
+
+/**
+ * HTTP method and path -> what serves it.
+ *
+ * A trie over segments. A literal goes before `*`, and `*` before `**`; from a
+ * branch that ends in nothing, or in another method, the search comes back.
+ *
+ * A look-up costs as much as the path is long, however many routes there are,
+ * unless a literal and `*` stand side by side: each such place in the path may
+ * double it. It sees no node more than once, twice for a path that ends in a
+ * verb, so the segments of all routes are the most that it can cost.
+ */
+export class RouteTable<T extends object> {
+  readonly #root: Node<T> = createNode();
+  readonly #verbs = new Set<string>();
+  /** Paths without variables and their values; and, by path and method, the matches found so far. */
+  readonly #literals = new Set<T>();
+  readonly #known = new Map<string, Map<string, RouteMatch<T>>>();
+
+  /** @returns false if the method and path have a route already. */
+  add(method: string, { segments, verb = "" }: PathTemplate, value: T): boolean {
+    if (verb !== "") this.#verbs.add(verb);
+    const ends = endsOf(this.#root, segments);
+    const methods = ends.get(verb) ?? new Map<string, T>();
+    ends.set(verb, methods);
+    if (methods.has(method)) return false;
+    methods.set(method, value);
+    if (segments.every(({ kind }) => kind === "literal")) this.#literals.add(value);
+    this.#known.clear();
+    return true;
+  }
+
+  /** @param path The raw path of the request target, without its query. */
+  match(method: string, path: string): RouteMatch<T> {
+    const known = this.#known.get(path)?.get(method);
+    if (known !== undefined) return known;
+    const match = this.#search(method, path);
+    if (match.kind === "found" && this.#isBounded(method, path, match)) {
+      const byMethod = this.#known.get(path) ?? new Map<string, RouteMatch<T>>();
+      this.#known.set(path, byMethod.set(method, match));
+    }
+    return match;
+  }
+
+  /** Whether there is a bounded number of such matches, whatever strangers ask for. */
+  #isBounded(method: string, path: string, match: RouteMatch<T> & { kind: "found" }): boolean {
+    return !path.includes("%") && this.#literals.has(match.value) && match.allow.includes(method);
+  }
+
+  #search(method: string, path: string): RouteMatch<T> {
+    if (!path.startsWith("/")) return { kind: "not_found" };
+    const allow = new Set<string>();
+    for (const { segments, verb } of this.#readings(path)) {
+      const decoded = segments.map(decodeSegment);
+      const value = find(this.#root, 0, { method, segments: decoded, verb, allow });
+      if (value !== undefined) return { kind: "found", value, segments, allow: [...allow] };
+    }
+    if (allow.size > 0) return { kind: "method_not_allowed", allow: [...allow].sort() };
+    return { kind: "not_found" };
+  }
+
+  /** A last segment may end in a verb that some route has; else a colon is part of it. */
+  *#readings(path: string): Generator<{ segments: string[]; verb: string }> {
+    const segments = path.slice(1).split("/");
+    const last = segments.at(-1) ?? "";
+    const colon = last.lastIndexOf(":");
+    const verb = colon < 0 ? "" : decodeSegment(last.slice(colon + 1));
+    if (this.#verbs.has(verb)) {
+      yield { segments: segments.with(-1, last.slice(0, colon)), verb };
+    }
+    yield { segments, verb: "" };
+  }
+}
+
+interface Search {
+  readonly method: string;
+  readonly segments: readonly string[];
+  readonly verb: string;
+  /** Gathers the methods of the routes that match but for theirs. */
+  readonly allow: Set<string>;
+}
+
+function find<T>(node: Node<T>, depth: number, search: Search): T | undefined {
+  const segment = search.segments[depth];
+  if (segment === undefined) return choose(node.ends, search) ?? choose(node.rests, search);
+  const literal = node.literals.get(segment);
+  const any = segment === "" ? undefined : node.any; // a segment that is not there is none
+  return (
+    (literal && find(literal, depth + 1, search)) ??
+    (any && find(any, depth + 1, search)) ??
+    choose(node.rests, search)
+  );
+}
+
+function choose<T>(ends: Ends<T>, { verb, method, allow }: Search): T | undefined {
+  const methods = ends.get(verb);
+  if (methods === undefined) return undefined;
+  for (const name of methods.keys()) allow.add(name);
+  if (methods.has("GET")) allow.add("HEAD");
+  // RFC 9110 section 9.3.2: HEAD is GET without the body of its answer.
+  const asGet = method === "HEAD" ? methods.get("GET") : undefined;
+  return methods.get(method) ?? asGet ?? methods.get(anyMethod);
+}
+
+/** The place for routes with these segments, made where it is missing. */
+function endsOf<T>(root: Node<T>, segments: readonly Segment[]): Ends<T> {
+  let node = root;
+  for (const segment of segments) {
+    switch (segment.kind) {
+      case "literal": {
+        const next = node.literals.get(segment.value) ?? createNode<T>();
+        node.literals.set(segment.value, next);
+        node = next;
+        break;
+      }
+      case "any":
+        node.any ??= createNode();
+        node = node.any;
+        break;
+      case "rest":
+        return node.rests; // the grammar lets nothing follow it
+    }
+  }
+  return node.ends;
+}
+
+function createNode<T>(): Node<T> {
+  return { literals: new Map(), any: undefined, ends: new Map(), rests: new Map() };
+}
+
+/** A segment that is not valid percent-encoding stays as it is: no literal has a bare `%`. */
+function decodeSegment(raw: string): string {
+  try {
+    return raw.includes("%") ? decodeURIComponent(raw) : raw;
+  } catch {
+    return raw;
+  }
+}

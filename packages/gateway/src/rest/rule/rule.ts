@@ -1,0 +1,170 @@
+import { METHODS } from "node:http";
+import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
+import { http } from "../../../gen/google/api/annotations_pb.ts";
+import type { HttpRule } from "../../../gen/google/api/http_pb.ts";
+import { parameterReader } from "../request/parameter.ts";
+import { findConflict } from "./field-conflict.ts";
+import { type FieldPath, leafOf, resolveFieldPath } from "./field-path.ts";
+import {
+  type PathTemplate,
+  parsePathTemplate,
+  TemplateError,
+  type Variable,
+} from "./path-template.ts";
+
+/** One way to reach a method over HTTP: a `google.api.HttpRule`, checked. */
+export interface Binding {
+  /** The HTTP method, in capitals; `*` for any. */
+  readonly method: string;
+  readonly template: PathTemplate;
+  /** The template's variables, each with the field that it binds. */
+  readonly variables: readonly (Variable & { readonly path: FieldPath })[];
+  /** What the body holds: the whole request message, one field of it, or nothing. */
+  readonly body: "*" | DescField | undefined;
+  /** The field of the response message that is answered; the whole if undefined. */
+  readonly responseBody: DescField | undefined;
+}
+
+/** A `google.api.http` rule that cannot be served. Stops the start, never a request. */
+export class RuleError extends Error {
+  override readonly name = "RuleError";
+
+  constructor(of: DescMethod | string, reason: string) {
+    super(`google.api.http of ${typeof of === "string" ? of : selectorOf(of)}: ${reason}`);
+  }
+}
+
+/** The full name of a method, by which rules and options select it. */
+export function selectorOf(method: DescMethod): string {
+  return `${method.parent.typeName}.${method.name}`;
+}
+
+/**
+ * Asserts that each rule is for one of the methods.
+ *
+ * @throws {RuleError}
+ */
+export function assertSelectors(rules: readonly HttpRule[], methods: readonly DescMethod[]): void {
+  const selectors = new Set(methods.map(selectorOf));
+  for (const { selector } of rules) {
+    if (selectors.has(selector)) continue;
+    throw new RuleError(selector || "a rule without a selector", "no method that is served has it");
+  }
+}
+
+/**
+ * The bindings that a method has: those of the last rule given for it by selector
+ * or, without one, of its `google.api.http` option; none without either, and none
+ * of a rule by selector that has no pattern.
+ *
+ * @throws {RuleError}
+ */
+export function bindingsOf(method: DescMethod, extraRules: readonly HttpRule[] = []): Binding[] {
+  const selector = selectorOf(method);
+  const annotated = hasOption(method, http) ? getOption(method, http) : undefined;
+  // As http.proto says: "last one wins".
+  const rule = extraRules.findLast((one) => one.selector === selector) ?? annotated;
+  if (rule === undefined || isNone(rule)) return [];
+  if (method.methodKind === "bidi_streaming") {
+    throw new RuleError(
+      method,
+      "HTTP has no form for streams in both directions; a rule with this selector and no pattern leaves the method to RPC",
+    );
+  }
+  const nested = rule.additionalBindings.some((one) => one.additionalBindings.length > 0);
+  if (nested) throw new RuleError(method, "additional_bindings must not have their own");
+  return [rule, ...rule.additionalBindings].map((one) => createBinding(method, one));
+}
+
+/** Of a rule by selector: the method is not served by REST. */
+function isNone({ selector, pattern, body, responseBody, additionalBindings }: HttpRule): boolean {
+  const saysMore = body !== "" || responseBody !== "" || additionalBindings.length > 0;
+  return selector !== "" && pattern.case === undefined && !saysMore;
+}
+
+function createBinding(method: DescMethod, rule: HttpRule): Binding {
+  const { verb, path } = patternOf(method, rule);
+  const template = parseTemplate(method, path);
+  const variables = template.variables.map((variable) => ({
+    ...variable,
+    path: variablePath(method, path, variable),
+  }));
+  const body = rule.body === "*" ? "*" : topField(method, "input", rule.body);
+  const conflict = findConflict(
+    variables.map((variable) => variable.path),
+    body,
+  );
+  if (conflict !== undefined) throw new RuleError(method, `${path}: ${conflict}`);
+  if (body !== undefined && (verb === "GET" || verb === "HEAD")) {
+    throw new RuleError(method, `${verb} ${path} must not have a body`);
+  }
+  return {
+    method: verb,
+    template,
+    variables,
+    body,
+    responseBody: topField(method, "output", rule.responseBody),
+  };
+}
+
+function patternOf(method: DescMethod, { pattern }: HttpRule): { verb: string; path: string } {
+  switch (pattern.case) {
+    case undefined:
+      throw new RuleError(method, "it has no HTTP method and path");
+    case "custom": {
+      const { kind, path } = pattern.value;
+      // RFC 9110 section 5.6.2: a method is a token.
+      if (!/^[\w!#$%&'*+.^`|~-]+$/.test(kind)) {
+        throw new RuleError(method, `${JSON.stringify(kind)} is not an HTTP method`);
+      }
+      const capitals = kind.toUpperCase();
+      if (kind !== capitals && METHODS.includes(capitals)) {
+        throw new RuleError(method, `"${kind}" is not the HTTP method ${capitals}: case counts`);
+      }
+      if (kind === "CONNECT") {
+        throw new RuleError(method, "CONNECT has no path: it asks for a tunnel");
+      }
+      return { verb: kind, path };
+    }
+    default:
+      return { verb: pattern.case.toUpperCase(), path: pattern.value };
+  }
+}
+
+function parseTemplate(method: DescMethod, path: string): PathTemplate {
+  try {
+    return parsePathTemplate(path);
+  } catch (error) {
+    if (error instanceof TemplateError) throw new RuleError(method, `${path}: ${error.message}`);
+    throw error;
+  }
+}
+
+function variablePath(method: DescMethod, template: string, variable: Variable): FieldPath {
+  const name = variable.fieldPath.join(".");
+  const fail = (reason: string): never => {
+    const column = template.indexOf(`{${name}`) + 2;
+    throw new RuleError(method, `${template}: column ${column}: ${reason}`);
+  };
+  const path = resolveFieldPath(method.input, variable.fieldPath);
+  if (!("kind" in path)) {
+    const leaf = leafOf(path);
+    if (leaf.fieldKind === "list" || leaf.fieldKind === "map") {
+      return fail(`${name} is repeated; a variable has one value`);
+    }
+    if (parameterReader(leaf) === undefined)
+      return fail(`${name} is a message without a text form`);
+    return path;
+  }
+  return path.kind === "unknown"
+    ? fail(`${path.message.typeName} has no field ${path.name}`)
+    : fail(`${path.field.name} is not a message that stands alone`);
+}
+
+function topField(method: DescMethod, side: "input" | "output", name: string) {
+  if (name === "") return undefined;
+  const message = method[side];
+  const field = message.fields.find((candidate) => candidate.name === name);
+  if (field === undefined) throw new RuleError(method, `${message.typeName} has no field ${name}`);
+  return field;
+}

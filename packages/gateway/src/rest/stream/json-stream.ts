@@ -1,0 +1,168 @@
+/** JSON values one after the other: NDJSON, or the elements of one JSON array. */
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { badRequest, FieldViolation } from "../../call/violation.ts";
+import { RestFailure } from "../error.ts";
+
+const newline = 0x0a;
+const quote = 0x22;
+const comma = 0x2c;
+const openArray = 0x5b;
+const backslash = 0x5c;
+const closeArray = 0x5d;
+const openObject = 0x7b;
+const closeObject = 0x7d;
+
+/**
+ * Cuts a stream into the texts of its values: lines (NDJSON), blank ones left
+ * out. What is in a text is for its reader to judge.
+ *
+ * @param valueBytesMax The longest that one value may be.
+ * @throws {RestFailure} 413 past that.
+ */
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  valueBytesMax: number,
+): AsyncGenerator<Uint8Array> {
+  const value = new ValueBuffer(valueBytesMax);
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
+      value.add(chunk.subarray(from, end));
+      from = end + 1;
+      const line = value.take();
+      if (!isBlank(line)) yield line;
+    }
+    value.add(chunk.subarray(from));
+  }
+  const rest = value.take();
+  if (!isBlank(rest)) yield rest;
+}
+
+/**
+ * Cuts a stream that is one JSON array into the texts of its elements, as they
+ * arrive.
+ *
+ * @throws {ConnectError} INVALID_ARGUMENT if it is no array; a {@link RestFailure}, 413,
+ * for an element longer than `valueBytesMax`.
+ */
+export async function* splitArray(
+  chunks: AsyncIterable<Uint8Array>,
+  valueBytesMax: number,
+): AsyncGenerator<Uint8Array> {
+  const value = new ValueBuffer(valueBytesMax);
+  const scanner = new ArrayScanner();
+  let elements = 0;
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let i = 0; i < chunk.length; i++) {
+      const found = scanner.next(chunk[i] ?? 0);
+      if (found === "nothing") continue;
+      if (found !== "start") {
+        value.add(chunk.subarray(from, i));
+        const text = value.take();
+        const isEmptyArray = found === "end" && elements === 0 && isBlank(text);
+        if (!isEmptyArray) yield text;
+        elements++;
+      }
+      from = i + 1;
+    }
+    if (scanner.isInside) value.add(chunk.subarray(from));
+  }
+  if (!scanner.isDone) throw notAnArray();
+}
+
+/** Finds where the elements of an array begin and end, byte by byte. */
+class ArrayScanner {
+  /** The brackets that are open, by what will close them. */
+  readonly #closing: number[] = [];
+  #isDone = false;
+  #inString = false;
+  #isEscaped = false;
+
+  get isInside(): boolean {
+    return this.#closing.length > 0;
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  /** What the byte is: the array's start or end, the comma behind an element, or nothing of these. */
+  next(byte: number): "start" | "comma" | "end" | "nothing" {
+    if (this.#inString) {
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (byte === backslash) this.#isEscaped = true;
+      else if (byte === quote) this.#inString = false;
+      return "nothing";
+    }
+    if (this.#closing.length === 0) {
+      if (isSpace(byte)) return "nothing";
+      if (this.#isDone || byte !== openArray) throw notAnArray();
+    }
+    switch (byte) {
+      case quote:
+        this.#inString = true;
+        return "nothing";
+      case openArray:
+      case openObject:
+        this.#closing.push(byte === openArray ? closeArray : closeObject);
+        if (this.#closing.length > depthMax) throw tooDeep();
+        return this.#closing.length === 1 ? "start" : "nothing";
+      case closeArray:
+      case closeObject:
+        if (this.#closing.pop() !== byte) throw notAnArray();
+        this.#isDone = this.#closing.length === 0;
+        return this.#isDone ? "end" : "nothing";
+      case comma:
+        return this.#closing.length === 1 ? "comma" : "nothing";
+      default:
+        return "nothing";
+    }
+  }
+}
+
+/** As deep as a message may nest, and the array around it. */
+const depthMax = 101;
+
+function tooDeep(): ConnectError {
+  return badRequest([new FieldViolation("", `nests deeper than ${depthMax} levels`)]);
+}
+
+function notAnArray(): ConnectError {
+  return badRequest([new FieldViolation("", "must be one JSON array")]);
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
+}
+
+function isBlank(text: Uint8Array): boolean {
+  return text.every(isSpace);
+}
+
+/** Gathers the pieces of one value, up to a limit. */
+class ValueBuffer {
+  readonly #bytesMax: number;
+  #pieces: Uint8Array[] = [];
+  #length = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  add(piece: Uint8Array): void {
+    this.#length += piece.length;
+    if (this.#length > this.#bytesMax) {
+      const message = `a message must not be larger than ${this.#bytesMax} bytes`;
+      throw new RestFailure(413, Code.ResourceExhausted, message);
+    }
+    if (piece.length > 0) this.#pieces.push(piece);
+  }
+
+  take(): Uint8Array {
+    const all = Buffer.concat(this.#pieces);
+    this.#pieces = [];
+    this.#length = 0;
+    return all;
+  }
+}
