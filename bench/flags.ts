@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-export const partNames = ["rates", "stores", "memory", "full-store", "start"] as const;
+export const partNames = ["rates", "latency", "stores", "memory", "full-store", "start"] as const;
 export type PartName = (typeof partNames)[number];
 
 export interface Flags {
@@ -8,16 +8,21 @@ export interface Flags {
   readonly parts: readonly PartName[];
   readonly jsonFile: string;
   readonly markdownFile: string | undefined;
+  /** How much longer each sync takes. */
+  readonly syncDelayMs: number | undefined;
 }
 
 const resultsFile = "bench/results/latest.json";
 
-export const usage = `npm run bench -- [--quick] [--only PART]... [--json FILE] [--markdown FILE]
+export const usage = `npm run bench -- [--quick] [--only PART]... [--sync-delay-ms N]
+             [--json FILE] [--markdown FILE]
 
-  --quick          a minute that shows that all works; its figures mean nothing
-  --only PART      ${partNames.join(", ")}; may be repeated; default: all
-  --json FILE      where all figures go; default: ${resultsFile}
-  --markdown FILE  where the tables go, too
+  --quick            a minute that shows that all works; its figures mean nothing
+  --only PART        ${partNames.join(", ")};
+                     may be repeated; default: all
+  --sync-delay-ms N  delay each fsync and fdatasync by N ms, as a slow disk does; needs gcc
+  --json FILE        where all figures go; default: ${resultsFile}
+  --markdown FILE    where the tables go, too
 `;
 
 /** @throws {TypeError} that says what is wrong with the command line. */
@@ -29,6 +34,7 @@ export function parseFlags(args: readonly string[]): Flags {
       only: { type: "string", multiple: true, default: [...partNames] },
       json: { type: "string", default: resultsFile },
       markdown: { type: "string" },
+      "sync-delay-ms": { type: "string" },
     },
   });
   const unknown = values.only.find((name) => !isPartName(name));
@@ -38,7 +44,17 @@ export function parseFlags(args: readonly string[]): Flags {
     parts: partNames.filter((name) => values.only.includes(name)),
     jsonFile: values.json,
     markdownFile: values.markdown,
+    syncDelayMs: parseDelay(values["sync-delay-ms"]),
   };
+}
+
+const delayMsMax = 10_000;
+
+function parseDelay(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = Number(text);
+  if (/^\d+$/.test(text) && ms >= 1 && ms <= delayMsMax) return ms;
+  throw new TypeError(`--sync-delay-ms is ${text}; use a whole number from 1 to ${delayMsMax}`);
 }
 
 function isPartName(name: string): name is PartName {

@@ -7,6 +7,7 @@ import { type Flags, type PartName, parseFlags, usage } from "./flags.ts";
 import { findWrk } from "./load/wrk.ts";
 import { describeMachine } from "./machine.ts";
 import { fullStore } from "./parts/full-store.ts";
+import { latency } from "./parts/latency.ts";
 import { memory } from "./parts/memory.ts";
 import type { Part } from "./parts/part.ts";
 import { rates } from "./parts/rates.ts";
@@ -15,9 +16,17 @@ import { stores } from "./parts/stores.ts";
 import { quickPlan, wholePlan } from "./plan.ts";
 import { IdStreams } from "./plant-ids.ts";
 import { stopPostgres } from "./postgres.ts";
+import { createSyncDelay } from "./sync-delay.ts";
 import { formatTable } from "./table.ts";
 
-const parts: Record<PartName, Part> = { rates, stores, memory, "full-store": fullStore, start };
+const parts: Record<PartName, Part> = {
+  rates,
+  latency,
+  stores,
+  memory,
+  "full-store": fullStore,
+  start,
+};
 const folder = fileURLToPath(new URL("results", import.meta.url));
 
 // With an exit of its own, so that no server and no store is left behind.
@@ -36,7 +45,13 @@ function parse(args: readonly string[]): Flags | undefined {
   }
 }
 
-async function run({ isQuick, parts: names, jsonFile, markdownFile }: Flags): Promise<void> {
+async function run({
+  isQuick,
+  parts: names,
+  jsonFile,
+  markdownFile,
+  syncDelayMs,
+}: Flags): Promise<void> {
   const wrk = await findWrk();
   await mkdir(folder, { recursive: true });
   const bench: Bench = {
@@ -46,7 +61,12 @@ async function run({ isQuick, parts: names, jsonFile, markdownFile }: Flags): Pr
     hasWrk: wrk !== undefined,
     log: (line) => console.error(line),
   };
-  const machine = describeMachine(folder, wrk);
+  const machine = [...describeMachine(folder, wrk)];
+  if (syncDelayMs !== undefined) {
+    // The processes that this one starts inherit it.
+    Object.assign(process.env, createSyncDelay(syncDelayMs, folder));
+    machine.push(`each sync takes ${syncDelayMs} ms longer (--sync-delay-ms)`);
+  }
   for (const line of machine) console.error(line);
   if (wrk === undefined) {
     console.error("wrk is missing: install the Debian package wrk to measure HTTP/1.1 as well");

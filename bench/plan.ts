@@ -4,6 +4,8 @@ export interface Plan {
   readonly rounds: number;
   /** Rates differ most from one moment to the next: each server shows its peak several times a round. */
   readonly rates: { readonly rounds: number; readonly peaks: number; readonly peakSeconds: number };
+  /** How long each server is loaded at each number of requests at a time, in each round. */
+  readonly latency: { readonly rounds: number; readonly seconds: number };
   readonly warmUpSeconds: number;
   readonly peakSeconds: number;
   /** A generator that has just started answers late; that is not the server's. */
@@ -17,6 +19,7 @@ export interface Plan {
 export const wholePlan: Plan = {
   rounds: 3,
   rates: { rounds: 7, peaks: 4, peakSeconds: 2 },
+  latency: { rounds: 5, seconds: 2 },
   warmUpSeconds: 3,
   peakSeconds: 5,
   paced: { warmUpSeconds: 1, seconds: 5 },
@@ -30,6 +33,7 @@ export const wholePlan: Plan = {
 export const quickPlan: Plan = {
   rounds: 1,
   rates: { rounds: 1, peaks: 2, peakSeconds: 1 },
+  latency: { rounds: 1, seconds: 0.3 },
   warmUpSeconds: 1,
   peakSeconds: 1,
   paced: { warmUpSeconds: 1, seconds: 1 },
@@ -38,6 +42,23 @@ export const quickPlan: Plan = {
   fullStorePlants: 100_000,
   starts: 3,
 };
+
+/** Requests under way: so many connections, with so many on each. */
+export interface Concurrency {
+  readonly connections: number;
+  readonly streams: number;
+}
+
+/** From one caller alone to more than commits can take in one turn. */
+export const latencyConcurrency: readonly {
+  readonly atATime: number;
+  readonly http1: Concurrency;
+  readonly grpc: Concurrency;
+}[] = [1, 4, 16, 64, 256].map((atATime) => ({
+  atATime,
+  http1: { connections: atATime, streams: 1 },
+  grpc: { connections: Math.min(4, atATime), streams: Math.ceil(atATime / 4) },
+}));
 
 /** Enough that each server is busy all the time, and commits of the store are shared. */
 export const concurrency = {

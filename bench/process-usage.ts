@@ -7,6 +7,15 @@ export interface ProcessUsage {
   readonly rssBytes: number;
 }
 
+/** Undefined where the system does not tell. */
+export function cpuUsPerRequest(
+  before: ProcessUsage | undefined,
+  after: ProcessUsage | undefined,
+  requests: number,
+): number | undefined {
+  return before && after && (after.cpuUs - before.cpuUs) / requests;
+}
+
 // The unit of times in /proc is 1/100 s on every Linux (proc(5), USER_HZ).
 const tickUs = 10_000;
 

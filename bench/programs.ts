@@ -1,8 +1,9 @@
 /** The servers that are measured. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { buildPeer, type PeerName, peerPrograms } from "./peers/build.ts";
 import { createPostgresStore } from "./postgres.ts";
-import type { Program, Start } from "./program.ts";
+import type { Program, ProgramStore, Start } from "./program.ts";
 import { token } from "./requests.ts";
 import { countStoredPlants, fillStore } from "./sqlite-store.ts";
 
@@ -29,17 +30,36 @@ export const connectHttp2: Program = peer(
   "stock adapter on node:http2; no authentication, no store",
 );
 
-export const plantStore: Program = {
-  settings: "as published, default settings: token check, all limits, a durable SQLite file",
+export const fastifyDurable: Program = {
+  settings: "schemas, token check, a durable SQLite file in the thread of HTTP",
+  isDurable: true,
   open(folder) {
     const file = join(folder, "plants.db");
-    return {
-      ...serve(folder, `sqlite:${file}`),
-      store: {
-        countPlants: () => countStoredPlants(file),
-        fill: (plants) => fillStore(file, plants),
-      },
-    };
+    const path = fileURLToPath(new URL("servers/fastify-durable.ts", import.meta.url));
+    return { args: [path, file], env: { PEER_TOKEN: token }, store: sqliteStore(file) };
+  },
+};
+export const axumAndTonic: Program = builtPeer(
+  "rust",
+  "axum and tonic on one port; token check, a durable SQLite file",
+);
+export const grpcGateway: Program = builtPeer(
+  "go",
+  "grpc-gateway before grpc-go, on two ports; token check, a durable SQLite file",
+  "rest",
+);
+export const grpcGo: Program = builtPeer(
+  "go",
+  "grpc-go on its own port; token check, a durable SQLite file",
+  "grpc",
+);
+
+export const plantStore: Program = {
+  settings: "as published, default settings: token check, all limits, a durable SQLite file",
+  isDurable: true,
+  open(folder) {
+    const file = join(folder, "plants.db");
+    return { ...serve(folder, `sqlite:${file}`), store: sqliteStore(file) };
   },
 };
 
@@ -50,6 +70,31 @@ export const plantStoreOnPostgres: Program = {
     return { ...serve(folder, store.url), store };
   },
 };
+
+/** A peer in another language, which takes the path of its database. */
+function builtPeer(name: PeerName, settings: string, ...args: readonly string[]): Program {
+  return {
+    settings,
+    isDurable: true,
+    build: () => buildPeer(name),
+    open(folder) {
+      const file = join(folder, "plants.db");
+      return {
+        command: peerPrograms[name],
+        args: [file, ...args],
+        env: { PEER_TOKEN: token },
+        store: sqliteStore(file),
+      };
+    },
+  };
+}
+
+function sqliteStore(file: string): ProgramStore {
+  return {
+    countPlants: () => countStoredPlants(file),
+    fill: (plants) => fillStore(file, plants),
+  };
+}
 
 /** A plant-store as published, whose only settings are these. */
 export function serve(folder: string, store: string, ...flags: readonly string[]): Start {

@@ -1,8 +1,13 @@
+import type { Bench } from "./bench.ts";
 import type { Program } from "./program.ts";
 import {
+  axumAndTonic,
   connectHttp1,
   connectHttp2,
   fastify,
+  fastifyDurable,
+  grpcGateway,
+  grpcGo,
   grpcJs,
   nodeHttp,
   nodeHttp2,
@@ -27,8 +32,17 @@ export const rows: readonly Row[] = [
     name: "plant-store, REST",
     kind: "rest",
     program: plantStore,
-    peers: ["Fastify", "connect-node, Connect JSON"],
+    peers: [
+      "Fastify",
+      "connect-node, Connect JSON",
+      "Fastify, durable",
+      "axum, durable",
+      "grpc-gateway, durable",
+    ],
   },
+  { name: "Fastify, durable", kind: "rest", program: fastifyDurable, peers: [] },
+  { name: "axum, durable", kind: "rest", program: axumAndTonic, peers: [] },
+  { name: "grpc-gateway, durable", kind: "rest", program: grpcGateway, peers: [] },
   {
     name: "plant-store, Connect JSON",
     kind: "connect",
@@ -42,9 +56,34 @@ export const rows: readonly Row[] = [
     name: "plant-store, gRPC",
     kind: "grpc",
     program: plantStore,
-    peers: ["grpc-js", "connect-node, gRPC"],
+    peers: ["grpc-js", "connect-node, gRPC", "tonic, durable", "grpc-go, durable"],
   },
+  { name: "tonic, durable", kind: "grpc", program: axumAndTonic, peers: [] },
+  { name: "grpc-go, durable", kind: "grpc", program: grpcGo, peers: [] },
 ];
+
+/** The rows whose programs can be had on this machine. Says of the others why not. */
+export async function findMeasurable(
+  bench: Bench,
+  wanted: readonly Row[],
+): Promise<readonly Row[]> {
+  const found: Row[] = [];
+  for (const row of wanted) {
+    const missing = await row.program.build?.();
+    if (missing === undefined) found.push(row);
+    else bench.log(`${row.name}: skipped, ${missing}`);
+  }
+  return found;
+}
+
+/** Says of a failure whose it is. */
+export async function named({ name }: Row, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (cause) {
+    throw new Error(`${name} could not be measured`, { cause });
+  }
+}
 
 /** The row that does least with the same transport. */
 export function floorOf({ kind }: Row): string {

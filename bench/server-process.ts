@@ -33,11 +33,11 @@ process.on("exit", () => {
 
 /** Starts a server; resolves when it says where it listens. */
 export async function startServer(
-  { args, env }: Start,
+  { command = process.execPath, args, env }: Start,
   options: StartOptions = {},
 ): Promise<ServerProcess> {
   const nodeArgs = options.probe ? ["--expose-gc", "--import", probe] : [];
-  const child = spawn(process.execPath, [...nodeArgs, ...args], {
+  const child = spawn(command, [...nodeArgs, ...args], {
     env: { ...environment(), ...env },
     stdio: ["ignore", "pipe", "pipe", ...(options.probe ? (["ipc"] as const) : [])],
   });
@@ -64,7 +64,7 @@ export async function startServer(
     },
     async stop() {
       const outcome = await end("SIGTERM");
-      // The peers leave the signal to Node.
+      // The peers leave the signal to the system.
       if (outcome !== 0 && outcome !== "SIGTERM") {
         throw new Error(`the server ended with ${outcome}: ${log}`);
       }

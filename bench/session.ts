@@ -4,7 +4,7 @@ import { loadThreads } from "./cores.ts";
 import type { Load, LoadResult } from "./load/load.ts";
 import { runGenerator } from "./load/run-generator.ts";
 import { runWrk } from "./load/wrk.ts";
-import { concurrency, pacedConcurrency } from "./plan.ts";
+import { type Concurrency, concurrency, pacedConcurrency } from "./plan.ts";
 import type { IdOrder } from "./plant-ids.ts";
 import type { Start } from "./program.ts";
 import type { RequestKind } from "./requests.ts";
@@ -70,6 +70,13 @@ export class Session implements AsyncDisposable {
   loadClosed(until: Load["until"], warmUpSeconds = 0): Promise<LoadResult> {
     const { connections, streams } = concurrency[this.#transport];
     return this.#generate({ connections, streams, until, warmUpSeconds });
+  }
+
+  /** The closed loop of our own generator, with so many requests at a time. */
+  loadAt(options: Record<"http1" | "grpc", Concurrency>, seconds: number): Promise<LoadResult> {
+    const { connections, streams } = options[this.#transport];
+    const warmUpSeconds = generatorStartSeconds;
+    return this.#generate({ connections, streams, until: { seconds }, warmUpSeconds });
   }
 
   /** The open loop: so many requests in a second, whatever the answers do. */

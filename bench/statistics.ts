@@ -7,6 +7,12 @@ export function median(values: readonly number[]): number {
   return (above + below) / 2;
 }
 
+/** Of those that are known; undefined if none is. */
+export function medianOfKnown(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0 ? undefined : median(known);
+}
+
 /** The nearest rank: the smallest value that at least this share of all values does not exceed. */
 export function quantile(sorted: ArrayLike<number>, share: number): number {
   const value = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];

@@ -1,5 +1,6 @@
 import type { Bench } from "../bench.ts";
 import { readProcessUsage } from "../process-usage.ts";
+import { plantStore } from "../programs.ts";
 import { type Row, rows } from "../rows.ts";
 import { Session } from "../session.ts";
 import { slope } from "../statistics.ts";
@@ -11,10 +12,10 @@ import type { Part } from "./part.ts";
 export const memory: Part = {
   async run(bench) {
     const samples = new Map<string, readonly Sample[]>();
-    for (const row of rows.filter(({ kind }) => kind !== "connect")) {
-      const result = await measure(bench, row);
-      if (result !== undefined) samples.set(row.name, result);
-    }
+    const measurable = rows.filter(
+      ({ kind, program }) => kind !== "connect" && program === plantStore,
+    );
+    for (const row of measurable) samples.set(row.name, await measure(bench, row));
     const plants = bench.plan.memorySteps * bench.plan.memoryStepPlants;
     return {
       table: {
@@ -47,12 +48,10 @@ interface Sample {
   readonly heapBytes: number;
 }
 
-/** @returns undefined for a server that stores nothing. */
-async function measure(bench: Bench, row: Row): Promise<readonly Sample[] | undefined> {
+async function measure(bench: Bench, row: Row): Promise<readonly Sample[]> {
   const { memorySteps, memoryStepPlants: requests } = bench.plan;
   await using folder = await createStoreFolder(bench.folder);
   const start = await row.program.open(folder.path);
-  if (start.store === undefined) return undefined;
   await using session = await Session.open(bench, start, { kind: row.kind, probe: true });
   const samples: Sample[] = [];
   for (let step = 1; step <= memorySteps; step++) {

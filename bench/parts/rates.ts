@@ -1,9 +1,9 @@
 import type { Bench } from "../bench.ts";
 import { pacedShare } from "../plan.ts";
-import { type ProcessUsage, readProcessUsage } from "../process-usage.ts";
-import { floorOf, type Row, rows } from "../rows.ts";
+import { cpuUsPerRequest, readProcessUsage } from "../process-usage.ts";
+import { findMeasurable, floorOf, named, type Row, rows } from "../rows.ts";
 import { Session } from "../session.ts";
-import { median } from "../statistics.ts";
+import { median, medianOfKnown } from "../statistics.ts";
 import { createStoreFolder } from "../store-folder.ts";
 import { figure, type Table } from "../table.ts";
 import type { Part } from "./part.ts";
@@ -11,7 +11,8 @@ import type { Part } from "./part.ts";
 /** The highest rate of each row, what it costs, and the latency below it. */
 export const rates: Part = {
   async run(bench) {
-    const measurable = rows.filter(({ kind }) => kind === "grpc" || bench.hasWrk);
+    const loadable = rows.filter(({ kind }) => kind === "grpc" || bench.hasWrk);
+    const measurable = await findMeasurable(bench, loadable);
     const measured = new Map<string, Round[]>(measurable.map(({ name }) => [name, []]));
     for (let n = 1; n <= bench.plan.rates.rounds; n++) {
       const round = await measureRound(bench, measurable);
@@ -100,35 +101,19 @@ async function addPeak({ plan }: Bench, { row, session, peaks }: Trial): Promise
     const { pid } = session.server;
     const before = readProcessUsage(pid);
     const { created, ...result } = await session.loadToPeak(plan.rates.peakSeconds);
-    const serverCpuUs = cpuBetween(before, readProcessUsage(pid), created);
+    const serverCpuUs = cpuUsPerRequest(before, readProcessUsage(pid), created);
     const { requestsPerSecond, p50Ms, p99Ms, generatorCpuUs } = result;
     peaks.push({ requestsPerSecond, p50Ms, p99Ms, serverCpuUs, generatorCpuUs });
   });
 }
 
-/** Says of a failure whose it is. */
-async function named({ name }: Row, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (cause) {
-    throw new Error(`${name} could not be measured`, { cause });
-  }
-}
-
-function cpuBetween(
-  before: ProcessUsage | undefined,
-  after: ProcessUsage | undefined,
-  requests: number,
-): number | undefined {
-  return before && after && (after.cpuUs - before.cpuUs) / requests;
-}
-
 function createTable(measurable: readonly Row[], measured: ReadonlyMap<string, Round[]>): Table {
   const roundsOf = (name: string) => measured.get(name) ?? [];
   const peaksOf = (name: string) => roundsOf(name).flatMap(({ peaks }) => peaks);
-  const peak = (name: string, key: keyof Peak) => medianOf(peaksOf(name).map((one) => one[key]));
+  const peak = (name: string, key: keyof Peak) =>
+    medianOfKnown(peaksOf(name).map((one) => one[key]));
   const round = (name: string, key: Exclude<keyof Round, "peaks">) =>
-    medianOf(roundsOf(name).map((one) => one[key]));
+    medianOfKnown(roundsOf(name).map((one) => one[key]));
   // One by one: what a machine does in one minute and not in the next meets both.
   const ratio = (name: string, other: string) => {
     const others = peaksOf(other);
@@ -136,7 +121,7 @@ function createTable(measurable: readonly Row[], measured: ReadonlyMap<string, R
       const beside = others[index];
       return beside && requestsPerSecond / beside.requestsPerSecond;
     });
-    return figure(medianOf(ratios), 2);
+    return figure(medianOfKnown(ratios), 2);
   };
   return {
     title: "Rates",
@@ -160,7 +145,10 @@ function createTable(measurable: readonly Row[], measured: ReadonlyMap<string, R
       figure(round(row.name, "pacedP99Ms"), 2),
       figure(scale(round(row.name, "rssBytes"), 2 ** -20), 0),
       ratio(row.name, floorOf(row)),
-      row.peers.map((peer) => `${ratio(row.name, peer)} ${peer}`).join("; ") || "–",
+      row.peers
+        .filter((peer) => measured.has(peer))
+        .map((peer) => `${ratio(row.name, peer)} ${peer}`)
+        .join("; ") || "–",
     ]),
     notes: measurable
       .filter(({ name }) => (round(name, "pacedShareReached") ?? 1) < 0.95)
@@ -169,11 +157,6 @@ function createTable(measurable: readonly Row[], measured: ReadonlyMap<string, R
           `${name} did not keep up at 80 %: its p99 there grows with the length of the run.`,
       ),
   };
-}
-
-function medianOf(values: readonly (number | undefined)[]): number | undefined {
-  const known = values.filter((value) => value !== undefined);
-  return known.length === 0 ? undefined : median(known);
 }
 
 function scale(value: number | undefined, factor: number): number | undefined {

@@ -1,6 +1,6 @@
 import type { Bench } from "../bench.ts";
 import { runLoad } from "../load/run-load.ts";
-import { type Row, rows } from "../rows.ts";
+import { findMeasurable, type Row, rows } from "../rows.ts";
 import { startServer } from "../server-process.ts";
 import { median } from "../statistics.ts";
 import { createStoreFolder } from "../store-folder.ts";
@@ -11,8 +11,10 @@ import type { Part } from "./part.ts";
 export const start: Part = {
   async run(bench) {
     const measured: Record<string, number[]> = {};
+    const rest = rows.filter(({ kind }) => kind === "rest");
+    const measurable = await findMeasurable(bench, rest);
     for (let n = 1; n <= bench.plan.starts; n++) {
-      for (const row of rows.filter(({ kind }) => kind === "rest")) {
+      for (const row of measurable) {
         measured[row.name] = [...(measured[row.name] ?? []), await measure(bench, row)];
       }
       bench.log(`start ${n} of ${bench.plan.starts}`);
