@@ -4,6 +4,7 @@ import { definedOnly } from "../call/defined-only.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { AnswerCodingName } from "./response/answer-coding.ts";
 import type { SuccessStatuses } from "./response/success-status.ts";
+import { RuleError } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
 
 /** Those options of REST that a service may have of its own. */
@@ -100,7 +101,7 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
   });
   return {
     ...common,
-    rules: rules.map((rule) => create(HttpRuleSchema, rule)),
+    rules: rules.map(createRule),
     statuses,
     services: new Map(
       Object.entries(services).map(([service, own]) => [service, resolve(own, common)]),
@@ -125,4 +126,16 @@ export function assertServices(
 
 function resolve(own: RestServiceOptions, common: RestServiceSettings): RestServiceSettings {
   return { ...common, ...definedOnly(own) };
+}
+
+/** @throws {RuleError} for a member that a rule does not have: `create` would leave it out. */
+function createRule(rule: MessageInitShape<typeof HttpRuleSchema>): HttpRule {
+  const members = HttpRuleSchema.members.map(({ localName }) => localName);
+  const known = new Set(["$typeName", "$unknown", ...members]);
+  const strange = Object.keys(rule).find((name) => !known.has(name));
+  if (strange === undefined) return create(HttpRuleSchema, rule);
+  const isVerb = HttpRuleSchema.fields.some(({ localName }) => localName === strange);
+  const advice = isVerb ? `; write pattern: { case: "${strange}", value: "…" }` : "";
+  const reason = `"${strange}" is no member of a rule${advice}`;
+  throw new RuleError(rule.selector || "a rule without a selector", reason);
 }

@@ -58,6 +58,14 @@ test.each([
   await expect(opened).rejects.toThrow(`google.api.http of ${what}no method that is served`);
 });
 
+test("a rule as YAML has it, with its pattern as a key, stops the start", async () => {
+  const pattern = { get: "/v2/{name}" };
+  const given = { selector: "library.v1.CatalogService.GetVolume", ...pattern };
+  await expect(openCatalog({ rest: { rules: [given] } })).rejects.toThrow(
+    'GetVolume: "get" is no member of a rule; write pattern: { case: "get", value: "…" }',
+  );
+});
+
 describe("rest options", () => {
   test("ignoreUnknownFields passes over members that no field has", async () => {
     await using gateway = await openCatalog({ rest: { ignoreUnknownFields: true } });
