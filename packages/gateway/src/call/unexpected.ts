@@ -59,6 +59,8 @@ async function* reporting<T>(
 ): AsyncGenerator<T> {
   try {
     yield* messages;
+    // An implementation that returns when it is cut off has not come to its end.
+    signal.throwIfAborted();
   } catch (error) {
     reportUnexpected(error, listener, signal);
     throw error;
