@@ -8,48 +8,32 @@ import {
   type PlantStore,
   withoutId,
 } from "../plant.ts";
+import type { Backing } from "./backing.ts";
 import type { CommitObserver } from "./commit-observer.ts";
-import type { Engine } from "./engine.ts";
+import type { Commits } from "./commits.ts";
+import type { BatchEngine } from "./engine.ts";
 import { GroupCommit } from "./group-commit.ts";
 import type { CommitLimits } from "./options.ts";
 import { type OnObstacle, type WatchTimes, WriteWatch } from "./write-watch.ts";
 
-export interface BatchedStoreOptions {
-  readonly observer?: CommitObserver | undefined;
-  readonly onObstacle?: OnObstacle | undefined;
-  readonly watchTimes?: WatchTimes;
-}
-
-/** The PlantStore promise over any engine. */
+/** The PlantStore promise over any commits. */
 export class BatchedStore implements PlantStore {
-  readonly #engine: Engine;
-  readonly #commits: GroupCommit;
-  readonly #watch: WriteWatch;
+  readonly #commits: Commits;
+  readonly #backing: Backing;
   #closed: Promise<void> | undefined;
 
-  constructor(
-    engine: Engine,
-    limits: CommitLimits,
-    { observer, onObstacle, watchTimes }: BatchedStoreOptions = {},
-  ) {
-    const watch = new WriteWatch(engine, onObstacle, watchTimes);
-    const watched = {
-      commitsMax: engine.commitsMax,
-      commitsAhead: engine.commitsAhead,
-      commit: (batch: readonly NewPlant[], abandoned: AbortSignal) =>
-        watch.watch(() => engine.commit(batch, abandoned)),
-    };
-    this.#engine = engine;
-    this.#watch = watch;
-    this.#commits = new GroupCommit(watched, limits, observer);
+  constructor(commits: Commits, backing: Backing) {
+    this.#commits = commits;
+    this.#backing = backing;
   }
 
   async create(plant: NewPlant, signal?: Cancellation): Promise<Plant> {
     // An engine would bend an invalid plant into another one without a word.
     assertValidPlant(plant);
     if (this.#closed !== undefined) throw new PlantError("unavailable", "the store is closed");
-    if (this.#watch.refusal !== undefined) {
-      const { cause } = this.#watch.refusal;
+    const refusal = this.#backing.refusal?.();
+    if (refusal !== undefined) {
+      const { cause } = refusal;
       throw new PlantError("unavailable", "the store takes no plants now; try again later", {
         cause,
       });
@@ -70,8 +54,7 @@ export class BatchedStore implements PlantStore {
   }
 
   obstacle(): Obstacle | undefined {
-    if (this.#closed !== undefined) return "closed";
-    return this.#watch.obstacle ?? this.#engine.obstacle();
+    return this.#closed === undefined ? this.#backing.obstacle() : "closed";
   }
 
   /**
@@ -80,9 +63,36 @@ export class BatchedStore implements PlantStore {
    * owner can set a limit of its own.
    */
   close(): Promise<void> {
-    this.#closed ??= Promise.all([this.#watch.close(), this.#commits.drain()]).then(() =>
-      this.#engine.close(),
-    );
+    this.#closed ??= this.#commits.drain().then(() => this.#backing.close());
     return this.#closed;
   }
+}
+
+export interface BatchedStoreOptions {
+  readonly observer?: CommitObserver | undefined;
+  readonly onObstacle?: OnObstacle | undefined;
+  readonly watchTimes?: WatchTimes;
+}
+
+/** @returns The PlantStore promise over an engine that is given its commits. */
+export function createBatchedStore(
+  engine: BatchEngine,
+  limits: CommitLimits,
+  { observer, onObstacle, watchTimes }: BatchedStoreOptions = {},
+): BatchedStore {
+  const watch = new WriteWatch(engine, onObstacle, watchTimes);
+  const watched: Pick<BatchEngine, "commit" | "commitsMax"> = {
+    commitsMax: engine.commitsMax,
+    async commit(batch, abandoned) {
+      try {
+        const outcomes = await engine.commit(batch, abandoned);
+        watch.commitSucceeded();
+        return outcomes;
+      } catch (error) {
+        watch.commitFailed(error);
+        throw error;
+      }
+    },
+  };
+  return new BatchedStore(new GroupCommit(watched, limits, observer), watch);
 }

@@ -3,34 +3,8 @@ import type { NewPlant, Obstacle } from "../plant.ts";
 /** `created`: the plant is stored, now or since before. `id_taken`: its id is another plant's. */
 export type RowOutcome = "created" | "id_taken";
 
-/**
- * What differs between databases: how a batch of plants becomes durable.
- * Queueing, limits, deadlines and the rest of the PlantStore promise are built
- * on top of it, once, for every engine.
- */
+/** A database that holds plants: whether it is as it must be, and its end. */
 export interface Engine {
-  /**
-   * How many commits run side by side; with more than one, the database settles
-   * which of several rows with one id is the first.
-   */
-  readonly commitsMax: number;
-
-  /** How many more it takes in line behind those, to run each without a pause. */
-  readonly commitsAhead: number;
-
-  /**
-   * Stores the batch, all of it or none. The batch may hold an id more than
-   * once; the first row wins.
-   *
-   * @param abandoned Aborts when nobody waits for any row of the batch any more:
-   * an engine that tries again may stop.
-   * @returns One outcome a row, in the order of the rows, after every row that is
-   * `created` is on stable storage.
-   * @throws When it is not known that the batch is durable: every row of it may
-   * be stored or not.
-   */
-  commit(batch: readonly NewPlant[], abandoned: AbortSignal): Promise<readonly RowOutcome[]>;
-
   /**
    * Checks again all that opening the store required. Writes nothing, so it may
    * run every few seconds.
@@ -50,9 +24,31 @@ export interface Engine {
   /** What the engine knows to be in the way, without a look: `failed` or `unreachable`. */
   obstacle(): Obstacle | undefined;
 
-  /** What an error of `commit`, `inspect` or `probe` says of the store. */
+  /** What an error of a commit, `inspect` or `probe` says of the store. */
   obstacleFrom(error: unknown): Obstacle;
 
   /** Releases every resource. Called once, when no commit is under way or to come. */
   close(): Promise<void>;
+}
+
+/** An engine that is given the plants of each commit. */
+export interface BatchEngine extends Engine {
+  /**
+   * How many commits run side by side; with more than one, the database settles
+   * which of several rows with one id is the first.
+   */
+  readonly commitsMax: number;
+
+  /**
+   * Stores the batch, all of it or none. The batch may hold an id more than
+   * once; the first row wins.
+   *
+   * @param abandoned Aborts when nobody waits for any row of the batch any more:
+   * an engine that tries again may stop.
+   * @returns One outcome a row, in the order of the rows, after every row that is
+   * `created` is on stable storage.
+   * @throws When it is not known that the batch is durable: every row of it may
+   * be stored or not.
+   */
+  commit(batch: readonly NewPlant[], abandoned: AbortSignal): Promise<readonly RowOutcome[]>;
 }

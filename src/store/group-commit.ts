@@ -1,8 +1,11 @@
-import { type Cancellation, type NewPlant, overloaded, PlantError, textFields } from "../plant.ts";
+import { type Cancellation, type NewPlant, overloaded } from "../plant.ts";
 import type { CommitObserver } from "./commit-observer.ts";
-import type { Engine, RowOutcome } from "./engine.ts";
+import { type Commits, notConfirmed } from "./commits.ts";
+import type { BatchEngine, RowOutcome } from "./engine.ts";
+import { heapBytes } from "./heap-bytes.ts";
 import type { CommitLimits } from "./options.ts";
 import { Waiter } from "./waiter.ts";
+import { WaitingRoom } from "./waiting-room.ts";
 
 /** As many rows make a commit worth its while. */
 const rowsAtOnce = 32;
@@ -10,74 +13,57 @@ const rowsAtOnce = 32;
 /**
  * Makes plants share commits: all that arrive while as many commits are under
  * way as the engine runs go into the next, up to the limits, in order of arrival.
- * One that is worth its while begins at once, in line where the engine takes it,
- * and is written while the rest of a burst is still being read.
+ * One that is worth its while begins at once, and is written while the rest of a
+ * burst is still being read.
  */
-export class GroupCommit {
-  readonly #engine: Pick<Engine, "commit" | "commitsMax" | "commitsAhead">;
+export class GroupCommit implements Commits {
+  readonly #engine: Pick<BatchEngine, "commit" | "commitsMax">;
   readonly #limits: CommitLimits;
+  readonly #waiting: WaitingRoom;
   readonly #observer: CommitObserver | undefined;
   /** In order of arrival; those that have left stay until their turn comes, or are half of all. */
   #queue: Waiter[] = [];
-  #waitingRows = 0;
-  #waitingBytes = 0;
   #isGathering = false;
   #underWay = 0;
   #drained: PromiseWithResolvers<void> | undefined;
 
   constructor(
-    engine: Pick<Engine, "commit" | "commitsMax" | "commitsAhead">,
+    engine: Pick<BatchEngine, "commit" | "commitsMax">,
     limits: CommitLimits,
     observer?: CommitObserver,
   ) {
     this.#engine = engine;
     this.#limits = limits;
+    this.#waiting = new WaitingRoom(limits, observer);
     this.#observer = observer;
   }
 
-  /**
-   * @param signal Takes a plant that waits out of the queue: it is not written.
-   * Once its commit is under way, only the caller leaves.
-   * @returns The outcome of this plant, once its commit has returned.
-   * @throws The reason of the signal, at once; a {@link PlantError}
-   * `overloaded`, at once; or `unavailable`, when the commit failed.
-   */
   submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     const bytes = heapBytes(plant);
-    if (!this.#hasRoomFor(bytes)) {
+    if (!this.#waiting.hasRoomFor(bytes)) {
       return Promise.reject(overloaded());
     }
     const waiter = new Waiter(plant, bytes, this.#remove, signal);
     this.#queue.push(waiter);
-    this.#changeQueue(1, bytes);
+    this.#waiting.enter(bytes);
     this.#gather();
     return waiter.outcome;
   }
 
-  /** Whether not even the smallest plant would be taken now. */
   isFull(): boolean {
-    return !this.#hasRoomFor(heapBytesMin);
+    return this.#waiting.isFull;
   }
 
-  /** Resolves when nothing waits and no commit is under way. */
   async drain(): Promise<void> {
     if (this.#underWay === 0 && !this.#isGathering) return;
     this.#drained ??= Promise.withResolvers();
     await this.#drained.promise;
   }
 
-  #hasRoomFor(bytes: number): boolean {
-    return (
-      this.#waitingRows < this.#limits.waitingRowsMax &&
-      this.#waitingBytes + bytes <= this.#limits.waitingBytesMax
-    );
-  }
-
   /** Begins commits with all that waits, unless enough of them are under way; ends a drain. */
   #gather(): void {
-    const { commitsMax, commitsAhead } = this.#engine;
-    while (this.#isWorthwhile() && this.#underWay < commitsMax + commitsAhead) this.#begin();
+    while (this.#isWorthwhile() && this.#mayBegin()) this.#begin();
     if (this.#isGathering) return;
     if (this.#mayBegin()) {
       // What arrives in the same turn of the event loop shares the commit, too:
@@ -98,12 +84,13 @@ export class GroupCommit {
   #isWorthwhile(): boolean {
     const { batchRowsMax, batchBytesMax } = this.#limits;
     return (
-      this.#waitingRows >= Math.min(rowsAtOnce, batchRowsMax) || this.#waitingBytes >= batchBytesMax
+      this.#waiting.rows >= Math.min(rowsAtOnce, batchRowsMax) ||
+      this.#waiting.bytes >= batchBytesMax
     );
   }
 
   #mayBegin(): boolean {
-    return this.#waitingRows > 0 && this.#underWay < this.#engine.commitsMax;
+    return this.#waiting.rows > 0 && this.#underWay < this.#engine.commitsMax;
   }
 
   #begin(): void {
@@ -118,8 +105,8 @@ export class GroupCommit {
   /** Takes a waiter out whose caller has given up: its plant is not written. */
   readonly #remove = (waiter: Waiter): void => {
     waiter.plant = undefined;
-    this.#changeQueue(-1, -waiter.bytes);
-    if (this.#queue.length > 2 * this.#waitingRows) {
+    this.#waiting.leave(1, waiter.bytes);
+    if (this.#queue.length > 2 * this.#waiting.rows) {
       this.#queue = this.#queue.filter(({ plant }) => plant !== undefined);
     }
   };
@@ -137,14 +124,8 @@ export class GroupCommit {
       bytes += waiter.bytes;
     }
     this.#queue = this.#queue.slice(taken);
-    this.#changeQueue(-batch.length, -bytes);
+    this.#waiting.leave(batch.length, bytes);
     return batch;
-  }
-
-  #changeQueue(rows: number, bytes: number): void {
-    this.#waitingRows += rows;
-    this.#waitingBytes += bytes;
-    this.#observer?.queueChanged(this.#waitingRows, this.#waitingBytes);
   }
 
   async #commitBatch(batch: readonly Waiter[]): Promise<void> {
@@ -167,13 +148,7 @@ export class GroupCommit {
       for (const waiter of batch) waiter.resolve(outcomes[next++] as RowOutcome);
     } catch (cause) {
       for (const waiter of batch) {
-        waiter.reject(
-          new PlantError(
-            "unavailable",
-            "the store could not confirm that the plant was written; try again",
-            { cause },
-          ),
-        );
+        waiter.reject(notConfirmed(cause));
       }
     }
   }
@@ -194,17 +169,4 @@ export class GroupCommit {
       this.#observer?.commitEnded({ rows: plants.length, durationMs, isFailed });
     }
   }
-}
-
-/** Of a plant without any text. */
-export const heapBytesMin = 512;
-
-/**
- * What a waiting plant may hold of the heap, in bytes: two for a UTF-16 code
- * unit, and the objects around it. An upper bound, so that the limits hold.
- */
-export function heapBytes(plant: NewPlant): number {
-  let units = 0;
-  for (const field of textFields) units += plant[field]?.length ?? 0;
-  return heapBytesMin + 2 * units;
 }

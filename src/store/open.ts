@@ -5,15 +5,13 @@ import type { StoreOptions } from "./options.ts";
 import type { PlantReader } from "./plant-reader.ts";
 import { describePostgres } from "./postgres/address.ts";
 import type { SchemaState } from "./schema-state.ts";
+import type { SharedStore } from "./shared-store.ts";
 import type { BackupOptions } from "./sqlite/backup.ts";
 import { describeSqlite, identifySqlite } from "./sqlite/location.ts";
-import { migrateSqlite, openSqlite } from "./sqlite/open.ts";
+import { joinSqlite, migrateSqlite, openSharedSqlite, openSqlite } from "./sqlite/open.ts";
 
 /** Opens the store at `location`: what follows the scheme and its colon. */
 type OpenEngine = (location: string, options: StoreOptions) => Promise<PlantStore>;
-
-/** Who opens a store that several threads of one process use. */
-export type StoreOwner = "process" | "thread";
 
 interface EngineEntry {
   /** How its URLs are written, for error messages. */
@@ -28,7 +26,8 @@ interface EngineEntry {
   readonly describe: (location: string) => string;
   /** The same for two locations that are known to be one store. */
   readonly identify: (location: string) => string;
-  readonly owner: StoreOwner;
+  /** Where the threads of a process share a store; without, each opens one of its own. */
+  readonly openShared?: (location: string, options: StoreOptions) => Promise<SharedStore>;
 }
 
 // What an engine is made of is loaded when it is used, for the sake of the start. The thread of
@@ -47,7 +46,7 @@ const sqlite: EngineEntry = {
     yield* (await import("./sqlite/tools.ts")).checkSqlite(at);
   },
   // It has one writer, on a thread of its own.
-  owner: "process",
+  openShared: openSharedSqlite,
 };
 
 const postgres: EngineEntry = {
@@ -67,8 +66,6 @@ const postgres: EngineEntry = {
   async *check(at) {
     yield* (await import("./postgres/open.ts")).checkPostgres(at);
   },
-  // Its connections are read and written by the thread that has them.
-  owner: "thread",
 };
 
 /** By the scheme of their URLs. */
@@ -90,6 +87,23 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   const { engine, location } = findEngine(url);
   return await engine.open(location, options);
 }
+
+/**
+ * Opens a store that the threads of this process share.
+ *
+ * @returns undefined where each thread opens the store for itself.
+ * @throws {StoreOpenError}
+ */
+export async function openSharedStore(
+  url: string,
+  options: StoreOptions = {},
+): Promise<SharedStore | undefined> {
+  const { engine, location } = findEngine(url);
+  return await engine.openShared?.(location, options);
+}
+
+/** In another thread: uses the store of an end that `openSharedStore` gave. */
+export const joinStore = joinSqlite;
 
 /**
  * Opens the plants of a store for reading: those that it holds now. A store that
@@ -162,11 +176,6 @@ export function checkStore(url: string): AsyncIterable<Finding> {
 export function describeStoreUrl(url: string): string {
   const { engine, location } = findEngine(url);
   return engine.describe(location);
-}
-
-/** @throws {StoreOpenError} For a URL of no store. */
-export function findStoreOwner(url: string): StoreOwner {
-  return findEngine(url).engine.owner;
 }
 
 function findEngine(url: string): { engine: EngineEntry; location: string } {

@@ -1,7 +1,8 @@
 import type { Obstacle } from "../plant.ts";
+import type { Backing } from "./backing.ts";
+import { backoffMs } from "./backoff.ts";
 import type { Engine } from "./engine.ts";
 import { StoreOpenError } from "./open-error.ts";
-import { backoffMs } from "./postgres/backoff.ts";
 
 /** Told when a store meets an obstacle, another one, or none any more (`undefined`). */
 export type OnObstacle = (obstacle: Obstacle | undefined, cause: unknown) => void;
@@ -33,7 +34,7 @@ export const defaultWatchTimes: WatchTimes = {
  * failed commits in a row would prove less: a retry of a plant that is stored
  * succeeds on a full disk, as nothing is written.
  */
-export class WriteWatch {
+export class WriteWatch implements Backing {
   readonly #engine: Engine;
   readonly #onObstacle: OnObstacle | undefined;
   readonly #times: WatchTimes;
@@ -54,35 +55,31 @@ export class WriteWatch {
     this.#schedule(times.inspectIntervalMs);
   }
 
-  get obstacle(): Obstacle | undefined {
-    return this.#found?.obstacle;
+  obstacle(): Obstacle | undefined {
+    return this.#found?.obstacle ?? this.#engine.obstacle();
   }
 
-  /** Why no commit may be tried; undefined where one may. */
-  get refusal(): { readonly cause: unknown } | undefined {
+  refusal(): { readonly cause: unknown } | undefined {
     return isUnsafe(this.#found?.cause) ? this.#found : undefined;
   }
 
-  /** Runs a commit and learns from its end. */
-  async watch<T>(commit: () => Promise<T>): Promise<T> {
-    try {
-      const result = await commit();
-      // A hint, no proof: the batch may have held nothing new.
-      if (this.#found !== undefined) this.#hasten(this.#times.backoffMinMs);
-      return result;
-    } catch (error) {
-      if (isUnsafe(error)) this.#find(this.#engine.obstacleFrom(error), error);
-      this.#isInDoubt = true;
-      if (this.#failedProbes === 0) this.#check();
-      throw error;
-    }
+  /** A hint, no proof: the commit may have held nothing new. */
+  commitSucceeded(): void {
+    if (this.#found !== undefined) this.#hasten(this.#times.backoffMinMs);
   }
 
-  /** Waits for the check under way. */
+  commitFailed(error: unknown): void {
+    if (isUnsafe(error)) this.#find(this.#engine.obstacleFrom(error), error);
+    this.#isInDoubt = true;
+    if (this.#failedProbes === 0) this.#check();
+  }
+
+  /** Waits for the check under way, and closes the engine. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#checking;
+    await this.#engine.close();
   }
 
   #schedule(ms: number): void {
@@ -133,7 +130,7 @@ export class WriteWatch {
   }
 
   #find(obstacle: Obstacle | undefined, cause: unknown): void {
-    const before = this.obstacle;
+    const before = this.#found?.obstacle;
     this.#found = obstacle && { obstacle, cause };
     if (obstacle !== before && !this.#isClosed) this.#onObstacle?.(obstacle, cause);
   }

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { Engine, RowOutcome } from "../../src/store/engine.ts";
-import { GroupCommit, heapBytes } from "../../src/store/group-commit.ts";
+import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
+import { GroupCommit } from "../../src/store/group-commit.ts";
+import { heapBytes } from "../../src/store/heap-bytes.ts";
 import { defaultLimits } from "../../src/store/options.ts";
 import { begin, type OpenCommit } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
@@ -35,33 +36,6 @@ describe("commits are shared", () => {
     expect(first.ids).toHaveLength(32);
     first.succeed();
     expect((await nextCommit()).ids).toEqual(Array.from({ length: 68 }, (_, i) => BigInt(32 + i)));
-  });
-
-  test("ahead of their turn where the engine takes it, if they are 32", async () => {
-    const { group, nextCommit, begun } = begin({}, 1, 1);
-    void group.submit(plantOf(0n));
-    const first = await nextCommit();
-    for (let id = 1n; id < 32n; id++) void group.submit(plantOf(id));
-    for (let turn = 0; turn < 10; turn++) await nextTurn();
-    expect(begun).toEqual([]);
-    for (let id = 32n; id < 100n; id++) void group.submit(plantOf(id));
-    for (let turn = 0; turn < 10; turn++) await nextTurn();
-    expect(begun.map(({ ids }) => ids.length)).toEqual([32]);
-    first.succeed();
-    for (let turn = 0; turn < 10; turn++) await nextTurn();
-    expect(begun.map(({ ids }) => ids.length)).toEqual([32, 67]);
-  });
-
-  test.each([
-    ["rows", { batchRowsMax: 10 }],
-    ["bytes", { batchBytesMax: 5000 }],
-  ])("ahead of their turn, if they are as many %s as a commit takes", async (_what, limits) => {
-    const { group, nextCommit, begun } = begin(limits, 1, 1);
-    void group.submit(plantOf(0n));
-    await nextCommit();
-    for (let id = 1n; id <= 10n; id++) void group.submit(plantOf(id));
-    for (let turn = 0; turn < 10; turn++) await nextTurn();
-    expect(begun).toHaveLength(1);
   });
 
   test("up to the limit of rows", async () => {
@@ -220,7 +194,7 @@ describe("a commit that fails", () => {
     const commit = () => {
       throw cause;
     };
-    const group = new GroupCommit({ commit, commitsMax: 1, commitsAhead: 0 }, defaultLimits);
+    const group = new GroupCommit({ commit, commitsMax: 1 }, defaultLimits);
     await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "unavailable", cause });
     await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "unavailable", cause });
   });
@@ -241,7 +215,7 @@ test("drain waits for the commit under way and for all that wait", async () => {
 });
 
 test("drain, called twice, waits for what lies ready, too", async () => {
-  const { group, nextCommit } = begin({}, 1, 1);
+  const { group, nextCommit } = begin({}, 2);
   const ends: string[] = [];
   for (let id = 0n; id < 70n; id++) void group.submit(plantOf(id));
   const commits = [await nextCommit(), await nextCommit()];
@@ -258,12 +232,12 @@ describe("an observer", () => {
   test("is told of what waits and of each commit, failed ones too", async () => {
     const told: string[] = [];
     const begun: PromiseWithResolvers<readonly RowOutcome[]>[] = [];
-    const commit: Engine["commit"] = () => {
+    const commit: BatchEngine["commit"] = () => {
       const one = Promise.withResolvers<readonly RowOutcome[]>();
       begun.push(one);
       return one.promise;
     };
-    const group = new GroupCommit({ commit, commitsMax: 1, commitsAhead: 0 }, defaultLimits, {
+    const group = new GroupCommit({ commit, commitsMax: 1 }, defaultLimits, {
       queueChanged: (rows, bytes) => told.push(`${rows} wait, ${bytes > 0 ? "some" : "no"} bytes`),
       commitEnded: ({ rows, durationMs, isFailed }) =>
         told.push(`${rows} ${isFailed ? "failed" : "done"}, ${durationMs >= 0 ? "timed" : "?"}`),

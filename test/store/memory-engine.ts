@@ -1,8 +1,8 @@
 import { type NewPlant, type Obstacle, obstacles, type Plant } from "../../src/plant.ts";
-import type { Engine, RowOutcome } from "../../src/store/engine.ts";
+import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
 
 /** An engine that keeps plants in a map, and can be told how to go wrong. */
-export class MemoryEngine implements Engine {
+export class MemoryEngine implements BatchEngine {
   readonly plants: Map<bigint, Plant>;
   readonly commits: (readonly NewPlant[])[] = [];
   /** Runs before the next commit writes; what it throws makes the commit fail. */
@@ -16,7 +16,6 @@ export class MemoryEngine implements Engine {
   knows: Obstacle | undefined;
   closed = 0;
   readonly commitsMax = 1;
-  readonly commitsAhead = 0;
 
   constructor(plants: Map<bigint, Plant> = new Map()) {
     this.plants = plants;

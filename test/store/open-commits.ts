@@ -1,7 +1,14 @@
-import { expect } from "vitest";
-import type { Engine, RowOutcome } from "../../src/store/engine.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { MessageChannel } from "node:worker_threads";
+import { expect, onTestFinished } from "vitest";
+import type { CommitObserver, EndedCommit } from "../../src/store/commit-observer.ts";
+import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
 import { GroupCommit } from "../../src/store/group-commit.ts";
 import { type CommitLimits, resolveLimits } from "../../src/store/options.ts";
+import { Bell } from "../../src/store/sqlite/queue/bell.ts";
+import { createQueueMemory } from "../../src/store/sqlite/queue/memory.ts";
+import { QueueReader, type RowValues } from "../../src/store/sqlite/queue/queue-reader.ts";
+import { QueuedCommits } from "../../src/store/sqlite/queue/queued-commits.ts";
 
 /** A commit that waits for the test: what it was given, and how it shall end. */
 export interface OpenCommit {
@@ -11,13 +18,20 @@ export interface OpenCommit {
   fail(error: Error): void;
 }
 
+export interface OpenQueueCommit extends OpenCommit {
+  readonly rows: readonly RowValues[];
+}
+
 /** A group commit whose commits end when the test says so. */
-export function begin(limits: Partial<CommitLimits> = {}, commitsMax = 1, commitsAhead = 0) {
+export function begin(limits: Partial<CommitLimits> = {}, commitsMax = 1) {
   const begun: OpenCommit[] = [];
   let open = 0;
   let wake = () => {};
-  const commit: Engine["commit"] = (batch, abandoned) => {
-    expect(++open, "commits at once").toBeLessThanOrEqual(commitsMax + commitsAhead);
+  const onBegun = (resolve: () => void) => {
+    wake = resolve;
+  };
+  const commit: BatchEngine["commit"] = (batch, abandoned) => {
+    expect(++open, "commits at once").toBeLessThanOrEqual(commitsMax);
     const { promise, resolve, reject } = Promise.withResolvers<readonly RowOutcome[]>();
     begun.push({
       ids: batch.map((plant) => plant.id),
@@ -28,15 +42,78 @@ export function begin(limits: Partial<CommitLimits> = {}, commitsMax = 1, commit
     wake();
     return promise.finally(() => open--);
   };
-  const group = new GroupCommit({ commit, commitsMax, commitsAhead }, resolveLimits(limits));
-  const nextCommit = async (): Promise<OpenCommit> => {
-    for (;;) {
-      const commit = begun.shift();
-      if (commit !== undefined) return commit;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
+  const group = new GroupCommit({ commit, commitsMax }, resolveLimits(limits));
+  return { group, begun, nextCommit: () => takeNext(begun, onBegun) };
+}
+
+/** The same, of plants that a thread takes from a queue in shared memory: here by this one. */
+export function beginQueue(limits: Partial<CommitLimits> = {}) {
+  const whole = resolveLimits(limits);
+  const memory = createQueueMemory();
+  const { port1, port2 } = new MessageChannel();
+  const reader = new QueueReader(memory, port1);
+  const ended: EndedCommit[] = [];
+  let waiting = 0;
+  const observer: CommitObserver = {
+    queueChanged(rows) {
+      waiting = rows;
+    },
+    commitEnded: (commit) => void ended.push(commit),
   };
-  return { group, nextCommit, begun };
+  const end = { memory, bell: Bell.create().memory, port: port2 };
+  const group = new QueuedCommits(end, whole, observer);
+  const begun: OpenQueueCommit[] = [];
+  let wake = () => {};
+  const onBegun = (resolve: () => void) => {
+    wake = resolve;
+  };
+  let isOver = false;
+  onTestFinished(() => {
+    isOver = true;
+    group.close();
+    reader.close();
+  });
+  void commitAll();
+  const nextCommit = () => takeNext(begun, onBegun);
+  return { group, begun, nextCommit, ended, waiting: () => waiting };
+
+  async function commitAll(): Promise<void> {
+    while (!isOver) {
+      const { batchRowsMax: rows, batchBytesMax: bytes } = whole;
+      const taken = reader.take({ rows, bytes, isWhole: true });
+      const report = (idTaken: readonly boolean[] | undefined) => {
+        reader.report({ idTaken, rows: taken.length, durationUs: 1 });
+        reader.notify();
+      };
+      if (taken.length > 0) report(await outcomeOf(taken));
+      else if (reader.isDue) report([]);
+      await nextTurn();
+    }
+  }
+
+  /** @returns Whose id is taken; undefined where the commit failed. */
+  function outcomeOf(rows: readonly RowValues[]): Promise<readonly boolean[] | undefined> {
+    const ids = rows.map(([id]) => id);
+    const { promise, resolve } = Promise.withResolvers<readonly boolean[] | undefined>();
+    begun.push({
+      ids,
+      rows,
+      abandoned: new AbortController().signal,
+      succeed: (outcomes = []) => resolve(ids.map((_, index) => outcomes[index] === "id_taken")),
+      fail({ message }) {
+        reader.explain({ code: "SQLITE_TEST", message });
+        resolve(undefined);
+      },
+    });
+    wake();
+    return promise;
+  }
+}
+
+async function takeNext<T>(begun: T[], onBegun: (resolve: () => void) => void): Promise<T> {
+  for (;;) {
+    const commit = begun.shift();
+    if (commit !== undefined) return commit;
+    await new Promise<void>(onBegun);
+  }
 }

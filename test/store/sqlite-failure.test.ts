@@ -2,18 +2,18 @@ import { once } from "node:events";
 import { copyFile, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import type { NewPlant, PlantStore } from "../../src/plant.ts";
-import { BatchedStore } from "../../src/store/batched-store.ts";
 import { openStore } from "../../src/store/open.ts";
-import { defaultLimits } from "../../src/store/options.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
 import { failureCode, isPassing } from "../../src/store/sqlite/failure.ts";
-import { SqliteThread } from "../../src/store/sqlite/thread.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
 import { plantOf } from "./plant-of.ts";
+import { rowOf } from "./row-of.ts";
 import { expectKept } from "./suite.ts";
 import { temporaryFolder, WorkerWatch } from "./temporary.ts";
 import { untilObstacle } from "./until-obstacle.ts";
@@ -25,8 +25,8 @@ afterAll(() => workers.end());
 async function openFresh(busyTimeoutMs = 50) {
   const path = join(await temporaryFolder(), "plants.db");
   const failures: Error[] = [];
-  const thread = await SqliteThread.open({ path, busyTimeoutMs }, (error) => failures.push(error));
-  const store = new BatchedStore(thread, defaultLimits);
+  const onFailure = (error: Error) => void failures.push(error);
+  const store = await openSqlite(path, { onFailure }, busyTimeoutMs);
   onTestFinished(() => store.close());
   return { path, store, failures };
 }
@@ -36,6 +36,10 @@ async function expectFailedForGood(store: PlantStore, failures: readonly Error[]
   for (const id of [101n, 102n]) {
     await expect(store.create(plantOf(id))).rejects.toMatchObject({ code: "unavailable" });
   }
+  const told = async () => {
+    while (failures.length === 0) await nextTurn();
+  };
+  await within("its owner to hear of it", told());
   expect(failures).toHaveLength(1);
 }
 
@@ -81,39 +85,25 @@ describe("a failure that passes", () => {
     expect(failures[0]?.message).toContain("was deleted, moved or replaced");
   });
 
-  test("a batch that cannot be sent to the thread: the next ones have their own outcomes", async () => {
-    const path = join(await temporaryFolder(), "plants.db");
-    const thread = await SqliteThread.open({ path, busyTimeoutMs: 50 }, () => {});
-    onTestFinished(() => thread.close());
-    const unsendable = { ...plantOf(1n), name: Symbol("no text") as unknown as string };
-    await expect(thread.commit([unsendable])).rejects.toThrow("could not be cloned");
-    const outcomes = Promise.all([thread.commit([plantOf(2n)]), thread.commit([plantOf(3n)])]);
-    expect(await within("the outcomes", outcomes)).toEqual([["created"], ["created"]]);
-  });
-
   test("a full disk: nothing of the batch is kept, and then as before", async () => {
     const db = openDatabase(join(await temporaryFolder(), "plants.db"), 50);
     onTestFinished(() => void db.close());
     const writer = new Writer(db);
     const kept = () => readValue(db, "SELECT count(*) FROM plants");
-    const batch = {
-      ids: BigInt64Array.from({ length: 100 }, (_, index) => BigInt(index)),
-      texts: {
-        name: Array.from({ length: 100 }, () => "x".repeat(1000)),
-        tag: Array.from({ length: 100 }, () => null),
-      },
-    };
+    const batch = Array.from({ length: 100 }, (_, index) =>
+      rowOf({ id: BigInt(index), name: "x".repeat(1000), tag: undefined }),
+    );
     db.exec("PRAGMA max_page_count = 10");
     let code = "none";
     try {
-      writer.write(batch);
+      writer.write([batch]);
     } catch (error) {
       code = failureCode(error);
     }
     expect(code).toBe("SQLITE_FULL");
     expect(kept()).toBe(0);
     db.exec("PRAGMA max_page_count = 1000");
-    expect(writer.write(batch)).toEqual([]);
+    expect(writer.write([batch])).toEqual([Array(100).fill(false)]);
     expect(kept()).toBe(100);
   });
 });

@@ -4,12 +4,11 @@ import { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../src/plant.ts";
-import { BatchedStore } from "../../src/store/batched-store.ts";
+import type { EndedCommit } from "../../src/store/commit-observer.ts";
 import { openStore } from "../../src/store/open.ts";
-import { defaultLimits } from "../../src/store/options.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
-import { SqliteThread } from "../../src/store/sqlite/thread.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { readRows } from "../support/sqlite-rows.ts";
 import { plantOf } from "./plant-of.ts";
 import { storeSuite } from "./suite.ts";
@@ -102,38 +101,40 @@ test("the log is moved into the database while the store is open", async () => {
 describe("with the database's lock in other hands, as on a disk that stalls", () => {
   async function stalled() {
     const path = await temporaryPath();
-    const thread = await SqliteThread.open({ path, busyTimeoutMs: 60_000 }, () => {});
-    const batches: number[] = [];
-    const commit = thread.commit.bind(thread);
-    thread.commit = (batch) => {
-      batches.push(batch.length);
-      return commit(batch);
+    const commits: number[] = [];
+    let waiting = 0;
+    const observer = {
+      queueChanged(rows: number) {
+        waiting = rows;
+      },
+      commitEnded: ({ rows }: EndedCommit) => void commits.push(rows),
     };
-    const store = new BatchedStore(thread, defaultLimits);
+    const store = await openSqlite(path, { observer }, 60_000);
     const holder = new DatabaseSync(path, { timeout: 5000 });
     onTestFinished(async () => {
       holder.close();
       await store.close();
     });
     holder.exec("BEGIN IMMEDIATE");
-    return { store, batches, release: () => holder.exec("COMMIT") };
+    return { store, commits, waiting: () => waiting, release: () => holder.exec("COMMIT") };
   }
 
   test("the event loop turns, deadlines hold, and what waits shares a commit", async () => {
-    const { store, batches, release } = await stalled();
+    const { store, commits, waiting, release } = await stalled();
     const first = store.create(plantOf(0n));
+    while (store.isFull() || waiting() > 0) await nextTurn();
     const controller = new AbortController();
-    const leaving = store.create(plantOf(0n), controller.signal);
-    while (batches.length === 0) await nextTurn();
-    const waiting = Array.from({ length: 500 }, (_, id) => store.create(plantOf(BigInt(id))));
-    for (let turn = 0; turn < 100; turn++) await nextTurn();
+    const leaving = store.create(plantOf(1000n), controller.signal);
+    const all = Array.from({ length: 500 }, (_, id) => store.create(plantOf(BigInt(id))));
     controller.abort("deadline");
     await expect(leaving).rejects.toBe("deadline");
     expect(store.obstacle()).toBeUndefined();
-    expect(batches).toEqual([2, 32]);
+    expect([waiting(), commits]).toEqual([500, []]);
     release();
-    await Promise.all([first, ...waiting]);
-    expect(batches).toEqual([2, 32, 468]);
+    await Promise.all([first, ...all]);
+    expect(commits).toEqual([1, 500]);
+    // Nothing has its id.
+    await store.create({ ...plantOf(1000n), name: "another" });
   });
 
   test("closing waits for the plants under way", async () => {

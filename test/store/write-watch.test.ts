@@ -1,7 +1,7 @@
 /** When a store says that it takes no plants, over an engine that does as the test says. */
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { Obstacle } from "../../src/plant.ts";
-import { BatchedStore } from "../../src/store/batched-store.ts";
+import { createBatchedStore } from "../../src/store/batched-store.ts";
 import { StoreOpenError } from "../../src/store/open-error.ts";
 import { defaultLimits } from "../../src/store/options.ts";
 import { MemoryEngine } from "./memory-engine.ts";
@@ -24,7 +24,7 @@ function open() {
   const told: [Obstacle | undefined, unknown][] = [];
   const onObstacle = (...change: [Obstacle | undefined, unknown]) => void told.push(change);
   const times = { inspectIntervalMs: 2000, backoffMinMs: 250, backoffMaxMs: 5000 };
-  const store = new BatchedStore(engine, defaultLimits, { onObstacle, watchTimes: times });
+  const store = createBatchedStore(engine, defaultLimits, { onObstacle, watchTimes: times });
   onTestFinished(() => store.close());
   const create = (id: bigint) => store.create(plantOf(id)).catch(() => "failed");
   return { engine, store, told, create, after: (ms: number) => vi.advanceTimersByTimeAsync(ms) };

@@ -1,4 +1,4 @@
-import type { MessagePort } from "node:worker_threads";
+import type { StoreEnd } from "../../store/shared-store.ts";
 import type { Log } from "../log.ts";
 import type { RateLimitMemories } from "../rate-limit/rate-limits.ts";
 import type { ServerOptions } from "../settings/settings.ts";
@@ -22,7 +22,7 @@ export interface ServingSetup {
   /** All threads count together; undefined where no rate is limited. */
   readonly rateLimits: RateLimitMemories | undefined;
   /** Leads to the store of the main thread; without, the thread opens one of its own. */
-  readonly store: MessagePort | undefined;
+  readonly store: StoreEnd | undefined;
 }
 
 /** To a serving thread: let what is under way finish, and end. */

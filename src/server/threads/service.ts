@@ -1,11 +1,9 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { listTokens } from "../../auth/token-file.ts";
-import type { PlantStore } from "../../plant.ts";
-import { findStoreOwner, openStore } from "../../store/open.ts";
+import { openSharedStore, openStore } from "../../store/open.ts";
 import type { StoreOptions } from "../../store/options.ts";
-import { hostStore } from "../../store/remote/host.ts";
+import type { SharedStore } from "../../store/shared-store.ts";
 import type { ServiceMetrics } from "../metrics/service-metrics.ts";
 import { reportObstacles } from "../obstacles.ts";
 import { createRateLimitMemories } from "../rate-limit/rate-limits.ts";
@@ -44,7 +42,6 @@ export async function serveWithThreads(
   const report = reportObstacles(settings.log);
   let isClosing = false;
   const store = await openOnce(settings, {
-    observer: metrics?.main.commits,
     onFailure(error) {
       readiness.set(mainPart, "failed");
       onFailure(error);
@@ -81,6 +78,7 @@ export async function serveWithThreads(
   function startThread(number: number, port: number): ServingThread {
     const { log: _, port: __, threads: ___, ...crossing } = options;
     const { threads, limits } = settings;
+    const end = store?.openEnd();
     const setup = {
       options: crossing,
       number,
@@ -91,11 +89,12 @@ export async function serveWithThreads(
       readiness: readiness.memory,
       metrics: metrics?.memoryOf(number),
       rateLimits,
-      store: store && openPortTo(store),
+      store: end,
     };
     const thread = startServingThread(setup, logOf(number));
     // A thread that is not there says nothing; the others go on.
     void thread.ended.then(() => {
+      if (end !== undefined) store?.releaseEnd(end);
       readiness.set(number, undefined);
       metrics?.threadEnded(number);
     });
@@ -113,16 +112,10 @@ async function assertUsable({ auth, tls }: ServerSettings): Promise<void> {
 async function openOnce(
   { store: url }: ServerSettings,
   options: StoreOptions,
-): Promise<PlantStore | undefined> {
-  if (findStoreOwner(url) === "process") return await openStore(url, options);
-  await (await openStore(url)).close();
-  return undefined;
-}
-
-function openPortTo(store: PlantStore): MessagePort {
-  const { port1, port2 } = new MessageChannel();
-  hostStore(store, port1);
-  return port2;
+): Promise<SharedStore | undefined> {
+  const shared = await openSharedStore(url, options);
+  if (shared === undefined) await (await openStore(url)).close();
+  return shared;
 }
 
 /**

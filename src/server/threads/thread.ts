@@ -19,7 +19,7 @@ const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url
 export function startServingThread(setup: ServingSetup, log: Log): ServingThread {
   const worker = new Worker(workerUrl, {
     workerData: setup,
-    transferList: setup.store === undefined ? [] : [setup.store],
+    transferList: setup.store === undefined ? [] : [setup.store.port],
     name: `plant-store-${setup.number}`,
   });
   const listening = Promise.withResolvers<number>();

@@ -2,10 +2,9 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { openAuthenticator } from "../../auth/authenticator.ts";
 import type { PlantStore } from "../../plant.ts";
-import { heapBytesMin } from "../../store/group-commit.ts";
-import { openStore } from "../../store/open.ts";
+import { heapBytesMin } from "../../store/heap-bytes.ts";
+import { joinStore, openStore } from "../../store/open.ts";
 import { type CommitLimits, defaultLimits } from "../../store/options.ts";
-import { RemoteStore } from "../../store/remote/store.ts";
 import type { Log } from "../log.ts";
 import { stackOf } from "../logging/error.ts";
 import { ThreadMetrics } from "../metrics/thread-metrics.ts";
@@ -36,7 +35,11 @@ const settings = resolveSettings({
 const store =
   setup.store === undefined
     ? await openOwnStore(settings)
-    : new RemoteStore(setup.store, { obstacle: () => readiness.obstacle() });
+    : joinStore(setup.store, {
+        limits: partOfLimits(settings),
+        observer: metrics?.commits,
+        obstacle: () => readiness.obstacle(),
+      });
 const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
 const rateLimits = createRateLimits(settings, setup.rateLimits);
 const parts = { authenticator, store, rateLimits, others: readiness, metrics };
@@ -50,22 +53,26 @@ parentPort?.once("message", (_: ServingRequest) => {
 });
 report({ kind: "listening", port: serving.port });
 
-/** Its queue is a part of what one service may have waiting, with room for the largest plant. */
-async function openOwnStore({ store: url, limits }: ServerSettings): Promise<PlantStore> {
+async function openOwnStore(settings: ServerSettings): Promise<PlantStore> {
   const { threads, number } = setup;
-  const largest = heapBytesMin + 2 * limits.bodyBytesMax;
-  const part: Partial<CommitLimits> = {
-    waitingRowsMax: Math.ceil(defaultLimits.waitingRowsMax / threads),
-    waitingBytesMax: Math.max(Math.ceil(defaultLimits.waitingBytesMax / threads), largest),
-  };
-  const own = await openStore(url, {
+  const own = await openStore(settings.store, {
     threads,
-    limits: part,
+    limits: partOfLimits(settings),
     observer: metrics?.commits,
     onObstacle: reportObstacles(settings.log),
   });
   setInterval(() => readiness.set(number, own.obstacle()), readinessIntervalMs).unref();
   return own;
+}
+
+/** The queue of a thread is a part of what one service may have waiting, with room for the largest plant. */
+function partOfLimits({ limits }: ServerSettings): Partial<CommitLimits> {
+  const { threads } = setup;
+  const largest = heapBytesMin + 2 * limits.bodyBytesMax;
+  return {
+    waitingRowsMax: Math.ceil(defaultLimits.waitingRowsMax / threads),
+    waitingBytesMax: Math.max(Math.ceil(defaultLimits.waitingBytesMax / threads), largest),
+  };
 }
 
 /** What all threads may notice leaves through the main thread: there it is written once. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { NewPlant, Obstacle } from "../../plant.ts";
+import { backoffMs } from "../backoff.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
-import { backoffMs } from "./backoff.ts";
 import { remedyFor } from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
 import type { PostgresLimits } from "./limits.ts";
@@ -17,7 +17,6 @@ import { probeWrite, type Query, writeBatch } from "./writer.ts";
  */
 export class PostgresEngine implements Engine {
   readonly commitsMax: number;
-  readonly commitsAhead = 0;
   readonly #pool: SessionPool;
   readonly #inspection: Inspection;
   readonly #limits: PostgresLimits;

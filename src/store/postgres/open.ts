@@ -1,12 +1,12 @@
 import type { PlantStore } from "../../plant.ts";
-import { BatchedStore } from "../batched-store.ts";
+import { backoffMs } from "../backoff.ts";
+import { createBatchedStore } from "../batched-store.ts";
 import type { Finding } from "../finding.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { resolveLimits, type StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import type { SchemaState } from "../schema-state.ts";
 import { describeAddress, type PostgresAddress, parseAddress } from "./address.ts";
-import { backoffMs } from "./backoff.ts";
 import { checkAddress } from "./check.ts";
 import { connectToAny } from "./connect.ts";
 import { PostgresEngine } from "./engine.ts";
@@ -29,7 +29,7 @@ export async function openPostgres(location: string, options: StoreOptions): Pro
   const part = Math.floor(whole.connectionsMax / (options.threads ?? 1));
   const address = { ...whole, connectionsMax: Math.max(1, part) };
   const engine = await openEngine(address, defaultPostgresLimits);
-  return new BatchedStore(engine, limits, options);
+  return createBatchedStore(engine, limits, options);
 }
 
 /**

@@ -1,23 +1,15 @@
 import { once } from "node:events";
 import { extname } from "node:path";
-import { Worker } from "node:worker_threads";
-import type { NewPlant, Obstacle } from "../../plant.ts";
-import type { Engine, RowOutcome } from "../engine.ts";
+import { MessageChannel, type Transferable, Worker } from "node:worker_threads";
+import type { Obstacle } from "../../plant.ts";
+import type { Engine } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
-import { toColumns } from "../plant-columns.ts";
 import { primaryCode } from "./failure.ts";
 import type { Reply, Request, WorkerSetup } from "./messages.ts";
-
-/** SQLite failed. `code` is its extended code by name, or the class of another error. */
-export class SqliteFailure extends Error {
-  override readonly name = "SqliteFailure";
-  readonly code: string;
-
-  constructor(code: string, message: string) {
-    super(`${message} (${code})`);
-    this.code = code;
-  }
-}
+import { Bell } from "./queue/bell.ts";
+import { createQueueMemory, leaveQueue, notifyProducer } from "./queue/memory.ts";
+import type { QueueEnd } from "./queue/messages.ts";
+import { SqliteFailure } from "./sqlite-failure.ts";
 
 /** The worker is a .ts file in the source and a .js file in the build, as this one is. */
 const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
@@ -25,24 +17,32 @@ const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url
 /** Absolute paths of the databases that threads of this process have open. */
 const openPaths = new Set<string>();
 
+/** Hears of the thread's commits. */
+export interface ThreadListener {
+  /** A commit failed; the next may succeed. */
+  commitFailed(error: Error): void;
+  /** The first that succeeded since one failed, or a probe. */
+  commitSucceeded(): void;
+  /** Nothing will be committed any more. Called at most once. */
+  failed(error: Error): void;
+}
+
 /** The service's end of the thread that owns the database. */
 export class SqliteThread implements Engine {
-  /** SQLite has one writer. */
-  readonly commitsMax = 1;
-  /** It lies ready in the thread, which under load never waits for ours. */
-  readonly commitsAhead = 1;
   readonly #worker: Worker;
+  readonly #bell: Bell;
   readonly #ended: Promise<void>;
-  readonly #onFailure: (error: Error) => void;
-  /** Answered in their order. */
-  readonly #asked: PromiseWithResolvers<readonly number[]>[] = [];
+  readonly #queues = new Set<SharedArrayBuffer>();
+  /** Inspections and probes, answered in their order. */
+  readonly #asked: PromiseWithResolvers<void>[] = [];
+  #listener: ThreadListener | undefined;
   #failure: Error | undefined;
   #closing = false;
 
-  private constructor(worker: Worker, ended: Promise<void>, onFailure: (error: Error) => void) {
+  private constructor(worker: Worker, bell: Bell, ended: Promise<void>) {
     this.#worker = worker;
+    this.#bell = bell;
     this.#ended = ended;
-    this.#onFailure = onFailure;
     worker.on("message", (reply: Reply) => this.#receive(reply));
     worker.on("messageerror", (error) => this.#fail(error));
     worker.on("error", (error: Error) => this.#fail(error));
@@ -52,44 +52,59 @@ export class SqliteThread implements Engine {
     });
   }
 
-  /**
-   * @param onFailure Called at most once, when the engine has failed for good.
-   * @throws {StoreOpenError}
-   */
-  static async open(setup: WorkerSetup, onFailure: (error: Error) => void): Promise<SqliteThread> {
+  /** @throws {StoreOpenError} */
+  static async open(setup: Omit<WorkerSetup, "bell">): Promise<SqliteThread> {
     if (openPaths.has(setup.path)) {
       throw new StoreOpenError("in_use", `${setup.path} is already open in this process`);
     }
     openPaths.add(setup.path);
-    const worker = new Worker(workerUrl, { workerData: setup, name: "plant-store-sqlite" });
+    const bell = Bell.create();
+    const workerData: WorkerSetup = { ...setup, bell: bell.memory };
+    const worker = new Worker(workerUrl, { workerData, name: "plant-store-sqlite" });
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
     void ended.then(() => openPaths.delete(setup.path));
     const reply = await firstReply(worker, ended);
-    if (reply.kind === "opened") return new SqliteThread(worker, ended, onFailure);
+    if (reply.kind === "opened") return new SqliteThread(worker, bell, ended);
     await ended;
     if (reply.kind === "refused") throw new StoreOpenError(reply.code, reply.message);
     throw notStarted(new Error(`unexpected ${reply.kind}`));
   }
 
-  async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
-    const taken = new Set(await this.#ask({ kind: "commit", batch: toColumns(batch) }));
-    return batch.map((_, index) => (taken.has(index) ? "id_taken" : "created"));
+  listen(listener: ThreadListener): void {
+    this.#listener = listener;
   }
 
-  async inspect(): Promise<void> {
-    await this.#ask({ kind: "inspect" });
+  /** Makes a queue whose plants the thread commits. Its end may go to another thread. */
+  openQueue(): QueueEnd {
+    const memory = createQueueMemory();
+    const { port1, port2 } = new MessageChannel();
+    this.#queues.add(memory);
+    this.#send({ kind: "attach", memory, port: port1 }, [port1]);
+    return { memory, bell: this.#bell.memory, port: port2 };
   }
 
-  async probe(): Promise<void> {
-    await this.#ask({ kind: "probe" });
+  /** The thread that had this end has ended. */
+  releaseQueue({ memory }: QueueEnd): void {
+    this.#queues.delete(memory);
+    leaveQueue(memory);
+    this.#bell.ring();
+  }
+
+  inspect(): Promise<void> {
+    return this.#ask("inspect");
+  }
+
+  probe(): Promise<void> {
+    return this.#ask("probe");
   }
 
   obstacle(): Obstacle | undefined {
-    return this.#failure && "failed";
+    // The thread says so in shared memory before it answers: ahead of its message.
+    return this.#bell.isBroken ? "failed" : undefined;
   }
 
   obstacleFrom(error: unknown): Obstacle {
-    if (this.#failure !== undefined) return "failed";
+    if (this.#bell.isBroken) return "failed";
     const code = error instanceof SqliteFailure ? error.code : "";
     return obstacleByCode[code] ?? obstacleByCode[primaryCode(code)] ?? "unwritable";
   }
@@ -101,30 +116,32 @@ export class SqliteThread implements Engine {
     await this.#ended;
   }
 
-  /** @returns The indexes of the rows whose id is taken, of a commit. */
-  async #ask(request: Request): Promise<readonly number[]> {
+  async #ask(kind: "inspect" | "probe"): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
-    this.#send(request);
-    // Behind it: what could not be sent would be given the answer of the next.
-    const asked = Promise.withResolvers<readonly number[]>();
+    const asked = Promise.withResolvers<void>();
     this.#asked.push(asked);
-    return await asked.promise;
+    this.#send({ kind });
+    await asked.promise;
   }
 
-  #send(request: Request): void {
-    this.#worker.postMessage(request);
+  #send(request: Request, transfer: readonly Transferable[] = []): void {
+    this.#worker.postMessage(request, transfer);
+    this.#bell.ring();
   }
 
   #receive(reply: Reply): void {
     switch (reply.kind) {
-      case "committed":
-        this.#asked.shift()?.resolve(reply.taken);
-        break;
       case "well":
-        this.#asked.shift()?.resolve([]);
+        this.#asked.shift()?.resolve();
         break;
-      case "rolled_back":
+      case "unwell":
         this.#asked.shift()?.reject(new SqliteFailure(reply.code, reply.message));
+        break;
+      case "commit_failed":
+        this.#listener?.commitFailed(new SqliteFailure(reply.code, reply.message));
+        break;
+      case "commit_succeeded":
+        this.#listener?.commitSucceeded();
         break;
       case "broken":
         this.#fail(new SqliteFailure(reply.code, reply.message));
@@ -140,7 +157,9 @@ export class SqliteThread implements Engine {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     for (const asked of this.#asked.splice(0)) asked.reject(error);
-    this.#onFailure(error);
+    this.#bell.break();
+    for (const memory of this.#queues) notifyProducer(memory);
+    this.#listener?.failed(error);
   }
 }
 

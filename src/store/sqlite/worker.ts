@@ -1,14 +1,16 @@
 /**
  * The thread that owns the database: every call into SQLite may block for as
- * long as the disk does, so none happens on the event loop of the service.
+ * long as the disk does, so none happens on the event loop of the service. It
+ * has no event loop: it sleeps until its bell rings.
  */
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
-import type { PlantColumns } from "../plant-columns.ts";
 import { assertDurable, checkpoint, openDatabase } from "./database.ts";
 import { failureCode, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
 import type { Reply, Request, WorkerSetup } from "./messages.ts";
+import { Bell } from "./queue/bell.ts";
+import { QueueReader, type RowValues } from "./queue/queue-reader.ts";
 import { Writer } from "./writer.ts";
 
 /**
@@ -17,86 +19,175 @@ import { Writer } from "./writer.ts";
  */
 const probeTimeoutMs = 250;
 
+interface Batch {
+  readonly queue: QueueReader;
+  readonly rows: readonly RowValues[];
+}
+
 function main(): void {
-  const { path, busyTimeoutMs } = workerData as WorkerSetup;
+  const { path, busyTimeoutMs, limits, bell: bellMemory } = workerData as WorkerSetup;
   const db = openDatabase(path, busyTimeoutMs);
   const writer = new Writer(db);
   const assertFilesInPlace = watchFiles(path);
-
-  parentPort?.on("message", (request: Request) => {
-    switch (request.kind) {
-      case "commit":
-        commit(request.batch);
-        break;
-      case "inspect":
-        answer(inspect);
-        break;
-      case "probe":
-        if (answer(probe)) attempt(() => writer.checkpointWhenDue());
-        break;
-      case "close":
-        close();
-        break;
-    }
-  });
+  const bell = Bell.share(bellMemory);
+  let queues: QueueReader[] = [];
+  /** A commit or a probe has failed, and none succeeded since. */
+  let isAiling = false;
   reply({ kind: "opened" });
 
-  function commit(batch: PlantColumns): void {
-    const isDone = answer(() => {
-      const taken = writer.write(batch);
-      assertFilesInPlace();
-      return { kind: "committed", taken };
-    });
-    if (isDone) attempt(() => writer.checkpointWhenDue());
+  for (;;) {
+    const rings = bell.rings;
+    if (!followRequests()) break;
+    if (!bell.isBroken && commitWaiting()) continue;
+    bell.wait(rings);
   }
 
-  function inspect(): Reply {
+  /** @returns Whether to go on. */
+  function followRequests(): boolean {
+    for (;;) {
+      const request = receiveRequest();
+      switch (request?.kind) {
+        case undefined:
+          return true;
+        case "attach":
+          queues.push(new QueueReader(request.memory, request.port));
+          break;
+        case "inspect":
+          answer(inspect);
+          break;
+        case "probe":
+          isAiling = !answer(probe);
+          if (!isAiling) checkpointWhenDue();
+          break;
+        case "close":
+          close();
+          return false;
+      }
+    }
+  }
+
+  /** @returns Whether there was anything to do. */
+  function commitWaiting(): boolean {
+    const batches = takeWaiting();
+    const rows = batches.reduce((sum, batch) => sum + batch.rows.length, 0);
+    const startedAt = performance.now();
+    let idTaken: ReturnType<Writer["write"]> | undefined;
+    let failure: unknown;
+    try {
+      // Where all of the callers have left there is nothing to write.
+      if (rows > 0) idTaken = write(batches);
+    } catch (error) {
+      failure = error;
+      for (const { queue } of batches) queue.explain(describe(error));
+    }
+    const durationUs = Math.round((performance.now() - startedAt) * 1000);
+    for (const [index, { queue }] of batches.entries()) {
+      queue.report({ idTaken: idTaken?.[index], rows: index === 0 ? rows : 0, durationUs });
+    }
+    if (failure !== undefined) commitFailed(failure);
+    for (const { queue } of batches) queue.notify();
+    if (failure === undefined && rows > 0) commitSucceeded();
+    return batches.length > 0;
+  }
+
+  /** From each queue in turn; another one is first the next time. */
+  function takeWaiting(): readonly Batch[] {
+    const batches: Batch[] = [];
+    const room = { rows: limits.batchRowsMax, bytes: limits.batchBytesMax, isWhole: true };
+    for (const queue of queues) {
+      if (queue.hasLeft) {
+        queue.close();
+        queues = queues.filter((other) => other !== queue);
+        continue;
+      }
+      const rows = queue.take(room);
+      if (queue.isDue) batches.push({ queue, rows });
+    }
+    const first = queues.shift();
+    if (first !== undefined) queues.push(first);
+    return batches;
+  }
+
+  function write(batches: readonly Batch[]): ReturnType<Writer["write"]> {
+    const idTaken = writer.write(batches.map(({ rows }) => rows));
+    assertFilesInPlace();
+    return idTaken;
+  }
+
+  function commitSucceeded(): void {
+    if (isAiling) reply({ kind: "commit_succeeded" });
+    isAiling = false;
+    checkpointWhenDue();
+  }
+
+  function commitFailed(error: unknown): void {
+    isAiling = true;
+    if (isPassing(failureCode(error))) reply({ kind: "commit_failed", ...describe(error) });
+    else breakDown(error);
+  }
+
+  /** @returns Whether nothing wrong was found. */
+  function answer(look: () => void): boolean {
+    try {
+      look();
+      reply({ kind: "well" });
+      return true;
+    } catch (error) {
+      if (isPassing(failureCode(error))) reply({ kind: "unwell", ...describe(error) });
+      else breakDown(error);
+      return false;
+    }
+  }
+
+  function inspect(): void {
     assertDurable(db);
     assertFilesInPlace();
-    return { kind: "well" };
   }
 
-  function probe(): Reply {
-    const reply = inspect();
+  function probe(): void {
+    inspect();
     db.exec(`PRAGMA busy_timeout = ${probeTimeoutMs}`);
     try {
       writer.probe();
     } finally {
       db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     }
-    return reply;
+  }
+
+  /**
+   * One that finds no room, or a lock, is made up for by the next, as the log
+   * keeps what it did not copy; any other failure is final.
+   */
+  function checkpointWhenDue(): void {
+    try {
+      writer.checkpointWhenDue();
+    } catch (error) {
+      if (!isPassing(failureCode(error))) breakDown(error);
+    }
+  }
+
+  function breakDown(error: unknown): void {
+    const failure = describe(error);
+    for (const queue of queues) queue.explain(failure);
+    bell.break();
+    for (const queue of queues) queue.notify();
+    reply({ kind: "broken", ...failure });
   }
 
   function close(): void {
-    // Closing would checkpoint as well, but without a word about errors.
-    attempt(() => checkpoint(db, "PASSIVE"));
+    try {
+      // Closing would checkpoint as well, but without a word about errors.
+      checkpoint(db, "PASSIVE");
+    } catch (error) {
+      if (!isPassing(failureCode(error))) reply({ kind: "broken", ...describe(error) });
+    }
     db.close();
-    parentPort?.close();
+    for (const queue of queues) queue.close();
   }
 }
 
-/** @returns Whether the work was done. */
-function answer(work: () => Reply): boolean {
-  try {
-    reply(work());
-    return true;
-  } catch (error) {
-    const kind = isPassing(failureCode(error)) ? "rolled_back" : "broken";
-    reply({ kind, ...describe(error) });
-    return false;
-  }
-}
-
-/**
- * For checkpoints. One that finds no room, or a lock, is made up for by the
- * next, as the log keeps what it did not copy; any other failure is final.
- */
-function attempt(work: () => void): void {
-  try {
-    work();
-  } catch (error) {
-    if (!isPassing(failureCode(error))) reply({ kind: "broken", ...describe(error) });
-  }
+function receiveRequest(): Request | undefined {
+  return parentPort === null ? undefined : receiveMessageOnPort(parentPort)?.message;
 }
 
 function describe(error: unknown): { code: string; message: string } {

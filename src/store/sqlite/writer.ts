@@ -1,8 +1,8 @@
 import type { StatementSync } from "node:sqlite";
 import { textFields } from "../../plant.ts";
-import type { PlantColumns } from "../plant-columns.ts";
 import { checkpoint } from "./database.ts";
 import { type Database, inTransaction, readValue } from "./driver.ts";
+import type { RowValues } from "./queue/queue-reader.ts";
 
 /**
  * Frames (pages of 4 KiB) in the log that bring about a checkpoint: few enough
@@ -30,13 +30,14 @@ export class Writer {
   }
 
   /**
-   * Writes the batch in one transaction.
+   * Writes all batches in one transaction.
    *
-   * @returns After COMMIT: the indexes of the rows whose id is another plant's.
+   * @returns After COMMIT: for each row of each batch whether its id is another plant's.
    * @throws Whatever made the commit fail, after a rollback.
    */
-  write(batch: PlantColumns): number[] {
-    return inTransaction(this.#db, () => this.#writeRows(batch));
+  write(batches: readonly (readonly RowValues[])[]): readonly (readonly boolean[])[] {
+    const write = (all: typeof batches) => all.map((rows) => rows.map((row) => this.#isTaken(row)));
+    return inTransaction(this.#db, () => write(batches));
   }
 
   /**
@@ -57,14 +58,9 @@ export class Writer {
     if (log - checkpointed >= logFramesMax) checkpoint(this.#db, "PASSIVE");
   }
 
-  #writeRows({ ids, texts }: PlantColumns): number[] {
-    const taken: number[] = [];
-    const columns = textFields.map((field) => texts[field]);
-    for (const [index, id] of ids.entries()) {
-      const values = columns.map((column) => column[index] as string | null);
-      if (this.#insert.run(id, ...values).changes > 0) continue;
-      if (this.#same.get(id, ...values) === undefined) taken.push(index);
-    }
-    return taken;
+  /** Writes a row. @returns Whether its id is another plant's. */
+  #isTaken(row: RowValues): boolean {
+    if (this.#insert.run(...row).changes > 0) return false;
+    return this.#same.get(...row) === undefined;
   }
 }

@@ -93,9 +93,9 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: "strangers: plants of any size may wait",
-    file: "src/store/group-commit.ts",
-    find: "this.#waitingBytes + bytes <= this.#limits.waitingBytesMax",
-    replace: "this.#waitingBytes + bytes > 0",
+    file: "src/store/waiting-room.ts",
+    find: "this.#bytes + bytes <= this.#limits.waitingBytesMax",
+    replace: "this.#bytes + bytes > 0",
     campaign: "test/store/group-commit-queue.test.ts",
   },
   {

@@ -18,9 +18,9 @@ export const ioMutants: readonly Mutant[] = [
   },
   {
     name: "a commit that failed is acknowledged",
-    file: "src/store/sqlite/worker.ts",
-    find: "    reply({ kind, ...describe(error) });\n    return false;",
-    replace: '    reply({ kind: "committed", taken: [] });\n    return false;',
+    file: "src/store/sqlite/queue/queue-reader.ts",
+    find: "if (idTaken === undefined) return rowState.failed;",
+    replace: "if (idTaken === undefined) return rowState.created;",
     campaign: "io",
   },
   {

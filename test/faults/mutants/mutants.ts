@@ -37,12 +37,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "SQLite: acknowledges, and writes a little later",
     file: "src/store/sqlite/writer.ts",
-    find: "return inTransaction(this.#db, () => this.#writeRows(batch));",
+    find: "return inTransaction(this.#db, () => write(batches));",
     replace: `
+      const late = globalThis.late ?? [];
+      globalThis.late = batches;
       this.#db.exec("BEGIN IMMEDIATE");
-      const taken = this.#writeRows(batch);
+      const taken = write(batches);
       this.#db.exec("ROLLBACK");
-      setTimeout(() => inTransaction(this.#db, () => this.#writeRows(batch)), 50);
+      inTransaction(this.#db, () => write(late));
       return taken;`,
     campaign: "kill",
   },
@@ -120,10 +122,25 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "threads: a refusal crosses as a success",
-    file: "src/store/remote/host.ts",
-    find: "if (!caller.signal.aborted) reply(() => failed.push({ number, reason: describe(error) }));",
-    replace: "if (!caller.signal.aborted && describe(error)) reply(() => created.push(number));",
+    file: "src/store/sqlite/queue/queue-reader.ts",
+    find: "return idTaken[index] ? rowState.idTaken : rowState.created;",
+    replace: "return rowState.created;",
     campaign: "race",
+  },
+  {
+    name: "the queue: a plant whose caller has left is written",
+    file: "src/store/sqlite/queue/queue-reader.ts",
+    find: "const { waiting, taken } = rowState;",
+    replace:
+      "const { waiting, taken } = rowState;\n      ring.words[at + field.state] = rowState.waiting;",
+    campaign: "test/store/group-commit-queue.test.ts",
+  },
+  {
+    name: "the queue: a plant is written over another that waits",
+    file: "src/store/sqlite/queue/queued-commits.ts",
+    find: "return head + bytes <= tail ? head : undefined;",
+    replace: "return head;",
+    campaign: "test/store/queued-commits.test.ts",
   },
   ...hostileMutants,
   ...ioMutants,

@@ -19,8 +19,13 @@ export const powerMutants: readonly Mutant[] = [
   {
     name: "acknowledged before the commit",
     file: "src/store/sqlite/worker.ts",
-    find: "const taken = writer.write(batch);",
-    replace: 'reply({ kind: "committed", taken: [] });\n      const taken = writer.write(batch);',
+    find: "if (rows > 0) idTaken = write(batches);",
+    replace: `
+      for (const { queue, rows: own } of batches) {
+        queue.report({ idTaken: own.map(() => false), rows: 0, durationUs: 0 });
+        queue.notify();
+      }
+      if (rows > 0) idTaken = write(batches);`,
     campaign: "power",
   },
   {

@@ -1,6 +1,6 @@
 import { beforeAll, onTestFinished } from "vitest";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
-import { BatchedStore } from "../../../src/store/batched-store.ts";
+import { createBatchedStore } from "../../../src/store/batched-store.ts";
 import { defaultLimits } from "../../../src/store/options.ts";
 import { parseAddress } from "../../../src/store/postgres/address.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "../../../src/store/postgres/limits.ts";
@@ -50,7 +50,7 @@ export async function openTestStore(
 ): Promise<PlantStore> {
   const address = parseAddress(url.slice("postgres:".length));
   const engine = await openEngine(address, { ...quickLimits, ...limits });
-  const store = new BatchedStore(engine, defaultLimits);
+  const store = createBatchedStore(engine, defaultLimits);
   onTestFinished(() => store.close());
   return store;
 }

@@ -1,5 +1,3 @@
-import type { PostgresLimits } from "./limits.ts";
-
 /**
  * How long to pause before the next try: twice as long each time, and at random
  * between half and all of it, so that many processes do not come back at once.
@@ -8,7 +6,7 @@ import type { PostgresLimits } from "./limits.ts";
  */
 export function backoffMs(
   tries: number,
-  { backoffMinMs, backoffMaxMs }: Pick<PostgresLimits, "backoffMinMs" | "backoffMaxMs">,
+  { backoffMinMs, backoffMaxMs }: { readonly backoffMinMs: number; readonly backoffMaxMs: number },
 ): number {
   const whole = Math.min(backoffMinMs * 2 ** (tries - 1), backoffMaxMs);
   return whole * (0.5 + Math.random() / 2);

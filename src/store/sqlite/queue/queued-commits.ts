@@ -1,0 +1,317 @@
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { type Cancellation, type NewPlant, overloaded, textFields } from "../../../plant.ts";
+import type { CommitObserver } from "../../commit-observer.ts";
+import { type Commits, notConfirmed } from "../../commits.ts";
+import type { RowOutcome } from "../../engine.ts";
+import { heapBytes, heapBytesMin } from "../../heap-bytes.ts";
+import type { CommitLimits } from "../../options.ts";
+import { Waiter } from "../../waiter.ts";
+import { WaitingRoom } from "../../waiting-room.ts";
+import { SqliteFailure } from "../sqlite-failure.ts";
+import { Bell } from "./bell.ts";
+import {
+  align,
+  distance,
+  field,
+  idOffset,
+  leaveQueue,
+  noText,
+  type QueueViews,
+  ringBytes,
+  rowState,
+  textsInMessage,
+  textsOffset,
+  viewQueue,
+  word,
+} from "./memory.ts";
+import type { CommitFailure, LongTexts, QueueEnd } from "./messages.ts";
+
+/** The texts of a plant that may need more go by message. */
+const recordBytesMax = ringBytes / 4;
+
+/** More rows are worth a commit of their own, however many callers there are. */
+const worthwhileMax = 64;
+
+/** A report; after some fifty, callers that have gone no longer count. */
+const callersDecay = 0.95;
+
+/** A plant, and where its record is in the ring, in bytes. */
+class QueuedWaiter extends Waiter {
+  start = notSent;
+  end = notSent;
+  isWithdrawn = false;
+}
+
+const notSent = -1;
+
+/**
+ * The producer's end of a queue: plants lie in shared memory, where the thread
+ * that commits takes all that wait whenever it is free. Whatever this thread does
+ * meanwhile delays no commit.
+ */
+export class QueuedCommits implements Commits {
+  readonly #memory: SharedArrayBuffer;
+  readonly #views: QueueViews;
+  readonly #bell: Bell;
+  readonly #port: MessagePort;
+  readonly #waiting: WaitingRoom;
+  readonly #observer: CommitObserver | undefined;
+  /** Wait for room in the ring, in order of arrival. */
+  readonly #unsent = new Set<QueuedWaiter>();
+  /** In the ring, in its order, until they are reported. */
+  #sent: QueuedWaiter[] = [];
+  #published = 0;
+  #taken = 0;
+  #reported = 0;
+  /** Where the next record goes. */
+  #head = 0;
+  #isListening = false;
+  /** How many callers there are at a time, about. */
+  #callers = 0;
+  /** As many rows that wait make a commit worth its while. */
+  #worthwhile = 1;
+  #isGathering = false;
+  #failure: SqliteFailure | undefined;
+  #drained: PromiseWithResolvers<void> | undefined;
+
+  constructor({ memory, bell, port }: QueueEnd, limits: CommitLimits, observer?: CommitObserver) {
+    this.#memory = memory;
+    this.#views = viewQueue(memory);
+    this.#bell = Bell.share(bell);
+    this.#port = port;
+    this.#waiting = new WaitingRoom(limits, observer);
+    this.#observer = observer;
+  }
+
+  submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    if (this.#bell.isBroken) return Promise.reject(notConfirmed(this.#failure));
+    const bytes = heapBytes(plant);
+    this.#noteTaken();
+    if (!this.#waiting.hasRoomFor(bytes)) return Promise.reject(overloaded());
+    const waiter = new QueuedWaiter(plant, bytes, this.#remove, signal);
+    this.#unsent.add(waiter);
+    this.#waiting.enter(bytes);
+    this.#send();
+    if (!this.#isListening) void this.#listen();
+    return waiter.outcome;
+  }
+
+  isFull(): boolean {
+    this.#noteTaken();
+    return this.#waiting.isFull;
+  }
+
+  async drain(): Promise<void> {
+    if (this.#isDrained()) return;
+    this.#drained ??= Promise.withResolvers();
+    await this.#drained.promise;
+  }
+
+  /** Nothing more comes, and what waits is not taken. */
+  close(): void {
+    leaveQueue(this.#memory);
+    this.#bell.ring();
+    this.#port.close();
+  }
+
+  #isDrained(): boolean {
+    return this.#sent.length === 0 && this.#unsent.size === 0;
+  }
+
+  /** Takes a waiter out whose caller has given up, unless its commit is under way. */
+  readonly #remove = (waiter: Waiter): void => {
+    if (!(waiter instanceof QueuedWaiter) || waiter.isWithdrawn) return;
+    if (waiter.start === notSent) {
+      this.#unsent.delete(waiter);
+    } else {
+      const { words } = this.#views.ring;
+      const at = (waiter.start >> 2) + field.state;
+      const { waiting, withdrawn } = rowState;
+      if (Atomics.compareExchange(words, at, waiting, withdrawn) !== waiting) return;
+    }
+    waiter.isWithdrawn = true;
+    this.#waiting.leave(1, waiter.bytes);
+  };
+
+  /** Moves plants into the ring, as far as it has room. */
+  #send(): void {
+    const before = this.#published;
+    for (const waiter of this.#unsent) {
+      if (!this.#write(waiter)) break;
+      this.#unsent.delete(waiter);
+      this.#sent.push(waiter);
+      this.#published = (this.#published + 1) | 0;
+    }
+    if (this.#published === before) return;
+    Atomics.store(this.#views.words, word.published, this.#published);
+    this.#gather();
+  }
+
+  /** Begins a commit, now or when all that arrives in this turn of the event loop has come. */
+  #gather(): void {
+    if (this.#waiting.rows >= this.#worthwhile) this.#begin();
+    else if (!this.#isGathering && this.#waiting.rows > 0 && this.#taken === this.#reported) {
+      this.#isGathering = true;
+      setImmediate(() => {
+        this.#isGathering = false;
+        if (this.#waiting.rows > 0) this.#begin();
+      });
+    }
+  }
+
+  /** From now on the thread may take all that waits, as soon as it is free. */
+  #begin(): void {
+    Atomics.store(this.#views.words, word.due, this.#published);
+    this.#bell.ring();
+  }
+
+  /** @returns Whether there was room. */
+  #write(waiter: QueuedWaiter): boolean {
+    const { plant } = waiter;
+    if (plant === undefined) throw new Error("a plant was sent twice");
+    const { words, ids, bytes } = this.#views.ring;
+    // A UTF-16 code unit, of which `waiter.bytes` has two, is at most three bytes of UTF-8.
+    const bound = textsOffset + align(1.5 * (waiter.bytes - heapBytesMin));
+    const isLong = bound > recordBytesMax;
+    const start = this.#reserve(isLong ? textsOffset : bound);
+    if (start === undefined) return false;
+    const at = start >> 2;
+    let end = start + textsOffset;
+    if (isLong) {
+      words[at + field.lengths] = textsInMessage;
+      const texts: LongTexts = textFields.map((name) => plant[name] ?? null);
+      this.#port.postMessage(texts);
+    } else {
+      let length = at + field.lengths;
+      for (const name of textFields) {
+        const text = plant[name];
+        const written = text === undefined ? noText : bytes.write(text, end);
+        words[length++] = written;
+        if (written !== noText) end += written;
+      }
+    }
+    end = align(end);
+    ids[(start + idOffset) >> 3] = plant.id;
+    words[at + field.heapBytes] = waiter.bytes;
+    words[at + field.size] = end - start;
+    words[at + field.state] = rowState.waiting;
+    waiter.start = start;
+    waiter.end = end;
+    waiter.plant = undefined;
+    this.#head = end;
+    return true;
+  }
+
+  /** @returns Where so many bytes in a row are free; undefined if they are nowhere. */
+  #reserve(bytes: number): number | undefined {
+    const head = this.#head;
+    const tail = this.#sent[0]?.start;
+    if (tail !== undefined && head <= tail) return head + bytes <= tail ? head : undefined;
+    if (head + bytes <= ringBytes) return head;
+    if (tail !== undefined && bytes > tail) return undefined;
+    if (head < ringBytes) this.#views.ring.words[(head >> 2) + field.state] = rowState.wrap;
+    return 0;
+  }
+
+  /** Waits for reports as long as plants are on their way. */
+  async #listen(): Promise<void> {
+    this.#isListening = true;
+    const { words } = this.#views;
+    for (;;) {
+      const news = Atomics.load(words, word.news);
+      this.#receive();
+      if (this.#isDrained()) break;
+      const { async, value } = Atomics.waitAsync(words, word.news, news);
+      if (async) await value;
+    }
+    this.#isListening = false;
+    this.#drained?.resolve();
+    this.#drained = undefined;
+  }
+
+  #receive(): void {
+    const { words } = this.#views;
+    // First: all that was reported was so before.
+    const isBroken = this.#bell.isBroken;
+    const reported = Atomics.load(words, word.reported);
+    this.#noteTaken();
+    const count = distance(reported, this.#reported);
+    this.#reported = reported;
+    if (count > 0) {
+      this.#noteCallers(this.#sent.length);
+      const waiters = this.#sent;
+      this.#sent = waiters.slice(count);
+      for (let index = 0; index < count; index++) this.#settle(waiters[index] as QueuedWaiter);
+      this.#send();
+      this.#gather();
+    }
+    if (isBroken) this.#rejectAll();
+  }
+
+  /**
+   * Half of the callers share a commit while the other half is being answered and comes again:
+   * neither thread waits for the other. A lone caller has its commit at once.
+   *
+   * @param count Those that wait for an outcome as one is reported.
+   */
+  #noteCallers(count: number): void {
+    this.#callers = Math.max(count, this.#callers * callersDecay);
+    this.#worthwhile = Math.min(Math.ceil(this.#callers / 2), worthwhileMax);
+  }
+
+  /** Of a plant that was taken, or passed over. */
+  #settle(waiter: QueuedWaiter): void {
+    if (waiter.isWithdrawn) return;
+    const { words } = this.#views.ring;
+    const at = waiter.start >> 2;
+    const state = words[at + field.state];
+    const rows = words[at + field.commitRows] as number;
+    const isFailed = state === rowState.failed;
+    if (rows > 0) {
+      const durationMs = (words[at + field.commitUs] as number) / 1000;
+      this.#observer?.commitEnded({ rows, durationMs, isFailed });
+    }
+    if (isFailed) waiter.reject(notConfirmed(this.#readFailure()));
+    else waiter.resolve(state === rowState.created ? "created" : "id_taken");
+  }
+
+  /** Plants that a commit has taken wait no more. */
+  #noteTaken(): void {
+    const taken = Atomics.load(this.#views.words, word.taken);
+    const first = distance(this.#taken, this.#reported);
+    const end = first + distance(taken, this.#taken);
+    if (end === first) return;
+    this.#taken = taken;
+    let rows = 0;
+    let bytes = 0;
+    for (let index = first; index < end; index++) {
+      const waiter = this.#sent[index] as QueuedWaiter;
+      if (waiter.isWithdrawn) continue;
+      rows++;
+      bytes += waiter.bytes;
+    }
+    this.#waiting.leave(rows, bytes);
+  }
+
+  #rejectAll(): void {
+    const failure = this.#readFailure();
+    const waiters = [...this.#sent, ...this.#unsent];
+    this.#reported = this.#taken;
+    this.#sent = [];
+    this.#unsent.clear();
+    this.#waiting.leave(this.#waiting.rows, this.#waiting.bytes);
+    for (const waiter of waiters) waiter.reject(notConfirmed(failure));
+  }
+
+  /** The last one that the thread has told of. */
+  #readFailure(): SqliteFailure {
+    for (;;) {
+      const failure: CommitFailure | undefined = receiveMessageOnPort(this.#port)?.message;
+      if (failure === undefined) break;
+      this.#failure = new SqliteFailure(failure.code, failure.message);
+    }
+    this.#failure ??= new SqliteFailure("exit", "the SQLite thread ended by itself");
+    return this.#failure;
+  }
+}

@@ -1,0 +1,135 @@
+/** Plants on their way to the thread that commits them, in shared memory. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import type { EndedCommit } from "../../src/store/commit-observer.ts";
+import { beginQueue } from "./open-commits.ts";
+import { plantOf } from "./plant-of.ts";
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+}
+
+describe("a commit begins", () => {
+  test("at once for a caller that is alone", async () => {
+    const { group, nextCommit } = beginQueue();
+    for (let id = 0n; id < 3n; id++) {
+      const created = group.submit(plantOf(id));
+      const commit = await nextCommit();
+      expect(commit.ids).toEqual([id]);
+      commit.succeed();
+      expect(await created).toBe("created");
+    }
+  });
+
+  test("with all that waits as soon as the one before has ended, and is told of later", async () => {
+    const { group, nextCommit, begun } = beginQueue();
+    void group.submit(plantOf(0n));
+    const first = await nextCommit();
+    for (let id = 1n; id <= 100n; id++) void group.submit(plantOf(id));
+    await turns();
+    expect(begun).toEqual([]);
+    first.succeed();
+    expect((await nextCommit()).ids).toHaveLength(100);
+  });
+
+  test("with those that come again when they are answered, not ahead of them with few", async () => {
+    const { group, nextCommit } = beginQueue();
+    const again: Promise<unknown>[] = [];
+    for (let id = 0n; id < 20n; id++) {
+      const submit = () => group.submit(plantOf(id));
+      again.push(submit().then(submit).then(submit));
+    }
+    (await nextCommit()).succeed();
+    const open = await nextCommit();
+    expect(open.ids.length).toBeGreaterThan(15);
+    for (const id of [201n, 202n]) void group.submit(plantOf(id));
+    open.succeed();
+    const next = await nextCommit();
+    expect(next.ids.length).toBeGreaterThan(15);
+    next.succeed();
+    await Promise.all(again);
+  });
+
+  test("up to its limits of rows and of bytes", async () => {
+    const { group, nextCommit } = beginQueue({ batchRowsMax: 10, batchBytesMax: 5000 });
+    void group.submit(plantOf(0n));
+    const sizes: number[] = [];
+    const first = await nextCommit();
+    for (let id = 0n; id < 25n; id++) void group.submit({ ...plantOf(id), name: "", tag: "" });
+    void group.submit({ id: 50n, name: "x".repeat(10_000), tag: undefined });
+    void group.submit(plantOf(51n));
+    first.succeed();
+    for (let commit = 0; commit < 5; commit++) {
+      const next = await nextCommit();
+      sizes.push(next.ids.length);
+      next.succeed();
+    }
+    expect(sizes).toEqual([9, 9, 7, 1, 1]);
+  });
+});
+
+test("each caller has its own outcome", async () => {
+  const { group, nextCommit } = beginQueue();
+  const all = [group.submit(plantOf(0n)), group.submit(plantOf(1n)), group.submit(plantOf(2n))];
+  const outcomes = Promise.all(all);
+  for (let left = 3; left > 0; ) {
+    const commit = await nextCommit();
+    left -= commit.ids.length;
+    commit.succeed(commit.ids.map((id) => (id === 1n ? "id_taken" : "created")));
+  }
+  expect(await outcomes).toEqual(["created", "id_taken", "created"]);
+});
+
+test("a commit that fails is told with its cause, and the next one succeeds", async () => {
+  const { group, nextCommit } = beginQueue();
+  const failing = group.submit(plantOf(1n));
+  (await nextCommit()).fail(new Error("no space left"));
+  await expect(failing).rejects.toMatchObject({
+    code: "unavailable",
+    cause: { code: "SQLITE_TEST", message: expect.stringContaining("no space left") },
+  });
+  const created = group.submit(plantOf(1n));
+  (await nextCommit()).succeed();
+  expect(await created).toBe("created");
+});
+
+test("texts cross as they are, short or too long for the ring, many times around it", async () => {
+  const { group, nextCommit } = beginQueue();
+  const texts = ["", "Fern", "\ufeffFarn", "naïve ☂", "🌱".repeat(3000), "ä".repeat(200_000)];
+  const size = (id: number) => texts[id % texts.length] as string;
+  let id = 0;
+  for (let round = 0; round < 40; round++) {
+    const plants = Array.from({ length: 60 }, () => {
+      id++;
+      return { id: BigInt(id), name: size(id), tag: id % 4 === 0 ? undefined : size(id + 1) };
+    });
+    const created = Promise.all(plants.map((plant) => group.submit(plant)));
+    const expected = plants.map(({ id, name, tag }) => [id, name, tag ?? null]);
+    const rows: unknown[] = [];
+    while (rows.length < plants.length) {
+      const commit = await nextCommit();
+      rows.push(...commit.rows);
+      commit.succeed();
+    }
+    expect(rows).toEqual(expected);
+    await created;
+  }
+});
+
+test("commits are observed once each, with what they held", async () => {
+  const { group, nextCommit, ended, waiting } = beginQueue();
+  void group.submit(plantOf(0n));
+  const first = await nextCommit();
+  const more = [group.submit(plantOf(1n)), group.submit(plantOf(2n))];
+  expect(waiting()).toBe(2);
+  first.succeed();
+  const second = await nextCommit();
+  expect(group.isFull()).toBe(false); // and it has looked at what was taken
+  expect(waiting()).toBe(0);
+  second.fail(new Error("disk"));
+  await Promise.allSettled(more);
+  expect(ended).toEqual<EndedCommit[]>([
+    { rows: 1, durationMs: 0.001, isFailed: false },
+    { rows: 2, durationMs: 0.001, isFailed: true },
+  ]);
+});
