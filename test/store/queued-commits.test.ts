@@ -95,11 +95,11 @@ test("a commit that fails is told with its cause, and the next one succeeds", as
 
 test("texts cross as they are, short or too long for the ring, many times around it", async () => {
   const { group, nextCommit } = beginQueue();
-  const texts = ["", "Fern", "\ufeffFarn", "naïve ☂", "🌱".repeat(3000), "ä".repeat(200_000)];
+  const texts = ["", "Fern", "\ufeffFarn", "naïve ☂", "z".repeat(60_000), "ä".repeat(200_000)];
   const size = (id: number) => texts[id % texts.length] as string;
   let id = 0;
-  for (let round = 0; round < 40; round++) {
-    const plants = Array.from({ length: 60 }, () => {
+  for (let round = 0; round < 10; round++) {
+    const plants = Array.from({ length: 200 }, () => {
       id++;
       return { id: BigInt(id), name: size(id), tag: id % 4 === 0 ? undefined : size(id + 1) };
     });
