@@ -1,5 +1,5 @@
 import type { Finding } from "../finding.ts";
-import { describeHost, type PostgresAddress } from "./address.ts";
+import { describeHost, type PostgresAddress, safetySettings } from "./address.ts";
 import { connectToAny } from "./connect.ts";
 import type { PostgresLimits } from "./limits.ts";
 import { openError } from "./open-failure.ts";
@@ -14,7 +14,7 @@ export async function* checkAddress(
   let session: Session | undefined;
   let subject = "connection";
   try {
-    // To connect asserts the encoding, that it can be written to, and the settings of durability.
+    // To connect asserts the encoding, that it can be written to, and the settings of safety.
     session = await connectToAny(address, limits);
     yield { level: "ok", subject, text: `${describeHost(session.host)} takes writes, in UTF8` };
     subject = "settings";
@@ -43,7 +43,7 @@ const readSettings =
   "SELECT name, current_setting(name, true) FROM unnest($1::text[]) AS wanted (name)";
 
 async function* settingsOf(session: Session, limits: PostgresLimits): AsyncGenerator<Finding> {
-  const names = ["server_version", "fsync", "full_page_writes", "synchronous_commit"];
+  const names = ["server_version", ...safetySettings];
   const rows = await session.query(readSettings, [names], limits.connectTimeoutMs);
   for (const [name, value] of rows) {
     if (name === "server_version") {

@@ -63,7 +63,7 @@ export class PostgresEngine implements Engine {
     await this.#attempt(async (session) => {
       await this.#inspection.run(session);
       await probeWrite(this.#queryOn(session), (text) =>
-        session.execute(text, this.#limits.attemptTimeoutMs),
+        session.execute(text, this.#limits.statementTimeoutMs),
       );
     });
   }
@@ -81,7 +81,7 @@ export class PostgresEngine implements Engine {
   }
 
   #queryOn(session: Session): Query {
-    return (text, values) => session.query(text, values, this.#limits.attemptTimeoutMs);
+    return (text, values) => session.query(text, values, this.#limits.statementTimeoutMs);
   }
 
   async #attempt<T>(work: (session: Session) => Promise<T>): Promise<T> {

@@ -2,7 +2,7 @@ import type { PostgresAddress } from "./address.ts";
 import type { PostgresLimits } from "./limits.ts";
 import { assertTable } from "./schema.ts";
 import type { Session } from "./session.ts";
-import { inspectSession } from "./settings.ts";
+import { assertServer } from "./settings.ts";
 
 /**
  * Checks again, on sessions that are open, what opening the store required. A
@@ -28,7 +28,7 @@ export class Inspection {
   /** @throws {StoreOpenError} or what kept it from being found out. */
   async run(session: Session): Promise<void> {
     const startedAt = performance.now();
-    await inspectSession(session, this.#address, this.#limits.connectTimeoutMs);
+    await assertServer(session, this.#address, this.#limits.connectTimeoutMs);
     await assertTable(session, this.#limits.connectTimeoutMs);
     this.#passedAt.set(session, startedAt);
   }

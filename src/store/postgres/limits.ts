@@ -2,10 +2,10 @@
 export interface PostgresLimits {
   /** From the first byte of a connection to a session that is ready, for each host. */
   readonly connectTimeoutMs: number;
-  /** After this the server ends a statement: most likely it waits for a lock. */
+  /** After this a statement that stores plants is cancelled: most likely it waits for a lock. */
   readonly statementTimeoutMs: number;
-  /** After this the connection is given up: the server or the network does not answer. */
-  readonly attemptTimeoutMs: number;
+  /** How long after that the connection is given up: the server or the network does not answer. */
+  readonly cancelGraceMs: number;
   /** How long a batch is tried again; from the begin of an outage, if there is one. */
   readonly retryLimitMs: number;
   /** The pauses between tries double from the first to the second. */
@@ -25,9 +25,8 @@ export interface PostgresLimits {
 
 export const defaultPostgresLimits: PostgresLimits = {
   connectTimeoutMs: 3000,
-  // Less than an attempt, so that the server has ended it before we give it up.
   statementTimeoutMs: 4000,
-  attemptTimeoutMs: 5000,
+  cancelGraceMs: 1000,
   // A fail-over takes seconds; most callers have given up after ten.
   retryLimitMs: 10_000,
   backoffMinMs: 20,

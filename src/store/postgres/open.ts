@@ -17,7 +17,7 @@ import { SessionPool } from "./pool.ts";
 import { PostgresReader } from "./reader.ts";
 import { assertTable, migrate, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
-import { writeBatch } from "./writer.ts";
+import { tryInsert } from "./writer.ts";
 
 /**
  * @param location What follows `postgres:`.
@@ -47,10 +47,7 @@ export async function openEngine(
       const version = await readSchemaVersion(session, limits.connectTimeoutMs);
       if (version < migrations.length) await migrateAddress(address, limits);
       await assertTable(session, limits.connectTimeoutMs);
-      // A batch of no rows proves that the statement is understood, and allowed.
-      const query = (text: string, values: Parameters<Session["query"]>[1]) =>
-        session.query(text, values, limits.attemptTimeoutMs);
-      await writeBatch(query, []);
+      await tryInsert((text, values) => session.query(text, values, limits.connectTimeoutMs));
       const pool = new SessionPool(() => connectToAny(address, limits), limits, session);
       const inspection = new Inspection(address, limits);
       return new PostgresEngine(pool, inspection, address.connectionsMax, limits);
