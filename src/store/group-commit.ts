@@ -164,17 +164,13 @@ export class GroupCommit {
         throw new Error(`a commit of ${batch.length} rows had ${outcomes.length} outcomes`);
       }
       let next = 0;
-      for (const waiter of batch) waiter.resolve(outcomes[next++] as RowOutcome);
-    } catch (cause) {
       for (const waiter of batch) {
-        waiter.reject(
-          new PlantError(
-            "unavailable",
-            "the store could not confirm that the plant was written; try again",
-            { cause },
-          ),
-        );
+        const outcome = outcomes[next++] as RowOutcome | Promise<RowOutcome>;
+        if (outcome instanceof Promise) settleLater(waiter, outcome);
+        else waiter.resolve(outcome);
       }
+    } catch (cause) {
+      for (const waiter of batch) waiter.reject(unconfirmed(cause));
     }
   }
 
@@ -182,7 +178,7 @@ export class GroupCommit {
   async #observed(
     plants: readonly NewPlant[],
     abandoned: AbortSignal,
-  ): Promise<readonly RowOutcome[]> {
+  ): Promise<readonly (RowOutcome | Promise<RowOutcome>)[]> {
     const startedAt = performance.now();
     let isFailed = true;
     try {
@@ -194,6 +190,21 @@ export class GroupCommit {
       this.#observer?.commitEnded({ rows: plants.length, durationMs, isFailed });
     }
   }
+}
+
+function settleLater(waiter: Waiter, outcome: Promise<RowOutcome>): void {
+  outcome.then(
+    (known) => waiter.resolve(known),
+    (cause) => waiter.reject(unconfirmed(cause)),
+  );
+}
+
+function unconfirmed(cause: unknown): PlantError {
+  return new PlantError(
+    "unavailable",
+    "the store could not confirm that the plant was written; try again",
+    { cause },
+  );
 }
 
 /** Of a plant without any text. */

@@ -2,6 +2,7 @@ import type { Finding } from "../finding.ts";
 import { describeHost, type PostgresAddress, safetySettings } from "./address.ts";
 import { connectToAny } from "./connect.ts";
 import type { PostgresLimits } from "./limits.ts";
+import { assertNodes, readNodes } from "./nodes.ts";
 import { openError } from "./open-failure.ts";
 import { assertTable, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
@@ -19,6 +20,8 @@ export async function* checkAddress(
     yield { level: "ok", subject, text: `${describeHost(session.host)} takes writes, in UTF8` };
     subject = "settings";
     yield* settingsOf(session, limits);
+    subject = "nodes";
+    yield* nodesOf(session, address, limits);
     subject = "schema";
     const version = await readSchemaVersion(session, limits.connectTimeoutMs);
     const text = `version ${version} of ${migrations.length}`;
@@ -37,6 +40,22 @@ export async function* checkAddress(
   } finally {
     await session?.close(limits.connectTimeoutMs);
   }
+}
+
+async function* nodesOf(
+  session: Session,
+  address: PostgresAddress,
+  { connectTimeoutMs }: PostgresLimits,
+): AsyncGenerator<Finding> {
+  const nodes = await readNodes(session, connectTimeoutMs);
+  if (nodes.length === 0) return;
+  assertNodes(nodes, address);
+  const answered = nodes.filter(({ settings }) => settings !== undefined);
+  const silent = nodes.filter(({ settings }) => settings === undefined);
+  for (const { name } of silent) {
+    yield { level: "warn", subject: "nodes", text: `the coordinator cannot reach ${name}` };
+  }
+  yield { level: "ok", subject: "nodes", text: `${answered.length} have safe settings` };
 }
 
 const readSettings =

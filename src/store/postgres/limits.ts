@@ -8,6 +8,10 @@ export interface PostgresLimits {
   readonly cancelGraceMs: number;
   /** How long a batch is tried again; from the begin of an outage, if there is one. */
   readonly retryLimitMs: number;
+  /** How many plants of a node that fails are tried together; no more than a batch has. */
+  readonly retryRowsMax: number;
+  /** How much of the heap plants may hold that wait for nodes that fail. */
+  readonly stragglerBytesMax: number;
   /** The pauses between tries double from the first to the second. */
   readonly backoffMinMs: number;
   readonly backoffMaxMs: number;
@@ -29,6 +33,9 @@ export const defaultPostgresLimits: PostgresLimits = {
   cancelGraceMs: 1000,
   // A fail-over takes seconds; most callers have given up after ten.
   retryLimitMs: 10_000,
+  retryRowsMax: 512,
+  // Of small plants, what a cluster is asked for in some seconds.
+  stragglerBytesMax: 16 * 1024 * 1024,
   backoffMinMs: 20,
   backoffMaxMs: 1000,
   // As often as one that rests is inspected: what is acknowledged in this time may be lost.

@@ -46,10 +46,10 @@ export async function openEngine(
     return await orDestroy(session, async () => {
       const version = await readSchemaVersion(session, limits.connectTimeoutMs);
       if (version < migrations.length) await migrateAddress(address, limits);
-      await assertTable(session, limits.connectTimeoutMs);
+      const inspection = new Inspection(address, limits);
+      await inspection.runWhole(session);
       await tryInsert((text, values) => session.query(text, values, limits.connectTimeoutMs));
       const pool = new SessionPool(() => connectToAny(address, limits), limits, session);
-      const inspection = new Inspection(address, limits);
       return new PostgresEngine(pool, inspection, address.connectionsMax, limits);
     });
   });

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { isSamePlant, type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { RowOutcome } from "../engine.ts";
 import { Unconfirmed } from "./failure.ts";
@@ -112,11 +111,10 @@ export async function writeBatch(
  * @param execute Runs statements without parameters.
  */
 export async function probeWrite(
+  id: bigint,
   query: Query,
   execute: (text: string) => Promise<void>,
 ): Promise<void> {
-  // One server's probe does not wait for another's.
-  const id = randomBytes(8).readBigInt64BE();
   // Outside the savepoint, which would take the promise back as well.
   await execute(`BEGIN; SELECT ${promise} THEN true END; SAVEPOINT probe`);
   try {
