@@ -30,7 +30,7 @@ export class Inspection {
   /** Runs unless this session has passed a moment ago: before each write, so that none goes unguarded. */
   async runWhenDue(session: Session): Promise<void> {
     const passedAt = this.#passedAt.get(session) ?? Number.NEGATIVE_INFINITY;
-    if (performance.now() - passedAt >= this.#limits.inspectIntervalMs) await this.#run(session);
+    if (performance.now() - passedAt >= this.#limits.inspectIntervalMs) await this.run(session);
   }
 
   /**
@@ -40,14 +40,15 @@ export class Inspection {
    * @throws {StoreOpenError} or what kept it from being found out.
    */
   async runWhole(session: Session): Promise<void> {
-    await this.#run(session);
+    await this.run(session);
     this.#placement = await readPlacement(session, this.#limits.connectTimeoutMs);
     if (this.#placement === undefined) return;
     const nodes = await readNodes(session, this.#limits.connectTimeoutMs).catch(() => []);
     assertNodes(nodes, this.#address);
   }
 
-  async #run(session: Session): Promise<void> {
+  /** @throws {StoreOpenError} or what kept it from being found out. */
+  async run(session: Session): Promise<void> {
     const startedAt = performance.now();
     await assertServer(session, this.#address, this.#limits.connectTimeoutMs);
     await assertTable(session, this.#limits.connectTimeoutMs);

@@ -8,8 +8,10 @@ export interface PostgresLimits {
   readonly cancelGraceMs: number;
   /** How long a batch is tried again; from the begin of an outage, if there is one. */
   readonly retryLimitMs: number;
-  /** How many plants of a node that fails are tried together; no more than a batch has. */
-  readonly retryRowsMax: number;
+  /** Plants of several batches that share a statement for a node of a cluster. */
+  readonly rowsMax: number;
+  /** How much of the heap these may hold. */
+  readonly bytesMax: number;
   /** How much of the heap plants may hold that wait for nodes that fail. */
   readonly stragglerBytesMax: number;
   /** The pauses between tries double from the first to the second. */
@@ -33,7 +35,9 @@ export const defaultPostgresLimits: PostgresLimits = {
   cancelGraceMs: 1000,
   // A fail-over takes seconds; most callers have given up after ten.
   retryLimitMs: 10_000,
-  retryRowsMax: 512,
+  // As much as a batch has.
+  rowsMax: 512,
+  bytesMax: 4 * 1024 * 1024,
   // Of small plants, what a cluster is asked for in some seconds.
   stragglerBytesMax: 16 * 1024 * 1024,
   backoffMinMs: 20,

@@ -14,6 +14,12 @@ export interface Room {
   bytes: number;
 }
 
+/** A part of a batch. */
+interface Part {
+  readonly plants: readonly NewPlant[];
+  readonly outcomes: PromiseWithResolvers<readonly RowOutcome[]>;
+}
+
 interface Straggler {
   readonly plant: NewPlant;
   readonly bytes: number;
@@ -22,19 +28,28 @@ interface Straggler {
 }
 
 /**
- * The plants of one node of a cluster. While a node fails, its plants wait here
+ * The plants of one node of a cluster. Parts of several batches that wait for
+ * their turn share a statement: each costs the node two phases of a commit. While a node fails, its plants wait here
  * and are tried again; those of other nodes are not held up.
  */
 export class NodeWrites {
   readonly #write: Write;
   readonly #limits: PostgresLimits;
   readonly #room: Room;
+  readonly #statementsMax: number;
+  #statements = 0;
+  #parts: Part[] = [];
   #isFailing = false;
   #stragglers: Straggler[] = [];
   #retrying: Promise<void> | undefined;
 
-  constructor(write: Write, limits: PostgresLimits, room: Room) {
+  /** @param statementsMax How many run side by side, of batches; a retry is one more. */
+  constructor(
+    write: Write,
+    { limits, room, statementsMax }: { limits: PostgresLimits; room: Room; statementsMax: number },
+  ) {
     this.#write = write;
+    this.#statementsMax = statementsMax;
     this.#limits = limits;
     this.#room = room;
   }
@@ -48,7 +63,7 @@ export class NodeWrites {
   async write(plants: readonly NewPlant[]): Promise<readonly (RowOutcome | Promise<RowOutcome>)[]> {
     if (!this.#isFailing) {
       try {
-        return await this.#write(plants);
+        return await this.#share(plants);
       } catch (error) {
         if (!mayPass(error)) throw error;
         this.#isFailing = true;
@@ -60,6 +75,48 @@ export class NodeWrites {
   /** Resolves when nothing waits. */
   async drain(): Promise<void> {
     await this.#retrying;
+  }
+
+  #share(plants: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
+    const part: Part = { plants, outcomes: Promise.withResolvers() };
+    this.#parts.push(part);
+    this.#begin();
+    return part.outcomes.promise;
+  }
+
+  #begin(): void {
+    if (this.#statements >= this.#statementsMax || this.#parts.length === 0) return;
+    this.#statements++;
+    void this.#writeParts(this.#takeParts()).then(() => {
+      this.#statements--;
+      this.#begin();
+    });
+  }
+
+  /** At least one, and together no more than a batch may be. */
+  #takeParts(): readonly Part[] {
+    let [count, rows, bytes] = [0, 0, 0];
+    for (const { plants } of this.#parts) {
+      rows += plants.length;
+      for (const plant of plants) bytes += heapBytes(plant);
+      if (count > 0 && (rows > this.#limits.rowsMax || bytes > this.#limits.bytesMax)) break;
+      count++;
+    }
+    return this.#parts.splice(0, count);
+  }
+
+  async #writeParts(parts: readonly Part[]): Promise<void> {
+    try {
+      const outcomes = await this.#write(parts.flatMap(({ plants }) => plants));
+      let begin = 0;
+      for (const part of parts) {
+        const end = begin + part.plants.length;
+        part.outcomes.resolve(outcomes.slice(begin, end));
+        begin = end;
+      }
+    } catch (error) {
+      for (const part of parts) part.outcomes.reject(error);
+    }
   }
 
   #retryLater(plant: NewPlant): Promise<RowOutcome> {
@@ -80,7 +137,7 @@ export class NodeWrites {
 
   /** Until nothing waits. */
   async #retry(): Promise<void> {
-    let rowsAtOnce = this.#limits.retryRowsMax;
+    let rowsAtOnce = this.#limits.rowsMax;
     for (let failures = 1; this.#stragglers.length > 0; ) {
       if (failures > 0) await delay(backoffMs(failures, this.#limits));
       const tried = this.#stragglers.splice(0, rowsAtOnce);
@@ -91,7 +148,7 @@ export class NodeWrites {
         });
         this.#leave(tried);
         this.#isFailing = false;
-        rowsAtOnce = this.#limits.retryRowsMax;
+        rowsAtOnce = this.#limits.rowsMax;
         failures = 0;
       } catch (error) {
         // A single row may be the reason: fewer are tried together, and others first.

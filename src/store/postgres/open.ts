@@ -5,7 +5,7 @@ import { StoreOpenError } from "../open-error.ts";
 import { resolveLimits, type StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import type { SchemaState } from "../schema-state.ts";
-import { describeAddress, type PostgresAddress, parseAddress } from "./address.ts";
+import { describeAddress, type Host, type PostgresAddress, parseAddress } from "./address.ts";
 import { backoffMs } from "./backoff.ts";
 import { checkAddress } from "./check.ts";
 import { connectToAny } from "./connect.ts";
@@ -50,7 +50,14 @@ export async function openEngine(
       await inspection.runWhole(session);
       await tryInsert((text, values) => session.query(text, values, limits.connectTimeoutMs));
       const pool = new SessionPool(() => connectToAny(address, limits), limits, session);
-      return new PostgresEngine(pool, inspection, address.connectionsMax, limits);
+      const connectTo = (host: Host) => connectToAny({ ...address, hosts: [host] }, limits);
+      const engine = new PostgresEngine(pool, inspection, {
+        connectionsMax: address.connectionsMax,
+        connectTo,
+        limits,
+      });
+      await engine.openNodes();
+      return engine;
     });
   });
 }

@@ -1,9 +1,11 @@
+import type { Host } from "./address.ts";
 import type { Session } from "./session.ts";
 
 /** From its smallest hash to that of the next shard. */
 interface Shard {
   readonly hashMin: number;
   readonly node: string;
+  readonly host: Host | undefined;
 }
 
 /**
@@ -11,13 +13,14 @@ interface Shard {
  * that is out of date costs time alone: any statement may hold any plant.
  */
 export class Placement {
-  readonly nodes: ReadonlySet<string>;
+  /** By the name of the node; undefined for one that takes no statements itself. */
+  readonly nodes: ReadonlyMap<string, Host | undefined>;
   readonly #shards: readonly Shard[];
 
   /** @param shards At least one, in the order of their hashes. */
   constructor(shards: readonly Shard[]) {
     this.#shards = shards;
-    this.nodes = new Set(shards.map(({ node }) => node));
+    this.nodes = new Map(shards.map(({ node, host }) => [node, host]));
   }
 
   nodeOf(id: bigint): string {
@@ -41,15 +44,26 @@ export async function readPlacement(
   if (row?.[0] === true) return undefined;
   const rows = await session.query(findShards, [], timeoutMs);
   if (rows.length === 0) return undefined;
-  return new Placement(rows.map(([min, node]) => ({ hashMin: Number(min), node: String(node) })));
+  const shards = rows.map(([hashMin, node, name, port]) => ({
+    hashMin: Number(hashMin),
+    node: String(node),
+    host: typeof name === "string" ? { name, port: Number(port) } : undefined,
+  }));
+  return new Placement(shards);
 }
 
-/** A shard with several copies is a node of its own: it takes all of them to store a plant. */
+/** Nodes that keep a shard together count as one, without a host: it takes all of them to store a plant. */
 const findShards = `
-  SELECT shardminvalue, string_agg(groupid::text, ',' ORDER BY groupid)
-  FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
-  WHERE logicalrelid = 'plants'::regclass AND shardminvalue IS NOT NULL
-  GROUP BY shardid, shardminvalue ORDER BY shardminvalue::int`;
+  SELECT shardminvalue, node, nodename, nodeport
+  FROM (
+    SELECT shardminvalue, string_agg(groupid::text, ',' ORDER BY groupid) AS node
+    FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
+    WHERE logicalrelid = 'plants'::regclass AND shardminvalue IS NOT NULL
+    GROUP BY shardid, shardminvalue
+  ) AS shards
+  LEFT JOIN pg_dist_node ON groupid::text = node
+    AND noderole = 'primary' AND isactive AND hasmetadata AND metadatasynced
+  ORDER BY shardminvalue::int`;
 
 /** PostgreSQL's hashint8, by which Citus chooses the shard; as an int32. */
 export function hashOf(id: bigint): number {

@@ -7,6 +7,7 @@ import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { hashOf } from "../../../src/store/postgres/placement.ts";
 import type { PostgresDatabases } from "../../support/postgres-databases.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf } from "../plant-of.ts";
 import { expectKept } from "../suite.ts";
 import { untilObstacle } from "../until-obstacle.ts";
@@ -65,6 +66,29 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
       for (const plant of ones.slice(0, 5)) await expectKept(store, plant);
     },
   );
+
+  test("a node that takes statements is asked itself, and by way of the coordinator when it does not", async () => {
+    const { database, url, citus } = await openDatabase(server.current);
+    await using proxy = await openTcpProxy(
+      server.current.port,
+      "INSERT INTO plants AS kept (id, name, tag) VALUES",
+    );
+    await citus.open(1, proxy.port);
+    const store = await openTestStore(url);
+    const [ones, twos] = await Promise.all([citus.idsOf(1, 20), citus.idsOf(2, 20)]);
+    for (const id of [...ones.slice(0, 5), ...twos]) await store.create(plantOf(id));
+    expect(proxy.seen).toHaveLength(5);
+    proxy.refuse();
+    await Promise.all(ones.map((id) => store.create(plantOf(id))));
+    expect(proxy.seen).toHaveLength(5);
+    proxy.allow();
+    // It is found by itself, as a server is that was away.
+    for (let tries = 0; proxy.seen.length === 5; tries++) {
+      await store.create(plantOf(ones[tries % ones.length] ?? 0n));
+    }
+    expect(await readPlants(server.current, database)).toHaveLength(40);
+    await store.close();
+  });
 
   test("a node that stays away makes its own plants unavailable, and no others", async () => {
     const { database, store, citus, ones, twos } = await openFresh({ retryLimitMs: 100 });

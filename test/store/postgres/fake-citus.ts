@@ -9,6 +9,8 @@ export interface FakeCitus {
   /** A statement with this plant fails, whatever else it has. */
   failFor(id: bigint, state: string): Promise<void>;
   mend(): Promise<void>;
+  /** From the next inspection on, a node takes statements itself at a port of this machine. */
+  open(node: number, port: number): Promise<void>;
   /** What nodes say of fsync, full_page_writes and synchronous_commit; undefined: they are silent. */
   answer(answers: Readonly<Record<string, string | undefined>>): Promise<void>;
 }
@@ -22,8 +24,11 @@ export async function fakeCitus(server: PostgresDatabases, database: string): Pr
         (number * 134217728::bigint - 2147483648)::text AS shardminvalue
       FROM generate_series(0, 31) AS number;
     CREATE TABLE pg_dist_placement AS SELECT shardid, 1 + shardid % 2 AS groupid FROM pg_dist_shard;
-    CREATE TABLE pg_dist_node (nodeid, nodename, nodeport, groupid, shouldhaveshards) AS
-      VALUES (1, 'c', 5432, 0, false), (2, 'w1', 5432, 1, true), (3, 'w2', 5432, 2, true);
+    CREATE TABLE pg_dist_node AS
+      SELECT number + 1 AS nodeid, number AS groupid, name AS nodename, 5432 AS nodeport,
+        number > 0 AS shouldhaveshards, 'primary' AS noderole, true AS isactive,
+        false AS hasmetadata, true AS metadatasynced
+      FROM (VALUES (0, 'c'), (1, 'w1'), (2, 'w2')) AS nodes (number, name);
     CREATE TABLE answers (nodeid int, success boolean, result text);
     CREATE FUNCTION run_command_on_all_nodes(command text)
       RETURNS TABLE (nodeid int, success boolean, result text)
@@ -56,6 +61,12 @@ export async function fakeCitus(server: PostgresDatabases, database: string): Pr
     },
     async mend() {
       await run("DELETE FROM failing");
+    },
+    async open(node, port) {
+      await run(
+        `UPDATE pg_dist_node SET nodename = '127.0.0.1', nodeport = ${port}, hasmetadata = true
+         WHERE groupid = ${node}`,
+      );
     },
     async answer(answers) {
       const rows = Object.entries(answers).map(([name, text]) => {
