@@ -25,7 +25,7 @@ export async function openGivenSchema(): Promise<GivenSchema> {
   await run(
     admin.href,
     `CREATE ROLE ${name} LOGIN PASSWORD '${password}'; GRANT ${name} TO CURRENT_USER;
-     CREATE SCHEMA ${name} AUTHORIZATION ${name}`,
+     CREATE SCHEMA ${name} AUTHORIZATION ${name}; ALTER ROLE ${name} SET search_path = ${name}`,
   );
   const own = new URL(admin);
   own.username = name;
