@@ -76,7 +76,15 @@ test("brings a bill of all that is installed with it, the same from each build",
 test("brings the license, the changes, what to read, the proto, and the proto compiled", async () => {
   const home = join(folder, "node_modules/plant-store");
   const proto = "proto/plantstore/v1/plant_service.proto";
-  const names = ["README", "CONTRIBUTING", "RELIABILITY", "SECURITY", "docs/health", "docs/limits"];
+  const names = [
+    "README",
+    "CONTRIBUTING",
+    "RELIABILITY",
+    "SECURITY",
+    "docs/health",
+    "docs/limits",
+    "docs/postgresql",
+  ];
   const texts = ["gen/openapi.json", ...names.map((name) => `${name}.md`)];
   for (const file of ["LICENSE", "CHANGELOG.md", ...texts, proto]) {
     expect(await readFile(join(home, file), "utf8")).toBe(await readFile(file, "utf8"));

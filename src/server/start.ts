@@ -1,8 +1,10 @@
 /** Where all parts meet. */
+import { availableParallelism } from "node:os";
 import { openAuthenticator } from "../auth/authenticator.ts";
 import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
 import { openStore } from "../store/open.ts";
 import type { AdminListener } from "./admin.ts";
+import { describeFewCores } from "./few-cores.ts";
 import { loadLoggerSoon } from "./logging/logger.ts";
 import type { ServiceMetrics } from "./metrics/service-metrics.ts";
 import { describeOldNode } from "./node-floor.ts";
@@ -30,17 +32,20 @@ export interface RunningServer {
 /**
  * Starts a server.
  *
- * @param nodeVersion What it runs on; one with known vulnerabilities is told to the log.
+ * @param machine What it runs on. A Node with known vulnerabilities is told to the log, and
+ * fewer cores than the threads want.
  * @throws {SettingsError} {@link TokenFileError}, {@link StoreOpenError}, or the system's error
  * if it cannot listen. Nothing is left open then.
  */
 export async function startServer(
   options: ServerOptions = {},
-  nodeVersion: string = process.versions.node,
+  machine = { nodeVersion: process.versions.node, cores: availableParallelism() },
 ): Promise<RunningServer> {
   const settings = resolveSettings(options);
-  const oldNode = describeOldNode(nodeVersion);
+  const oldNode = describeOldNode(machine.nodeVersion);
   if (oldNode !== undefined) settings.log.warn(oldNode);
+  const fewCores = describeFewCores(settings.threads, machine.cores);
+  if (fewCores !== undefined) settings.log.warn(fewCores);
   const failed = Promise.withResolvers<Error>();
   const { auth } = settings;
   const admin = await openMetrics(settings);

@@ -63,7 +63,9 @@ export class BatchedStore implements PlantStore {
    * owner can set a limit of its own.
    */
   close(): Promise<void> {
-    this.#closed ??= this.#commits.drain().then(() => this.#backing.close());
+    this.#closed ??= Promise.all([this.#backing.stop?.(), this.#commits.drain()]).then(() =>
+      this.#backing.close(),
+    );
     return this.#closed;
   }
 }

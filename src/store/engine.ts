@@ -46,9 +46,13 @@ export interface BatchEngine extends Engine {
    * @param abandoned Aborts when nobody waits for any row of the batch any more:
    * an engine that tries again may stop.
    * @returns One outcome a row, in the order of the rows, after every row that is
-   * `created` is on stable storage.
+   * `created` is on stable storage. A promise for a row that is still tried, because
+   * the part of the database that keeps it fails; `close` waits for those.
    * @throws When it is not known that the batch is durable: every row of it may
    * be stored or not.
    */
-  commit(batch: readonly NewPlant[], abandoned: AbortSignal): Promise<readonly RowOutcome[]>;
+  commit(
+    batch: readonly NewPlant[],
+    abandoned: AbortSignal,
+  ): Promise<readonly (RowOutcome | Promise<RowOutcome>)[]>;
 }

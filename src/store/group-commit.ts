@@ -145,11 +145,13 @@ export class GroupCommit implements Commits {
         throw new Error(`a commit of ${batch.length} rows had ${outcomes.length} outcomes`);
       }
       let next = 0;
-      for (const waiter of batch) waiter.resolve(outcomes[next++] as RowOutcome);
-    } catch (cause) {
       for (const waiter of batch) {
-        waiter.reject(notConfirmed(cause));
+        const outcome = outcomes[next++] as RowOutcome | Promise<RowOutcome>;
+        if (outcome instanceof Promise) settleLater(waiter, outcome);
+        else waiter.resolve(outcome);
       }
+    } catch (cause) {
+      for (const waiter of batch) waiter.reject(notConfirmed(cause));
     }
   }
 
@@ -157,7 +159,7 @@ export class GroupCommit implements Commits {
   async #observed(
     plants: readonly NewPlant[],
     abandoned: AbortSignal,
-  ): Promise<readonly RowOutcome[]> {
+  ): Promise<readonly (RowOutcome | Promise<RowOutcome>)[]> {
     const startedAt = performance.now();
     let isFailed = true;
     try {
@@ -169,4 +171,11 @@ export class GroupCommit implements Commits {
       this.#observer?.commitEnded({ rows: plants.length, durationMs, isFailed });
     }
   }
+}
+
+function settleLater(waiter: Waiter, outcome: Promise<RowOutcome>): void {
+  outcome.then(
+    (known) => waiter.resolve(known),
+    (cause) => waiter.reject(notConfirmed(cause)),
+  );
 }

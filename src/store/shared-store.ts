@@ -18,6 +18,8 @@ export interface SharedStore {
 export interface JoinOptions extends Pick<StoreOptions, "limits" | "observer"> {
   /** What is in the way of the store itself: the thread that opened it knows. */
   readonly obstacle: () => Obstacle | undefined;
+  /** Called once, when no create of this thread comes any more. */
+  readonly onStop?: () => Promise<void>;
   /** Called once, when nothing of this thread is under way or to come. */
   readonly onClose?: () => Promise<void>;
 }

@@ -74,12 +74,15 @@ export class WriteWatch implements Backing {
     if (this.#failedProbes === 0) this.#check();
   }
 
-  /** Waits for the check under way, and closes the engine. */
-  async close(): Promise<void> {
+  /** Waits for the check under way. */
+  async stop(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#checking;
-    await this.#engine.close();
+  }
+
+  close(): Promise<void> {
+    return this.#engine.close();
   }
 
   #schedule(ms: number): void {

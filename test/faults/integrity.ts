@@ -25,7 +25,8 @@ async function checkPostgres(url: string): Promise<readonly string[]> {
   await client.connect();
   try {
     const { rowCount } = await client.query(
-      "SELECT FROM pg_available_extensions WHERE name = 'amcheck'",
+      `SELECT FROM pg_available_extensions, pg_roles
+       WHERE name = 'amcheck' AND rolname = current_user AND rolsuper`,
     );
     // Not every installation brings it; the rows by way of the index are then compared alone.
     if (rowCount === 1) {

@@ -51,7 +51,7 @@ describe("a server", () => {
       auth: { tokenFile: undefined, tokens: [knownToken] },
       log,
     };
-    const server = await startServer(options, row.version);
+    const server = await startServer(options, { nodeVersion: row.version, cores: 4 });
     await server.close();
     const lines = log.lines.map(({ level, message }) => ({ level, message }));
     expect(lines).toEqual(

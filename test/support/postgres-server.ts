@@ -59,7 +59,7 @@ async function begin(
   options: PostgresServerOptions,
 ): Promise<PostgresServer> {
   const firstSettings = options.settings ?? {};
-  const identity = await unprivileged();
+  const identity = await findNobody();
   const data = join(folder.path, "data");
   await mkdir(data, { mode: 0o700 });
   const passwordFile = join(folder.path, "password");
@@ -183,8 +183,8 @@ async function reload(query: PostgresServer["query"], name: string, value: strin
   );
 }
 
-/** The server refuses to run as root: there, it runs as nobody. */
-async function unprivileged(): Promise<{ uid: number; gid: number } | undefined> {
+/** Servers refuse to run as root: there, they run as nobody. */
+export async function findNobody(): Promise<{ uid: number; gid: number } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const line = /^nobody:[^:]*:(\d+):(\d+):/m.exec(await readFile("/etc/passwd", "utf8"));
   if (line === null) throw new Error("there is no user nobody to run PostgreSQL as");

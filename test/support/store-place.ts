@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { isPostgresGiven, openGivenSchema } from "./given-postgres.ts";
 import type { PostgresDatabases } from "./postgres-databases.ts";
 import { hasPostgres, startPostgres } from "./postgres-server.ts";
 import { findSharedPostgres } from "./shared-postgres.ts";
@@ -36,8 +37,12 @@ export const sqliteKind: StoreKind = {
 
 export const postgresKind: StoreKind = {
   store: "PostgreSQL",
-  isMissing: !hasPostgres,
+  isMissing: !hasPostgres && !isPostgresGiven,
   async open() {
+    if (isPostgresGiven) {
+      const schema = await openGivenSchema();
+      return { ...schema, read: async () => (await schema.query(everyPlant)).map(toStoredPlant) };
+    }
     const shared = findSharedPostgres();
     const own = shared === undefined ? await startPostgres() : undefined;
     const server = (shared ?? own) as PostgresDatabases;

@@ -37,14 +37,17 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
   const database = given ?? join(folder?.path ?? "", "plants.db");
   const log = createRecordedLog();
   const endLeakCheck = beginLeakCheck();
-  const running = await startServer({
+  const settings: ServerOptions = {
     port: 0,
     auth: { tokenFile: undefined, tokens: [knownToken] },
     drainTimeoutMs: 2000,
     ...rest,
     store: options.store ?? `sqlite:${database}`,
     log,
-  }).catch(async (error: unknown) => {
+  };
+  // What the log says must not depend on the machine.
+  const machine = { nodeVersion: process.versions.node, cores: 64 };
+  const running = await startServer(settings, machine).catch(async (error: unknown) => {
     await folder?.[Symbol.asyncDispose]();
     await endLeakCheck();
     throw error;

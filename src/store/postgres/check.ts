@@ -1,7 +1,8 @@
 import type { Finding } from "../finding.ts";
-import { describeHost, type PostgresAddress } from "./address.ts";
+import { describeHost, type PostgresAddress, safetySettings } from "./address.ts";
 import { connectToAny } from "./connect.ts";
 import type { PostgresLimits } from "./limits.ts";
+import { assertNodes, readNodes } from "./nodes.ts";
 import { openError } from "./open-failure.ts";
 import { assertTable, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
@@ -14,11 +15,13 @@ export async function* checkAddress(
   let session: Session | undefined;
   let subject = "connection";
   try {
-    // To connect asserts the encoding, that it can be written to, and the settings of durability.
+    // To connect asserts the encoding, that it can be written to, and the settings of safety.
     session = await connectToAny(address, limits);
     yield { level: "ok", subject, text: `${describeHost(session.host)} takes writes, in UTF8` };
     subject = "settings";
     yield* settingsOf(session, limits);
+    subject = "nodes";
+    yield* nodesOf(session, address, limits);
     subject = "schema";
     const version = await readSchemaVersion(session, limits.connectTimeoutMs);
     const text = `version ${version} of ${migrations.length}`;
@@ -39,11 +42,27 @@ export async function* checkAddress(
   }
 }
 
+async function* nodesOf(
+  session: Session,
+  address: PostgresAddress,
+  { connectTimeoutMs }: PostgresLimits,
+): AsyncGenerator<Finding> {
+  const nodes = await readNodes(session, connectTimeoutMs);
+  if (nodes.length === 0) return;
+  assertNodes(nodes, address);
+  const answered = nodes.filter(({ settings }) => settings !== undefined);
+  const silent = nodes.filter(({ settings }) => settings === undefined);
+  for (const { name } of silent) {
+    yield { level: "warn", subject: "nodes", text: `the coordinator cannot reach ${name}` };
+  }
+  yield { level: "ok", subject: "nodes", text: `${answered.length} have safe settings` };
+}
+
 const readSettings =
   "SELECT name, current_setting(name, true) FROM unnest($1::text[]) AS wanted (name)";
 
 async function* settingsOf(session: Session, limits: PostgresLimits): AsyncGenerator<Finding> {
-  const names = ["server_version", "fsync", "full_page_writes", "synchronous_commit"];
+  const names = ["server_version", ...safetySettings];
   const rows = await session.query(readSettings, [names], limits.connectTimeoutMs);
   for (const [name, value] of rows) {
     if (name === "server_version") {

@@ -2,7 +2,7 @@ import { describeHost, type PostgresAddress } from "./address.ts";
 import { NoHost } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import { Session } from "./session.ts";
-import { prepareSession } from "./settings.ts";
+import { assertServer } from "./settings.ts";
 
 /** Opens a session on a host of an address. */
 export type Connect = () => Promise<Session>;
@@ -21,7 +21,7 @@ export async function connectToAny(
     let session: Session | undefined;
     try {
       session = await Session.open(address, host, limits);
-      await prepareSession(session, address, limits);
+      await assertServer(session, address, limits.connectTimeoutMs);
       return session;
     } catch (error) {
       session?.destroy();

@@ -33,6 +33,8 @@ export type Remedy = "again" | "elsewhere" | "none";
 
 /** SQLSTATEs, whole or by class (two characters). */
 const remedies: Readonly<Record<string, Remedy>> = {
+  // connection_failure: of a server that answers, to a node of its own.
+  "08006": "again",
   "40001": "again", // serialization_failure
   "40P01": "again", // deadlock_detected
   "40003": "again", // statement_completion_unknown
@@ -54,6 +56,14 @@ export function remedyFor(error: unknown): Remedy {
   if (error instanceof StoreOpenError && error.code === "inaccessible") return "elsewhere";
   const state = sqlState(error) ?? "";
   return remedies[state] ?? remedies[state.slice(0, 2)] ?? "none";
+}
+
+/**
+ * Whether it may succeed when it is tried again. With Citus that holds as well
+ * for what it reports of a node that it cannot reach, or has lost.
+ */
+export function mayPass(error: unknown): boolean {
+  return remedyFor(error) !== "none" || sqlState(error) === "XX000";
 }
 
 /** Of errors of the server alone: EPIPE and others of the system look alike. */

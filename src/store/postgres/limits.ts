@@ -2,12 +2,18 @@
 export interface PostgresLimits {
   /** From the first byte of a connection to a session that is ready, for each host. */
   readonly connectTimeoutMs: number;
-  /** After this the server ends a statement: most likely it waits for a lock. */
+  /** After this a statement that stores plants is cancelled: most likely it waits for a lock. */
   readonly statementTimeoutMs: number;
-  /** After this the connection is given up: the server or the network does not answer. */
-  readonly attemptTimeoutMs: number;
+  /** How long after that the connection is given up: the server or the network does not answer. */
+  readonly cancelGraceMs: number;
   /** How long a batch is tried again; from the begin of an outage, if there is one. */
   readonly retryLimitMs: number;
+  /** Plants of several batches that share a statement for a node of a cluster. */
+  readonly rowsMax: number;
+  /** How much of the heap these may hold. */
+  readonly bytesMax: number;
+  /** How much of the heap plants may hold that wait for nodes that fail. */
+  readonly stragglerBytesMax: number;
   /** The pauses between tries double from the first to the second. */
   readonly backoffMinMs: number;
   readonly backoffMaxMs: number;
@@ -25,11 +31,15 @@ export interface PostgresLimits {
 
 export const defaultPostgresLimits: PostgresLimits = {
   connectTimeoutMs: 3000,
-  // Less than an attempt, so that the server has ended it before we give it up.
   statementTimeoutMs: 4000,
-  attemptTimeoutMs: 5000,
+  cancelGraceMs: 1000,
   // A fail-over takes seconds; most callers have given up after ten.
   retryLimitMs: 10_000,
+  // As much as a batch has.
+  rowsMax: 512,
+  bytesMax: 4 * 1024 * 1024,
+  // Of small plants, what a cluster is asked for in some seconds.
+  stragglerBytesMax: 16 * 1024 * 1024,
   backoffMinMs: 20,
   backoffMaxMs: 1000,
   // As often as one that rests is inspected: what is acknowledged in this time may be lost.

@@ -6,7 +6,7 @@ import { StoreOpenError } from "../open-error.ts";
 import { resolveLimits, type StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import type { SchemaState } from "../schema-state.ts";
-import { describeAddress, type PostgresAddress, parseAddress } from "./address.ts";
+import { describeAddress, type Host, type PostgresAddress, parseAddress } from "./address.ts";
 import { checkAddress } from "./check.ts";
 import { connectToAny } from "./connect.ts";
 import { PostgresEngine } from "./engine.ts";
@@ -17,7 +17,7 @@ import { SessionPool } from "./pool.ts";
 import { PostgresReader } from "./reader.ts";
 import { assertTable, migrate, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
-import { writeBatch } from "./writer.ts";
+import { tryInsert } from "./writer.ts";
 
 /**
  * @param location What follows `postgres:`.
@@ -46,14 +46,18 @@ export async function openEngine(
     return await orDestroy(session, async () => {
       const version = await readSchemaVersion(session, limits.connectTimeoutMs);
       if (version < migrations.length) await migrateAddress(address, limits);
-      await assertTable(session, limits.connectTimeoutMs);
-      // A batch of no rows proves that the statement is understood, and allowed.
-      const query = (text: string, values: Parameters<Session["query"]>[1]) =>
-        session.query(text, values, limits.attemptTimeoutMs);
-      await writeBatch(query, []);
-      const pool = new SessionPool(() => connectToAny(address, limits), limits, session);
       const inspection = new Inspection(address, limits);
-      return new PostgresEngine(pool, inspection, address.connectionsMax, limits);
+      await inspection.runWhole(session);
+      await tryInsert((text, values) => session.query(text, values, limits.connectTimeoutMs));
+      const pool = new SessionPool(() => connectToAny(address, limits), limits, session);
+      const connectTo = (host: Host) => connectToAny({ ...address, hosts: [host] }, limits);
+      const engine = new PostgresEngine(pool, inspection, {
+        connectionsMax: address.connectionsMax,
+        connectTo,
+        limits,
+      });
+      await engine.openNodes();
+      return engine;
     });
   });
 }

@@ -72,11 +72,6 @@ export async function migrate(
   { migrationTimeoutMs }: PostgresLimits,
 ): Promise<void> {
   const timeoutMs = migrationTimeoutMs;
-  await session.query(
-    "SELECT set_config('statement_timeout', $1, false)",
-    [String(timeoutMs)],
-    timeoutMs,
-  );
   for (let races = 0; ; ) {
     try {
       if (!(await migrateOnce(session, timeoutMs))) return;
@@ -91,7 +86,10 @@ export async function migrate(
 
 /** @returns Whether there was a migration to apply. */
 async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean> {
-  await session.execute("BEGIN", timeoutMs);
+  await session.execute(
+    `BEGIN; SELECT set_config('statement_timeout', '${timeoutMs}', true)`,
+    timeoutMs,
+  );
   await session.query("SELECT pg_advisory_xact_lock($1)", [String(lockKey)], timeoutMs);
   const version = await readSchemaVersion(session, timeoutMs);
   const migration = migrations[version];

@@ -17,14 +17,16 @@ export class Session {
   readonly host: Host;
   readonly #client: pg.Client;
   readonly #socket: Socket;
+  readonly #cancelGraceMs: number;
   readonly #lost = Promise.withResolvers<void>();
   #isLost = false;
   #isUnconfirmed = false;
 
-  private constructor(host: Host, client: pg.Client, socket: Socket) {
+  private constructor(host: Host, client: pg.Client, socket: Socket, cancelGraceMs: number) {
     this.host = host;
     this.#client = client;
     this.#socket = socket;
+    this.#cancelGraceMs = cancelGraceMs;
     const lose = () => {
       this.#isLost = true;
       this.#lost.resolve();
@@ -43,7 +45,7 @@ export class Session {
   static async open(
     address: PostgresAddress,
     host: Host,
-    { connectTimeoutMs, keepAliveDelayMs }: PostgresLimits,
+    { connectTimeoutMs, keepAliveDelayMs, cancelGraceMs }: PostgresLimits,
   ): Promise<Session> {
     const socket = new Socket();
     const client = new pg.Client({
@@ -60,7 +62,7 @@ export class Session {
       keepAliveInitialDelayMillis: keepAliveDelayMs,
       stream: () => socket,
     });
-    const session = new Session(host, client, socket);
+    const session = new Session(host, client, socket, cancelGraceMs);
     const timer = setTimeout(() => socket.destroy(new Error("timeout")), connectTimeoutMs);
     try {
       await client.connect();
@@ -84,14 +86,15 @@ export class Session {
   }
 
   /**
-   * Runs a statement. When it takes too long, it is cancelled and the connection given up.
+   * Runs a statement. When it takes too long, it is cancelled; when even that has
+   * no answer, the connection is given up.
    *
    * @returns After the end of its transaction, unless one was begun before.
    * @throws {ConnectionLost} {@link Unconfirmed}, or the server's error.
    */
   async query(
     text: string,
-    values: readonly (readonly (string | number | null)[] | string)[],
+    values: readonly (readonly string[] | string | null)[],
     timeoutMs: number,
   ): Promise<readonly Row[]> {
     const config = { text, values: [...values], rowMode: "array" as const };
@@ -107,9 +110,10 @@ export class Session {
 
   async #run<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
     this.#isUnconfirmed = false;
-    const timer = setTimeout(() => {
-      this.#cancel(timeoutMs);
-      this.destroy();
+    // A statement_timeout would be the session's, and behind a pooler that is another's, too.
+    let timer = setTimeout(() => {
+      this.#cancel(this.#cancelGraceMs);
+      timer = setTimeout(() => this.destroy(), this.#cancelGraceMs);
     }, timeoutMs);
     try {
       const result = await work();
@@ -142,7 +146,8 @@ export class Session {
   /**
    * Asks the server to end the statement under way (protocol 3.0, CancelRequest):
    * otherwise one that waits for a standby would hold its connection for ever,
-   * and each new try one more. It never fails, and it may be in vain.
+   * and each new try one more. It never fails, and it may be in vain, or meet the
+   * next statement, which is then tried again.
    */
   #cancel(timeoutMs: number): void {
     const { processID, secretKey } = this.#client as pg.Client & Record<string, unknown>;

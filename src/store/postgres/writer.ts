@@ -1,39 +1,83 @@
-import { randomBytes } from "node:crypto";
 import { isSamePlant, type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { RowOutcome } from "../engine.ts";
 import { Unconfirmed } from "./failure.ts";
 import type { Row } from "./session.ts";
 
-type Column = readonly (string | number | null)[];
-
 /** Runs a statement in a transaction of its own. */
-export type Query = (text: string, values: readonly Column[]) => Promise<readonly Row[]>;
+export type Query = (text: string, values: readonly (string | null)[]) => Promise<readonly Row[]>;
 
-const columns = ["id", ...textFields].join(", ");
+const columns = ["id", ...textFields];
 
 /**
- * Inserts what is new, and locks what is there: the update that never happens
- * locks its row. A transaction that does nothing is not made durable, and
- * neither does it wait for a standby; one that holds a lock is, and does. So
- * what it has found is as safe as what it has inserted, even a row that a crash
- * has left visible and not yet replicated.
+ * Puts in force, until the end of the transaction, what its commit must have,
+ * whatever the role, the database or the session say. In each statement,
+ * because behind a pooler the next one may run in another session.
+ * `client_min_messages` must not hide what a commit warns of. Null where a
+ * setting does not take.
  */
-const insert = `
-  INSERT INTO plants AS kept (${columns})
-  SELECT ${columns} FROM unnest($1::bigint[]${textArrays(2)}) AS wanted (${columns})
-  ON CONFLICT (id) DO UPDATE SET name = kept.name WHERE false
-  RETURNING id`;
+const promise = `CASE
+    WHEN set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+      WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true) IN ('on', 'remote_apply')
+    AND set_config('client_min_messages', 'warning', true) = 'warning'`;
+
+/**
+ * Locks what is there: the update that never happens locks its row. A
+ * transaction that does nothing is not made durable, and neither does it wait
+ * for a standby; one that holds a lock is, and does. So what it has found is as
+ * safe as what it has inserted, even a row that a crash has left visible and
+ * not yet replicated.
+ */
+const lockOrInsert =
+  "ON CONFLICT (id) DO UPDATE SET name = kept.name WHERE false RETURNING kept.id";
+
+/**
+ * The first row carries the promise: where it is not in force, its name is null,
+ * and nothing is stored. VALUES, because Citus sends each row to its shard;
+ * it would collect the rows of a SELECT first, and copy them.
+ */
+function insertOf(count: number): string {
+  const rows = rowsOf(count, (place, parameters) =>
+    place === 0
+      ? parameters.with(columns.indexOf("name"), `${promise} THEN ${parameters[1]} END`)
+      : parameters,
+  );
+  return `INSERT INTO plants AS kept (${columns.join(", ")}) VALUES ${rows} ${lockOrInsert}`;
+}
+
+/** Fails where inserts would, for what the statement says: inserts nothing. */
+const insertNothing = `
+  INSERT INTO plants AS kept (${columns.join(", ")})
+  SELECT ${columns.join(", ")} FROM plants WHERE false ${lockOrInsert}`;
 
 /**
  * Which rows are equal to what is stored, as bytes: a column may have a
  * collation that takes two texts for one. The server compares, because what is
- * stored may be far larger than what it is compared with.
+ * stored may be far larger than what it is compared with. The list of ids says
+ * nothing new, but Citus then asks no shard that has none of them.
  */
-const compare = `
-  SELECT wanted.place,
-    ${textFields.map(isSameText).join("\n      AND ")}
-  FROM unnest($1::int[], $2::bigint[]${textArrays(3)}) AS wanted (place, ${columns})
-  JOIN plants AS kept ON kept.id = wanted.id`;
+function compareOf(count: number): string {
+  const rows = rowsOf(count, (place, parameters) => [
+    String(place),
+    ...parameters.map((parameter, index) => parameter + (index === 0 ? "::bigint" : "::text")),
+  ]);
+  const ids = Array.from({ length: count }, (_, place) => `$${place * columns.length + 1}`);
+  return `
+    SELECT wanted.place,
+      ${textFields.map(isSameText).join("\n      AND ")}
+    FROM (VALUES ${rows}) AS wanted (place, ${columns.join(", ")})
+    JOIN plants AS kept ON kept.id = wanted.id
+    WHERE kept.id IN (${ids.join(", ")})`;
+}
+
+function rowsOf(
+  count: number,
+  toRow: (place: number, parameters: readonly string[]) => readonly string[],
+): string {
+  return Array.from({ length: count }, (_, place) => {
+    const parameters = columns.map((_, index) => `$${place * columns.length + index + 1}`);
+    return `(${toRow(place, parameters).join(", ")})`;
+  }).join(", ");
+}
 
 /**
  * Writes the batch. Both statements may be run again, by anybody, at any time.
@@ -67,12 +111,12 @@ export async function writeBatch(
  * @param execute Runs statements without parameters.
  */
 export async function probeWrite(
+  id: bigint,
   query: Query,
   execute: (text: string) => Promise<void>,
 ): Promise<void> {
-  // One server's probe does not wait for another's.
-  const id = randomBytes(8).readBigInt64BE();
-  await execute("BEGIN; SAVEPOINT probe");
+  // Outside the savepoint, which would take the promise back as well.
+  await execute(`BEGIN; SELECT ${promise} THEN true END; SAVEPOINT probe`);
   try {
     await insertRows(query, [{ id, name: "", tag: undefined }]);
     await execute("ROLLBACK TO SAVEPOINT probe; COMMIT");
@@ -83,6 +127,11 @@ export async function probeWrite(
   }
 }
 
+/** Proves that the statement is understood, and allowed. */
+export async function tryInsert(query: Query): Promise<void> {
+  await query(insertNothing, []);
+}
+
 /** Sorted, so that batches that have ids in common lock them in one order. */
 function firstOfEachId(batch: readonly NewPlant[]): readonly NewPlant[] {
   const firsts = new Map<bigint, NewPlant>();
@@ -91,7 +140,7 @@ function firstOfEachId(batch: readonly NewPlant[]): readonly NewPlant[] {
 }
 
 async function insertRows(query: Query, plants: readonly NewPlant[]): Promise<ReadonlySet<bigint>> {
-  const rows = await query(insert, toColumns(plants));
+  const rows = await query(insertOf(plants.length), toValues(plants));
   return new Set(rows.map(([id]) => BigInt(String(id))));
 }
 
@@ -99,7 +148,7 @@ async function findEqual(
   query: Query,
   plants: readonly NewPlant[],
 ): Promise<ReadonlySet<NewPlant>> {
-  const rows = await query(compare, [plants.map((_, place) => place), ...toColumns(plants)]);
+  const rows = await query(compareOf(plants.length), toValues(plants));
   if (rows.length !== plants.length) {
     throw new Unconfirmed("a plant was there, and then was not: somebody deletes plants");
   }
@@ -107,16 +156,11 @@ async function findEqual(
   return new Set(plants.filter((_, place) => places.has(place)));
 }
 
-function toColumns(plants: readonly NewPlant[]): readonly Column[] {
-  return [
-    plants.map(({ id }) => String(id)),
-    ...textFields.map((field) => plants.map((plant) => plant[field] ?? null)),
-  ];
-}
-
-/** The parameters of all texts, from this one on. */
-function textArrays(first: number): string {
-  return textFields.map((_, index) => `, $${first + index}::text[]`).join("");
+function toValues(plants: readonly NewPlant[]): readonly (string | null)[] {
+  return plants.flatMap((plant) => [
+    String(plant.id),
+    ...textFields.map((field) => plant[field] ?? null),
+  ]);
 }
 
 function isSameText(field: TextField): string {

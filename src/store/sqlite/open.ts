@@ -22,6 +22,7 @@ export async function openSqlite(
   return joinSqlite(thread.openQueue(), {
     ...options,
     obstacle: () => watch.obstacle(),
+    onStop: () => watch.stop(),
     onClose: () => watch.close(),
   });
 }
@@ -35,18 +36,24 @@ export async function openSharedSqlite(
   return {
     openEnd: () => thread.openQueue(),
     releaseEnd: (end) => thread.releaseQueue(end),
-    close: () => watch.close(),
+    async close() {
+      await watch.stop();
+      await watch.close();
+    },
   };
 }
 
 /** Uses a database that a thread has open. */
 export function joinSqlite(
   end: QueueEnd,
-  { obstacle, limits, observer, onClose }: JoinOptions,
+  { obstacle, limits, observer, onStop, onClose }: JoinOptions,
 ): PlantStore {
   const commits = new QueuedCommits(end, resolveLimits(limits), observer);
   return new BatchedStore(commits, {
     obstacle,
+    async stop() {
+      await onStop?.();
+    },
     async close() {
       commits.close();
       await onClose?.();

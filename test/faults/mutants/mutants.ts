@@ -51,10 +51,10 @@ export const mutants: readonly Mutant[] = [
   {
     name: "PostgreSQL: acknowledges, and writes a little later",
     file: "src/store/postgres/engine.ts",
-    find: "return await writeBatch(this.#queryOn(session), batch);",
+    find: "return await writeBatch(this.#queryOn(session), plants);",
     replace: `
-          setTimeout(() => writeBatch(this.#queryOn(session), batch).catch(() => {}), 50);
-          return batch.map(() => "created" as const);`,
+          setTimeout(() => writeBatch(this.#queryOn(session), plants).catch(() => {}), 50);
+          return plants.map(() => "created" as const);`,
     campaign: "kill",
   },
   {

@@ -37,7 +37,7 @@ export const withoutSync = { fsync: "off" } as const;
 export const quickLimits: PostgresLimits = {
   ...defaultPostgresLimits,
   statementTimeoutMs: 300,
-  attemptTimeoutMs: 500,
+  cancelGraceMs: 200,
   retryLimitMs: 4000,
   backoffMinMs: 5,
   backoffMaxMs: 50,

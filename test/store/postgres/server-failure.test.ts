@@ -184,7 +184,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
         `ALTER ROLE postgres IN DATABASE ${database} SET client_min_messages = error`,
       );
       const url = server.current.url(database);
-      const store = await openTestStore(url, { attemptTimeoutMs: 60_000 });
+      const store = await openTestStore(url, { statementTimeoutMs: 60_000 });
       await loseStandby();
       let isSettled = false;
       const creating = store.create(first).finally(() => {

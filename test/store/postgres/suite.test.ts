@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant } from "../../../src/plant.ts";
 import { openStore } from "../../../src/store/open.ts";
+import { isPostgresGiven, openGivenSchema } from "../../support/given-postgres.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf } from "../plant-of.ts";
@@ -12,6 +13,11 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
   const server = useServer({ settings: withoutSync });
 
   storeSuite("postgres", async () => {
+    if (isPostgresGiven) {
+      const { url, [Symbol.asyncDispose]: drop } = await openGivenSchema();
+      onTestFinished(drop);
+      return () => openStore(url);
+    }
     // A schema of its own takes a tenth of the time that a database takes.
     const role = await server.current.createRole();
     await server.current.query(`CREATE SCHEMA AUTHORIZATION ${role}`);

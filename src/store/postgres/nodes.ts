@@ -1,0 +1,62 @@
+import { StoreOpenError } from "../open-error.ts";
+import { type PostgresAddress, safetySettings } from "./address.ts";
+import type { Session } from "./session.ts";
+import { assertSafe } from "./settings.ts";
+
+/** A node of a Citus cluster. */
+export interface Node {
+  /** Its host and port, as the cluster knows it. */
+  readonly name: string;
+  /** Whether shards are on it; the coordinator has none, mostly. */
+  readonly hasShards: boolean;
+  /** Undefined where it could not be asked. */
+  readonly settings: ReadonlyMap<string, string | undefined> | undefined;
+}
+
+const names = [...safetySettings, "synchronous_commit"];
+
+/** @returns None for a database that is no cluster. */
+export async function readNodes(session: Session, timeoutMs: number): Promise<readonly Node[]> {
+  const [row] = await session.query(findCluster, [], timeoutMs);
+  if (row?.[0] !== true) return [];
+  const rows = await session.query(askNodes, [question], timeoutMs);
+  return rows.map(([name, hasShards, isAnswered, answer]) => {
+    const values = String(answer).split(" ");
+    return {
+      name: String(name),
+      hasShards: hasShards === true,
+      settings:
+        isAnswered === true ? new Map(names.map((name, i) => [name, values[i]])) : undefined,
+    };
+  });
+}
+
+/**
+ * Checks what plants are lost without. A node commits in sessions that it opens
+ * for the coordinator, where its own defaults are in force. One that cannot be
+ * asked stores no plants either, and is no reason to refuse those of others.
+ *
+ * @throws {StoreOpenError} `not_durable`
+ */
+export function assertNodes(nodes: readonly Node[], address: PostgresAddress): void {
+  for (const { name, hasShards, settings } of nodes) {
+    if (settings === undefined) continue;
+    for (const setting of safetySettings) {
+      assertSafe(`the node ${name}`, setting, settings.get(setting), address);
+    }
+    const commit = settings.get("synchronous_commit") ?? "";
+    if (!hasShards || ["on", "remote_apply"].includes(commit)) continue;
+    throw new StoreOpenError(
+      "not_durable",
+      `the node ${name} runs with synchronous_commit=${commit} for this user, and a crash of it would lose plants; set it to on there`,
+    );
+  }
+}
+
+const findCluster = "SELECT to_regproc('run_command_on_all_nodes') IS NOT NULL";
+
+const question = `SELECT concat_ws(' ', ${names.map((name) => `current_setting('${name}')`).join(", ")})`;
+
+const askNodes = `
+  SELECT nodename || ':' || nodeport, groupid <> 0 OR shouldhaveshards, success, result
+  FROM run_command_on_all_nodes($1) JOIN pg_dist_node USING (nodeid)`;

@@ -1,0 +1,90 @@
+import type { Host } from "./address.ts";
+import type { Session } from "./session.ts";
+
+/** From its smallest hash to that of the next shard. */
+interface Shard {
+  readonly hashMin: number;
+  readonly node: string;
+  readonly host: Host | undefined;
+}
+
+/**
+ * Which node keeps which plants of a table that Citus has distributed. A guess
+ * that is out of date costs time alone: any statement may hold any plant.
+ */
+export class Placement {
+  /** By the name of the node; undefined for one that takes no statements itself. */
+  readonly nodes: ReadonlyMap<string, Host | undefined>;
+  readonly #shards: readonly Shard[];
+
+  /** @param shards At least one, in the order of their hashes. */
+  constructor(shards: readonly Shard[]) {
+    this.#shards = shards;
+    this.nodes = new Map(shards.map(({ node, host }) => [node, host]));
+  }
+
+  nodeOf(id: bigint): string {
+    const hash = hashOf(id);
+    let [low, high] = [0, this.#shards.length - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((this.#shards[middle]?.hashMin ?? 0) <= hash) low = middle;
+      else high = middle - 1;
+    }
+    return this.#shards[low]?.node ?? "";
+  }
+}
+
+/** @returns undefined for a table that is not distributed. */
+export async function readPlacement(
+  session: Session,
+  timeoutMs: number,
+): Promise<Placement | undefined> {
+  const [row] = await session.query("SELECT to_regclass('pg_dist_shard') IS NULL", [], timeoutMs);
+  if (row?.[0] === true) return undefined;
+  const rows = await session.query(findShards, [], timeoutMs);
+  if (rows.length === 0) return undefined;
+  const shards = rows.map(([hashMin, node, name, port]) => ({
+    hashMin: Number(hashMin),
+    node: String(node),
+    host: typeof name === "string" ? { name, port: Number(port) } : undefined,
+  }));
+  return new Placement(shards);
+}
+
+/** Nodes that keep a shard together count as one, without a host: it takes all of them to store a plant. */
+const findShards = `
+  SELECT shardminvalue, node, nodename, nodeport
+  FROM (
+    SELECT shardminvalue, string_agg(groupid::text, ',' ORDER BY groupid) AS node
+    FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
+    WHERE logicalrelid = 'plants'::regclass AND shardminvalue IS NOT NULL
+    GROUP BY shardid, shardminvalue
+  ) AS shards
+  LEFT JOIN pg_dist_node ON groupid::text = node
+    AND noderole = 'primary' AND isactive AND hasmetadata AND metadatasynced
+  ORDER BY shardminvalue::int`;
+
+/** PostgreSQL's hashint8, by which Citus chooses the shard; as an int32. */
+export function hashOf(id: bigint): number {
+  const high = Number(BigInt.asIntN(32, id >> 32n));
+  const low = Number(BigInt.asIntN(32, id));
+  return mix(low ^ (high >= 0 ? high : ~high));
+}
+
+/** hash_bytes_uint32 in hashfn.c: Bob Jenkins' lookup3, of one word. */
+function mix(word: number): number {
+  const initial = (0x9e3779b9 + 4 + 3923095) | 0;
+  let [a, b, c] = [(initial + word) | 0, initial, initial];
+  c = ((c ^ b) - rotate(b, 14)) | 0;
+  a = ((a ^ c) - rotate(c, 11)) | 0;
+  b = ((b ^ a) - rotate(a, 25)) | 0;
+  c = ((c ^ b) - rotate(b, 16)) | 0;
+  a = ((a ^ c) - rotate(c, 4)) | 0;
+  b = ((b ^ a) - rotate(a, 14)) | 0;
+  return ((c ^ b) - rotate(b, 24)) | 0;
+}
+
+function rotate(word: number, bits: number): number {
+  return (word << bits) | (word >>> (32 - bits));
+}

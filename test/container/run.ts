@@ -1,0 +1,168 @@
+/**
+ * Builds deploy/Containerfile as it is, and uses the container: over every protocol, as the image's own
+ * user, and again after a kill. The base image stands in for the real one: this machine's shell, npm and
+ * libraries, with the checkout's Node. Where buildah and root are to be had.
+ */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, globSync, readFileSync, realpathSync } from "node:fs";
+import { cp, mkdir, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { Code } from "@connectrpc/connect";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
+import { parseContainerfile } from "../deploy/containerfile.ts";
+import { findFreePort } from "../support/free-port.ts";
+import { collectOutput } from "../support/output.ts";
+import type { Outcome } from "../support/protocol/protocol.ts";
+import { protocols } from "../support/protocol/protocols.ts";
+import { knownToken } from "../support/test-server.ts";
+
+const run = promisify(execFile);
+const containerfile = "deploy/Containerfile";
+const imagesUser = 1000;
+
+/** What RUN and npm call, beside Node. */
+const commands = ["/bin/sh", "/bin/mkdir", "/usr/bin/env"];
+
+/** As much as npm needs to find its registry. */
+const files = ["/etc/passwd", "/etc/ssl/certs/ca-certificates.crt"];
+
+const reason = await whyNot();
+if (reason === undefined) await tryContainer();
+process.stdout.write(`container: ${reason === undefined ? "passed" : `skipped (${reason})`}\n`);
+
+async function whyNot(): Promise<string | undefined> {
+  if (process.getuid?.() !== 0) return "it needs root";
+  return await run("buildah", ["--version"]).then(
+    () => undefined,
+    () => "there is no buildah",
+  );
+}
+
+async function tryContainer(): Promise<void> {
+  await using folder = await createTemporaryFolder();
+  const storage = ["root", "runroot"].flatMap((name) => [`--${name}`, join(folder.path, name)]);
+  const buildah = async (...args: readonly string[]) => {
+    const options = { maxBuffer: 2 ** 24 };
+    const all = [...storage, "--storage-driver", "vfs", ...args];
+    return (await run("buildah", all, options)).stdout.trim();
+  };
+  const base = join(folder.path, "base");
+  await fillBase(base);
+  const bases = new Set(
+    parseContainerfile(readFileSync(containerfile, "utf8")).map((s) => s.image),
+  );
+  const scratch = await buildah("from", "scratch");
+  await buildah("copy", "--quiet", scratch, base, "/");
+  for (const [name, value] of await npmSettings()) {
+    await buildah("config", "--env", `${name}=${value}`, scratch);
+  }
+  for (const name of bases) await buildah("commit", "--quiet", scratch, name);
+  const build = ["build", "--isolation", "chroot", "--pull-never", "--format", "docker"];
+  const ignore = ["--ignorefile", `${containerfile}.dockerignore`];
+  await buildah(...build, ...ignore, "-f", containerfile, "-t", "plant-store", ".");
+  const container = await buildah("from", "--pull-never", "plant-store");
+  const { OCIv1 } = JSON.parse(await buildah("inspect", container));
+  const program: string[] = [...OCIv1.config.Entrypoint, ...OCIv1.config.Cmd];
+
+  const start = async () => {
+    const port = await findFreePort();
+    const env = [`PLANT_STORE_PORT=${port}`, `PLANT_STORE_TOKENS=${knownToken}`];
+    const options = ["--isolation", "chroot", ...env.flatMap((pair) => ["--env", pair])];
+    const child = spawn(
+      "buildah",
+      [...storage, "--storage-driver", "vfs", "run", ...options, container, "--", ...program],
+      { stdio: ["ignore", "pipe", "pipe"] },
+    );
+    const [stdout, stderr] = [collectOutput(child.stdout), collectOutput(child.stderr)];
+    const exited = once(child, "exit");
+    const ended = exited.then(() => Promise.reject(new Error(`it ended: ${stderr.text}`)));
+    ended.catch(() => {});
+    await Promise.race([stdout.until(/listens on /), ended]);
+    return { url: `http://127.0.0.1:${port}`, pid: serverBelow(child.pid ?? 0), exited };
+  };
+
+  let server = await start();
+  expectEqual(userOf(server.pid), imagesUser, "the user of the server");
+  await usePlants(server.url);
+  process.kill(server.pid, "SIGKILL");
+  await within("the end of the container", server.exited);
+  server = await start();
+  // Again, and so found stored.
+  await usePlants(server.url);
+  process.kill(server.pid, "SIGTERM");
+  const [code] = await within("the end of the container", server.exited);
+  expectEqual(code, 0, "the exit code after SIGTERM");
+}
+
+/** A root file system with what the build runs. */
+async function fillBase(base: string): Promise<void> {
+  const npm = realpathSync((await run("sh", ["-c", "command -v npm"])).stdout.trim());
+  const home = dirname(dirname(npm));
+  await cp(home, join(base, "usr/lib/node_modules/npm"), { recursive: true });
+  const node = join(base, "usr/bin/node");
+  const sources = [...commands, ...files.filter((file) => existsSync(file))];
+  await mkdir(dirname(node), { recursive: true });
+  await cp(process.execPath, node);
+  for (const name of ["npm", "npx"]) {
+    await symlink(`../lib/node_modules/npm/bin/${name}-cli.js`, join(base, "usr/bin", name));
+  }
+  for (const program of [...commands, process.execPath]) {
+    const { stdout } = await run("ldd", [program]);
+    sources.push(...[...stdout.matchAll(/(\/\S+) \(0x/g)].map(([, file = ""]) => file));
+  }
+  for (const file of new Set(sources)) {
+    await cp(realpathSync(file), join(base, file), { recursive: true });
+  }
+  await mkdir(join(base, "tmp"), { mode: 0o1777 });
+  await writeFile(join(base, "etc/nsswitch.conf"), "hosts: files dns\n");
+}
+
+/** What this machine's npm is told about its registry. */
+async function npmSettings(): Promise<readonly (readonly [string, string])[]> {
+  const registry = (await run("npm", ["config", "get", "registry"])).stdout.trim();
+  const given = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"].flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const certificates = "/etc/ssl/certs/ca-certificates.crt";
+  const trusted = existsSync(certificates) ? [["NODE_EXTRA_CA_CERTS", certificates] as const] : [];
+  return [["npm_config_registry", registry], ...given, ...trusted];
+}
+
+/** buildah starts itself anew in the container, from any of its threads, and Node below that. */
+function serverBelow(pid: number): number {
+  const children = globSync(`/proc/${pid}/task/*/children`).flatMap((file) =>
+    readFileSync(file, "utf8").split(" ").filter(Boolean).map(Number),
+  );
+  return children[0] === undefined ? pid : serverBelow(children[0]);
+}
+
+function userOf(pid: number): number {
+  return Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+}
+
+async function usePlants(url: string): Promise<void> {
+  for (const [index, { name, open }] of protocols.entries()) {
+    using caller = open(url);
+    const plant = { id: BigInt(index), name, tag: "🌱" };
+    const created = { ok: { name, tag: "🌱" } };
+    expectEqual(await caller.create(plant), created, `${name}: created`);
+    expectEqual(await caller.create(plant), created, `${name}: again`);
+    const other = codeOf(await caller.create({ ...plant, tag: "other" }));
+    expectEqual(other, Code.AlreadyExists, `${name}: taken`);
+    const stranger = codeOf(await caller.create(plant, { authorization: null }));
+    expectEqual(stranger, Code.Unauthenticated, `${name}: a stranger`);
+  }
+}
+
+function codeOf(outcome: Outcome): Code | undefined {
+  return "ok" in outcome ? undefined : outcome.code;
+}
+
+function expectEqual(actual: unknown, expected: unknown, what: string): void {
+  const [found, wanted] = [actual, expected].map((value) => JSON.stringify(value));
+  if (found !== wanted) throw new Error(`${what}: ${found} instead of ${wanted}`);
+}

@@ -1,0 +1,220 @@
+/** A table that Citus has distributed, as far as a PostgreSQL can play one. */
+import { randomBytes } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import type { Finding } from "../../../src/store/finding.ts";
+import { checkStore } from "../../../src/store/open.ts";
+import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
+import { hashOf } from "../../../src/store/postgres/placement.ts";
+import type { PostgresDatabases } from "../../support/postgres-databases.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { plantOf } from "../plant-of.ts";
+import { expectKept } from "../suite.ts";
+import { untilObstacle } from "../until-obstacle.ts";
+import { fakeCitus } from "./fake-citus.ts";
+import { openTestStore, readPlants, useServer, withoutSync } from "./fresh.ts";
+
+/** What Citus says of a node that it has lost, and of one that it cannot reach. */
+const lostStates = ["XX000", "08006"];
+
+const safe = "on on on";
+
+describe.skipIf(!hasPostgres)("on a server of its own", () => {
+  const server = useServer({ settings: withoutSync });
+
+  async function openFresh(limits: Partial<PostgresLimits> = {}) {
+    const { database, url, citus } = await openDatabase(server.current);
+    const store = await openTestStore(url, limits);
+    const [ones, twos] = await Promise.all([citus.idsOf(1, 100), citus.idsOf(2, 100)]);
+    return { database, store, citus, ones: ones.map(plantOf), twos: twos.map(plantOf) };
+  }
+
+  test("the node of a plant is known as Citus knows it", async () => {
+    const ids = Array.from({ length: 500 }, () => randomBytes(8).readBigInt64BE());
+    ids.push(0n, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n));
+    const rows = await server.current.query(
+      `SELECT hashint8(id) AS hash FROM unnest('{${ids}}'::bigint[]) AS id`,
+    );
+    expect(ids.map(hashOf)).toEqual(rows.map(({ hash }) => hash));
+  });
+
+  test("each statement is for one node", async () => {
+    const { database, store, ones, twos } = await openFresh();
+    await Promise.all([...ones, ...twos].map((plant) => store.create(plant)));
+    const mixed = await server.current.query(
+      "SELECT FROM plants GROUP BY xmin::text HAVING count(DISTINCT node_of(id)) > 1",
+      database,
+    );
+    expect(mixed).toEqual([]);
+  });
+
+  test.each(lostStates)(
+    "while a node is away (%s), plants of others are stored; its own when it is back",
+    async (state) => {
+      const { store, citus, ones, twos } = await openFresh();
+      await citus.fail(1, state);
+      let stored = 0;
+      const waiting = ones.map(async (plant) => {
+        await store.create(plant);
+        stored++;
+      });
+      await Promise.all(twos.map((plant) => store.create(plant)));
+      expect(stored).toBe(0);
+      expect(store.obstacle()).toBeUndefined();
+      await citus.mend();
+      await Promise.all(waiting);
+      for (const plant of ones.slice(0, 5)) await expectKept(store, plant);
+    },
+  );
+
+  test("a node that takes statements is asked itself, and by way of the coordinator when it does not", async () => {
+    const { database, url, citus } = await openDatabase(server.current);
+    await using proxy = await openTcpProxy(
+      server.current.port,
+      "INSERT INTO plants AS kept (id, name, tag) VALUES",
+    );
+    await citus.open(1, proxy.port);
+    const store = await openTestStore(url);
+    const [ones, twos] = await Promise.all([citus.idsOf(1, 20), citus.idsOf(2, 20)]);
+    for (const id of [...ones.slice(0, 5), ...twos]) await store.create(plantOf(id));
+    expect(proxy.seen).toHaveLength(5);
+    proxy.refuse();
+    await Promise.all(ones.map((id) => store.create(plantOf(id))));
+    expect(proxy.seen).toHaveLength(5);
+    proxy.allow();
+    // It is found by itself, as a server is that was away.
+    for (let tries = 0; proxy.seen.length === 5; tries++) {
+      await store.create(plantOf(ones[tries % ones.length] ?? 0n));
+    }
+    expect(await readPlants(server.current, database)).toHaveLength(40);
+    await store.close();
+  });
+
+  test("a node that stays away makes its own plants unavailable, and no others", async () => {
+    const { database, store, citus, ones, twos } = await openFresh({ retryLimitMs: 100 });
+    await citus.fail(1, "XX000");
+    const results = await Promise.allSettled([...ones, ...twos].map((p) => store.create(p)));
+    const failed = results.filter((result) => result.status === "rejected");
+    expect(failed).toHaveLength(ones.length);
+    for (const { reason } of failed) expect(reason).toMatchObject({ code: "unavailable" });
+    const kept = (await readPlants(server.current, database)).map(({ id }) => id);
+    expect(new Set(kept)).toEqual(new Set(twos.map(({ id }) => id)));
+    expect(store.obstacle()).toBeUndefined();
+  });
+
+  test("all nodes away: the store cannot be reached, until one is back", async () => {
+    const { store, citus, ones, twos } = await openFresh();
+    await citus.fail(1, "08006");
+    await citus.fail(2, "08006");
+    const creating = Promise.all([...ones, ...twos].map((plant) => store.create(plant)));
+    await untilObstacle(store, "unreachable");
+    await citus.mend();
+    await creating;
+    expect(store.obstacle()).toBeUndefined();
+  });
+
+  test("one plant that fails each time does not keep others of its node", async () => {
+    const { store, citus, ones } = await openFresh({ retryLimitMs: 1000 });
+    const [first, ...others] = ones;
+    await citus.failFor(first?.id ?? 0n, "XX000");
+    const failing = expect(store.create(plantOf(first?.id ?? 0n))).rejects.toMatchObject({
+      code: "unavailable",
+    });
+    await Promise.all(others.map((plant) => store.create(plant)));
+    await failing;
+  });
+
+  test("no more plants wait for a node than there is room for", async () => {
+    const { store, citus, ones, twos } = await openFresh({ stragglerBytesMax: 3000 });
+    await citus.fail(1, "XX000");
+    // There is room for five; the others hear of it before the node is back.
+    const others = Promise.withResolvers<void>();
+    let refused = 0;
+    const creating = ones.map(async (plant) => {
+      await store.create(plant).catch(() => {
+        if (++refused === ones.length - 5) others.resolve();
+      });
+    });
+    await others.promise;
+    await Promise.all(twos.map((plant) => store.create(plant)));
+    await citus.mend();
+    await Promise.all(creating);
+    expect(refused).toBe(ones.length - 5);
+    for (const plant of ones) await store.create(plant);
+  });
+
+  test("a caller that leaves while its plant waits is let go at once", async () => {
+    const { store, citus, ones, twos } = await openFresh();
+    await citus.fail(1, "XX000");
+    const leaving = new AbortController();
+    const creating = store.create(plantOf(ones[0]?.id ?? 0n), leaving.signal);
+    await store.create(plantOf(twos[0]?.id ?? 0n));
+    leaving.abort(new Error("left"));
+    await expect(creating).rejects.toThrow("left");
+    await citus.mend();
+  });
+
+  test("what waits for a node is finished before the store is closed", async () => {
+    const { database, store, citus, ones } = await openFresh();
+    await citus.fail(1, "XX000");
+    const creating = Promise.all(ones.map((plant) => store.create(plant)));
+    const closing = store.close();
+    await citus.mend();
+    await Promise.all([creating, closing]);
+    expect(await readPlants(server.current, database)).toHaveLength(ones.length);
+  });
+
+  test("a node that is away is no reason to refuse the others; check warns", async () => {
+    const { url, citus } = await openDatabase(server.current);
+    // What the coordinator has as its default is no matter: statements bring their own.
+    await citus.answer({ c: "on on off", w1: safe, w2: undefined });
+    await (await openTestStore(url)).close();
+    const findings = await findingsOf(url);
+    expect(findings.filter(({ subject }) => subject === "nodes")).toEqual([
+      { level: "warn", subject: "nodes", text: "the coordinator cannot reach w2:5432" },
+      { level: "ok", subject: "nodes", text: "2 have safe settings" },
+    ]);
+  });
+
+  test("a node whose settings change while the store is open", async () => {
+    const { store, citus } = await openFresh();
+    await citus.answer({ w1: safe, w2: "on on off" });
+    await untilObstacle(store, "not_durable");
+    await expect(store.create(plantOf(1n))).rejects.toMatchObject({ code: "unavailable" });
+    await citus.answer({ w1: safe, w2: safe });
+    await untilObstacle(store, undefined);
+  });
+});
+
+describe.skipIf(!hasPostgres)("on a server that is safe itself", () => {
+  const server = useServer();
+
+  test.each<[string, Record<string, string | undefined>, RegExp]>([
+    ["fsync=off", { c: safe, w1: safe, w2: "off on on" }, /the node w2:5432 .*fsync=off/],
+    ["full_page_writes=off", { w1: "on off on", w2: safe }, /node w1:5432 .*full_page_writes=off/],
+    ["synchronous_commit=off", { w1: safe, w2: "on on off" }, /node w2:5432 .*synchronous_commit/],
+    ["fsync=off, another away", { w1: undefined, w2: "off on on" }, /w2:5432 .*fsync=off/],
+  ])("a node with %s is refused, by the start and by check", async (_, answers, message) => {
+    const { url, citus } = await openDatabase(server.current);
+    await citus.answer(answers);
+    const opening = openTestStore(url);
+    await expect(opening).rejects.toMatchObject({ code: "not_durable" });
+    await expect(opening).rejects.toThrow(message);
+    const findings = await findingsOf(url);
+    expect(findings.at(-1)).toMatchObject({ level: "fail", subject: "nodes" });
+    expect(findings.at(-1)?.text).toMatch(message);
+  });
+});
+
+async function openDatabase(server: PostgresDatabases) {
+  const database = await server.createDatabase();
+  const url = server.url(database);
+  await (await openTestStore(url)).close();
+  return { database, url, citus: await fakeCitus(server, database) };
+}
+
+async function findingsOf(url: string): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  for await (const finding of checkStore(url)) findings.push(finding);
+  return findings;
+}

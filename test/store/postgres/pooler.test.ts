@@ -1,0 +1,74 @@
+/** Behind a pooler: a session of the server is not a session of the store. */
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openStore } from "../../../src/store/open.ts";
+import { hasPgbouncer, type PoolMode, poolModes, startPgbouncer } from "../../support/pgbouncer.ts";
+import { openDatabases, type PostgresDatabases } from "../../support/postgres-databases.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+import { plantOf } from "../plant-of.ts";
+import { storeSuite } from "../suite.ts";
+import { openTestStore, readPlants, through, untilReady, useServer, withoutSync } from "./fresh.ts";
+
+const cannotRun = !hasPostgres || !hasPgbouncer;
+
+async function openPooler(server: PostgresDatabases, mode: PoolMode) {
+  const pooler = await startPgbouncer(server.port, mode);
+  onTestFinished(() => pooler[Symbol.asyncDispose]());
+  return pooler;
+}
+
+describe.skipIf(cannotRun)("before a server of its own", () => {
+  const server = useServer({ settings: withoutSync });
+
+  for (const mode of poolModes) {
+    storeSuite(`postgres behind PgBouncer (${mode})`, async () => {
+      const pooler = await openPooler(server.current, mode);
+      const role = await server.current.createRole();
+      await server.current.query(`CREATE SCHEMA AUTHORIZATION ${role}`);
+      return () => openStore(through(pooler, server.current.url("postgres", role)));
+    });
+  }
+
+  test("nothing that the store sets is left to others", async () => {
+    const database = await server.current.createDatabase();
+    const pooler = await openPooler(server.current, "transaction");
+    const store = await openTestStore(through(pooler, server.current.url(database)));
+    await store.create(plantOf(1n));
+    const { query } = openDatabases(pooler.port, []);
+    // PgBouncer itself sets what it keeps for each of its clients.
+    const left = `SELECT name FROM pg_settings
+      WHERE source = 'session' AND name NOT IN ('application_name', 'client_encoding')`;
+    expect(await query(left, database)).toEqual([]);
+    const sessions = await server.current.query(
+      `SELECT FROM pg_stat_activity WHERE datname = '${database}'`,
+    );
+    expect(sessions, "the session was the store's").toHaveLength(1);
+    await store.close();
+  });
+});
+
+describe.skipIf(cannotRun)("before a server that crashes", () => {
+  // What waits for the writer of the log is lost in a crash: for long, here.
+  const server = useServer({ settings: { wal_writer_delay: "10s" } });
+
+  test.each(poolModes)(
+    "%s mode: no plant is lost, though the database has synchronous_commit=off",
+    async (mode) => {
+      const database = await server.current.createDatabase();
+      await server.current.query(`ALTER DATABASE ${database} SET synchronous_commit = off`);
+      const pooler = await openPooler(server.current, mode);
+      const store = await openTestStore(through(pooler, server.current.url(database)));
+      await store.create(plantOf(0n));
+      // The next statements run in sessions that the store has not seen.
+      await server.current.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`,
+      );
+      const plants = Array.from({ length: 50 }, (_, id) => plantOf(BigInt(id)));
+      for (const plant of plants) await store.create(plant);
+      await server.current.stop("kill");
+      await server.current.start();
+      expect(await readPlants(server.current, database)).toEqual(plants);
+      await untilReady(store);
+      await store.close();
+    },
+  );
+});

@@ -1,0 +1,81 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { chown, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { findFreePort } from "./free-port.ts";
+import { collectOutput } from "./output.ts";
+import { password } from "./postgres-databases.ts";
+import { findNobody } from "./postgres-server.ts";
+
+export const poolModes = ["session", "transaction"] as const;
+export type PoolMode = (typeof poolModes)[number];
+
+/** Debian has it where no login finds it. */
+const program = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"]
+  .map((folder) => join(folder, "pgbouncer"))
+  .find((file) => existsSync(file));
+
+export const hasPgbouncer = program !== undefined;
+
+/** A pooler before a server, which lets in whomever the server lets in. */
+export interface Pgbouncer extends AsyncDisposable {
+  readonly port: number;
+}
+
+export async function startPgbouncer(serverPort: number, mode: PoolMode): Promise<Pgbouncer> {
+  if (program === undefined) throw new Error("there is no PgBouncer");
+  const folder = await createTemporaryFolder();
+  try {
+    const port = await findFreePort();
+    const users = join(folder.path, "users");
+    const settings = join(folder.path, "pgbouncer.ini");
+    await writeFile(users, `"postgres" "${password}"\n`);
+    await writeFile(
+      settings,
+      `[databases]
+* = host=127.0.0.1 port=${serverPort} auth_user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = scram-sha-256
+auth_file = ${users}
+pool_mode = ${mode}
+default_pool_size = 20
+server_login_retry = 0.1
+max_client_conn = 1000
+`,
+    );
+    const identity = await findNobody();
+    if (identity !== undefined) {
+      for (const path of [folder.path, users, settings]) {
+        await chown(path, identity.uid, identity.gid);
+      }
+    }
+    const child = spawn(program, [settings], {
+      ...identity,
+      cwd: folder.path,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    const output = collectOutput(child.stderr);
+    const exited = once(child, "close");
+    const ended = exited.then(() => {
+      throw new Error(`pgbouncer ended: ${output.text}`);
+    });
+    ended.catch(() => {});
+    await Promise.race([output.until(/process up/), ended]);
+    return {
+      port,
+      async [Symbol.asyncDispose]() {
+        child.kill("SIGKILL");
+        await exited;
+        await folder[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw error;
+  }
+}
