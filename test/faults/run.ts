@@ -4,12 +4,13 @@
  * because it takes as long as it is given.
  */
 
-import { readFileSync } from "node:fs";
 import { listenForStop } from "../../src/cli/stop-signal.ts";
 import { takeLeaks } from "../support/token-leaks.ts";
 import type { Campaign, CampaignResult } from "./campaign.ts";
 import { campaigns } from "./campaigns.ts";
+import { childPids } from "./child-pids.ts";
 import { type Flags, parseFlags } from "./flags.ts";
+import { watchStarvation } from "./history/starvation.ts";
 
 const usage = `npm run test:faults -- [--minutes N] [--only NAME]... [--seed S]
 
@@ -51,6 +52,7 @@ async function run({ minutes, seed, only }: Flags): Promise<void> {
   print(
     `faults: seed ${seed}, ${minutes} minutes for ${chosen.map(({ name }) => name).join(", ")}`,
   );
+  watchStarvation();
   const count = { passed: 0, failed: 0, skipped: 0 };
   for (const campaign of chosen) {
     const outcome = await runOne(campaign, { seed, minutes: minutes / chosen.length });
@@ -65,12 +67,6 @@ async function run({ minutes, seed, only }: Flags): Promise<void> {
 function end(code: number): never {
   for (const pid of childPids()) process.kill(pid, "SIGKILL");
   process.exit(code);
-}
-
-function childPids(): number[] {
-  if (process.platform !== "linux") return [];
-  const list = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8");
-  return list.split(" ").filter(Boolean).map(Number);
 }
 
 async function runOne(

@@ -21,7 +21,6 @@ export type { Cancellation } from "./call/signal.ts";
 export { addressKey } from "./exchange/address-key.ts";
 export type { NodeHandler } from "./exchange/node-handler.ts";
 export { parseRequestTarget } from "./exchange/request-target.ts";
-export { leaveRequest } from "./exchange/stream-exchange.ts";
 export { messageFromJson, parseJson } from "./json/messages.ts";
 export { type ExactJson, rawJson } from "./json/value.ts";
 export type { MessageLimits } from "./protocols/endpoint.ts";

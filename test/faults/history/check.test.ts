@@ -40,6 +40,8 @@ interface Case {
   readonly title: string;
   readonly requests?: readonly RequestRecord[];
   readonly reads?: readonly StoreRead[];
+  /** How long any request was kept waiting by the machine. */
+  readonly starvedMs?: number;
 }
 
 const allowed: readonly Case[] = [
@@ -88,6 +90,12 @@ const allowed: readonly Case[] = [
     title: "one that ends at the last moment",
     requests: [ask(mine, [0, latest])],
     reads: [read(latest, mine)],
+  },
+  {
+    title: "one that is late by no more than the machine kept it waiting",
+    requests: [ask(mine, [0, latest + 700])],
+    reads: [read(latest + 1000, mine)],
+    starvedMs: 700,
   },
 ];
 
@@ -203,6 +211,13 @@ const forbidden: readonly (Case & { readonly kind: string })[] = [
   },
   {
     kind: "late",
+    title: "an answer that is later than the machine kept it waiting",
+    requests: [ask(mine, [0, latest + 701])],
+    reads: [read(latest + 1000, mine)],
+    starvedMs: 700,
+  },
+  {
+    kind: "late",
     title: "no answer at all",
     requests: [ask(mine, [0, 10], unknown("unanswered"))],
     reads: [read(100)],
@@ -221,8 +236,8 @@ const forbidden: readonly (Case & { readonly kind: string })[] = [
   },
 ];
 
-const kindsOf = ({ requests = [], reads = [] }: Case) =>
-  checkHistory({ requests, reads }).map(({ kind }) => kind);
+const kindsOf = ({ requests = [], reads = [], starvedMs = 0 }: Case) =>
+  checkHistory({ requests, reads, starvedMs: () => starvedMs }).map(({ kind }) => kind);
 
 describe("the model allows", () => {
   test.each(allowed)("$title", (history) => {

@@ -20,7 +20,7 @@ export type ViolationKind =
   | "unasked"
   /** A success that answers another plant. */
   | "wrong_answer"
-  /** Ended later than its deadline and the slack. */
+  /** Ended later than its deadline, the slack and what the machine kept it waiting; or not at all. */
   | "late"
   /** A valid request was refused, or failed for no reason that a client may meet. */
   | "refused";
@@ -30,7 +30,7 @@ export interface Violation {
   readonly text: string;
 }
 
-/** Between the deadline and the answer: what a busy machine takes for the way back and to note it. */
+/** Between the deadline and the answer: for the way back and to note it. */
 export const deadlineSlackMs = 3000;
 
 /** @returns All violations, by id; none for a history that the model allows. */
@@ -42,7 +42,7 @@ export function checkHistory(history: History): Violation[] {
   }));
   const ids = new Set(byId.keys());
   for (const { rows } of reads) for (const id of rows.keys()) ids.add(id);
-  return [...ids].flatMap((id) => checkId(id, byId.get(id) ?? [], reads));
+  return [...ids].flatMap((id) => checkId(id, byId.get(id) ?? [], reads, history));
 }
 
 interface IndexedRead extends Omit<StoreRead, "rows"> {
@@ -53,13 +53,14 @@ function checkId(
   id: bigint,
   requests: readonly RequestRecord[],
   reads: readonly IndexedRead[],
+  { starvedMs = () => 0 }: Pick<History, "starvedMs">,
 ): Violation[] {
   const stored = requests.filter(({ outcome }) => outcome.kind === "stored");
   const last = reads.at(-1)?.rows.get(id);
   const winner = stored[0]?.plant;
   const owner = winner === undefined ? last : storedForm(winner);
   return [
-    ...requests.flatMap(checkAnswer),
+    ...requests.flatMap((request) => checkAnswer(request, starvedMs)),
     ...checkCreatedOnce(stored),
     ...checkReads(id, requests, reads),
     ...checkTaken(requests, owner),
@@ -67,15 +68,20 @@ function checkId(
 }
 
 /** What one request shows by itself. */
-function checkAnswer(request: RequestRecord): Violation[] {
+function checkAnswer(
+  request: RequestRecord,
+  starvedMs: NonNullable<History["starvedMs"]>,
+): Violation[] {
   const { plant, outcome, startMs, endMs, deadlineMs } = request;
   const violations: Violation[] = [];
   const tookMs = endMs - startMs;
   const isUnanswered = outcome.kind === "unknown" && outcome.why === "unanswered";
-  if (isUnanswered || tookMs > deadlineMs + deadlineSlackMs) {
-    const end = isUnanswered ? "no answer" : "ended";
+  const lateMs = tookMs - deadlineMs - deadlineSlackMs;
+  if (isUnanswered) {
+    violations.push(violation("late", request, `no answer after ${Math.round(tookMs)} ms`));
+  } else if (lateMs > 0 && lateMs > starvedMs(startMs, endMs)) {
     violations.push(
-      violation("late", request, `${end} after ${Math.round(tookMs)} ms of ${deadlineMs} ms`),
+      violation("late", request, `ended after ${Math.round(tookMs)} ms of ${deadlineMs} ms`),
     );
   }
   if (outcome.kind === "stored" && !isSame({ id: plant.id, ...outcome.answer }, plant)) {

@@ -45,4 +45,6 @@ export interface History {
   readonly requests: readonly RequestRecord[];
   /** In the order of time; the last one after all requests. */
   readonly reads: readonly StoreRead[];
+  /** For how long the machine may have kept a request waiting between two times, in ms. Default: 0. */
+  readonly starvedMs?: (fromMs: number, untilMs: number) => number;
 }

@@ -1,6 +1,7 @@
 import type { StoredPlant } from "../../support/stored-plants.ts";
 import { checkHistory, type Violation } from "./check.ts";
 import type { RequestOutcome, RequestRecord, StoreRead } from "./history.ts";
+import { starvedMs } from "./starvation.ts";
 
 /** Writes a history while it happens. */
 export class Recorder {
@@ -45,7 +46,7 @@ export class Recorder {
   }
 
   check(): Violation[] {
-    return checkHistory({ requests: this.#requests, reads: this.#reads });
+    return checkHistory({ requests: this.#requests, reads: this.#reads, starvedMs });
   }
 
   #add(request: RequestRecord): void {

@@ -31,8 +31,14 @@ export const mutants: readonly Mutant[] = [
   {
     ...checker,
     name: "the checker does not know deadlines",
-    find: "tookMs > deadlineMs + deadlineSlackMs",
-    replace: "tookMs === Number.POSITIVE_INFINITY",
+    find: "lateMs > 0",
+    replace: "lateMs === Number.POSITIVE_INFINITY",
+  },
+  {
+    ...checker,
+    name: "the checker excuses whatever is late where somebody had to wait for a CPU",
+    find: "lateMs > starvedMs(startMs, endMs)",
+    replace: "starvedMs(startMs, endMs) === 0",
   },
   {
     name: "SQLite: acknowledges, and writes a little later",

@@ -3,6 +3,7 @@ import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { type ConnectNodeAdapterOptions, compressionBrotli } from "@connectrpc/connect-node";
 import { clampDeadline } from "../call/deadline.ts";
 import type { StreamOutcome } from "../call/stream-outcome.ts";
+import { logError } from "../call/unexpected.ts";
 import type { Exchange, Response } from "../exchange/exchange.ts";
 import type { NodeHandler } from "../exchange/node-handler.ts";
 import { findRepeatedField } from "../exchange/repeated-field.ts";
@@ -211,9 +212,4 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
 /** Who is no browser names no origin; and no cache keeps what answers a POST, so that needs no Vary. */
 function mayConcernCors(method: string, { origin }: IncomingHttpHeaders): boolean {
   return origin !== undefined || method !== "POST";
-}
-
-function logError(error: unknown): void {
-  // biome-ignore lint/suspicious/noConsole: what connectNodeAdapter does
-  console.error(error);
 }

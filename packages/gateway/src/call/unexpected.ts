@@ -8,6 +8,12 @@ export interface ErrorListener {
   readonly onError?: (error: unknown) => void;
 }
 
+/** Who is told by default. */
+export function logError(error: unknown): void {
+  // biome-ignore lint/suspicious/noConsole: what connectNodeAdapter does
+  console.error(error);
+}
+
 /**
  * Tells of an error that ends a call, if it is unexpected. What is thrown once the call is given
  * up is mostly because of that, as the AbortError of a query, and nobody waits for its answer.

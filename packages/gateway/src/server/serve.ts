@@ -5,6 +5,7 @@ import {
   type GatewayOptions,
   gatewayNodeAdapter,
 } from "../adapter/node-adapter.ts";
+import { logError } from "../call/unexpected.ts";
 import type { NodeHandler } from "../exchange/node-handler.ts";
 import { parseRequestTarget } from "../exchange/request-target.ts";
 import { guardHandler } from "./beside.ts";
@@ -120,9 +121,4 @@ export async function serve(options: ServeOptions): Promise<Server> {
   }
 
   return { address: port.address, drain };
-}
-
-function logError(error: unknown): void {
-  // biome-ignore lint/suspicious/noConsole: what connectNodeAdapter does
-  console.error(error);
 }
