@@ -1,6 +1,7 @@
 /** Plants on their way to the thread that commits them, in shared memory. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import type { EndedCommit } from "../../src/store/commit-observer.ts";
 import { beginQueue } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
@@ -66,6 +67,20 @@ describe("a commit begins", () => {
     }
     expect(sizes).toEqual([9, 9, 7, 1, 1]);
   });
+});
+
+test("callers that leave before their commit begins hold up no drain", async () => {
+  const { group, nextCommit, begun } = beginQueue();
+  const callers = Array.from({ length: 20 }, (_, id) => group.submit(plantOf(BigInt(id))));
+  (await nextCommit()).succeed();
+  await Promise.all(callers);
+  // There have been many: a few that come now wait for more.
+  const caller = new AbortController();
+  const leaving = group.submit(plantOf(100n), caller.signal);
+  caller.abort("gone");
+  await expect(leaving).rejects.toBe("gone");
+  await within("the end of the drain", group.drain());
+  expect(begun).toEqual([]);
 });
 
 test("each caller has its own outcome", async () => {

@@ -150,14 +150,18 @@ export class QueuedCommits implements Commits {
 
   /** Begins a commit, now or when all that arrives in this turn of the event loop has come. */
   #gather(): void {
-    if (this.#waiting.rows >= this.#worthwhile) this.#begin();
-    else if (!this.#isGathering && this.#waiting.rows > 0 && this.#taken === this.#reported) {
-      this.#isGathering = true;
-      setImmediate(() => {
-        this.#isGathering = false;
-        if (this.#waiting.rows > 0) this.#begin();
-      });
+    if (this.#waiting.rows >= this.#worthwhile) {
+      this.#begin();
+      return;
     }
+    // Plants whose callers have left are in the ring, too, until they were passed over.
+    const isIdle = this.#taken === this.#reported && this.#published !== this.#taken;
+    if (!isIdle || this.#isGathering) return;
+    this.#isGathering = true;
+    setImmediate(() => {
+      this.#isGathering = false;
+      this.#begin();
+    });
   }
 
   /** From now on the thread may take all that waits, as soon as it is free. */
