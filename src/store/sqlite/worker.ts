@@ -81,8 +81,10 @@ function main(): void {
       for (const { queue } of batches) queue.explain(describe(error));
     }
     const durationUs = Math.round((performance.now() - startedAt) * 1000);
-    for (const [index, { queue }] of batches.entries()) {
-      queue.report({ idTaken: idTaken?.[index], rows: index === 0 ? rows : 0, durationUs });
+    const teller = batches.find((batch) => batch.rows.length > 0);
+    for (const [index, batch] of batches.entries()) {
+      const told = batch === teller ? rows : 0;
+      batch.queue.report({ idTaken: idTaken?.[index], rows: told, durationUs });
     }
     if (failure !== undefined) commitFailed(failure);
     for (const { queue } of batches) queue.notify();
