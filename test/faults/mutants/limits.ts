@@ -6,7 +6,10 @@ const watch = {
   campaign: "test/store/write-watch.test.ts",
 } as const;
 
-const told = { campaign: "test/server/health/obstacles.test.ts" } as const;
+const told = {
+  file: "src/server/obstacles.ts",
+  campaign: "test/server/health/obstacles.test.ts",
+} as const;
 
 export const limitMutants: readonly Mutant[] = [
   {
@@ -95,23 +98,22 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     ...told,
-    name: "readiness: the gauge says 1 at any time",
-    file: "src/server/metrics/registry.ts",
-    find: "value: isReady() ? 1 : 0",
-    replace: "value: isReady === undefined ? 0 : 1",
+    name: "readiness: the log says nothing of a full disk",
+    find: 'if (obstacle === "closed" || obstacle === "failed") return;',
+    replace:
+      'if (obstacle === "closed" || obstacle === "failed" || obstacle === "disk_full") return;',
   },
   {
     ...told,
-    name: "readiness: the log does not say why",
-    file: "src/server/obstacles.ts",
-    find: "else log.warn(",
-    replace: "else Object(",
-  },
-  {
-    ...told,
-    name: "readiness: /readyz does not say why",
-    file: "src/server/obstacles.ts",
+    name: "readiness: /readyz says why of a lock alone",
     find: 'const isReason = obstacle !== undefined && obstacle !== "closed";',
-    replace: "const isReason = false;",
+    replace: 'const isReason = obstacle === "locked";',
+  },
+  {
+    name: "silent connections make no room",
+    file: "packages/gateway/src/server/connection-limit.ts",
+    find: "if (oldest === undefined) return false;",
+    replace: "if (oldest !== undefined || this.#max > 0) return false;",
+    campaign: "overload",
   },
 ];
