@@ -63,6 +63,10 @@ test("there are queries, each with a metric", () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
+test("whether the service is ready comes first", () => {
+  expect(dashboard.panels[0]?.targets[0]?.expr).toMatch(/^plant_store_ready\{/);
+});
+
 describe.each(queries)("$title: $expr", ({ expr, legendFormat }) => {
   const metrics = new Set(expr.match(metricName));
 

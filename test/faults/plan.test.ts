@@ -18,7 +18,16 @@ describe("the command line", () => {
     expect(parseFlags([], names).seed).not.toBe(flags.seed);
   });
 
+  test("runs a soak alone, for hours, in a folder", () => {
+    const args = ["soak", "--hours", "1.5", "--folder", "there", "--seed", "7"];
+    expect(parseFlags(args, names)).toMatchObject({ minutes: 90, soak: "there", seed: 7 });
+    expect(parseFlags(["soak"], names)).toMatchObject({ minutes: 180, soak: "data/soak" });
+  });
+
   test.each([
+    { args: ["--hours", "1"], message: "--hours is of soak" },
+    { args: ["soap"], message: "soap is nothing to run; there is soak" },
+    { args: ["soak", "--hours", "long"], message: "--hours must be a number, not long" },
     { args: ["--only", "three"], message: "there is no campaign three; there are one, two" },
     { args: ["--minutes", "long"], message: "--minutes must be a number, not long" },
     { args: ["--seed", "-1"], message: /seed/ },

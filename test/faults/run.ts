@@ -11,11 +11,16 @@ import { campaigns } from "./campaigns.ts";
 import { childPids } from "./child-pids.ts";
 import { type Flags, parseFlags } from "./flags.ts";
 import { watchStarvation } from "./history/starvation.ts";
+import { soakIn } from "./soak/soak.ts";
 
 const usage = `npm run test:faults -- [--minutes N] [--only NAME]... [--seed S]
 
+npm run test:faults -- soak [--hours H] [--folder DIR] [--seed S]
+
   --minutes N  how long to run, about, divided among the campaigns; default: 3
   --only NAME  ${campaigns.map(({ name }) => name).join(", ")}; may be repeated; default: all
+  --hours H    how long a soak runs; default: 3
+  --folder DIR where its results are, and what the next piece of it goes on with; default: data/soak
   --seed S     a whole number; the same seed makes the same plan; default: a random one
 `;
 
@@ -47,8 +52,9 @@ function parse(args: readonly string[]): Flags | undefined {
   }
 }
 
-async function run({ minutes, seed, only }: Flags): Promise<void> {
-  const chosen = campaigns.filter(({ name }) => only.includes(name));
+async function run({ minutes, seed, only, soak }: Flags): Promise<void> {
+  const chosen =
+    soak === undefined ? campaigns.filter(({ name }) => only.includes(name)) : [soakIn(soak)];
   print(
     `faults: seed ${seed}, ${minutes} minutes for ${chosen.map(({ name }) => name).join(", ")}`,
   );

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { collectOutput, type Output } from "./output.ts";
 
-const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+export const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
 /** A `plant-store` of its own, as a user starts it. */
 export interface Child extends AsyncDisposable {
@@ -66,13 +66,13 @@ export async function runChild(args: readonly string[], options: ChildOptions) {
   return { code, stdout: child.stdout.text, stderr: child.stderr.text };
 }
 
-/** What npm and an operator's shell add would change what a command says and does. */
 /** Those of the tests say where the source of connect-gateway is. */
-function nodeOptions(env: ChildOptions["env"]): string {
+export function nodeOptions(env: ChildOptions["env"]): string {
   return [process.env["NODE_OPTIONS"], env?.["NODE_OPTIONS"]].join(" ").trim();
 }
 
-function environmentWithoutSettings(): NodeJS.ProcessEnv {
+/** What npm and an operator's shell add would change what a command says and does. */
+export function environmentWithoutSettings(): NodeJS.ProcessEnv {
   const names = Object.keys(process.env).filter((name) => !/^(PLANT_STORE_|npm_)/.test(name));
   return Object.fromEntries(names.map((name) => [name, process.env[name]]));
 }

@@ -15,6 +15,8 @@ export const hasPostgres = findPostgres().length > 0;
 
 /** A PostgreSQL of the tests' own, gone with all its data at the end of an `await using`. */
 export interface PostgresServer extends PostgresDatabases, AsyncDisposable {
+  /** The folder of its data. */
+  readonly data: string;
   /** Sets a setting for the server, in force when it returns. */
   set(name: string, value: string): Promise<void>;
   /**
@@ -153,6 +155,7 @@ async function begin(
   const { query } = databases;
   return {
     ...databases,
+    data,
     async set(name, value) {
       await query(`ALTER SYSTEM SET ${name} = '${value}'`);
       await reload(query, name, value);

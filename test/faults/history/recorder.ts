@@ -8,6 +8,12 @@ export class Recorder {
   readonly #requests: RequestRecord[] = [];
   readonly #reads: StoreRead[] = [];
   readonly #counts: Record<string, number> = {};
+  readonly #note: ((request: RequestRecord) => void) | undefined;
+
+  /** @param note Told of each request that is made. */
+  constructor(note?: (request: RequestRecord) => void) {
+    this.#note = note;
+  }
 
   /** Makes a request; what it throws is a defect of the campaign. */
   async request(
@@ -17,7 +23,9 @@ export class Recorder {
     const startMs = performance.now();
     const outcome = await ask();
     const endMs = performance.now();
-    this.#add({ client, plant, deadlineMs, startMs, endMs, outcome });
+    const request = { client, plant, deadlineMs, startMs, endMs, outcome };
+    this.#add(request);
+    this.#note?.(request);
     return outcome;
   }
 

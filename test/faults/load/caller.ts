@@ -1,5 +1,6 @@
 import http from "node:http";
 import http2 from "node:http2";
+import https from "node:https";
 import { Code } from "@connectrpc/connect";
 import {
   type HttpResponse,
@@ -21,9 +22,14 @@ export interface Caller extends Disposable {
   create(plant: TestPlant, deadlineMs: number, leave?: AbortSignal): Promise<RequestOutcome>;
 }
 
-/** A caller for each protocol. */
-export function openCallers(url: string): readonly Caller[] {
-  return rawProtocols.map((protocol) => openCaller(protocol, url));
+export interface CallerOptions {
+  /** Asked for with each request. Default: that of the tests. */
+  readonly token?: () => string;
+}
+
+/** A caller for each protocol. Over TLS they take any certificate. */
+export function openCallers(url: string, options: CallerOptions = {}): readonly Caller[] {
+  return rawProtocols.map((protocol) => openCaller(protocol, url, options));
 }
 
 /**
@@ -35,7 +41,11 @@ const overdueMs = 60_000;
 export type Send = (body: Uint8Array, headers: Fields, end: AbortSignal) => Promise<HttpResponse>;
 export type Fields = Readonly<Record<string, string>>;
 
-function openCaller(protocol: RawProtocol, url: string): Caller {
+function openCaller(
+  protocol: RawProtocol,
+  url: string,
+  { token = () => knownToken }: CallerOptions,
+): Caller {
   const [send, close] =
     protocol.version === "1.1" ? overHttp1(url, protocol.path) : overHttp2(url, protocol.path);
 
@@ -45,7 +55,7 @@ function openCaller(protocol: RawProtocol, url: string): Caller {
     const body = protocol.frame(protocol.encode(plant));
     let response: HttpResponse;
     try {
-      response = await send(body, headersOf(protocol, deadlineMs), end);
+      response = await send(body, headersOf(protocol, token(), deadlineMs), end);
     } catch {
       return unknown(patience.aborted ? "unanswered" : "cut");
     }
@@ -60,10 +70,10 @@ function openCaller(protocol: RawProtocol, url: string): Caller {
   return { protocol: protocol.name, create, [Symbol.dispose]: close };
 }
 
-function headersOf({ contentType }: RawProtocol, deadlineMs: number): Fields {
+function headersOf({ contentType }: RawProtocol, token: string, deadlineMs: number): Fields {
   const isGrpc = contentType.startsWith("application/grpc");
   return {
-    authorization: `Bearer ${knownToken}`,
+    authorization: `Bearer ${token}`,
     "content-type": contentType,
     ...(isGrpc ? { "grpc-timeout": `${deadlineMs}m` } : { "connect-timeout-ms": `${deadlineMs}` }),
     ...(contentType === "application/grpc" && { te: "trailers" }),
@@ -92,12 +102,15 @@ function unknown(why: "deadline" | "unavailable" | "cut" | "unanswered") {
   return { kind: "unknown", why } as const;
 }
 
+const anyCertificate = { rejectUnauthorized: false };
+
 export function overHttp1(url: string, path: string): [Send, () => void] {
-  const agent = new http.Agent({ keepAlive: true });
+  const protocol = url.startsWith("https:") ? https : http;
+  const agent = new protocol.Agent({ keepAlive: true, ...anyCertificate });
   const send: Send = (body, headers, signal) => {
     const answer = Promise.withResolvers<HttpResponse>();
     const options = { method: "POST", agent, headers, signal };
-    const request = http.request(`${url}${path}`, options, (response) => {
+    const request = protocol.request(`${url}${path}`, options, (response) => {
       response.once("error", answer.reject);
       collect(response, (bytes) => {
         answer.resolve({
@@ -120,7 +133,7 @@ export function overHttp2(url: string, path: string): [Send, () => void] {
 
   function open(): http2.ClientHttp2Session {
     if (session !== undefined && !session.destroyed && !session.closed) return session;
-    session = http2.connect(url);
+    session = http2.connect(url, anyCertificate);
     // Its streams tell, each by itself.
     session.on("error", () => {});
     return session;

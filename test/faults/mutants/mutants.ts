@@ -1,5 +1,6 @@
 import { hostileMutants } from "./hostile.ts";
 import { ioMutants } from "./io.ts";
+import { limitMutants } from "./limits.ts";
 import type { Mutant } from "./mutant.ts";
 import { powerMutants } from "./power.ts";
 import { tokenMutants } from "./tokens.ts";
@@ -39,6 +40,20 @@ export const mutants: readonly Mutant[] = [
     name: "the checker excuses whatever is late where somebody had to wait for a CPU",
     find: "lateMs > starvedMs(startMs, endMs)",
     replace: "starvedMs(startMs, endMs) === 0",
+  },
+  {
+    name: "the soak sees no slope",
+    file: "test/faults/soak/slope.ts",
+    find: "slope.lowest > limit",
+    replace: "slope.lowest > limit && limit < 0",
+    campaign: "test/faults/soak/report.test.ts",
+  },
+  {
+    name: "the soak takes a warm-up for a slope",
+    file: "test/faults/soak/slope.ts",
+    find: "life.filter(({ atMs }) => atMs >= settledAt)",
+    replace: "life.filter(() => settledAt >= 0)",
+    campaign: "test/faults/soak/slope.test.ts",
   },
   {
     name: "SQLite: acknowledges, and writes a little later",
@@ -150,6 +165,7 @@ export const mutants: readonly Mutant[] = [
   },
   ...hostileMutants,
   ...ioMutants,
+  ...limitMutants,
   ...powerMutants,
   ...tokenMutants,
   {

@@ -1,6 +1,7 @@
-/** More work than the service can do, too little to do it with, and its end in the middle of work. */
+/** More work than the service can do, more connections, too little to do it with, and its end in the middle of work. */
 import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
 import { addCounts } from "../history/recorder.ts";
+import { crowd } from "./crowd.ts";
 import { drain } from "./drain.ts";
 import { flood } from "./flood.ts";
 import { starve } from "./starve.ts";
@@ -18,6 +19,7 @@ export const overload: Campaign = {
     const parts: readonly ((options: PartOptions) => Promise<CampaignResult>)[] = [
       flood,
       starve,
+      crowd,
       drain,
     ];
     for (const part of parts) {

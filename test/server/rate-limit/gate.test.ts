@@ -13,8 +13,8 @@ const gates: readonly [string, BearerGate][] = [
   ["later", async ({ values }) => void values.set(principalKey, principal)],
 ];
 
-function limiter() {
-  return new RateLimiter({ perSecond: 1, memory: createRateLimitMemory(), now: () => 1000 });
+function limiter(perSecond = 1) {
+  return new RateLimiter({ perSecond, memory: createRateLimitMemory(), now: () => 1000 });
 }
 
 function contextFrom(address: string) {
@@ -27,6 +27,21 @@ describe("rate limits", () => {
     const [, [, gate] = []] = gates;
     if (gate === undefined) throw new Error("no gate");
     expect(limitRates(gate, {})).toBe(gate);
+  });
+
+  test.each([
+    ["token", 1],
+    ["token", 5],
+    ["token", 250],
+    ["address", 1],
+    ["address", 5],
+    ["address", 250],
+  ] as const)("per %s, of %d a second, let as many in", async (policy, perSecond) => {
+    const name = policy === "token" ? "perToken" : "perAddress";
+    const limited = limitRates(gates[0]?.[1] ?? (() => {}), { [name]: limiter(perSecond) });
+    const ask = async () => limited(contextFrom("192.0.2.1"));
+    for (let i = 0; i < perSecond; i++) await ask();
+    await expect(ask()).rejects.toThrow(`at most ${perSecond} a second`);
   });
 
   test.each(gates)("hold for a gate that lets in %s", async (_when, gate) => {

@@ -76,6 +76,18 @@ describe.each(openProtocols)("over $name", ({ open }) => {
     await closed;
   });
 
+  test.each([1, 5, 40])("of %d watches all are served, and no more", async (watchesMax) => {
+    await using own = await openHealth({ watchesMax });
+    using caller = open(Health, own.origin);
+    const leaving = new AbortController();
+    const watches = Array.from({ length: watchesMax }, () =>
+      readWatch(caller.client.watch({}, { signal: leaving.signal })),
+    );
+    for (const watch of watches) expect(await watch.next()).toBe(SERVING);
+    expect(await readWatch(caller.client.watch({})).end()).toBe(Code.ResourceExhausted);
+    leaving.abort();
+  });
+
   test("a client that leaves makes room for another watch", async () => {
     await using own = await openHealth({ watchesMax: 1 });
     using caller = open(Health, own.origin);

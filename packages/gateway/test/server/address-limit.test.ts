@@ -48,6 +48,18 @@ describe("connectionsPerAddressMax", () => {
     await expectServed(second);
   });
 
+  test.each([1, 5, 20])("of %d takes as many", async (limit) => {
+    const { server, told } = await openLimited(limit);
+    await using _server = server;
+    using stack = new DisposableStack();
+    for (let i = 0; i < limit; i++) {
+      await expectServed(stack.use(createRawConnection(await connectTo(server))));
+    }
+    using another = createRawConnection(await connectTo(server));
+    expect(await another.untilClosed()).toHaveLength(0);
+    expect(told.count).toBe(limit);
+  });
+
   // Others have one address of their own.
   test.runIf(process.platform === "linux")("lets other addresses be", async () => {
     const { server } = await openLimited(1);

@@ -71,6 +71,20 @@ describe("when there are as many connections as there may be", () => {
     await expectServed(fourth);
   });
 
+  test.each([1, 5, 20])("of %d, all that have sent a request stay", async (limit) => {
+    await using server = await openFull(limit);
+    using stack = new DisposableStack();
+    const opened: RawConnection[] = [];
+    for (let i = 0; i < limit; i++) {
+      const connection = stack.use(await openRawConnection(server.port));
+      await expectServed(connection);
+      opened.push(connection);
+    }
+    using another = await openRawConnection(server.port);
+    expect(await another.untilClosed()).toHaveLength(0);
+    for (const connection of opened) await expectServed(connection);
+  });
+
   test("who has nothing left to give way is refused", async () => {
     await using server = await openFull(2);
     using first = await openRawConnection(server.port);

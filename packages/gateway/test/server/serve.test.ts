@@ -14,7 +14,7 @@ import {
 } from "../../src/server/index.ts";
 import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import { createPath, createRequest, createRpcPath } from "../support/create-volume.ts";
+import { createPath, createRequest, createRpcPath, volume } from "../support/create-volume.ts";
 import { describeMethods } from "../support/described-method.ts";
 import { exchange, type HttpVersion } from "../support/http-exchange.ts";
 import { grpcProtocol } from "../support/open-client.ts";
@@ -102,6 +102,20 @@ describe("a message", () => {
     expect(response.status).toBe(status);
   });
 });
+
+test.each([500, 5000, 50_000])(
+  "headers of more than %d bytes are refused, and of less are not",
+  async (headerBytesMax) => {
+    await using server = await openTestService({ limits: { headerBytesMax } });
+    const statusOf = async (bytes: number) => {
+      const headers = { ...createRequest.headers, "x-long": "x".repeat(bytes) };
+      const request = { origin: server.origin, version: "1.1", body: volume } as const;
+      return (await exchange({ ...request, ...createRequest, headers })).status;
+    };
+    expect(await statusOf(headerBytesMax)).toBe(431);
+    expect(await statusOf(headerBytesMax - 300)).toBe(200);
+  },
+);
 
 test("limits that are not given have their defaults", async () => {
   await using server = await openTestService({ limits: { headerBytesMax: 1000 } });

@@ -1,0 +1,119 @@
+/** Bounds that hold for small numbers alone, and readiness that tells half the truth. */
+import type { Mutant } from "./mutant.ts";
+
+const watch = {
+  file: "src/store/write-watch.ts",
+  campaign: "test/store/write-watch.test.ts",
+} as const;
+
+const told = {
+  file: "src/server/obstacles.ts",
+  campaign: "test/server/health/obstacles.test.ts",
+} as const;
+
+export const limitMutants: readonly Mutant[] = [
+  {
+    name: "rates of 5 a second and more are no limits: the settings",
+    file: "src/server/rate-limit/rate-limits.ts",
+    find: "perSecond > 0 &&",
+    replace: "perSecond > 0 && perSecond < 5 &&",
+    campaign: "test/server/rate-limit/rate-limits.test.ts",
+  },
+  {
+    name: "rates of 5 a second and more are no limits: the gate",
+    file: "src/server/rate-limit/gate.ts",
+    find: "if (waitSeconds === 0) return;",
+    replace: "if (waitSeconds === 0 || perSecond >= 5) return;",
+    campaign: "test/server/rate-limit/gate.test.ts",
+  },
+  {
+    name: "5 connections of one address and more are no limit",
+    file: "packages/gateway/src/server/address-limit.ts",
+    find: "if (count >= max) return false;",
+    replace: "if (count >= max && max < 5) return false;",
+    campaign: "packages/gateway/test/server/address-limit.test.ts",
+  },
+  {
+    name: "5 connections and more are no limit",
+    file: "packages/gateway/src/server/connection-limit.ts",
+    find: "this.#open.size >= this.#max &&",
+    replace: "this.#open.size >= this.#max && this.#max < 5 &&",
+    campaign: "packages/gateway/test/server/connection-limit.test.ts",
+  },
+  {
+    name: "5 watches and more are no limit",
+    file: "packages/gateway/src/call/stream-limit.ts",
+    find: "if (open >= max) throw",
+    replace: "if (open >= max && max < 5) throw",
+    campaign: "packages/gateway/test/health/service.test.ts",
+  },
+  {
+    name: "a backup is not synced",
+    file: "src/store/sqlite/backup.ts",
+    find: "fsyncSync(descriptor);",
+    replace: "descriptor.toFixed();",
+    campaign: "test/store/sqlite-sync.mocked.test.ts",
+  },
+  {
+    ...watch,
+    name: "readiness: one failed commit is enough",
+    find: "if (isUnsafe(error)) this.#find(this.#engine.obstacleFrom(error), error);",
+    replace: "this.#find(this.#engine.obstacleFrom(error), error);",
+  },
+  {
+    ...watch,
+    name: "readiness: commits that fail raise no doubt",
+    find: "if (this.#failedProbes === 0) this.#check();",
+    replace: "",
+  },
+  {
+    ...watch,
+    name: "readiness: a create that succeeds proves that others would",
+    find: "if (this.#found !== undefined) this.#hasten(this.#times.backoffMinMs);",
+    replace: "this.#find(undefined, undefined);",
+  },
+  {
+    ...watch,
+    name: "readiness: creates put the probe off",
+    find: "performance.now() + ms < this.#dueAt",
+    replace: "ms > 0",
+  },
+  {
+    ...watch,
+    name: "readiness: probes do not become rarer",
+    find: "backoffMs(++this.#failedProbes, this.#times)",
+    replace: "backoffMs(1, this.#times)",
+  },
+  {
+    ...watch,
+    name: "readiness: nothing is inspected until something fails",
+    find: "this.#schedule(times.inspectIntervalMs);",
+    replace: "",
+  },
+  {
+    ...watch,
+    name: "readiness: a database that forgets is still given plants",
+    find: "return isUnsafe(this.#found?.cause) ? this.#found : undefined;",
+    replace: "return undefined;",
+  },
+  {
+    ...told,
+    name: "readiness: the log says nothing of a full disk",
+    find: 'if (obstacle === "closed" || obstacle === "failed") return;',
+    replace:
+      'if (obstacle === "closed" || obstacle === "failed" || obstacle === "disk_full") return;',
+  },
+  {
+    ...told,
+    name: "readiness: /readyz says why of a lock alone",
+    find: 'const isReason = obstacle !== undefined && obstacle !== "closed";',
+    replace: 'const isReason = obstacle === "locked";',
+  },
+  {
+    name: "silent connections make no room",
+    file: "packages/gateway/src/server/connection-limit.ts",
+    find: "if (oldest === undefined) return false;",
+    replace: "if (oldest !== undefined || this.#max > 0) return false;",
+    campaign: "overload",
+  },
+];

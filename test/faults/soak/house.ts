@@ -1,0 +1,158 @@
+/** All that runs in one piece of a soak. */
+import { copyFileSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { createCertificate } from "../../../packages/gateway/test/support/certificate.ts";
+import { runChild } from "../../support/child.ts";
+import { findFreePort } from "../../support/free-port.ts";
+import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { readPostgresPlants } from "../../support/store-place.ts";
+import { readStoredPlants, type StoredPlant } from "../../support/stored-plants.ts";
+import { Recorder } from "../history/recorder.ts";
+import { type Caller, openCallers } from "../load/caller.ts";
+import { appendRequest, readRequests } from "./journal.ts";
+import { type Issuer, openIssuer } from "./keys.ts";
+import { SoakServer, type SoakServerOptions } from "./server.ts";
+
+/** One store, with those who use it. */
+export interface SoakStore {
+  readonly name: string;
+  readonly recorder: Recorder;
+  readonly callers: readonly Caller[];
+  /** For what the campaign does by itself. */
+  readonly read: () => Promise<readonly StoredPlant[]>;
+  /** What the engine's files are checked by. */
+  readonly url: string;
+}
+
+export interface House extends AsyncDisposable {
+  readonly folder: string;
+  readonly sqlite: SoakStore & { readonly server: SoakServer; readonly database: string };
+  /** The second of its servers is drained and started again; the first stays. */
+  readonly postgres: SoakStore & {
+    readonly server: SoakServer;
+    second: SoakServer;
+    readonly startSecond: () => Promise<SoakServer>;
+    readonly database: PostgresServer;
+  };
+  readonly issuer: Issuer;
+  /** What clients ask with; changed while they do. */
+  readonly tokens: { opaque: string; jwt: string; readonly names: string[] };
+  /** The requests of clients. */
+  readonly underWay: Set<Promise<unknown>>;
+  readonly certificate: { readonly certFile: string; readonly keyFile: string };
+}
+
+/** @param folder Of all pieces: the SQLite store in it stays, a PostgreSQL is new with each piece. */
+export async function openHouse(folder: string, piece: number): Promise<House> {
+  const stack = new AsyncDisposableStack();
+  try {
+    const data = join(folder, "data");
+    mkdirSync(data, { recursive: true });
+    const issuer = stack.use(await openIssuer());
+    const name = `piece-${piece}`;
+    const opaque = await createToken(folder, name);
+    const tokens = { opaque, names: [name], jwt: await issuer.sign() };
+    const certificate = { certFile: join(folder, "tls.crt"), keyFile: join(folder, "tls.key") };
+    renewCertificate(folder, certificate);
+    const common = ["--token-file", "data/tokens", "--admin-port", "0", ...issuer.args];
+    const tls = ["--tls-cert", certificate.certFile, "--tls-key", certificate.keyFile];
+
+    async function start(options: Pick<SoakServerOptions, "name" | "walBytes">, args: string[]) {
+      const port = `${await findFreePort()}`;
+      const whole = { ...options, folder, env: {}, args: ["--port", port, ...args, ...common] };
+      return () => SoakServer.start(whole);
+    }
+
+    const database = join(data, "plants.db");
+    const walBytes = () => sizeOf(`${database}-wal`);
+    const sqliteUrl = `sqlite:${database}`;
+    const startSqlite = await start({ name: "SQLite", walBytes }, [
+      ...["--store", sqliteUrl, "--access-log", "on"],
+      ...tls,
+    ]);
+    const sqlite = stack.use(await startSqlite());
+
+    const server = stack.use(await startPostgres());
+    const plants = await server.createDatabase();
+    const wal = { walBytes: () => folderSize(join(server.data, "pg_wal")) };
+    const args = ["--store", server.url(plants), "--access-log", "on"];
+    const startFirst = await start({ name: "PostgreSQL", ...wal }, args);
+    const startSecond = await start({ name: "PostgreSQL-second", ...wal }, args);
+    const first = stack.use(await startFirst());
+    const second = await startSecond();
+
+    let turn = 0;
+    const token = () => (turn++ % 2 === 0 ? tokens.opaque : tokens.jwt);
+    const callersOf = (...urls: string[]) => {
+      const callers = urls.flatMap((url) => openCallers(url, { token }));
+      for (const caller of callers) stack.use(caller);
+      return callers;
+    };
+    const journal = join(folder, "requests.ndjson");
+    const earlier = readRequests(journal);
+    const recorder = new Recorder((request) => appendRequest(journal, request));
+    recorder.adopt(earlier);
+    const house: House = {
+      folder,
+      sqlite: {
+        name: "SQLite",
+        server: sqlite,
+        database,
+        recorder,
+        callers: callersOf(sqlite.url),
+        read: async () => readStoredPlants(database),
+        url: sqliteUrl,
+      },
+      postgres: {
+        name: "PostgreSQL",
+        server: first,
+        second,
+        startSecond,
+        database: server,
+        recorder: new Recorder(),
+        callers: callersOf(first.url, second.url),
+        read: () => readPostgresPlants(server, plants),
+        url: server.url(plants),
+      },
+      issuer,
+      tokens,
+      certificate,
+      underWay: new Set(),
+      [Symbol.asyncDispose]: () => stack.disposeAsync(),
+    };
+    stack.defer(() => house.postgres.second[Symbol.asyncDispose]());
+    return house;
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
+}
+
+export async function createToken(folder: string, name: string): Promise<string> {
+  const args = ["token", "create", name, "--token-file", "data/tokens"];
+  const { code, stdout, stderr } = await runChild(args, { cwd: folder });
+  const [token] = /\bplst_[\w-]{43}/.exec(stdout) ?? [];
+  if (code !== 0 || token === undefined) throw new Error(`token create: ${stderr}`);
+  return token;
+}
+
+/** Under the same names, as a client of ACME does it. @returns the new certificate, in PEM. */
+export function renewCertificate(
+  folder: string,
+  { certFile, keyFile }: House["certificate"],
+): string {
+  const renewed = createCertificate(folder, "renewed");
+  copyFileSync(renewed.keyFile, keyFile);
+  copyFileSync(renewed.certFile, certFile);
+  return renewed.pem;
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function folderSize(path: string): number {
+  return readdirSync(path)
+    .map((name) => sizeOf(join(path, name)))
+    .reduce((sum, size) => sum + size, 0);
+}

@@ -1,0 +1,42 @@
+/** The verdict on a soak, by its samples. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+import { writeReport } from "./report.ts";
+import { type MetricName, metricNames, metrics, type Sample } from "./sample.ts";
+
+const level = { rss: 150, heap: 24, external: 8, files: 40, delay: 1, wal: 16 };
+
+/** Two servers for two hours; in one of them something grows by twice its limit. */
+function samplesOf(growing?: MetricName): Sample[] {
+  return ["SQLite", "PostgreSQL"].flatMap((server) =>
+    Array.from({ length: 120 }, (_, minute) => {
+      const isGrowing = growing !== undefined && server === "SQLite";
+      const grown = isGrowing
+        ? { [growing]: level[growing] + (metrics[growing].limit * minute) / 30 }
+        : {};
+      return { server, life: `1 ${server}`, atMs: minute * 60_000, values: { ...level, ...grown } };
+    }),
+  );
+}
+
+test.each(metricNames)("a %s that grows is found, in its server alone", async (name) => {
+  await using folder = await createTemporaryFolder();
+  const found = await writeReport(folder.path, samplesOf(name));
+  expect(found).toEqual([expect.stringContaining(`SQLite: ${metrics[name].title} grows by`)]);
+  const table = await readFile(join(folder.path, "slopes.md"), "utf8");
+  expect(table.split("\n").filter((line) => line.includes("too steep"))).toHaveLength(1);
+});
+
+test("where nothing grows nothing is found; all is in the table and the plot", async () => {
+  await using folder = await createTemporaryFolder();
+  expect(await writeReport(folder.path, samplesOf())).toEqual([]);
+  const table = await readFile(join(folder.path, "slopes.md"), "utf8");
+  const plot = await readFile(join(folder.path, "soak.svg"), "utf8");
+  for (const name of metricNames) {
+    expect(table.split(metrics[name].title)).toHaveLength(3);
+    expect(plot).toContain(metrics[name].title);
+  }
+  expect(plot.match(/<polyline /g)).toHaveLength(2 * metricNames.length);
+});

@@ -1,0 +1,64 @@
+/** What the soak calls growth, and what not. */
+import { expect, test } from "vitest";
+import { createRandom } from "../random.ts";
+import { isGrowing, type Point, slopeOf } from "./slope.ts";
+
+const minuteMs = 60_000;
+const random = createRandom(1, "noise");
+
+/** A life of two hours, a point a minute. */
+function life(valueAt: (minute: number) => number, startMinute = 0): Point[] {
+  return Array.from({ length: 120 }, (_, minute) => ({
+    atMs: (startMinute + minute) * minuteMs,
+    value: valueAt(minute),
+  }));
+}
+
+const noise = () => (random.next() + random.next() - 1) * 3;
+const limit = 4;
+
+test.each<[what: string, lives: readonly (readonly Point[])[], isFound: boolean]>([
+  ["a leak", [life((minute) => 100 + minute / 10)], true],
+  ["a leak within noise", [life((minute) => 100 + minute / 10 + noise())], true],
+  [
+    "a leak that a restart gives back",
+    [0, 120, 240].map((start) => life((minute) => 100 + minute / 10 + noise(), start)),
+    true,
+  ],
+  ["a leak of less than the limit", [life((minute) => 100 + minute / 30 + noise())], false],
+  ["noise", [life(() => 100 + noise())], false],
+  ["a warm-up", [life((minute) => 100 + 30 * Math.min(1, minute / 15) + noise())], false],
+  [
+    "outliers, more of them at the end",
+    [life((minute) => 100 + (random.chance(minute / 600) ? 500 : 0))],
+    false,
+  ],
+  [
+    "a level that is higher after a restart",
+    [life(() => 100 + noise()), life(() => 150 + noise(), 120)],
+    false,
+  ],
+  ["what falls", [life((minute) => 100 - minute / 5)], false],
+])("%s", (_what, lives, isFound) => {
+  expect(isGrowing(slopeOf(lives), limit)).toBe(isFound);
+});
+
+test("the slope is per hour, and its interval holds it", () => {
+  const slope = slopeOf([life((minute) => 100 + minute / 10 + noise())]);
+  expect(slope?.perHour).toBeCloseTo(6, 0);
+  expect(slope?.lowest).toBeLessThan(slope?.perHour ?? 0);
+  expect(slope?.highest).toBeGreaterThan(slope?.perHour ?? 0);
+});
+
+test("a warm-up changes neither the slope nor its interval", () => {
+  const warm = life((minute) => 100 + 30 * Math.min(1, minute / 15));
+  expect(slopeOf([warm])).toEqual({ perHour: 0, lowest: 0, highest: 0 });
+});
+
+test.each([
+  ["a few points", life((minute) => minute).slice(0, 8)],
+  ["half an hour, some of which is warm-up", life((minute) => minute).slice(0, 30)],
+])("of %s nothing is said", (_what, points) => {
+  expect(slopeOf([points])).toBeUndefined();
+  expect(isGrowing(undefined, limit)).toBe(false);
+});

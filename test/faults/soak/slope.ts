@@ -1,0 +1,97 @@
+/** Whether something grows: the slope of Theil and Sen, which single outliers do not move. */
+
+export interface Point {
+  readonly atMs: number;
+  readonly value: number;
+}
+
+export interface Slope {
+  /** The median of the slopes between all pairs of points of one life, per hour. */
+  readonly perHour: number;
+  /** The ends of its confidence interval. */
+  readonly lowest: number;
+  readonly highest: number;
+}
+
+const hourMs = 3_600_000;
+
+/** Of each life, what comes first is left out: caches fill, code is compiled. */
+const warmUp = { share: 0.25, msMax: 20 * 60_000 };
+
+/** Neighbours are alike; their median says as much, and is noisier by chance alone. */
+const pointsMax = 40;
+
+/** A shorter life says nothing: much of what grows at first comes to an end. */
+const least = { points: 5, settledMs: 30 * 60_000 };
+
+/** Two-sided, 99 %: a run has a dozen of slopes, of which none may fail by chance. */
+const normalQuantile = 2.576;
+
+/**
+ * Pairs within each life alone, as in the seasonal Kendall slope estimator (R. O. Gilbert,
+ * Statistical Methods for Environmental Pollution Monitoring, 1987, section 17.3).
+ *
+ * @returns undefined where there is too little to say.
+ */
+export function slopeOf(lives: readonly (readonly Point[])[]): Slope | undefined {
+  const settled = lives.map((life) => condense(afterWarmUp(life)));
+  const usable = settled.filter(
+    (points) => points.length >= least.points && lengthMs(points) >= least.settledMs,
+  );
+  if (usable.length === 0) return undefined;
+  const slopes = usable.flatMap(slopesWithin).sort((a, b) => a - b);
+  const variance = usable
+    .map(({ length: n }) => (n * (n - 1) * (2 * n + 5)) / 18)
+    .reduce((sum, part) => sum + part, 0);
+  const reach = normalQuantile * Math.sqrt(variance);
+  const at = (rank: number) =>
+    slopes[Math.min(slopes.length - 1, Math.max(0, Math.round(rank)))] ?? Number.NaN;
+  return {
+    perHour: medianOf(slopes),
+    lowest: at((slopes.length - reach) / 2),
+    highest: at((slopes.length + reach) / 2),
+  };
+}
+
+/** Whether it grows by more than the limit, and not by chance. */
+export function isGrowing(slope: Slope | undefined, limit: number): boolean {
+  return slope !== undefined && slope.lowest > limit;
+}
+
+function afterWarmUp(life: readonly Point[]): readonly Point[] {
+  const settledAt = (life[0]?.atMs ?? 0) + Math.min(warmUp.msMax, lengthMs(life) * warmUp.share);
+  return life.filter(({ atMs }) => atMs >= settledAt);
+}
+
+function lengthMs(points: readonly Point[]): number {
+  return (points.at(-1)?.atMs ?? 0) - (points[0]?.atMs ?? 0);
+}
+
+function condense(points: readonly Point[]): readonly Point[] {
+  const size = Math.ceil(points.length / pointsMax);
+  const condensed: Point[] = [];
+  for (let from = 0; from < points.length; from += size) {
+    const some = points.slice(from, from + size);
+    condensed.push({
+      atMs: medianOf(some.map(({ atMs }) => atMs)),
+      value: medianOf(some.map(({ value }) => value)),
+    });
+  }
+  return condensed;
+}
+
+function slopesWithin(points: readonly Point[]): number[] {
+  return points.flatMap((one, index) =>
+    points
+      .slice(index + 1)
+      .filter((other) => other.atMs > one.atMs)
+      .map((other) => ((other.value - one.value) * hourMs) / (other.atMs - one.atMs)),
+  );
+}
+
+function medianOf(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const upper = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  const lower = sorted[Math.ceil(sorted.length / 2) - 1] ?? Number.NaN;
+  return (lower + upper) / 2;
+}

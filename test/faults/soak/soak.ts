@@ -1,0 +1,137 @@
+/**
+ * `npm run test:faults -- soak`: a service under a modest load for hours, while operators do to it
+ * what they do in months. Looks for what grows.
+ */
+import { appendFileSync, mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
+import { addCounts, linesOf } from "../history/recorder.ts";
+import { checkIntegrity } from "../integrity.ts";
+import { LoadClient } from "../load/client.ts";
+import { createRandom } from "../random.ts";
+import { deeds } from "./deeds.ts";
+import { type House, openHouse, type SoakStore } from "./house.ts";
+import { readLines } from "./journal.ts";
+import { writeReport } from "./report.ts";
+import type { Sample } from "./sample.ts";
+
+/** Each with one request at a time. */
+const clientsPerStore = 2;
+
+/** Between two requests of a client: a few plants a second in all, a few percent of a core. */
+const pauseMs = 800;
+
+const deadlineMs = 10_000;
+
+/** Of a long run; a short one is more eventful. */
+const longest = { sampleMs: 30_000, deedMs: 120_000 };
+
+/** In the shortest: enough to see that all works. */
+const least = { samples: 60, deeds: 2 * Object.keys(deeds).length };
+
+/** @param folder For results, and for the next piece of the same run. */
+export function soakIn(folder: string): Campaign {
+  return { name: "soak", run: (options) => runPiece(resolve(folder), options) };
+}
+
+async function runPiece(folder: string, options: CampaignOptions): Promise<CampaignResult> {
+  if (process.platform !== "linux") return { tried: {}, found: [], skipped: "it reads /proc" };
+  mkdirSync(folder, { recursive: true });
+  const samplesFile = join(folder, "samples.ndjson");
+  const earlier = readLines<Sample>(samplesFile);
+  const piece = 1 + new Set(earlier.map(({ life }) => life.split(" ")[0])).size;
+  await using house = await openHouse(folder, piece);
+  const { minutes, signal, log } = options;
+  const runMs = Math.round(minutes * 60_000);
+  const over = AbortSignal.any([signal, AbortSignal.timeout(runMs)]);
+  const found: string[] = [];
+  const tried: Record<string, number> = { pieces: 1 };
+
+  const clients = [house.sqlite, house.postgres].flatMap((store, index) =>
+    Array.from({ length: clientsPerStore }, (_, number) => {
+      const client = piece * 100 + index * clientsPerStore + number;
+      return use(store, { client, seed: options.seed, over, underWay: house.underWay });
+    }),
+  );
+  const samples: Sample[] = [];
+  const sampling = repeat(Math.min(longest.sampleMs, runMs / least.samples), over, async () => {
+    for (const { server } of [house.sqlite, house.postgres]) {
+      const sample = await server.sample(`${piece} ${server.name}`);
+      samples.push(sample);
+      appendFileSync(samplesFile, `${JSON.stringify(sample)}\n`);
+    }
+  });
+  const random = createRandom(options.seed, `deeds ${piece}`);
+  let number = piece * 10_000;
+  let names: string[] = [];
+  const doing = repeat(Math.min(longest.deedMs, runMs / least.deeds), over, async () => {
+    if (names.length === 0) names = random.shuffle(Object.keys(deeds));
+    const name = names.pop() ?? "";
+    const wrong = await deeds[name]?.(house, { random, number: number++, over });
+    found.push(...(wrong ?? []).map((line) => `${name}: ${line}`));
+    addCounts(tried, { [name]: 1 });
+    if (names.length === 0) log(`${samples.length} samples, ${JSON.stringify(tried)}`);
+  });
+  const ends = await Promise.allSettled([sampling, doing, ...clients]);
+  for (const end of ends) {
+    if (end.status === "rejected") found.push(`broke off: ${end.reason?.stack ?? end.reason}`);
+  }
+
+  found.push(...(await finish(house)));
+  for (const { name, recorder } of [house.sqlite, house.postgres]) {
+    const counts = Object.entries(recorder.counts).map(([what, count]) => [
+      `${name}: ${what}`,
+      count,
+    ]);
+    addCounts(tried, Object.fromEntries(counts));
+  }
+  found.push(...(await writeReport(folder, [...earlier, ...samples])));
+  log(`slopes.md and soak.svg are in ${folder}`);
+  return { tried, found };
+}
+
+interface Use {
+  readonly client: number;
+  readonly seed: number;
+  readonly over: AbortSignal;
+  readonly underWay: Set<Promise<unknown>>;
+}
+
+/** Until the end, and until it knows what became of its last plant. */
+async function use({ recorder, callers }: SoakStore, options: Use): Promise<void> {
+  const { client, seed, over, underWay } = options;
+  const deadlinesMs = [deadlineMs, deadlineMs] as const;
+  const load = new LoadClient(client, { seed, recorder, deadlinesMs });
+  while (!over.aborted || load.isPending) {
+    const request = load.step(callers);
+    underWay.add(request);
+    await request.finally(() => underWay.delete(request));
+    await delay(pauseMs, undefined, { signal: over }).catch(() => {});
+  }
+}
+
+/** Again and again until the end. */
+async function repeat(
+  everyMs: number,
+  over: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  const isOver = () => delay(everyMs, false, { signal: over }).catch(() => true);
+  while (!(await isOver())) await work();
+}
+
+async function finish({ sqlite, postgres }: House): Promise<string[]> {
+  const found: string[] = [];
+  for (const server of [sqlite.server, postgres.server, postgres.second]) {
+    if (!server.isRunning) found.push(`${server.name} ended by itself`);
+    const code = await server.drain();
+    if (code !== 0) found.push(`${server.name}: drained with exit code ${code}`);
+  }
+  for (const { name, recorder, read, url } of [sqlite, postgres]) {
+    await recorder.read(read);
+    found.push(...linesOf(recorder.check(), name));
+    found.push(...(await checkIntegrity(url)).map((line) => `${name}: damaged: ${line}`));
+  }
+  return found;
+}
