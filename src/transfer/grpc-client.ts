@@ -1,13 +1,6 @@
-import { create, toBinary } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
-import { encodeEnvelope } from "@connectrpc/connect/protocol";
-import {
-  CreatePlantRequestSchema,
-  PlantService,
-} from "../../gen/plantstore/v1/plant_service_pb.ts";
+import { openGrpcTransport } from "connect-gateway/client";
+import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { NewPlant, NothingLeft } from "../plant.ts";
-import { Http2Connection } from "./http2-connection.ts";
-import { callUnary } from "./unary-call.ts";
 
 /** Creates plants on a server, over one connection of gRPC. */
 export interface PlantCreator {
@@ -29,40 +22,22 @@ export interface PlantCreatorOptions {
   readonly quietMsMax?: number;
 }
 
-/**
- * The calls go to node:http2 itself: through the transport of connect-node each
- * takes six times the CPU, and calls are what an import spends most of its on.
- */
 export function createPlantCreator(options: PlantCreatorOptions): PlantCreator {
-  const { url, token, ca, timeoutMs = 15_000, quietMsMax = 5000 } = options;
-  const connection = new Http2Connection(url, { ca, quietMsMax });
-  const headers = {
-    ":method": "POST",
-    ":path": pathBelow(url),
-    "content-type": "application/grpc",
-    te: "trailers",
-    "grpc-timeout": `${timeoutMs}m`,
-    "user-agent": "plant-store-import",
-    authorization: `Bearer ${token}`,
-  };
+  const { url, token, ca, timeoutMs = 15_000, quietMsMax } = options;
+  const transport = openGrpcTransport({
+    url,
+    tls: () => ({ ca }),
+    userAgent: "plant-store-import",
+    ...(quietMsMax !== undefined && { quietMsMax }),
+  });
+  const headers = { authorization: `Bearer ${token}` };
   return {
     async create({ id, name, tag, ...rest }) {
       rest satisfies NothingLeft;
       const plant = tag === undefined ? { id, name } : { id, name, tag };
-      const message = create(CreatePlantRequestSchema, { plant });
-      const body = encodeEnvelope(0, toBinary(CreatePlantRequestSchema, message));
-      try {
-        await callUnary(await connection.session(), { headers, body, timeoutMs });
-      } catch (error) {
-        throw ConnectError.from(error, Code.Unavailable);
-      }
+      const { createPlant } = PlantService.method;
+      await transport.unary(createPlant, undefined, timeoutMs, headers, { plant });
     },
-    close: () => connection.close(),
+    close: () => transport.close(),
   };
-}
-
-function pathBelow(url: string): string {
-  const { typeName, method } = PlantService;
-  const base = new URL(url).pathname.replace(/\/$/, "");
-  return `${base}/${typeName}/${method.createPlant.name}`;
 }

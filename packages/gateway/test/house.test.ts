@@ -19,6 +19,7 @@ const importsByFile = holdHouse({
     "src/health": ["gen", "src/rest", "src/protocols", "src/call", "src/exchange"],
     "src/reflection": ["gen", "src/protocols", "src/call"],
     "src/otel": ["src/adapter"],
+    "src/client": ["src/protocols", "src/call", "src/exchange", "src/binary"],
     // The way of a request goes from the adapter by rest or protocols to the call.
     "src/adapter": ["src/rest", "src/protocols", "src/json", "src/call", "src/exchange"],
     "src/rest": ["gen", "src/protocols", "src/json", "src/call", "src/exchange"],

@@ -1,8 +1,9 @@
 /** Messages in envelopes: a byte of flags, four of length, then the message. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
-import { type Body, BodyBuffer, bytesOf } from "../exchange/body.ts";
+import { type Body, bytesOf } from "../exchange/body.ts";
 import type { BodySink, Exchange } from "../exchange/exchange.ts";
+import { type Envelope, EnvelopeSplitter, wrapEnvelope } from "./envelope-splitter.ts";
 
 export interface EnvelopeOptions {
   /** The compression that the request announces. */
@@ -46,60 +47,32 @@ export function writeEnvelope(
   return compression.compress(data).then((bytes) => wrapEnvelope(compressedFlag, bytes));
 }
 
-export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array {
-  const bytes = Buffer.allocUnsafe(headBytes + data.byteLength);
-  bytes[0] = flags;
-  bytes.writeUInt32BE(data.byteLength, 1);
-  bytes.set(data, headBytes);
-  return bytes;
-}
-
-const headBytes = 5;
-
-interface Envelope {
-  readonly flags: number;
-  readonly data: Uint8Array;
-}
-
 /**
  * Takes a body apart as it arrives, and parses what is whole: what is wrong with
  * a message is told before what is wrong behind it, and not only when the body
- * has ended. Memory is taken for what has come, not for what is claimed.
+ * has ended.
  */
 class EnvelopeReader<T> implements BodySink<T> {
   readonly #options: EnvelopeOptions;
   readonly #parse: (bytes: Uint8Array) => T;
-  readonly #pending = new BodyBuffer();
+  readonly #splitter: EnvelopeSplitter;
   #hasEnd = false;
   readonly #begun: Promise<unknown>[] = [];
   #message: { readonly parsed: T | Promise<T> } | undefined;
 
   constructor(options: EnvelopeOptions, parse: (bytes: Uint8Array) => T) {
     this.#options = options;
+    this.#splitter = new EnvelopeSplitter(options.readMaxBytes);
     this.#parse = parse;
   }
 
   push(chunk: Uint8Array): void {
-    const isFirst = this.#pending.length === 0 && chunk.length >= headBytes;
-    if (isFirst && chunk.length === headBytes + this.#lengthIn(chunk)) {
-      this.#add({ flags: chunk[0] ?? 0, data: chunk.subarray(headBytes) }); // as most come
-      return;
-    }
-    this.#pending.append(chunk);
-    const envelopes: Envelope[] = [];
-    while (this.#pending.length >= headBytes) {
-      const head = this.#pending.bytes;
-      const length = this.#lengthIn(head);
-      if (this.#pending.length < headBytes + length) break;
-      const data = this.#pending.take(headBytes + length).subarray(headBytes);
-      envelopes.push({ flags: head[0] ?? 0, data });
-    }
-    for (const envelope of envelopes) this.#add(envelope);
+    for (const envelope of this.#splitter.push(chunk)) this.#add(envelope);
   }
 
   /** @returns the one message. */
   end(): T | Promise<T> {
-    if (this.#pending.length > 0) {
+    if (this.#splitter.isAmid) {
       throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
     }
     if (this.#message !== undefined) {
@@ -115,18 +88,6 @@ class EnvelopeReader<T> implements BodySink<T> {
   /** Resolves when all that is decompressed is right; rejects with what is wrong first. */
   async begun(): Promise<void> {
     for (const one of this.#begun) await one;
-  }
-
-  /** The length that an envelope claims. @throws {ConnectError} RESOURCE_EXHAUSTED. */
-  #lengthIn(head: Uint8Array): number {
-    const length =
-      (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);
-    const { readMaxBytes } = this.#options;
-    if (length <= readMaxBytes) return length;
-    throw new ConnectError(
-      `message size ${length} is larger than configured readMaxBytes ${readMaxBytes}`,
-      Code.ResourceExhausted,
-    );
   }
 
   #add({ flags, data }: Envelope): void {

@@ -1,7 +1,8 @@
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { readEnvelope, wrapEnvelope } from "../../src/protocols/envelope.ts";
+import { readEnvelope } from "../../src/protocols/envelope.ts";
+import { wrapEnvelope } from "../../src/protocols/envelope-splitter.ts";
 import { compressionGzip } from "../../src/protocols/gzip.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 

@@ -9,7 +9,7 @@ import {
 } from "@connectrpc/connect/protocol-grpc-web";
 import type { Response } from "../../exchange/exchange.ts";
 import type { Codec } from "../codec.ts";
-import { wrapEnvelope } from "../envelope.ts";
+import { wrapEnvelope } from "../envelope-splitter.ts";
 import { createGrpcHandler, type GrpcOutcome, okTrailer } from "../grpc/call.ts";
 import type { UnaryEndpoint, UnaryHandler, UnaryProtocol } from "../unary.ts";
 import { TextExchange } from "./text-exchange.ts";

@@ -1,0 +1,148 @@
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { backoffMs } from "./backoff.ts";
+import { type Connection, connectionError } from "./connection.ts";
+import { Subchannel, type SubchannelOptions } from "./subchannel.ts";
+
+export type ChannelOptions = Omit<SubchannelOptions, "address">;
+
+/** More addresses than a name has in practice. */
+const addressesMax = 64;
+
+/** How old the addresses of a name may be, and how often they are looked up where calls fail. */
+const resolveAgainMs = { idle: 30_000, failing: 1000 } as const;
+
+/** Connections to all addresses of a server's name, among which calls take turns. */
+export class Channel {
+  readonly #options: ChannelOptions;
+  readonly #host: string;
+  readonly #subchannels = new Map<string, Subchannel>();
+  /** The same, to take turns. */
+  #turn: readonly Subchannel[] = [];
+  readonly #waiting = new Set<Waiter>();
+  #turns = 0;
+  #resolution: { readonly startedAt: number; isRunning: boolean } | undefined;
+  #failures = 0;
+  #failure: ConnectError | undefined;
+  #isClosed = false;
+
+  constructor(options: ChannelOptions) {
+    this.#options = options;
+    this.#host = new URL(options.origin).hostname.replace(/^\[|\]$/g, "");
+  }
+
+  get isConnected(): boolean {
+    return this.#turn.some(({ isOpen }) => isOpen);
+  }
+
+  /**
+   * A connection with a place for one call, at once where there is one.
+   *
+   * @throws {ConnectError} UNAVAILABLE, as soon as it is known that there is none.
+   */
+  acquire(): Connection | Promise<Connection> {
+    this.#resolveAgain();
+    const connection = this.#pick();
+    if (connection !== undefined) return connection;
+    const failure = this.#findFailure();
+    if (failure !== undefined) throw failure;
+    return new Promise((resolve, reject) => this.#waiting.add({ resolve, reject }));
+  }
+
+  /** Ends all connections, and the calls on them. */
+  close(): void {
+    this.#isClosed = true;
+    for (const one of this.#turn) one.destroy();
+    this.#turn = [];
+    this.#tell();
+  }
+
+  #pick(): Connection | undefined {
+    const { length } = this.#turn;
+    for (let i = 0; i < length; i++) {
+      this.#turns = (this.#turns + 1) % length;
+      const connection = this.#turn[this.#turns]?.pick();
+      if (connection === undefined) continue;
+      connection.reserve();
+      return connection;
+    }
+    return undefined;
+  }
+
+  /** Why no call can go out; undefined while one may, soon. */
+  #findFailure(): ConnectError | undefined {
+    if (this.#isClosed) return connectionError(undefined);
+    let last = this.#turn.length === 0 ? this.#failure : undefined;
+    for (const { failure } of this.#turn) {
+      if (failure === undefined) return undefined;
+      last = failure;
+    }
+    // Each call has an error of its own: who gets one may change it.
+    return last && connectionError(last.cause instanceof Error ? last.cause : last);
+  }
+
+  readonly #tell = () => {
+    if (this.#turn.length > 0) this.#resolveAgain();
+    for (const waiter of this.#waiting) {
+      const connection = this.#pick();
+      const failure = connection ?? this.#findFailure();
+      if (failure === undefined) return;
+      this.#waiting.delete(waiter);
+      if (connection !== undefined) waiter.resolve(connection);
+      else waiter.reject(failure as ConnectError);
+    }
+  };
+
+  /** Looks the name up, if that is due. */
+  #resolveAgain(): void {
+    const { startedAt = Number.NEGATIVE_INFINITY, isRunning = false } = this.#resolution ?? {};
+    if (isRunning || this.#isClosed) return;
+    const isFailing = this.#turn.some(({ failure }) => failure !== undefined);
+    const pause = isFailing ? resolveAgainMs.failing : resolveAgainMs.idle;
+    const age = performance.now() - startedAt;
+    if (age > (this.#turn.length === 0 ? backoffMs(this.#failures) : pause)) void this.#resolve();
+  }
+
+  async #resolve(): Promise<void> {
+    const resolution = { startedAt: performance.now(), isRunning: true };
+    this.#resolution = resolution;
+    try {
+      this.#use(await addressesOf(this.#host));
+      this.#failures = 0;
+      this.#failure = undefined;
+    } catch (error) {
+      this.#failures++;
+      this.#failure = connectionError(error as Error);
+    }
+    resolution.isRunning = false;
+    this.#tell();
+  }
+
+  #use(addresses: readonly string[]): void {
+    if (this.#isClosed) return;
+    for (const [address, subchannel] of this.#subchannels) {
+      if (addresses.includes(address)) continue;
+      this.#subchannels.delete(address);
+      subchannel.close();
+    }
+    for (const address of addresses) {
+      if (this.#subchannels.has(address)) continue;
+      const options = { ...this.#options, address };
+      this.#subchannels.set(address, new Subchannel(options, this.#tell));
+    }
+    this.#turn = [...this.#subchannels.values()];
+  }
+}
+
+interface Waiter {
+  readonly resolve: (connection: Connection) => void;
+  readonly reject: (error: ConnectError) => void;
+}
+
+async function addressesOf(host: string): Promise<readonly string[]> {
+  if (isIP(host) !== 0) return [host];
+  const found = await lookup(host, { all: true });
+  if (found.length === 0) throw new ConnectError(`${host} has no address`, Code.Unavailable);
+  return [...new Set(found.map(({ address }) => address))].slice(0, addressesMax);
+}

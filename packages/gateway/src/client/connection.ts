@@ -1,0 +1,229 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type OutgoingHttpHeaders,
+} from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
+
+/** What a client shows of itself, and whom it trusts, in PEM. */
+export interface ClientTls {
+  /** Certificates to trust, in place of Node's. */
+  readonly ca?: string | Buffer | undefined;
+  /** The client's own certificate, where the server asks for one, and its key. */
+  readonly cert?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
+  /** The name that the server's certificate must have. Default: the host of the URL. */
+  readonly serverName?: string | undefined;
+}
+
+export interface ConnectionOptions {
+  /** With the name of the host, which is what `:authority` and TLS say. */
+  readonly origin: string;
+  /** The address that is connected to. */
+  readonly address: string;
+  readonly tls: ClientTls;
+  /** How long a server may say nothing before it is asked, and how long it then has. */
+  readonly quietMsMax: number;
+}
+
+/** Told how one connection fares. */
+export interface ConnectionListener {
+  /** The server has sent its settings: it speaks HTTP/2. */
+  opened(connection: Connection): void;
+  /** A stream has ended, and left its place to another. */
+  vacated(connection: Connection): void;
+  /** It takes no more streams; those that are open come to their end. Told once. */
+  left(connection: Connection, error: ConnectError): void;
+  /** It is over, and so are its streams. */
+  closed(connection: Connection): void;
+}
+
+/**
+ * How long a silence that one ping has explained needs no other. Servers of gRPC count pings more
+ * frequent than that while they send nothing, and cut who sends a third.
+ */
+const pingAgainMs = 5 * 60_000;
+
+const headersFrame = 1;
+
+/** One connection of HTTP/2 to one address. */
+export class Connection {
+  readonly #session: ClientHttp2Session;
+  readonly #listener: ConnectionListener;
+  #streams = 0;
+  #streamsMax = 0;
+  #hasLeft = false;
+  #hasSent = false;
+  #failure: Error | undefined;
+  /** Streams whose headers Node could not send, as when a GOAWAY comes in between. */
+  readonly #unsent = new Set<number>();
+  /** The last stream that a server which leaves has looked at, or will. */
+  #lastStreamId = Number.POSITIVE_INFINITY;
+
+  constructor(options: ConnectionOptions, listener: ConnectionListener) {
+    const { origin, address, quietMsMax, tls } = options;
+    const { ca, cert, key, serverName } = tls;
+    this.#listener = listener;
+    const session = connect(origin, {
+      host: address,
+      settings: { enablePush: false },
+      ...(ca !== undefined && { ca }),
+      ...(cert !== undefined && { cert }),
+      ...(key !== undefined && { key }),
+      ...(serverName !== undefined && { servername: serverName }),
+    });
+    this.#session = session;
+    const watch = setInterval(this.#watch(), quietMsMax).unref();
+    session.on("remoteSettings", ({ maxConcurrentStreams = Number.POSITIVE_INFINITY }) => {
+      const isFirst = this.#streamsMax === 0;
+      this.#streamsMax = maxConcurrentStreams;
+      if (isFirst && !this.#hasLeft) listener.opened(this);
+    });
+    session.on("goaway", (_code, lastStreamId) => {
+      this.#lastStreamId = Math.min(this.#lastStreamId, lastStreamId);
+      this.#leave();
+    });
+    session.on("error", (error) => {
+      this.#failure ??= error;
+      this.#leave();
+    });
+    session.on("close", () => {
+      clearInterval(watch);
+      this.#leave();
+      listener.closed(this);
+    });
+  }
+
+  /** How many streams are open, or have a place. */
+  get streams(): number {
+    return this.#streams;
+  }
+
+  /** Whether the server takes another stream now. */
+  get hasRoom(): boolean {
+    return this.#streams < this.#streamsMax;
+  }
+
+  /**
+   * Whether a server has certainly not looked at a stream: it says so by RST_STREAM or GOAWAY (RFC
+   * 9113, sections 8.7 and 6.8), or the headers have never left.
+   */
+  hasPassedOver(stream: ClientHttp2Stream): boolean {
+    return (
+      stream.rstCode === constants.NGHTTP2_REFUSED_STREAM ||
+      stream.id === undefined ||
+      stream.id > this.#lastStreamId ||
+      this.#unsent.has(stream.id)
+    );
+  }
+
+  /** Whether it is over, for whatever reason, and its streams with it. */
+  get isLost(): boolean {
+    return this.#session.destroyed;
+  }
+
+  /** Takes a place for a stream. Whoever has taken one either opens the stream or vacates the place. */
+  reserve(): void {
+    this.#streams++;
+  }
+
+  vacate(): void {
+    this.#streams--;
+    if (!this.#hasLeft) this.#listener.vacated(this);
+  }
+
+  /** Opens a stream in a place that was reserved, and vacates it when the stream closes. */
+  open(headers: OutgoingHttpHeaders): ClientHttp2Stream {
+    const stream = this.#request(headers);
+    this.#hasSent = true;
+    stream.on("close", this.#onClose);
+    stream.on("error", this.#onError);
+    stream.on("frameError", this.#onFrameError);
+    return stream;
+  }
+
+  /** @throws what Node throws for headers that are none. */
+  #request(headers: OutgoingHttpHeaders): ClientHttp2Stream {
+    try {
+      return this.#session.request(headers);
+    } catch (error) {
+      this.vacate();
+      throw error;
+    }
+  }
+
+  /** Takes no more streams, and closes behind the last. */
+  close(): void {
+    this.#leave();
+    if (!this.#session.destroyed) this.#session.close();
+  }
+
+  /** Ends it, and its streams with it. */
+  destroy(error?: Error): void {
+    this.#session.destroy(error);
+  }
+
+  // The same functions for all streams: one of its own for each costs more than to call it.
+  readonly #onClose = () => this.vacate();
+
+  /** The close of a stream tells the rest. */
+  readonly #onError = ({ code }: NodeJS.ErrnoException) => {
+    // After 2^30 calls there is no number for another stream (RFC 9113, section 5.1.1).
+    if (code === "ERR_HTTP2_OUT_OF_STREAMS") this.close();
+  };
+
+  readonly #onFrameError = (type: number, _code: number, streamId: number) => {
+    if (type === headersFrame) this.#unsent.add(streamId);
+  };
+
+  #leave(): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    this.#listener.left(this, connectionError(this.#failure));
+  }
+
+  /** A network that is gone tells nobody: a server that owes an answer is asked, once a silence. */
+  #watch(): () => void {
+    let bytesHeard = 0;
+    let asked: { readonly at: number; isAnswered: boolean } | undefined;
+    return () => {
+      const session = this.#session;
+      if (session.destroyed) return;
+      if (this.#streamsMax === 0) return session.destroy(silent());
+      const { bytesRead } = session.socket;
+      const isQuiet = bytesRead === bytesHeard && !this.#hasSent && this.#streams > 0;
+      this.#hasSent = false;
+      bytesHeard = bytesRead;
+      if (asked !== undefined && !asked.isAnswered && isQuiet) {
+        session.destroy(silent());
+      } else if (!isQuiet) {
+        asked = undefined;
+      } else if (asked === undefined || performance.now() - asked.at > pingAgainMs) {
+        const ping = { at: performance.now(), isAnswered: false };
+        asked = ping;
+        session.ping(() => {
+          ping.isAnswered = true;
+          if (!session.destroyed) bytesHeard = session.socket.bytesRead;
+        });
+      }
+    };
+  }
+}
+
+function silent(): ConnectError {
+  return new ConnectError("the server does not answer", Code.Unavailable);
+}
+
+/** Of what is wrong with a connection; or of its end, where nothing is. */
+export function connectionError(cause: Error | undefined): ConnectError {
+  if (cause instanceof ConnectError) return cause;
+  const message = cause === undefined ? "the connection was closed" : messageOf(cause);
+  return new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
+}
+
+/** Of several addresses that one name has in both families, Node tells the errors alone. */
+function messageOf(error: Error): string {
+  return error.message || ("code" in error ? String(error.code) : "the connection failed");
+}

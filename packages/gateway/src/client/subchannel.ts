@@ -1,0 +1,126 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { backoffMs } from "./backoff.ts";
+import {
+  Connection,
+  type ConnectionListener,
+  type ConnectionOptions,
+  connectionError,
+} from "./connection.ts";
+
+/** As long a connection must have lived that the next one is made at once. */
+const livedMsMin = 1000;
+
+/** Connections to one address, for a server that takes few streams on each. */
+const connectionsMax = 16;
+
+export type SubchannelOptions = Omit<ConnectionOptions, "tls"> & {
+  /** Called for each connection, so that renewed certificates are used. */
+  readonly tls: () => ConnectionOptions["tls"];
+};
+
+/**
+ * Connections to one address. There is always one, or an attempt to make one: at once when
+ * one is lost, after a pause when an attempt has failed. There are more where the server takes no
+ * more streams on those that are there.
+ */
+export class Subchannel {
+  readonly #options: SubchannelOptions;
+  /** Told when something has changed: whoever waits looks again. */
+  readonly #onChange: () => void;
+  readonly #open = new Set<Connection>();
+  /** With those that come to their end. */
+  readonly #all = new Set<Connection>();
+  #connecting: Connection | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #failures = 0;
+  #failure: ConnectError | undefined;
+  #isClosed = false;
+
+  constructor(options: SubchannelOptions, onChange: () => void) {
+    this.#options = options;
+    this.#onChange = onChange;
+    this.#connect();
+  }
+
+  /** Why calls cannot go out; undefined while they can, or may soon. */
+  get failure(): ConnectError | undefined {
+    return this.isOpen ? undefined : this.#failure;
+  }
+
+  get isOpen(): boolean {
+    return this.#open.size > 0;
+  }
+
+  /** The connection with the fewest streams; undefined while there is none with room. */
+  pick(): Connection | undefined {
+    let least: Connection | undefined;
+    for (const one of this.#open) {
+      if (least === undefined || one.streams < least.streams) least = one;
+    }
+    if (least === undefined || least.hasRoom) return least;
+    if (this.#open.size >= connectionsMax) return undefined;
+    if (this.#connecting === undefined && this.#timer === undefined) this.#connect();
+    return undefined;
+  }
+
+  /** Takes no more calls; those under way come to their end. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    for (const one of this.#all) one.close();
+  }
+
+  /** Ends it, and its calls. */
+  destroy(): void {
+    this.close();
+    for (const one of this.#all) one.destroy();
+  }
+
+  #connect(): void {
+    this.#timer = undefined;
+    const { tls, ...options } = this.#options;
+    try {
+      const connection = new Connection({ ...options, tls: tls() }, this.#listener());
+      this.#connecting = connection;
+      this.#all.add(connection);
+    } catch (error) {
+      this.#failed(connectionError(error as Error)); // certificates that cannot be used
+    }
+  }
+
+  #listener(): ConnectionListener {
+    let openedAt: number | undefined;
+    return {
+      opened: (connection) => {
+        openedAt = performance.now();
+        this.#connecting = undefined;
+        this.#failure = undefined;
+        this.#open.add(connection);
+        this.#onChange();
+      },
+      vacated: this.#onChange,
+      left: (connection, error) => {
+        this.#open.delete(connection);
+        if (this.#connecting === connection) this.#connecting = undefined;
+        if (openedAt === undefined) return this.#failed(error);
+        const hasLived = performance.now() - openedAt > livedMsMin;
+        this.#failures = hasLived ? 0 : this.#failures + 1;
+        this.#reconnect();
+      },
+      closed: (connection) => this.#all.delete(connection),
+    };
+  }
+
+  #failed(error: ConnectError): void {
+    this.#failures++;
+    this.#failure = error;
+    this.#reconnect();
+    this.#onChange();
+  }
+
+  #reconnect(): void {
+    const isNeeded = this.#open.size === 0 && this.#connecting === undefined;
+    if (this.#isClosed || !isNeeded || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => this.#connect(), backoffMs(this.#failures));
+  }
+}

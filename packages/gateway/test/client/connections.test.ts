@@ -1,0 +1,379 @@
+/** How the client keeps its connections, and what it does when it loses them. */
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import {
+  constants,
+  createSecureServer,
+  type Http2SecureServer,
+  type ServerHttp2Stream,
+} from "node:http2";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { Code, type ConnectError, createClient } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import {
+  errorCode,
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+  parseFrames,
+  preface,
+  settingsAck,
+} from "../support/raw-http2.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { within } from "../support/within.ts";
+import { type Answer, answerOk, type FakeServer, openFakeServer } from "./fake-server.ts";
+
+const call = ({ catalog }: Pick<FakeServer, "catalog">) =>
+  within("an answer", catalog.getVolume({ name: "shelves/a/volumes/1" }));
+
+const failureOf = (fake: Pick<FakeServer, "catalog">) =>
+  call(fake).then(
+    () => expect.fail("the call went well"),
+    (error: unknown) => error as ConnectError,
+  );
+
+const unavailable = { code: Code.Unavailable };
+
+/** Calls until one goes well. */
+async function untilAnswered(fake: Pick<FakeServer, "catalog">): Promise<void> {
+  for (;;) {
+    const isAnswered = await call(fake).then(
+      () => true,
+      () => false,
+    );
+    if (isAnswered) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+test("calls share a connection", async () => {
+  await using fake = await openFakeServer(answerOk);
+  await Promise.all(Array.from({ length: 50 }, () => call(fake)));
+  expect(fake.sessions).toHaveLength(1);
+});
+
+test("a server that takes few streams on a connection gets more connections", async () => {
+  const waiting: (() => void)[] = [];
+  await using fake = await openFakeServer(
+    (stream, headers) => {
+      waiting.push(() => answerOk(stream, headers));
+      if (waiting.length === 6) for (const answer of waiting) answer();
+    },
+    { server: { settings: { maxConcurrentStreams: 2 } } },
+  );
+  await Promise.all(Array.from({ length: 6 }, () => call(fake)));
+  expect(fake.sessions).toHaveLength(3);
+});
+
+describe("a call that the server has not looked at", () => {
+  test("goes out again if it was refused", async () => {
+    let calls = 0;
+    await using fake = await openFakeServer((stream, headers) => {
+      if (++calls === 1) stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      else answerOk(stream, headers);
+    });
+    await call(fake);
+    expect(calls).toBe(2);
+  });
+
+  test("but not for ever", async () => {
+    let calls = 0;
+    await using fake = await openFakeServer((stream) => {
+      calls++;
+      stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    });
+    expect(await failureOf(fake)).toMatchObject(unavailable);
+    expect(calls).toBe(3);
+  });
+
+  test.each([
+    ["as it leaves", errorCode.noError],
+    ["as something is wrong", errorCode.protocol],
+  ])("goes out again on a new connection if the server says so %s", async (_, code) => {
+    const goaway = Buffer.alloc(8);
+    goaway.writeUInt32BE(code, 4);
+    await using raw = await openRawServer((connection) =>
+      connection === 1 ? frame(frameType.goaway, { payload: goaway }) : notFound,
+    );
+    expect(await failureOf(raw)).toMatchObject({ code: Code.NotFound });
+    expect(raw.connections).toBe(2);
+  });
+
+  test("a stream of answers goes out again, too", async () => {
+    let calls = 0;
+    await using fake = await openFakeServer((stream, headers) => {
+      if (++calls === 1) stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      else answerOk(stream, headers);
+    });
+    const volumes = await all(fake.catalog.watchVolumes({ parent: "shelves/a" }));
+    expect(volumes).toHaveLength(1);
+  });
+});
+
+describe("a call that may have been done does not go out again", () => {
+  test.each<[what: string, Answer]>([
+    ["reset", (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR)],
+    ["cut off", (stream) => stream.session?.destroy()],
+    ["at its end", (stream) => stream.session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)],
+  ])("%s", async (_, end) => {
+    let calls = 0;
+    await using fake = await openFakeServer((stream, headers) => {
+      calls++;
+      end(stream, headers);
+    });
+    await failureOf(fake);
+    expect(calls).toBe(1);
+  });
+
+  test("refused, but with messages that are gone", async () => {
+    let calls = 0;
+    await using fake = await openFakeServer((stream) => {
+      calls++;
+      stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    });
+    async function* volumes() {
+      yield { parent: "shelves/a" };
+    }
+    await expect(fake.catalog.importVolumes(volumes())).rejects.toMatchObject(unavailable);
+    expect(calls).toBe(1);
+  });
+});
+
+test("a server that wants no more calls ends those it has, and gets the next on a new connection", async () => {
+  await using fake = await openFakeServer((stream, headers) => {
+    if (fake.sessions.length > 1) return answerOk(stream, headers);
+    stream.session?.goaway(constants.NGHTTP2_NO_ERROR, 2 ** 31 - 1);
+    // The client knows by then: it has answered what was sent behind it.
+    stream.session?.ping(() => answerOk(stream, headers));
+  });
+  await call(fake);
+  await call(fake);
+  expect(fake.sessions).toHaveLength(2);
+});
+
+test("a server that comes back is called again, and until then calls fail at once", async () => {
+  const first = await openFakeServer(answerOk);
+  const port = Number(new URL(first.url).port);
+  const transport = openGrpcTransport({ url: first.url });
+  const client = { catalog: createClient(CatalogService, transport) };
+  await call(client);
+  expect(transport.isConnected).toBe(true);
+  await first[Symbol.asyncDispose]();
+  await failureOf(client);
+  const begin = performance.now();
+  for (let calls = 0; calls < 100; calls++) {
+    const error = await failureOf(client);
+    expect(error).toMatchObject({ ...unavailable, rawMessage: expect.stringContaining("REFUSED") });
+  }
+  // None has waited for an attempt that could take seconds.
+  expect(performance.now() - begin).toBeLessThan(5000);
+  expect(transport.isConnected).toBe(false);
+  await using _again = await openFakeServer(answerOk, { port });
+  await within("an answer", untilAnswered(client));
+  transport.close();
+});
+
+test("calls take turns among the addresses of a name, and pass over one that is away", async () => {
+  const callers = new Set<string>();
+  const answer: Answer = (stream, headers) => {
+    callers.add(`${stream.session?.socket.localAddress}`);
+    answerOk(stream, headers);
+  };
+  await using first = await openFakeServer(answer);
+  const port = Number(new URL(first.url).port);
+  const transport = openGrpcTransport({ url: `http://localhost:${port}` });
+  const client = { catalog: createClient(CatalogService, transport) };
+  await call(client);
+  expect([...callers]).toEqual(["127.0.0.1"]);
+  const second = await openFakeServer(answer, { port, host: "::1" }).catch(() => undefined);
+  if (second !== undefined) {
+    while (!callers.has("::1")) await call(client);
+    await second[Symbol.asyncDispose]();
+    await within("an answer", untilAnswered(client));
+  }
+  transport.close();
+});
+
+test("the end of a transport ends its calls, and lets none begin", async () => {
+  await using fake = await openFakeServer(() => fake.transport.close());
+  expect(await failureOf(fake)).toMatchObject(unavailable);
+  expect(await failureOf(fake)).toMatchObject(unavailable);
+  expect(fake.sessions).toHaveLength(1);
+});
+
+test("a name that is none is told as that", async () => {
+  const transport = openGrpcTransport({ url: "http://nowhere.invalid:50051" });
+  const client = { catalog: createClient(CatalogService, transport) };
+  expect(await failureOf(client)).toMatchObject({
+    ...unavailable,
+    rawMessage: expect.stringContaining("nowhere.invalid"),
+  });
+  transport.close();
+});
+
+describe("a server that says nothing", () => {
+  test.each(["http", "https"])("to a connection of %s", async (scheme) => {
+    const sockets: Socket[] = [];
+    const server = createTcpServer((socket) => sockets.push(socket.resume()));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const transport = openGrpcTransport({ url, quietMsMax: 50 });
+    const error = await failureOf({ catalog: createClient(CatalogService, transport) });
+    expect(error).toMatchObject({ ...unavailable, rawMessage: "the server does not answer" });
+    transport.close();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, "close");
+  });
+
+  test("to a call, nor to a ping, loses its connection", async () => {
+    await using raw = await openRawServer(() => Buffer.alloc(0), { quietMsMax: 50 });
+    const error = await failureOf(raw);
+    expect(error).toMatchObject({ ...unavailable, rawMessage: "the server does not answer" });
+  });
+
+  test("but is there, keeps its connection, and is asked once", async () => {
+    let pings = 0;
+    await using fake = await openFakeServer(
+      (stream, headers) => {
+        stream.session?.on("ping", () => {
+          pings++;
+          setTimeout(() => answerOk(stream, headers), 500);
+        });
+      },
+      { quietMsMax: 50 },
+    );
+    await call(fake);
+    expect([fake.sessions.length, pings]).toEqual([1, 1]);
+  });
+});
+
+/** A server that sends its settings, and to each call what a test says. */
+async function openRawServer(
+  answer: (connection: number) => Buffer,
+  options: Partial<GrpcTransportOptions> = {},
+) {
+  const sockets: Socket[] = [];
+  const server = createTcpServer((socket) => {
+    const connection = sockets.push(socket);
+    socket.on("error", () => {});
+    socket.write(Buffer.concat([frame(frameType.settings), settingsAck]));
+    let received = Buffer.alloc(0);
+    socket.on("data", (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      const frames = parseFrames(received.subarray(preface.length));
+      if (!frames.some(({ type }) => type === frameType.headers)) return;
+      received = received.subarray(0, preface.length);
+      socket.write(answer(connection));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const transport = openGrpcTransport({ url, ...options });
+  return {
+    catalog: createClient(CatalogService, transport),
+    get connections() {
+      return sockets.length;
+    },
+    async [Symbol.asyncDispose]() {
+      transport.close();
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** An answer to the first call of a connection. */
+const notFound = frame(frameType.headers, {
+  flags: flag.endHeaders | flag.endStream,
+  streamId: 1,
+  payload: fieldBlock([
+    [":status", "200"],
+    ["content-type", "application/grpc"],
+    ["grpc-status", "5"],
+  ]),
+});
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const taken: T[] = [];
+  for await (const item of items) taken.push(item);
+  return taken;
+}
+
+describe.skipIf(!hasOpenssl)("over TLS", () => {
+  async function openTls(folder: string) {
+    const own = createCertificate(folder, "server");
+    const client = createCertificate(folder, "client");
+    const server: Http2SecureServer = createSecureServer({
+      key: readFileSync(own.keyFile),
+      cert: own.pem,
+      ca: client.pem,
+      requestCert: true,
+    });
+    const callers: (string | undefined)[] = [];
+    server.on("stream", (stream: ServerHttp2Stream, headers) => {
+      const socket = stream.session?.socket as TLSSocket | undefined;
+      callers.push(socket?.getPeerCertificate().subject.CN?.toString());
+      answerOk(stream, headers);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const end = async () => {
+      server.close();
+      await once(server, "close");
+    };
+    return { url, callers, end, own, client: { ...client, key: readFileSync(client.keyFile) } };
+  }
+
+  test("both sides show who they are", async () => {
+    await using folder = await createTemporaryFolder();
+    const { url, callers, end, own, client } = await openTls(folder.path);
+    const tls = () => ({ ca: own.pem, cert: client.pem, key: client.key });
+    const transport = openGrpcTransport({ url, tls });
+    await call({ catalog: createClient(CatalogService, transport) });
+    expect(callers).toEqual(["client"]);
+    transport.close();
+    await end();
+  });
+
+  test("a server whom nobody trusts is not called", async () => {
+    await using folder = await createTemporaryFolder();
+    const { url, callers, end } = await openTls(folder.path);
+    const transport = openGrpcTransport({ url });
+    const error = await failureOf({ catalog: createClient(CatalogService, transport) });
+    expect(error).toMatchObject({
+      ...unavailable,
+      rawMessage: expect.stringMatching(/self.signed/),
+    });
+    expect(callers).toEqual([]);
+    transport.close();
+    await end();
+  });
+
+  test("certificates that cannot be used are told, and used when they can be", async () => {
+    await using folder = await createTemporaryFolder();
+    const { url, callers, end, own, client } = await openTls(folder.path);
+    let isRenewed = false;
+    const right = { ca: own.pem, cert: client.pem, key: client.key };
+    const transport = openGrpcTransport({
+      url,
+      tls: () => (isRenewed ? right : { ...right, cert: "no certificate" }),
+    });
+    const caller = { catalog: createClient(CatalogService, transport) };
+    expect(await failureOf(caller)).toMatchObject(unavailable);
+    isRenewed = true;
+    await within("an answer", untilAnswered(caller));
+    expect(callers).toEqual(["client"]);
+    transport.close();
+    await end();
+  });
+});

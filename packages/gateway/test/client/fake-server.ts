@@ -1,0 +1,86 @@
+import { once } from "node:events";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type ServerOptions,
+} from "node:http2";
+import type { AddressInfo } from "node:net";
+import { createClient } from "@connectrpc/connect";
+import {
+  type GrpcTransport,
+  type GrpcTransportOptions,
+  openGrpcTransport,
+} from "../../src/client/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+
+/** A server that answers as a test says, and a transport that calls it. */
+export interface FakeServer extends AsyncDisposable {
+  readonly url: string;
+  /** In the order in which they were opened. */
+  readonly sessions: readonly ServerHttp2Session[];
+  readonly transport: GrpcTransport;
+  readonly catalog: ReturnType<typeof createClient<typeof CatalogService>>;
+}
+
+export type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+
+export interface FakeServerOptions extends Partial<GrpcTransportOptions> {
+  readonly server?: ServerOptions;
+  readonly port?: number;
+  readonly host?: string;
+}
+
+export async function openFakeServer(
+  answer: Answer,
+  { server: serverOptions, port = 0, host = "127.0.0.1", ...options }: FakeServerOptions = {},
+): Promise<FakeServer> {
+  const sessions: ServerHttp2Session[] = [];
+  const server = createServer(serverOptions ?? {});
+  server.on("session", (session) => sessions.push(session));
+  server.on("stream", (stream: ServerHttp2Stream, headers) => {
+    stream.on("error", () => {});
+    answer(stream, headers);
+  });
+  server.listen(port, host);
+  await once(server, "listening");
+  const url = `http://${host}:${(server.address() as AddressInfo).port}`;
+  const transport = openGrpcTransport({ url, ...options });
+  return {
+    ...{ url, sessions, transport },
+    catalog: createClient(CatalogService, transport),
+    async [Symbol.asyncDispose]() {
+      transport.close();
+      for (const session of sessions) session.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+export const grpcHead = { ":status": 200, "content-type": "application/grpc+proto" } as const;
+
+/** As gRPC wants it: headers, messages in their envelopes, trailers. */
+export function answerWith(
+  trailers: OutgoingHttpHeaders,
+  { head = grpcHead, body = Buffer.alloc(5) }: { head?: OutgoingHttpHeaders; body?: Buffer } = {},
+): Answer {
+  return (stream) => {
+    stream.resume();
+    stream.respond(head, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers(trailers));
+    stream.end(body);
+  };
+}
+
+/** All that there is, without a message. */
+export function answerAtOnce(head: OutgoingHttpHeaders): Answer {
+  return (stream) => {
+    stream.resume();
+    stream.respond(head, { endStream: true });
+  };
+}
+
+export const answerOk: Answer = answerWith({ "grpc-status": "0" });

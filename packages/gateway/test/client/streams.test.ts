@@ -1,0 +1,197 @@
+/** Streaming calls of the client. */
+import { randomBytes } from "node:crypto";
+import { constants } from "node:http2";
+import { Code, ConnectError, createClient, type ServiceImpl } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { expect, test } from "vitest";
+import { openGrpcTransport } from "../../src/client/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { createEchoService } from "../support/echo.ts";
+import { openGateway } from "../support/gateway.ts";
+import { within } from "../support/within.ts";
+import { grpcHead, openFakeServer } from "./fake-server.ts";
+
+type Fields = Partial<ServiceImpl<typeof FieldService>>;
+
+/** A gateway that serves fields, and the client that calls it. */
+async function openFields(service: Fields = createEchoService()) {
+  const gateway = await openGateway({
+    routes: (router) => router.service(FieldService, service),
+  });
+  const transport = openGrpcTransport({ url: gateway.origin("2") });
+  return {
+    client: createClient(FieldService, transport),
+    async [Symbol.asyncDispose]() {
+      transport.close();
+      await gateway[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const texts = ["one", "two", "three"];
+
+async function* messages(all: Iterable<string> = texts) {
+  for (const string of all) yield { string };
+}
+
+async function textsOf(answers: AsyncIterable<{ string: string }>): Promise<string[]> {
+  const taken: string[] = [];
+  for await (const { string } of answers) taken.push(string);
+  return taken;
+}
+
+test("a stream each way, one of requests, one of answers", async () => {
+  await using fields = await openFields();
+  const { client } = fields;
+  expect(await client.collect(messages())).toMatchObject({ string: "three" });
+  expect(await textsOf(client.repeat({ string: "one" }))).toEqual(["one", "one"]);
+  expect(await textsOf(client.exchange(messages()))).toEqual(texts);
+});
+
+test("in a stream each way, each answer may wait for the one before", async () => {
+  await using fields = await openFields();
+  const asked = texts.map(() => Promise.withResolvers<string>());
+  asked[0]?.resolve("one");
+  async function* inTurn() {
+    for (const { promise } of asked) yield { string: await promise };
+  }
+  const taken: string[] = [];
+  for await (const { string } of fields.client.exchange(inTurn())) {
+    asked[taken.push(string)]?.resolve(texts[taken.length] ?? "");
+  }
+  expect(taken).toEqual(texts);
+});
+
+test("an error behind messages comes behind them, with its headers and trailers", async () => {
+  await using fields = await openFields({
+    async *repeat(message, { responseHeader, responseTrailer }) {
+      responseHeader.set("x-before", "1");
+      responseTrailer.set("x-behind", "2");
+      yield message;
+      throw new ConnectError("no more", Code.OutOfRange);
+    },
+  });
+  const taken: unknown[] = [];
+  const told: unknown[] = [];
+  const answers = fields.client.repeat(
+    { string: "one" },
+    { onHeader: (header) => told.push(header.get("x-before")) },
+  );
+  const failure = (async () => {
+    for await (const answer of answers) taken.push(answer);
+  })();
+  const error = ConnectError.from(await failure.catch((reason: unknown) => reason));
+  expect(error).toMatchObject({ code: Code.OutOfRange, rawMessage: "no more" });
+  expect([error.metadata.get("x-before"), error.metadata.get("x-behind")]).toEqual(["1", "2"]);
+  expect([taken.length, told]).toEqual([1, ["1"]]);
+});
+
+test("a stream that is cut off is no success", async () => {
+  await using fake = await openFakeServer((stream) => {
+    stream.respond(grpcHead);
+    stream.write(Buffer.alloc(5), () => stream.session?.destroy());
+  });
+  const error = await within(
+    "its end",
+    (async () => {
+      for await (const _ of fake.catalog.watchVolumes({}));
+    })().catch((reason: unknown) => reason),
+  );
+  expect(error).toMatchObject({ code: Code.Unavailable });
+});
+
+test.each(["by its signal", "by its deadline", "as it takes no more"])(
+  "who leaves a stream ends it at the server: %s",
+  async (how) => {
+    const reset = Promise.withResolvers<number>();
+    const leaving = new AbortController();
+    await using fake = await openFakeServer((stream) => {
+      stream.respond(grpcHead);
+      stream.write(Buffer.alloc(5));
+      stream.on("close", () => reset.resolve(stream.rstCode));
+    });
+    const { watchVolumes } = CatalogService.method;
+    const { signal } = leaving;
+    const timeoutMs = how === "by its deadline" ? 200 : undefined;
+    const failure = (async () => {
+      const input = createAsyncIterable([{}]);
+      const call = fake.transport.stream(watchVolumes, signal, timeoutMs, undefined, input);
+      for await (const _ of (await call).message) {
+        if (how === "as it takes no more") break;
+        if (how === "by its signal") leaving.abort();
+      }
+    })().catch((reason: unknown) => reason);
+    expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
+    const code = { "by its signal": Code.Canceled, "by its deadline": Code.DeadlineExceeded }[how];
+    if (code !== undefined) expect(await failure).toMatchObject({ code });
+  },
+);
+
+test("an error of the requests ends the call, here and at the server", async () => {
+  const reset = Promise.withResolvers<number>();
+  await using fake = await openFakeServer((stream) => {
+    stream.resume();
+    stream.on("close", () => reset.resolve(stream.rstCode));
+  });
+  async function* broken() {
+    yield { parent: "shelves/a" };
+    throw new ConnectError("no more", Code.DataLoss);
+  }
+  const failure = fake.catalog.importVolumes(broken());
+  await expect(failure).rejects.toMatchObject({ code: Code.DataLoss });
+  expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
+});
+
+/** Of a message that is large beside what a stream may send unread, compressed as well. */
+const large = randomBytes(48 * 1024).toString("base64");
+
+test("a server that takes nothing is sent little", async () => {
+  let taken = 0;
+  await using fake = await openFakeServer((stream) => {
+    // Without a reader, what comes waits in Node and at the client.
+    setTimeout(() => {
+      const soFar = taken;
+      expect(soFar).toBeLessThan(8);
+      stream.close(constants.NGHTTP2_CANCEL);
+    }, 200);
+  });
+  async function* endless() {
+    for (;;) {
+      taken++;
+      yield { parent: large };
+    }
+  }
+  await expect(fake.catalog.importVolumes(endless())).rejects.toThrow();
+  expect(taken).toBeLessThan(8);
+});
+
+test("a client that takes nothing is sent little, and its connection serves others", async () => {
+  let sent = 0;
+  await using fields = await openFields({
+    async *repeat() {
+      for (; sent < 10_000; sent++) yield { string: large };
+    },
+    echo: (message) => message,
+  });
+  const slow = fields.client.repeat({})[Symbol.asyncIterator]();
+  await slow.next();
+  for (let calls = 0; calls < 100; calls++) await fields.client.echo({ string: "one" });
+  expect(sent).toBeLessThan(20);
+  await slow.return?.();
+});
+
+test("a server that answers amid the requests has its answer taken, and is sent no more", async () => {
+  let isLeft = false;
+  await using fields = await openFields({ collect: async () => ({ string: "enough" }) });
+  async function* endless() {
+    try {
+      for (;;) yield { string: large };
+    } finally {
+      isLeft = true;
+    }
+  }
+  const answer = await within("an answer", fields.client.collect(endless()));
+  expect(answer.string).toBe("enough");
+  await expect.poll(() => isLeft).toBe(true);
+});
