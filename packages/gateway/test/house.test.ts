@@ -20,6 +20,7 @@ const importsByFile = holdHouse({
     "src/reflection": ["gen", "src/protocols", "src/call"],
     "src/otel": ["src/adapter"],
     "src/client": ["src/protocols", "src/call", "src/exchange", "src/binary"],
+    "src/proxy": ["gen", "src/client", "src/adapter", "src/rest", "src/call", "src/exchange"],
     // The way of a request goes from the adapter by rest or protocols to the call.
     "src/adapter": ["src/rest", "src/protocols", "src/json", "src/call", "src/exchange"],
     "src/rest": ["gen", "src/protocols", "src/json", "src/call", "src/exchange"],

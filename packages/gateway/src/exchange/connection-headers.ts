@@ -11,6 +11,11 @@ const connectionHeaders = new Set([
   "upgrade",
 ]);
 
+/** @param name In lower case. */
+export function isOfConnection(name: string): boolean {
+  return connectionHeaders.has(name);
+}
+
 /** The headers that a response over HTTP/2 may have; Node refuses to send the others. */
 export function withoutConnection(headers: NodeHeaders): NodeHeaders {
   for (const name in headers) {

@@ -1,7 +1,13 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { openGateway, type SentRequest, type TestGatewayOptions } from "./gateway.ts";
+import { openProxyOf } from "../proxy/open-proxy.ts";
+import {
+  openGateway,
+  type SentRequest,
+  type TestGateway,
+  type TestGatewayOptions,
+} from "./gateway.ts";
 
 export { CatalogService };
 
@@ -25,9 +31,16 @@ export const emma = { name: `shelves/a/volumes/${big}`, id: big, title: "Emma" }
 export const ulysses = { name: "shelves/b/volumes/3", id: "3", title: "Ulysses" };
 
 /** A catalog with three volumes on two shelves. */
-export async function openCatalog(options: Partial<TestGatewayOptions> = {}) {
-  const gateway = await openCatalogOf(createCatalog(), options);
-  const prefix = options.requestPathPrefix ?? "";
+export async function openCatalog(options: Partial<TestGatewayOptions> = {}): Promise<TestGateway> {
+  return await fill(await openCatalogOf(createCatalog(), options), options.requestPathPrefix);
+}
+
+/** The same, served by a gRPC server behind the gateway. */
+export async function openProxiedCatalog(): Promise<TestGateway> {
+  return await fill(await openProxyOf((router) => router.service(CatalogService, createCatalog())));
+}
+
+async function fill(gateway: TestGateway, prefix = ""): Promise<TestGateway> {
   for (const { name, id, title } of [walden, emma, ulysses]) {
     const path = `${prefix}/v1/${name.replace(/\/\d+$/, "")}`;
     await gateway.send({ path, headers: json, body: JSON.stringify({ id, title }) });

@@ -1,0 +1,52 @@
+import { createRegistry, fromBinary, type Registry } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.ts";
+import { AnswerError } from "../client/index.ts";
+import { RestFailure } from "../rest/error.ts";
+import { addFields } from "./metadata.ts";
+
+type Detail = ConnectError["details"][number];
+
+const commonDetails = createRegistry(file_google_rpc_error_details);
+
+/**
+ * The error that a caller of the proxy gets for one of its call to the upstream. What the upstream
+ * answered goes on as it is, its headers to `responseHeader`. Where it answered nothing, the caller
+ * is not told the addresses and reasons of the network behind the proxy: they are in the cause.
+ *
+ * @param registry Of the details: one of a type that it knows is JSON over REST, not bytes.
+ */
+export function forwardedError(
+  reason: unknown,
+  { registry, responseHeader }: { readonly registry: Registry; readonly responseHeader: Headers },
+): unknown {
+  if (reason instanceof AnswerError) {
+    addFields(responseHeader, reason.header);
+    const metadata = new Headers();
+    addFields(metadata, reason.trailer);
+    const error = new ConnectError(reason.rawMessage, reason.code, metadata, undefined, reason);
+    error.details = reason.details.map((detail) => known(detail, registry));
+    return error;
+  }
+  if (!(reason instanceof ConnectError)) return reason;
+  switch (reason.code) {
+    case Code.Unavailable:
+      return new ConnectError("the upstream is away", reason.code, undefined, undefined, reason);
+    case Code.ResourceExhausted:
+      // An answer over the limit. The status of the code is 429, which asks for a retry.
+      return new RestFailure(500, reason.code, reason.rawMessage);
+    default:
+      return reason;
+  }
+}
+
+function known(detail: Detail, registry: Registry): Detail {
+  if ("desc" in detail) return detail;
+  const desc = registry.getMessage(detail.type) ?? commonDetails.getMessage(detail.type);
+  if (desc === undefined) return detail;
+  try {
+    return { desc, value: fromBinary(desc, detail.value) };
+  } catch {
+    return detail; // another type of that name
+  }
+}

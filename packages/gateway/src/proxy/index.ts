@@ -1,0 +1,4 @@
+/** Serves a gRPC server, written in anything, by REST, Connect, gRPC-Web and gRPC. */
+export { DescriptorError, type Descriptors, readDescriptors } from "./descriptors.ts";
+export { defaultRequestMetadata } from "./metadata.ts";
+export { type ProxyOptions, proxyServices } from "./services.ts";

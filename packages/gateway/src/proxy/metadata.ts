@@ -1,0 +1,105 @@
+/** What crosses the proxy beside messages: of a request by a list, of an answer all that is about the call. */
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { peerAddressKey } from "../adapter/peer-address.ts";
+import { isOfConnection } from "../exchange/connection-headers.ts";
+import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../exchange/lazy-headers.ts";
+
+/**
+ * What an upstream is told of a request by default: who calls, in which language, and of which trace
+ * it is a part. Cookies are not among them, nor what says who has sent the request on.
+ */
+export const defaultRequestMetadata: readonly string[] = [
+  "accept-language",
+  "authorization",
+  "traceparent",
+  "tracestate",
+  "x-request-id",
+];
+
+/** Makes the metadata of the upstream's call. @throws {ConnectError} INVALID_ARGUMENT */
+export type RequestMetadata = (
+  context: Pick<HandlerContext, "requestHeader" | "values">,
+) => Record<string, string>;
+
+/**
+ * @param names Of headers that are passed on.
+ * @throws {TypeError} for a name that is none, or that is for the connection or the protocol.
+ */
+export function createRequestMetadata(names: readonly string[]): RequestMetadata {
+  const passed = [...new Set(names.map(checkedName))];
+  return ({ requestHeader, values }) => {
+    const metadata: Record<string, string> = {};
+    const nominated = requestHeader
+      .get("connection")
+      ?.toLowerCase()
+      .split(/[\s,]+/);
+    for (const name of passed) {
+      const value = requestHeader.get(name);
+      if (value === null || nominated?.includes(name)) continue;
+      assertValue(name, value);
+      metadata[name] = value;
+    }
+    const peer = values.get(peerAddressKey);
+    if (peer !== undefined) {
+      const before = metadata[forwardedFor];
+      metadata[forwardedFor] = before === undefined ? peer : `${before}, ${peer}`;
+    }
+    return metadata;
+  };
+}
+
+const forwardedFor = "x-forwarded-for";
+
+function checkedName(given: string): string {
+  const name = given.toLowerCase();
+  if (nameSyntax.test(name) && !isOfProtocol(name)) return name;
+  throw new TypeError(`requestMetadata: ${JSON.stringify(given)} cannot be passed on`);
+}
+
+/** https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, as all that follows. */
+const nameSyntax = /^[a-z\d_.-]+$/;
+const textSyntax = /^[\x20-\x7e]*$/;
+const base64Syntax = /^[\w+/]*={0,2}(?: *, *[\w+/]*={0,2})*$/;
+
+/** A server that cannot read it fails the call as if that were its own fault. */
+function assertValue(name: string, value: string): void {
+  const isBinary = name.endsWith("-bin");
+  if ((isBinary ? base64Syntax : textSyntax).test(value)) return;
+  const form = isBinary ? "base64" : "printable ASCII";
+  throw new ConnectError(`the header ${name} is not ${form}`, Code.InvalidArgument);
+}
+
+/** Adds what an upstream answered, without what belongs to its connection or to the protocol. */
+export function addFields(to: Headers, from: Headers): void {
+  const fields = from instanceof LazyHeaders ? from.toNode() : toNodeHeaders(from);
+  for (const name in fields) {
+    if (name.startsWith(":") || isOfProtocol(name)) continue;
+    for (const value of valuesOf(fields, name)) to.append(name, value);
+  }
+}
+
+function valuesOf(fields: NodeHeaders, name: string): readonly string[] {
+  const value = fields[name];
+  return Array.isArray(value) ? value : [`${value}`];
+}
+
+function isOfProtocol(name: string): boolean {
+  return (
+    ofMessages.has(name) ||
+    isOfConnection(name) ||
+    name.startsWith("grpc-") ||
+    name.startsWith("connect-")
+  );
+}
+
+/** Each side has its own. */
+const ofMessages = new Set([
+  "accept-encoding",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "date",
+  "expect",
+  "host",
+  "trailer",
+]);

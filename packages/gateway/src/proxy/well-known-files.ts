@@ -1,0 +1,30 @@
+import type { DescFile } from "@bufbuild/protobuf";
+import * as wellKnownTypes from "@bufbuild/protobuf/wkt";
+import { file_google_api_annotations } from "../../gen/google/api/annotations_pb.ts";
+import { file_google_api_field_behavior } from "../../gen/google/api/field_behavior_pb.ts";
+import { file_google_api_httpbody } from "../../gen/google/api/httpbody_pb.ts";
+import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.ts";
+import { file_google_rpc_status } from "../../gen/google/rpc/status_pb.ts";
+
+/**
+ * Files that everybody imports, by name. Descriptor sets without imports lack them, and so do
+ * servers whose language has no code for a file that is imported for its options alone.
+ */
+export const wellKnownFiles: ReadonlyMap<string, wellKnownTypes.FileDescriptorProto> = new Map(
+  withImports([
+    ...Object.values(wellKnownTypes).filter(isFile),
+    file_google_api_annotations,
+    file_google_api_field_behavior,
+    file_google_api_httpbody,
+    file_google_rpc_error_details,
+    file_google_rpc_status,
+  ]).map(({ proto }) => [proto.name, proto]),
+);
+
+function isFile(value: object): value is DescFile {
+  return "kind" in value && value.kind === "file";
+}
+
+function withImports(files: readonly DescFile[]): readonly DescFile[] {
+  return [...files, ...files.flatMap(({ dependencies }) => withImports(dependencies))];
+}
