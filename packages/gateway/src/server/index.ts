@@ -2,5 +2,11 @@
 export { defaultLimits, type PortLimits } from "./limits.ts";
 export type { TrafficObserver } from "./port.ts";
 export type { OnRefusal, RefusalKind } from "./refusal.ts";
-export { type ServeOptions, type Server, type ServerLifetime, serve } from "./serve.ts";
+export {
+  type ServedOptions,
+  type ServeOptions,
+  type Server,
+  type ServerLifetime,
+  serve,
+} from "./serve.ts";
 export { readTlsMaterial, type TlsFiles, TlsFilesError, type TlsMaterial } from "./tls.ts";

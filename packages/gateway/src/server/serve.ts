@@ -46,8 +46,18 @@ export interface ServerLifetime {
   readonly draining: AbortSignal;
 }
 
+/** What a server serves, as far as it may become another. */
+export type ServedOptions = Pick<ServeOptions, "routes" | "rest" | "jsonOptions">;
+
 export interface Server {
   readonly address: AddressInfo;
+  /**
+   * Serves other routes from now on, with what is given in place of the options of `serve`. Calls
+   * under way go on as they are.
+   *
+   * @throws {RuleError} for an option of REST that cannot be served: all stays as it was.
+   */
+  update(options: Partial<ServedOptions>): void;
   /**
    * Takes no new connections or requests, lets those under way finish, and closes. Calls that
    * have not finished after `timeoutMs` are aborted with `unavailable`; half a second later
@@ -77,17 +87,20 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const draining = new AbortController();
   const shutdown = new AbortController();
   const lifetime: ServerLifetime = { draining: draining.signal };
-  const { routes, handlers, shutdownSignal, onError = logError } = options;
-  const gateway = gatewayNodeAdapter({
-    ...options,
-    onError,
-    readMaxBytes: options.readMaxBytes ?? readMaxBytesDefault,
-    routes: (router) => routes(router, lifetime),
-    shutdownSignal:
-      shutdownSignal === undefined
-        ? shutdown.signal
-        : AbortSignal.any([shutdown.signal, shutdownSignal]),
-  });
+  const { handlers, onError = logError } = options;
+  const shutdownSignal =
+    options.shutdownSignal === undefined
+      ? shutdown.signal
+      : AbortSignal.any([shutdown.signal, options.shutdownSignal]);
+  const createGateway = (served: ServeOptions) =>
+    gatewayNodeAdapter({
+      ...served,
+      onError,
+      readMaxBytes: options.readMaxBytes ?? readMaxBytesDefault,
+      routes: (router) => served.routes(router, lifetime),
+      shutdownSignal,
+    });
+  let gateway = createGateway(options);
   // By its exact path: one look for all that is beside the services.
   const guard = { renderError: options.rest?.renderError, onError };
   const beside = new Map(
@@ -120,5 +133,11 @@ export async function serve(options: ServeOptions): Promise<Server> {
     clearTimeout(cutOff);
   }
 
-  return { address: port.address, drain };
+  return {
+    address: port.address,
+    update(served) {
+      gateway = createGateway({ ...options, ...served });
+    },
+    drain,
+  };
 }

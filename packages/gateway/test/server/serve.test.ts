@@ -13,6 +13,7 @@ import {
   TlsFilesError,
 } from "../../src/server/index.ts";
 import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { createPath, createRequest, createRpcPath, volume } from "../support/create-volume.ts";
 import { describeMethods } from "../support/described-method.ts";
@@ -268,3 +269,30 @@ test.skipIf(!hasOpenssl)(
     await expect.poll(seen, { timeout: 8000, interval: 300 }).toBeInstanceOf(TlsFilesError);
   },
 );
+
+describe.each(versions)("other routes, over HTTP/%s,", (version) => {
+  test("are served from then on; calls under way go on", async () => {
+    await using server = await openTestService();
+    using hold = server.hold();
+    const ask = (path: string) =>
+      exchange({ origin: server.origin, version, ...createRequest, path });
+    const called = ask(createPath);
+    await hold.untilBegun();
+    server.update({
+      routes: (router) => router.service(LibraryService, { getLibrary: () => ({}) }),
+    });
+    hold.release();
+    expect(await called).toMatchObject({ status: 200 });
+    expect(await ask(createPath)).toMatchObject({ status: 404 });
+    const library = { origin: server.origin, version, method: "GET", path: "/v1/library" };
+    expect(await exchange(library)).toMatchObject({ status: 200 });
+  });
+
+  test("that cannot be served leave all as it was", async () => {
+    await using server = await openTestService();
+    const rules = [{ selector: "library.v1.Nobody.Calls" }];
+    expect(() => server.update({ rest: { rules } })).toThrow(RuleError);
+    const called = exchange({ origin: server.origin, version, ...createRequest });
+    expect(await called).toMatchObject({ status: 200 });
+  });
+});

@@ -18,6 +18,7 @@ export interface TestService extends AsyncDisposable {
   /** What `onError` was told. */
   readonly errors: readonly unknown[];
   readonly drain: Server["drain"];
+  readonly update: Server["update"];
   /** Holds up every CreateVolume that is called from now on. */
   hold(): Hold;
 }
@@ -93,6 +94,7 @@ export async function openTestService(options: TestServiceOptions = {}): Promise
     created,
     errors,
     drain: server.drain,
+    update: server.update,
     hold,
     async [Symbol.asyncDispose]() {
       await within("the end of the server", server.drain(0));
