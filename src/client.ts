@@ -7,17 +7,19 @@ import { bearerToken, type TokenSource } from "./auth/client-token.ts";
 export { bearerToken, type TokenSource };
 
 export interface PlantClientOptions {
-  /** Where the store is, for example `http://127.0.0.1:8080` or `https://example.com/api`. */
+  /**
+   * The base URL of the store, for example `http://127.0.0.1:8080` or `https://example.com/api`.
+   */
   readonly baseUrl: string;
-  /** The bearer token, or what gets it: asked before every call. */
+  /** The bearer token, or a function that returns it and is called before every call. */
   readonly token: TokenSource;
-  /** The longest that a call may take, in milliseconds. Default: no limit. */
+  /** The timeout of a call, in milliseconds. Default: none. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Creates a client of `PlantService`. It speaks the Connect protocol in binary
- * over `fetch`, so 64-bit ids are exact: they are `bigint`.
+ * Creates a client of `PlantService`. It speaks the Connect protocol in binary over `fetch`, so
+ * 64-bit ids are exact: they are `bigint`.
  *
  * Calls reject with a `ConnectError`; its `code` tells why.
  */

@@ -1,53 +1,56 @@
 /**
- * The domain: what a plant is, which plants are valid, and what the store
- * promises. Everything else in this project serves, guards or keeps these.
+ * The domain: what a plant is, which plants are valid, and what the store promises. The rest of the
+ * project serves, protects or stores plants.
  */
 
-/** A plant that a client asks for. */
+/** A plant as requested by a client. */
 export interface NewPlant {
-  /** Any int64, 0 and negatives too. */
+  /** Any int64, including 0 and negative values. */
   readonly id: bigint;
   readonly name: string;
-  /** `""` is a tag; `undefined` is none. */
+  /** `""` is an empty tag; `undefined` is no tag. */
   readonly tag: string | undefined;
 }
 
-/** A plant as the store answers it. */
+/** A plant as the store returns it. */
 export type Plant = Omit<NewPlant, "id">;
 
 export type TextField = keyof Plant;
 
-/** Each of them once: tsc asks for a field that was added. */
+/** Lists each text field once. tsc reports a new field that is missing here. */
 const texts: Readonly<Record<TextField, true>> = { name: true, tag: true };
 
-/** Every field but the id, in the order in which tables and files have them. */
+/** Every field except the id, in the order used in tables and files. */
 export const textFields = Object.keys(texts) as readonly TextField[];
 
-/** Whether two plants with one id are the same plant. */
+/** Whether two plants with the same id are the same plant. */
 export function isSamePlant(one: Plant, other: Plant): boolean {
   return textFields.every((field) => one[field] === other[field]);
 }
 
-/** What a store answers for a plant. */
+/** What a store returns for a plant. */
 export function withoutId({ id: _id, ...plant }: NewPlant): Plant {
   return plant;
 }
 
-/** What is left of a plant when every field was taken from it: tsc refuses one that is left. */
+/**
+ * The rest after every field of a plant was destructured. tsc rejects a rest that still has a
+ * field.
+ */
 export type NothingLeft = Readonly<Record<PropertyKey, never>>;
 
 /** Why a plant was not created. */
 export type PlantErrorCode =
-  /** A field holds a value that no plant may have; `field` names it. */
+  /** A field has an invalid value; `field` names it. */
   | "invalid"
-  /** Another plant, with another name or tag, has this id. */
+  /** The id belongs to a plant with another name or tag. */
   | "id_taken"
-  /** The store has as much work as it may hold; nothing was written. */
+  /** The store's queue is full. Nothing was written. */
   | "overloaded"
-  /** The store cannot write, or cannot tell whether it did. Trying again is safe. */
+  /** The store cannot write, or does not know whether it did. Retrying is safe. */
   | "unavailable";
 
-/** A plant was not created. The message is safe to show to any client. */
+/** A plant could not be created. The message is safe to show to any client. */
 export class PlantError extends Error {
   override readonly name = "PlantError";
   readonly code: PlantErrorCode;
@@ -65,92 +68,90 @@ export class PlantError extends Error {
   }
 }
 
-/** What keeps a store from taking plants. */
+/** What prevents a store from creating plants. */
 export const obstacles = [
-  /** It was closed, or is about to be. */
+  /** The store is closed or closing. */
   "closed",
-  /** It has failed for good, and must be opened anew. */
+  /** The store has failed for good and must be opened again. */
   "failed",
   /** There is no connection to the database. */
   "unreachable",
   /** There is no space left for the database. */
   "disk_full",
-  /** Somebody else holds the database or its table locked. */
+  /** Another session holds a lock on the database or its table. */
   "locked",
-  /** The database denies a right that a create needs. */
+  /** A permission that a create needs is missing in the database. */
   "forbidden",
-  /** The database takes no writes from anybody. */
+  /** The database rejects all writes. */
   "read_only",
-  /** The database no longer promises that what it commits survives a crash. */
+  /** The database no longer guarantees that its commits survive a crash. */
   "not_durable",
-  /** The database is not as it was opened: its table, or its encoding. */
+  /** The database has changed since it was opened: its table or its encoding. */
   "damaged",
-  /** Writes fail for a reason that has no name here. */
+  /** Writes fail for some other reason. */
   "unwritable",
 ] as const;
 
 export type Obstacle = (typeof obstacles)[number];
 
-/** What a store with too much work says. */
+/** The error of a store whose queue is full. */
 export function overloaded(): PlantError {
   return new PlantError("overloaded", "the store has too much work waiting; try again later");
 }
 
-/** As much of an `AbortSignal` as it takes to give up waiting. */
+/** The part of `AbortSignal` that is needed to stop waiting. */
 export interface Cancellation extends Pick<AbortSignal, "aborted" | "reason"> {
   addEventListener(type: "abort", listener: AbortListener): void;
   removeEventListener(type: "abort", listener: AbortListener): void;
 }
 
-/** An object, so that who waits can listen itself, without a function for each call. */
+/** An object, so that a waiter can be the listener itself, without a function for each call. */
 export interface AbortListener {
   handleEvent(): void;
 }
 
 /**
- * A place that keeps plants: one port, an engine behind it.
+ * Stores plants, on any engine.
  *
- * **Durability.** `create` resolves only after the plant is on stable storage:
- * no crash of the process or the machine, at any moment after that, loses or
- * changes it. Reports of success are never early, and never wrong.
+ * **Durability.** `create` resolves only after the plant is on stable storage. No later crash of
+ * the process or the machine loses or changes it. Success is never reported early or wrongly.
  *
- * **Create once.** An id belongs to the first plant created under it, for ever.
- * Creating an equal plant (same id, name and tag) again succeeds, however often
- * and however concurrently; creating a different one fails with `id_taken` and
- * leaves the first untouched. Of several different plants that race for one id,
- * exactly one wins.
+ * **Create once.** An id belongs to the first plant created under it, forever. Creating an equal
+ * plant (same id, name and tag) again succeeds, however often and however concurrently. Creating a
+ * different one fails with `id_taken` and leaves the first untouched. If several different plants
+ * race for one id, exactly one wins.
  *
- * **Exactness.** id, name and tag are kept bit for bit: no rounding, no
- * normalisation, no trimming; no tag and an empty tag are two things.
+ * **Exactness.** id, name and tag are stored bit for bit: no rounding, no normalisation, no
+ * trimming. An empty tag is different from no tag.
  *
- * **Failure.** A `create` that fails with `invalid`, `id_taken` or `overloaded`
- * wrote nothing. One that fails with `unavailable`, or with the reason of its
- * signal, may have written the plant or not; the same call again tells.
+ * **Failure.** A `create` that fails with `invalid`, `id_taken` or `overloaded` wrote nothing. One
+ * that fails with `unavailable`, or with the reason of its signal, may or may not have written the
+ * plant. To find out, repeat the call.
  *
- * **Concurrency.** Any number of calls at once. Calls share commits, but each
- * has its own result: one that fails does not fail its neighbours.
+ * **Concurrency.** Any number of calls at once. Calls share commits, but each has its own result: a
+ * failed call does not fail the others.
  */
 export interface PlantStore {
   /**
    * Creates a plant that {@link assertValidPlant} accepts.
    *
-   * @param signal Gives up waiting when it aborts; rejects with its reason.
+   * @param signal Stops waiting when it aborts, and rejects with its reason.
    * @throws {PlantError} `id_taken`, `overloaded` or `unavailable`.
    */
   create(plant: NewPlant, signal?: Cancellation): Promise<Plant>;
 
-  /** Whether any `create` would fail with `overloaded` now: so much is waiting. */
+  /** Whether any `create` would now fail with `overloaded` because the queue is full. */
   isFull(): boolean;
 
   /**
-   * What keeps any `create` from success now, as far as is known; undefined when
-   * nothing does. A store that meets an obstacle finds out by itself when it is gone.
+   * What prevents any `create` from succeeding now, as far as is known; undefined if nothing does.
+   * The store detects by itself when an obstacle is gone.
    */
   obstacle(): Obstacle | undefined;
 
   /**
-   * Finishes the creates under way, then releases every resource. Creates that
-   * come later fail with `unavailable`. Calling it again waits for the first.
+   * Finishes the creates under way, then releases every resource. Later creates fail with
+   * `unavailable`. Calling it again waits for the first call.
    */
   close(): Promise<void>;
 }
@@ -159,9 +160,9 @@ export const int64Min = -(2n ** 63n);
 export const int64Max = 2n ** 63n - 1n;
 
 /**
- * @throws {PlantError} `invalid`, naming the field, for a plant that cannot be
- * kept exactly: an id outside int64, or text with a lone surrogate (not
- * Unicode) or with U+0000 (which PostgreSQL cannot store).
+ * @throws {PlantError} `invalid`, naming the field, if a plant cannot be stored exactly: an id
+ * outside int64, or text with a lone surrogate (not Unicode) or U+0000 (which PostgreSQL cannot
+ * store).
  */
 export function assertValidPlant(plant: NewPlant): void {
   if (plant.id < int64Min || plant.id > int64Max) {

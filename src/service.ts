@@ -19,12 +19,13 @@ import {
 } from "./plant.ts";
 
 /**
- * PlantService over a store.
+ * Implements PlantService on top of a store.
  *
- * Requests reach it with their required fields set: the server has checked
- * `google.api.field_behavior` by then.
+ * Required fields are set: the server checks `google.api.field_behavior` before it calls the
+ * service.
  *
- * @param cancellationOf What tells that a call is given up: its signal, or what costs less.
+ * @param cancellationOf Returns what reports the cancellation of a call: its signal, or something
+ * cheaper.
  */
 export function createPlantService(
   store: PlantStore,
@@ -43,8 +44,7 @@ export function createPlantService(
 }
 
 /**
- * Refuses a call that the store would refuse whatever it says, so that its body
- * need not be read.
+ * Rejects a call if the store would reject every create, so that its body need not be read.
  *
  * @throws {ConnectError} `unavailable`.
  */
@@ -75,7 +75,7 @@ function fail(error: unknown): never {
   throw error instanceof PlantError ? connectErrorFrom(error) : error;
 }
 
-/** The one place where a domain error becomes a code. */
+/** The only place that maps a domain error to a code. */
 function connectErrorFrom(error: PlantError): ConnectError {
   switch (error.code) {
     case "invalid":
@@ -101,8 +101,8 @@ function connectErrorFrom(error: PlantError): ConnectError {
   }
 }
 
-/** Long enough for a burst to be written, short enough not to idle a client. */
+/** Long enough to write a burst, and short enough that clients do not idle. */
 const retryAfterSeconds = 1n;
 
-/** One for all calls: to make an error costs more than to refuse with it. */
+/** Shared by all calls, because creating the error costs more than returning it. */
 const noRoom = connectErrorFrom(overloaded());

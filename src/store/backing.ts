@@ -1,12 +1,12 @@
 import type { Obstacle } from "../plant.ts";
 
-/** What a store knows of its database, and its end. */
+/** What a store knows about its database, and how it stops using it. */
 export interface Backing {
   obstacle(): Obstacle | undefined;
-  /** Why no commit may be tried; undefined where one may. */
+  /** Why commits must not be tried now; undefined if they may be. */
   refusal?(): { readonly cause: unknown } | undefined;
-  /** Called once, when no create comes any more: nothing is looked for behind it. */
+  /** Called once, after the last create. Ends the checks of the database. */
   stop?(): Promise<void>;
-  /** Called once, when no commit is under way or to come. */
+  /** Called once, after the last commit. */
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 /**
- * How long to pause before the next try: twice as long each time, and at random
- * between half and all of it, so that many processes do not come back at once.
+ * How long to pause before the next try. The pause doubles with each failure and is random between
+ * half of that and all of it, so that many processes do not come back at once.
  *
- * @param tries How many have failed; at least 1.
+ * @param tries How many tries have failed; at least 1.
  */
 export function backoffMs(
   tries: number,

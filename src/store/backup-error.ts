@@ -1,9 +1,9 @@
-/** A backup was not made, and nothing is left of it. The message is one line for an operator. */
+/** A backup failed. Nothing is left of it. The message is one line for an operator. */
 export class BackupError extends Error {
   override readonly name = "BackupError";
 
   constructor(message: string, options?: { cause?: unknown }) {
-    // A path may hold anything, a line break too.
+    // A path may contain any character, including a line break.
     super(message.replaceAll(/\p{Cc}/gu, "\ufffd"), options);
   }
 }

@@ -16,7 +16,7 @@ import { GroupCommit } from "./group-commit.ts";
 import type { CommitLimits } from "./options.ts";
 import { type OnObstacle, type WatchTimes, WriteWatch } from "./write-watch.ts";
 
-/** The PlantStore promise over any commits. */
+/** Keeps the PlantStore promise on top of any {@link Commits}. */
 export class BatchedStore implements PlantStore {
   readonly #commits: Commits;
   readonly #backing: Backing;
@@ -28,7 +28,7 @@ export class BatchedStore implements PlantStore {
   }
 
   async create(plant: NewPlant, signal?: Cancellation): Promise<Plant> {
-    // An engine would bend an invalid plant into another one without a word.
+    // Otherwise an engine might silently change an invalid plant into a different one.
     assertValidPlant(plant);
     if (this.#closed !== undefined) throw new PlantError("unavailable", "the store is closed");
     const refusal = this.#backing.refusal?.();
@@ -58,9 +58,8 @@ export class BatchedStore implements PlantStore {
   }
 
   /**
-   * Waits for the disk as long as the disk takes: to give up here would leave
-   * creates without an answer. The event loop is free meanwhile, so that the
-   * owner can set a limit of its own.
+   * Waits for the disk without a time limit: giving up here would leave creates without an answer.
+   * The event loop stays free, so the owner can set its own limit.
    */
   close(): Promise<void> {
     this.#closed ??= Promise.all([this.#backing.stop?.(), this.#commits.drain()]).then(() =>
@@ -76,7 +75,7 @@ export interface BatchedStoreOptions {
   readonly watchTimes?: WatchTimes;
 }
 
-/** @returns The PlantStore promise over an engine that is given its commits. */
+/** @returns A PlantStore that commits through the given engine. */
 export function createBatchedStore(
   engine: BatchEngine,
   limits: CommitLimits,

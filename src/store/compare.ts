@@ -3,19 +3,18 @@ import { CopyError, conflict } from "./copy-error.ts";
 import { type PlantReader, readPages } from "./plant-reader.ts";
 
 export interface Comparison {
-  /** The first plant of the source that the target lacks. */
+  /** The first plant in the source that the target lacks. */
   readonly missing: bigint | undefined;
-  /** How many plants of the source come before it, and are in the target. */
+  /** How many plants of the source precede it. The target has all of them. */
   readonly matched: number;
-  /** The last plant of both. */
+  /** The last plant that both have. */
   readonly last: bigint | undefined;
 }
 
 /**
- * Compares every plant of the target, row by row in the order of the ids, with
- * that of the source.
+ * Compares every plant in the target with the source, row by row, in the order of the ids.
  *
- * @param onPlants Told how many plants of the target were compared.
+ * @param onPlants Called with the number of plants in the target that have been compared.
  * @throws {CopyError} `conflict`, `foreign_plant` {@link StoreReadError}
  */
 export async function compareStores(
@@ -57,7 +56,7 @@ function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {
   if (!isSamePlant(wanted, plant)) throw conflict(id);
 }
 
-/** One plant after the other. */
+/** Reads one plant after another. */
 class Cursor {
   /** Undefined before the first and after the last. */
   plant: NewPlant | undefined;

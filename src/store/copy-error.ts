@@ -1,16 +1,16 @@
 export type CopyErrorCode =
-  /** An id of the source is another plant in the target. */
+  /** An id of the source is a different plant in the target. */
   | "conflict"
-  /** The target holds a plant that the source does not have. */
+  /** The target has a plant that the source lacks. */
   | "foreign_plant"
-  /** The source holds what no store of ours takes. */
+  /** The source has a plant that no store accepts. */
   | "invalid"
   /** The target did not confirm a plant. */
   | "unconfirmed"
-  /** At the end, the target lacks a plant of the source. */
+  /** After the copy, the target lacks a plant of the source. */
   | "missing";
 
-/** A copy ended early. What was copied stays. The message is one line for an operator. */
+/** A copy ended early. What was copied remains. The message is one line for an operator. */
 export class CopyError extends Error {
   override readonly name = "CopyError";
   readonly code: CopyErrorCode;

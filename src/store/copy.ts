@@ -4,27 +4,27 @@ import { CopyError, conflict } from "./copy-error.ts";
 import { openPlantReader, openStore } from "./open.ts";
 import { type PlantReader, readPages } from "./plant-reader.ts";
 
-/** `comparing` what the target holds already, `copying` the rest, `verifying` all of it. */
+/** `comparing` what the target already holds, `copying` the rest, `verifying` everything. */
 export type CopyPhase = "comparing" | "copying" | "verifying";
 
-/** Told after each page. */
+/** Called after each page. */
 export type OnCopyProgress = (phase: CopyPhase, done: number, total: number) => void;
 
 export interface CopyResult {
-  /** In the source, and now in the target. */
+  /** Plants in the source, and now in the target. */
   readonly plants: number;
-  /** Of these, how many the target held before. */
+  /** How many of them the target already held. */
   readonly heldBefore: number;
 }
 
 /**
- * Copies the plants that a store holds now into another, which may hold some of
- * them already: what a copy that was killed has left, above all. In the order
- * of the ids, so that a second copy goes on where the first ended.
+ * Copies the plants that a store holds now into another store. The target may already hold some of
+ * them, typically after an earlier copy was killed. Plants are copied in the order of their ids, so
+ * a second copy continues where the first one stopped.
  *
- * Before the first plant is written, all that the target holds is compared;
- * afterwards both stores are, row by row. Nothing is ever overwritten: the
- * target is written through its PlantStore.
+ * The target is compared with the source before the first plant is written, and both are compared
+ * row by row at the end. Nothing is ever overwritten, because the target is written through its
+ * PlantStore.
  *
  * @throws {CopyError} {@link StoreOpenError} {@link StoreReadError}
  */
@@ -35,7 +35,8 @@ export async function copyPlants(
   const source = await openPlantReader(from);
   try {
     const store = await openStore(to);
-    // Closed after the target's readers: only who may write an SQLite file can put its log away.
+    // Closed after the target's readers: only a writer of an SQLite file can remove its write-ahead
+    // log.
     try {
       const held = await compare(source, to, "comparing", onProgress);
       await write(source, store, held, (done) => onProgress("copying", done, source.count));
@@ -55,7 +56,10 @@ export async function copyPlants(
   }
 }
 
-/** The target's reader is open no longer than this: the log of an SQLite target grows meanwhile. */
+/**
+ * Opens the target's reader only for the comparison, because it makes the log of an SQLite target
+ * grow.
+ */
 async function compare(
   source: PlantReader,
   to: string,
@@ -78,8 +82,8 @@ async function write(
   { missing, matched, last }: Comparison,
   onPlants: (done: number) => void,
 ): Promise<void> {
-  // If nothing is missing, the last plant is created again: what a crash has left
-  // visible and not yet replicated is safe once a later commit is confirmed.
+  // If nothing is missing, create the last plant again. A crash may have left it visible but not
+  // yet replicated. It is safe once a later commit is confirmed.
   const from = missing ?? last;
   if (from === undefined) return;
   let done = missing === undefined ? matched - 1 : matched;

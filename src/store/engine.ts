@@ -1,55 +1,58 @@
 import type { NewPlant, Obstacle } from "../plant.ts";
 
-/** `created`: the plant is stored, now or since before. `id_taken`: its id is another plant's. */
+/**
+ * `created`: the plant is stored, by this call or an earlier one. `id_taken`: the id belongs to
+ * another plant.
+ */
 export type RowOutcome = "created" | "id_taken";
 
-/** A database that holds plants: whether it is as it must be, and its end. */
+/** A database that holds plants. */
 export interface Engine {
   /**
-   * Checks again all that opening the store required. Writes nothing, so it may
-   * run every few seconds.
+   * Repeats all the checks that opening the store required. Writes nothing, so it may run every few
+   * seconds.
    *
-   * @throws When something is no longer as it must be, or cannot be checked.
+   * @throws If a check fails or cannot be made.
    */
   inspect(): Promise<void>;
 
   /**
-   * Inspects, then writes as a commit does, to the same disk and by the same
-   * rights, and leaves nothing behind.
+   * Inspects, then writes to the same disk with the same permissions as a commit. Leaves nothing
+   * behind.
    *
-   * @throws When that fails.
+   * @throws If either fails.
    */
   probe(): Promise<void>;
 
-  /** What the engine knows to be in the way, without a look: `failed` or `unreachable`. */
+  /** The obstacle that the engine already knows of, without a check: `failed` or `unreachable`. */
   obstacle(): Obstacle | undefined;
 
-  /** What an error of a commit, `inspect` or `probe` says of the store. */
+  /** Classifies an error of a commit, `inspect` or `probe`. */
   obstacleFrom(error: unknown): Obstacle;
 
-  /** Releases every resource. Called once, when no commit is under way or to come. */
+  /** Releases every resource. Called once, after the last commit. */
   close(): Promise<void>;
 }
 
-/** An engine that is given the plants of each commit. */
+/** An engine that commits the batches it is given. */
 export interface BatchEngine extends Engine {
   /**
-   * How many commits run side by side; with more than one, the database settles
-   * which of several rows with one id is the first.
+   * How many commits run in parallel. With more than one, the database decides which of several
+   * rows with the same id comes first.
    */
   readonly commitsMax: number;
 
   /**
-   * Stores the batch, all of it or none. The batch may hold an id more than
-   * once; the first row wins.
+   * Stores all of the batch or none of it. An id may occur more than once in the batch; the first
+   * row wins.
    *
-   * @param abandoned Aborts when nobody waits for any row of the batch any more:
-   * an engine that tries again may stop.
-   * @returns One outcome a row, in the order of the rows, after every row that is
-   * `created` is on stable storage. A promise for a row that is still tried, because
-   * the part of the database that keeps it fails; `close` waits for those.
-   * @throws When it is not known that the batch is durable: every row of it may
-   * be stored or not.
+   * @param abandoned Aborts when no caller waits for any row of the batch. An engine that is
+   * retrying may then stop.
+   * @returns One outcome a row, in the order of the rows, once every `created` row is on stable
+   * storage. An outcome is a promise if the engine is still retrying that row because the part of
+   * the database that stores it fails; `close` waits for these.
+   * @throws If it is unknown whether the batch is durable. Each of its rows may or may not be
+   * stored.
    */
   commit(
     batch: readonly NewPlant[],

@@ -1,8 +1,11 @@
-/** What a look at a store has shown. */
+/** A result of checking a store. */
 export interface Finding {
-  /** `warn` is for somebody to decide about; with `fail`, it does not run, or plants are in danger. */
+  /**
+   * `warn` needs somebody's decision. `fail` means that the store does not run, or plants are at
+   * risk.
+   */
   readonly level: "ok" | "warn" | "fail";
   readonly subject: string;
-  /** One line: what is, and for all but `ok`, what to do. */
+  /** One line: what was found and, except for `ok`, what to do. */
   readonly text: string;
 }

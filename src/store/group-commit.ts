@@ -7,21 +7,23 @@ import type { CommitLimits } from "./options.ts";
 import { Waiter } from "./waiter.ts";
 import { WaitingRoom } from "./waiting-room.ts";
 
-/** As many rows make a commit worth its while. */
+/** With this many rows, a commit is worth starting before the queue is complete. */
 const rowsAtOnce = 32;
 
 /**
- * Makes plants share commits: all that arrive while as many commits are under
- * way as the engine runs go into the next, up to the limits, in order of arrival.
- * One that is worth its while begins at once, and is written while the rest of a
- * burst is still being read.
+ * Groups plants into commits. Plants that arrive while the engine runs its maximum of parallel
+ * commits share the next one, up to the limits, in order of arrival. A commit with enough rows
+ * starts at once, so it is written while the rest of a burst is still being read.
  */
 export class GroupCommit implements Commits {
   readonly #engine: Pick<BatchEngine, "commit" | "commitsMax">;
   readonly #limits: CommitLimits;
   readonly #waiting: WaitingRoom;
   readonly #observer: CommitObserver | undefined;
-  /** In order of arrival; those that have left stay until their turn comes, or are half of all. */
+  /**
+   * In order of arrival. Callers that gave up stay until their turn comes or until they are half of
+   * it.
+   */
   #queue: Waiter[] = [];
   #isGathering = false;
   #underWay = 0;
@@ -61,13 +63,15 @@ export class GroupCommit implements Commits {
     await this.#drained.promise;
   }
 
-  /** Begins commits with all that waits, unless enough of them are under way; ends a drain. */
+  /**
+   * Starts commits for everything that waits, unless the maximum is already running. Ends a drain.
+   */
   #gather(): void {
     while (this.#isWorthwhile() && this.#mayBegin()) this.#begin();
     if (this.#isGathering) return;
     if (this.#mayBegin()) {
-      // What arrives in the same turn of the event loop shares the commit, too:
-      // without this the first of a burst would go alone and all others wait.
+      // Plants that arrive in the same turn of the event loop share a commit. Otherwise the first
+      // plant of a burst would be committed alone, and the others would wait for it.
       this.#isGathering = true;
       setImmediate(() => {
         this.#isGathering = false;
@@ -80,7 +84,7 @@ export class GroupCommit implements Commits {
     }
   }
 
-  /** Whether the next commit is full, or nearly enough. */
+  /** Whether the next commit has enough rows or is full. */
   #isWorthwhile(): boolean {
     const { batchRowsMax, batchBytesMax } = this.#limits;
     return (
@@ -102,7 +106,7 @@ export class GroupCommit implements Commits {
     });
   }
 
-  /** Takes a waiter out whose caller has given up: its plant is not written. */
+  /** Removes a waiter that gave up, so that its plant is not written. */
   readonly #remove = (waiter: Waiter): void => {
     waiter.plant = undefined;
     this.#waiting.leave(1, waiter.bytes);
@@ -155,7 +159,7 @@ export class GroupCommit implements Commits {
     }
   }
 
-  /** Commits, and tells the observer. */
+  /** Commits the batch and reports it to the observer. */
   async #observed(
     plants: readonly NewPlant[],
     abandoned: AbortSignal,

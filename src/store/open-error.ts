@@ -1,32 +1,32 @@
-/** Why a store was not opened. */
+/** Why a store could not be opened. */
 export type StoreOpenErrorCode =
-  /** The store URL has no meaning here. */
+  /** The store URL is invalid. */
   | "invalid_url"
-  /** The database or its driver is too old, does not work here, or cannot hold every plant. */
+  /** The database or its driver is too old, does not work here, or cannot store every plant. */
   | "unsupported"
-  /** The database cannot be reached, made, read or written. */
+  /** The database cannot be reached, created, read or written. */
   | "inaccessible"
-  /** Somebody else holds the database locked. */
+  /** Another process holds a lock on the database. */
   | "in_use"
-  /** The database belongs to something else; it was left as it was. */
+  /** The database belongs to another application. It was not changed. */
   | "foreign"
   /** A newer release wrote the database. */
   | "newer_schema"
-  /** The database is ours and broken. */
+  /** The database belongs to the plant store, but is damaged. */
   | "damaged"
-  /** The database cannot promise that what it commits survives a crash. */
+  /** The database cannot guarantee that its commits survive a crash. */
   | "not_durable";
 
 /**
- * A store was not opened. The message is one line for an operator: what is
- * wrong, and what to do.
+ * A store could not be opened. The message is one line for an operator: what is wrong, and what to
+ * do.
  */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";
   readonly code: StoreOpenErrorCode;
 
   constructor(code: StoreOpenErrorCode, message: string, options?: { cause?: unknown }) {
-    // A path may hold anything, a line break too.
+    // A path may contain any character, including a line break.
     super(message.replaceAll(/\p{Cc}/gu, "\ufffd"), options);
     this.code = code;
   }

@@ -10,11 +10,11 @@ import type { BackupOptions } from "./sqlite/backup.ts";
 import { describeSqlite, identifySqlite } from "./sqlite/location.ts";
 import { joinSqlite, migrateSqlite, openSharedSqlite, openSqlite } from "./sqlite/open.ts";
 
-/** Opens the store at `location`: what follows the scheme and its colon. */
+/** Opens the store at `location`, which is the part of the URL after the scheme and its colon. */
 type OpenEngine = (location: string, options: StoreOptions) => Promise<PlantStore>;
 
 interface EngineEntry {
-  /** How its URLs are written, for error messages. */
+  /** The form of its URLs, for error messages. */
   readonly form: string;
   readonly open: OpenEngine;
   readonly openReader: (location: string) => Promise<PlantReader>;
@@ -22,16 +22,16 @@ interface EngineEntry {
   readonly migrate: (location: string) => Promise<void>;
   readonly backUp: (location: string, options: BackupOptions) => Promise<number>;
   readonly check: (location: string) => AsyncIterable<Finding>;
-  /** The URL of a store that was opened, for people: without secrets. */
+  /** The URL of an opened store without secrets, for messages and logs. */
   readonly describe: (location: string) => string;
-  /** The same for two locations that are known to be one store. */
+  /** Returns equal strings for two locations that are known to be the same store. */
   readonly identify: (location: string) => string;
-  /** Where the threads of a process share a store; without, each opens one of its own. */
+  /** Opens a store that the threads of a process share. If missing, each thread opens its own. */
   readonly openShared?: (location: string, options: StoreOptions) => Promise<SharedStore>;
 }
 
-// What an engine is made of is loaded when it is used, for the sake of the start. The thread of
-// SQLite is begun without a wait, so that it starts while its caller loads other code.
+// Engines are loaded on first use, for a fast startup. The SQLite thread is started without waiting
+// for it, so that it starts while the caller loads other code.
 
 const sqlite: EngineEntry = {
   form: "sqlite:PATH",
@@ -45,7 +45,7 @@ const sqlite: EngineEntry = {
   async *check(at) {
     yield* (await import("./sqlite/tools.ts")).checkSqlite(at);
   },
-  // It has one writer, on a thread of its own.
+  // SQLite has one writer, on its own thread.
   openShared: openSharedSqlite,
 };
 
@@ -68,7 +68,7 @@ const postgres: EngineEntry = {
   },
 };
 
-/** By the scheme of their URLs. */
+/** By URL scheme. */
 const engines: ReadonlyMap<string, EngineEntry> = new Map([
   ["sqlite", sqlite],
   ["postgres", postgres],
@@ -76,12 +76,12 @@ const engines: ReadonlyMap<string, EngineEntry> = new Map([
 ]);
 
 /**
- * Opens the store at a URL. `sqlite:PATH` is an SQLite database, the path
- * relative to the working directory or absolute; it is made if it is missing.
- * `postgres://…` is a PostgreSQL database, which must exist; its tables are made.
+ * Opens the store at a URL. `sqlite:PATH` is an SQLite database, with an absolute path or one
+ * relative to the working directory. It is created if it is missing. `postgres://…` is a PostgreSQL
+ * database. It must exist; its tables are created.
  *
  * @throws {StoreOpenError}
- * @throws {RangeError} For a limit that is not a positive integer.
+ * @throws {RangeError} If a limit is not a positive integer.
  */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<PlantStore> {
   const { engine, location } = findEngine(url);
@@ -91,7 +91,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
 /**
  * Opens a store that the threads of this process share.
  *
- * @returns undefined where each thread opens the store for itself.
+ * @returns undefined if each thread must open the store itself.
  * @throws {StoreOpenError}
  */
 export async function openSharedStore(
@@ -102,12 +102,12 @@ export async function openSharedStore(
   return await engine.openShared?.(location, options);
 }
 
-/** In another thread: uses the store of an end that `openSharedStore` gave. */
+/** Called in another thread: uses the store through an end from {@link SharedStore.openEnd}. */
 export const joinStore = joinSqlite;
 
 /**
- * Opens the plants of a store for reading: those that it holds now. A store that
- * is missing or of another release is not made or migrated.
+ * Opens the plants that a store holds now for reading. Does not create a missing store or migrate
+ * one of another release.
  *
  * @throws {StoreOpenError}
  */
@@ -117,9 +117,9 @@ export async function openPlantReader(url: string): Promise<PlantReader> {
 }
 
 /**
- * Whether two URLs are known to name one store.
+ * Whether two URLs are known to name the same store.
  *
- * @throws {StoreOpenError} For a URL that no store could be opened at.
+ * @throws {StoreOpenError} If a URL cannot name a store.
  */
 export function isSameStore(url: string, other: string): boolean {
   const one = findEngine(url);
@@ -131,7 +131,7 @@ export function isSameStore(url: string, other: string): boolean {
 }
 
 /**
- * Reads how far the schema of a database is, and changes nothing.
+ * Reads the schema version of a database. Changes nothing.
  *
  * @throws {StoreOpenError}
  */
@@ -141,7 +141,7 @@ export async function readSchemaState(url: string): Promise<SchemaState> {
 }
 
 /**
- * Brings the schema of a database up to date, as opening the store does.
+ * Migrates the schema of a database to the latest version, as opening the store does.
  *
  * @throws {StoreOpenError}
  */
@@ -151,10 +151,10 @@ export async function migrateStore(url: string): Promise<void> {
 }
 
 /**
- * Copies a store into one file, as it is now.
+ * Copies the current state of a store into one file.
  *
- * @returns How many plants are in it.
- * @throws {StoreOpenError} `invalid_url` for a store that has means of its own.
+ * @returns The number of plants in the file.
+ * @throws {StoreOpenError} `invalid_url` for a database that has its own backup tools.
  * @throws {BackupError}
  */
 export async function backUpStore(url: string, options: BackupOptions): Promise<number> {
@@ -163,16 +163,16 @@ export async function backUpStore(url: string, options: BackupOptions): Promise<
 }
 
 /**
- * Looks at a store and changes no plant: each finding comes once it is known.
+ * Checks a store without changing a plant. Yields each finding as soon as it is known.
  *
- * @throws {StoreOpenError} `invalid_url`; everything else is a finding.
+ * @throws {StoreOpenError} `invalid_url`. Everything else is reported as a finding.
  */
 export function checkStore(url: string): AsyncIterable<Finding> {
   const { engine, location } = findEngine(url);
   return engine.check(location);
 }
 
-/** @throws {StoreOpenError} For a URL that no store could have been opened at. */
+/** @throws {StoreOpenError} If the URL cannot name a store. */
 export function describeStoreUrl(url: string): string {
   const { engine, location } = findEngine(url);
   return engine.describe(location);
@@ -182,7 +182,7 @@ function findEngine(url: string): { engine: EngineEntry; location: string } {
   const scheme = url.slice(0, Math.max(url.indexOf(":"), 0)).toLowerCase();
   const engine = engines.get(scheme);
   if (engine === undefined) {
-    // The rest of the URL is not repeated: it may hold a password.
+    // Do not repeat the rest of the URL: it may contain a password.
     const found = scheme === "" ? "the store URL has no scheme" : `no store is called "${scheme}"`;
     const forms = [...new Set(engines.values())].map(({ form }) => form).join(", ");
     throw new StoreOpenError("invalid_url", `${found}; there is: ${forms}`);

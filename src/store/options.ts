@@ -3,50 +3,50 @@ import type { OnObstacle } from "./write-watch.ts";
 
 export interface StoreOptions {
   /**
-   * Called at most once, when the store has failed for good: from then on
-   * `obstacle()` is `failed` and every create fails with `unavailable`. Only opening
-   * the store anew helps, best in a new process.
+   * Called at most once, if the store has failed for good. From then on `obstacle()` is `failed`
+   * and every create fails with `unavailable`. To recover, open the store again, preferably in a
+   * new process.
    */
   readonly onFailure?: (error: Error) => void;
-  /** Told what keeps the store from taking plants, and when nothing does any more. */
+  /** Called when an obstacle prevents creates, and again when there is none any more. */
   readonly onObstacle?: OnObstacle;
-  /** How much may wait, and how much shares a commit. */
+  /** Limits on the commit queue and on each commit. */
   readonly limits?: Partial<CommitLimits>;
   /**
-   * How many threads of this process open the store, each for itself: each takes
-   * its part of the connections, and at least one. Default: 1.
+   * How many threads of this process open the store, each for itself. The connections are divided
+   * among them; each thread gets at least one. Default: 1.
    */
   readonly threads?: number;
-  /** Told of commits and of what waits for them. Default: nobody is. */
+  /** Observes commits and the commit queue. Default: none. */
   readonly observer?: CommitObserver | undefined;
 }
 
-/** Bytes are what a plant holds of the heap while it waits, at most. */
+/** Bytes are the most heap that a waiting plant may hold. */
 export interface CommitLimits {
   /** Rows in one commit. Default: 512. */
   readonly batchRowsMax: number;
-  /** Bytes in one commit; a larger plant goes alone. Default: 4 MiB. */
+  /** Bytes in one commit; a larger plant is committed alone. Default: 4 MiB. */
   readonly batchBytesMax: number;
   /** Rows that may wait for a commit. Default: 16,384. */
   readonly waitingRowsMax: number;
-  /** Bytes that may wait for a commit; a larger plant is never taken. Default: 64 MiB. */
+  /** Bytes that may wait for a commit; a larger plant is always rejected. Default: 64 MiB. */
   readonly waitingBytesMax: number;
 }
 
 export const defaultLimits: CommitLimits = {
-  // The cost of one sync is spread thin enough here; a larger batch only makes
-  // its first caller wait for its last.
+  // Enough rows to spread the cost of one sync. In a larger batch, the first caller would only wait
+  // longer for the last.
   batchRowsMax: 512,
-  // Keeps one commit in the tens of milliseconds on an ordinary disk, so that
-  // plants of a megabyte do not hold up their small neighbours.
+  // Keeps one commit within tens of milliseconds on an ordinary disk, so that plants of a megabyte
+  // do not delay small ones.
   batchBytesMax: 4 * 1024 * 1024,
-  // Less than a second of work at full speed: who waits longer has given up.
+  // Less than a second of work at full speed. Callers that wait longer have usually given up.
   waitingRowsMax: 16_384,
   // A quarter of a small container's 256 MiB heap.
   waitingBytesMax: 64 * 1024 * 1024,
 };
 
-/** @throws {RangeError} Naming the limit that is not a positive integer. */
+/** @throws {RangeError} Names the limit that is not a positive integer. */
 export function resolveLimits(limits: Partial<CommitLimits> = {}): CommitLimits {
   const whole = { ...defaultLimits, ...limits };
   for (const [name, value] of Object.entries(whole)) {

@@ -1,19 +1,18 @@
 import { int64Max, int64Min, type NewPlant } from "../plant.ts";
 
 /**
- * Reads the plants of a store: for operators, and apart from the PlantStore,
- * which can create and nothing else. One snapshot of the store: plants that are
- * created after it was opened are not in it.
+ * Reads the plants of a store, for operators. Separate from PlantStore, which can only create.
+ * Reads one snapshot: plants created after it was opened are not in it.
  *
- * **Exactness.** id, name and tag come back bit for bit, or not at all.
+ * **Exactness.** id, name and tag are returned bit for bit, or not at all.
  */
 export interface PlantReader {
-  /** How many plants the snapshot holds. */
+  /** The number of plants in the snapshot. */
   readonly count: number;
 
   /**
-   * @returns The plants from this id on, in the order of their ids, as many as
-   * the limits allow, and one at least where there is one.
+   * @returns The plants from this id on, in the order of their ids: as many as the limits allow,
+   * and at least one if there is one.
    * @throws {StoreReadError}
    */
   readPage(from: bigint, limits: PageLimits): Promise<readonly NewPlant[]>;
@@ -22,17 +21,17 @@ export interface PlantReader {
   close(): Promise<void>;
 }
 
-/** What of the plants is in memory at once; a plant that is larger comes alone. */
+/** Limits the plants in memory at once. A larger plant is returned alone. */
 export interface PageLimits {
   readonly rowsMax: number;
-  /** Of name and tag, in UTF-8. */
+  /** The size of name and tag in UTF-8. */
   readonly bytesMax: number;
 }
 
 export const defaultPageLimits: PageLimits = { rowsMax: 1000, bytesMax: 4 * 1024 * 1024 };
 
 /**
- * All plants in the order of their ids, page by page.
+ * Reads all plants in the order of their ids, page by page.
  *
  * @throws {StoreReadError}
  */

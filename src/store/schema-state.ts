@@ -1,7 +1,7 @@
-/** How far the schema of a database is. */
+/** The schema version of a database. */
 export interface SchemaState {
-  /** How many migrations were applied; 0 for a database that is empty or missing. */
+  /** The number of applied migrations; 0 if the database is empty or missing. */
   readonly version: number;
-  /** How many this release knows. */
+  /** The number of migrations in this release. */
   readonly latest: number;
 }

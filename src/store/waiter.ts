@@ -1,12 +1,12 @@
 import type { AbortListener, Cancellation, NewPlant } from "../plant.ts";
 import type { RowOutcome } from "./engine.ts";
 
-/** One caller: what it wants stored, and how it hears of it. */
+/** A caller, with the plant it wants stored and its pending result. */
 export class Waiter implements AbortListener {
-  /** Let go of when its caller gives up before its turn comes. */
+  /** Dropped if the caller gives up before its turn. */
   plant: NewPlant | undefined;
   readonly bytes: number;
-  /** Called when its caller gives up. */
+  /** Called when the caller gives up. */
   onLeave: (waiter: Waiter) => void;
   readonly #signal: Cancellation | undefined;
   readonly #settled = Promise.withResolvers<RowOutcome>();
@@ -28,7 +28,7 @@ export class Waiter implements AbortListener {
     return this.#settled.promise;
   }
 
-  /** Its signal has aborted. */
+  /** The caller's signal has aborted. */
   handleEvent(): void {
     this.onLeave(this);
     this.reject(this.#signal?.reason);

@@ -2,7 +2,7 @@ import type { CommitObserver } from "./commit-observer.ts";
 import { heapBytesMin } from "./heap-bytes.ts";
 import type { CommitLimits } from "./options.ts";
 
-/** How much waits for a commit, and how much more may. */
+/** Tracks what waits for a commit, and limits it. */
 export class WaitingRoom {
   readonly #limits: CommitLimits;
   readonly #observer: CommitObserver | undefined;
@@ -29,7 +29,7 @@ export class WaitingRoom {
     );
   }
 
-  /** Whether not even the smallest plant would be taken now. */
+  /** Whether even the smallest plant would be rejected now. */
   get isFull(): boolean {
     return !this.hasRoomFor(heapBytesMin);
   }

@@ -4,35 +4,37 @@ import { backoffMs } from "./backoff.ts";
 import type { Engine } from "./engine.ts";
 import { StoreOpenError } from "./open-error.ts";
 
-/** Told when a store meets an obstacle, another one, or none any more (`undefined`). */
+/** Called when a store meets an obstacle, a different one, or none any more (`undefined`). */
 export type OnObstacle = (obstacle: Obstacle | undefined, cause: unknown) => void;
 
 /** In milliseconds. */
 export interface WatchTimes {
-  /** How often a store that takes plants is inspected. */
+  /** How often a writable store is inspected. */
   readonly inspectIntervalMs: number;
-  /** The pauses between probes of a store that takes none double from the first to the second. */
+  /**
+   * While the store is not writable, the pauses between probes double from the minimum to the
+   * maximum.
+   */
   readonly backoffMinMs: number;
   readonly backoffMaxMs: number;
 }
 
 export const defaultWatchTimes: WatchTimes = {
-  // What is acknowledged in this time may be lost in a crash, if somebody has just made
-  // the database forgetful. An inspection costs one or two short reads.
+  // If somebody has just turned off the database's durability, what is acknowledged within this
+  // interval may be lost in a crash. An inspection costs one or two short reads.
   inspectIntervalMs: 2000,
   backoffMinMs: 250,
-  // Operators who have fixed the cause wait no longer than this.
+  // The longest that operators wait after they have fixed the cause.
   backoffMaxMs: 5000,
 };
 
 /**
- * Knows whether a store takes plants.
+ * Tracks whether a store accepts writes.
  *
- * A commit that fails raises a doubt, and a probe at once decides. So one failed
- * commit (a locked row, a plant too large for the room that is left) changes
- * nothing while others would succeed, and a slow disk is no failure at all. Two
- * failed commits in a row would prove less: a retry of a plant that is stored
- * succeeds on a full disk, as nothing is written.
+ * A failed commit only triggers a probe, and the probe decides. So one failed commit (a locked row,
+ * a plant too large for the remaining space) changes nothing while others would succeed, and a slow
+ * disk does not count as a failure. Waiting for two failed commits in a row would be weaker: on a
+ * full disk, a retry of a stored plant succeeds in between, because it writes nothing.
  */
 export class WriteWatch implements Backing {
   readonly #engine: Engine;
@@ -41,7 +43,7 @@ export class WriteWatch implements Backing {
   #found: { readonly obstacle: Obstacle; readonly cause: unknown } | undefined;
   #isInDoubt = false;
   #failedProbes = 0;
-  /** While the engine says that its database is away. */
+  /** While the engine reports its database as unreachable. */
   #nextProbeAt = 0;
   #dueAt = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -63,7 +65,7 @@ export class WriteWatch implements Backing {
     return isUnsafe(this.#found?.cause) ? this.#found : undefined;
   }
 
-  /** A hint, no proof: the commit may have held nothing new. */
+  /** Only a hint: the commit may have written nothing new. */
   commitSucceeded(): void {
     if (this.#found !== undefined) this.#hasten(this.#times.backoffMinMs);
   }
@@ -74,7 +76,7 @@ export class WriteWatch implements Backing {
     if (this.#failedProbes === 0) this.#check();
   }
 
-  /** Waits for the check under way. */
+  /** Waits for the running check. */
   async stop(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -91,12 +93,12 @@ export class WriteWatch implements Backing {
     if (!this.#isClosed) this.#timer = setTimeout(() => this.#check(), ms).unref();
   }
 
-  /** Brings the next check forward, and never puts it off. */
+  /** Brings the next check forward. Never delays it. */
   #hasten(ms: number): void {
     if (this.#checking === undefined && performance.now() + ms < this.#dueAt) this.#schedule(ms);
   }
 
-  /** One at a time. */
+  /** Runs one check at a time. */
   #check(): void {
     if (this.#isClosed || this.#checking !== undefined) return;
     clearTimeout(this.#timer);
@@ -126,7 +128,7 @@ export class WriteWatch implements Backing {
       this.#find(this.#engine.obstacleFrom(error), error);
       const pauseMs = backoffMs(++this.#failedProbes, this.#times);
       if (this.#engine.obstacle() === undefined) return pauseMs;
-      // The engine looks for its database by itself, and knows first when it is back.
+      // The engine reconnects to its database by itself, and is the first to know when it is back.
       this.#nextProbeAt = performance.now() + pauseMs;
       return backoffMinMs;
     }
@@ -140,9 +142,10 @@ export class WriteWatch implements Backing {
 }
 
 /**
- * An inspection has found what the store would not be opened with: a success would be false, or
- * lost. A create that meets any other obstacle may be tried; it does no harm, and as soon as the
- * obstacle is gone it succeeds. So may one on a session that has lost its primary: it looks for another.
+ * An inspection found a state in which the store would not be opened: a successful create would be
+ * wrong or lost. With any other obstacle, a create may be tried. It does no harm, and it succeeds
+ * as soon as the obstacle is gone. That includes a session that has lost its primary, because it
+ * looks for another.
  */
 function isUnsafe(error: unknown): boolean {
   return error instanceof StoreOpenError && error.code !== "inaccessible";
