@@ -1,9 +1,9 @@
-/** The README's table of settings, as the schema makes it. */
+/** The table of settings in docs/settings.md, generated from the schema. */
 import { variableOf } from "../src/cli/settings/origin.ts";
 import { type SchemaEntry, schemaEntries } from "../src/server/settings/schema.ts";
 import { formatValue, type IntegerSetting, type Setting } from "../src/server/settings/setting.ts";
 
-/** Where it stands in the README. */
+/** Its place in docs/settings.md. */
 export const settingsTablePlace =
   /(?<=<!-- settings: `npm run generate` makes this table -->\n\n).*?(?=\n\n<!-- \/settings -->)/s;
 

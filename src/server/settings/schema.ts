@@ -14,7 +14,7 @@ const rateLimitMax = 100_000;
 
 /**
  * All settings, in the order in which operators read of them. To add one is to
- * add an entry: its flag, variable, key, help, checks, row in the README and
+ * add an entry: its flag, variable, key, help, checks, row in docs/settings.md and
  * completion are made from it. Groups are those of ServerOptions.
  */
 export const schema = {

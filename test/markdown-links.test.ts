@@ -1,0 +1,39 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { expect, test } from "vitest";
+
+const pages = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], {
+  encoding: "utf8",
+})
+  .split("\n")
+  .filter((page) => page !== "" && existsSync(page));
+
+test.each(pages)("links of %s lead to files and headings that exist", (page) => {
+  const broken = linksOf(readFileSync(page, "utf8")).filter((link) => !isThere(page, link));
+  expect(broken).toEqual([]);
+});
+
+function linksOf(markdown: string): readonly string[] {
+  const prose = markdown.replaceAll(/^```[\s\S]*?^```$/gm, "").replaceAll(/`[^`\n]*`/g, "");
+  const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
+  return links.filter((link) => !/^[a-z]+:/.test(link));
+}
+
+function isThere(page: string, link: string): boolean {
+  const [path = "", anchor] = link.split("#");
+  const target = path === "" ? page : normalize(join(dirname(page), path));
+  if (!existsSync(target)) return false;
+  return anchor === undefined || anchorsOf(readFileSync(target, "utf8")).includes(anchor);
+}
+
+/** As GitHub makes them of headings. */
+function anchorsOf(markdown: string): readonly string[] {
+  const prose = markdown.replaceAll(/^```[\s\S]*?^```$/gm, "");
+  return [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(/\s/g, "-"),
+  );
+}
