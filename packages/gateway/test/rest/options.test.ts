@@ -158,6 +158,11 @@ describe("rest options by service", () => {
     await using gateway = await openCatalog({ rest: { services: { [service]: { renderError } } } });
     expect(await gateway.send(get("/v1/volumes/9"))).toMatchObject({ status: 418 });
     expect(await gateway.send(get("/elsewhere"))).toMatchObject({ status: 404 });
+    for (const version of ["1.1", "2"] as const) {
+      const wrongMethod = await gateway.send({ version, ...send("DELETE", "/v1/volumes/9", "") });
+      expect(jsonOf(wrongMethod)).toBe("of its own");
+      expect(wrongMethod.headers.get("allow")).toMatch(/GET/);
+    }
   });
 
   test("of one that is not served stop the start", async () => {
