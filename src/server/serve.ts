@@ -157,7 +157,7 @@ function gatewayOptions(
 }
 
 function portOptions({ host, port, limits, tls, log }: ServerSettings, parts: ServedParts) {
-  const { connectionsPerAddressMax: perAddress, ...others } = limits;
+  const { connectionsPerAddressMax: perAddress, bodyBytesMax: _, ...others } = limits;
   return {
     ...{ host, port, tls },
     limits: { ...others, ...(perAddress > 0 && { connectionsPerAddressMax: perAddress }) },

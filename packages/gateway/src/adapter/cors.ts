@@ -1,5 +1,6 @@
 /** Cross-origin requests of browsers: https://fetch.spec.whatwg.org/#http-cors-protocol. */
 import { cors } from "@connectrpc/connect";
+import { assertOptions } from "../call/option-kinds.ts";
 import type { NodeHandler } from "../exchange/node-handler.ts";
 
 export interface CorsOptions {
@@ -22,6 +23,12 @@ export interface CorsOptions {
 export type ApplyCors = (node: Parameters<NodeHandler>, allow: readonly string[]) => boolean;
 
 export function createCors(options: CorsOptions): ApplyCors {
+  assertOptions("cors", options, {
+    origins: "list",
+    allowedHeaders: "list",
+    exposedHeaders: "list",
+    maxAgeSeconds: "number",
+  });
   const { maxAgeSeconds = 7200 } = options;
   const origins = new Set(options.origins);
   const isForAll = origins.has("*");

@@ -92,9 +92,9 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     const observation = isCall ? guarded.begin(exchange, route) : undefined;
     if (observation !== undefined && route.kind === "stream") {
       const outcome = guarded.endWithExchange(observation, exchange, response);
-      settle(exchange, undefined, () => serve(exchange, route, node, observation, outcome));
+      settle({ exchange, route }, () => serve(exchange, route, node, observation, outcome));
     } else {
-      settle(exchange, observation, () => serve(exchange, route, node, observation));
+      settle({ exchange, route, observation }, () => serve(exchange, route, node, observation));
     }
   }
 
@@ -149,7 +149,9 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     clampDeadline(headers);
     const exchange = new StreamExchange(stream, headers, origin);
     const observation = guarded.begin(exchange, route);
-    settle(exchange, observation, () => route.serve(exchange, callValues(exchange, observation)));
+    settle({ exchange, route, observation }, () =>
+      route.serve(exchange, callValues(exchange, observation)),
+    );
     return true;
   }
 
@@ -167,13 +169,12 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
 
   /** Serves, and answers what goes wrong; then the observation ends. */
   function settle(
-    exchange: Exchange,
-    observation: CallObservation | undefined,
+    { exchange, route, observation }: Settling,
     run: () => Promise<void> | undefined,
   ): void {
     const end = observation && (() => guarded.end(observation, exchange));
     const failed = (error: unknown) => {
-      fail(error, exchange);
+      fail(error, exchange, route);
       end?.();
     };
     try {
@@ -185,21 +186,21 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     }
   }
 
-  function fail(error: unknown, exchange: Exchange): void {
+  function fail(error: unknown, exchange: Exchange, { renderError }: Route): void {
     if (exchange.isClosed) return;
     if (!(error instanceof RestFailure)) onError(error);
     try {
       if (exchange.isAnswered) exchange.breakOff();
-      else exchange.respond(responseFor(error));
+      else exchange.respond(responseFor(error, renderError));
     } catch (broken) {
       onError(broken);
       exchange.breakOff();
     }
   }
 
-  function responseFor(error: unknown): Response {
+  function responseFor(error: unknown, renderError = settings.renderError): Response {
     try {
-      return errorResponse(error, settings);
+      return errorResponse(error, { renderError });
     } catch (broken) {
       onError(broken);
       return errorResponse(broken, { renderError: renderStatus });
@@ -207,6 +208,13 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   }
 
   return Object.assign(serveRequest, { serveStream });
+}
+
+/** A request that is being served; its observation, if it ends with the answer. */
+interface Settling {
+  readonly exchange: Exchange;
+  readonly route: Route;
+  readonly observation?: CallObservation | undefined;
 }
 
 /** Who is no browser names no origin; and no cache keeps what answers a POST, so that needs no Vary. */

@@ -5,6 +5,7 @@ import { createCodecs } from "../protocols/codec.ts";
 import type { Endpoint } from "../protocols/endpoint.ts";
 import { createRpcHandler } from "../protocols/rpc.ts";
 import type { UnaryHandler } from "../protocols/unary.ts";
+import type { RenderError } from "../rest/error.ts";
 import { createRestRoutes } from "../rest/handler.ts";
 import type { RestSettings } from "../rest/options.ts";
 
@@ -18,6 +19,8 @@ export type Route = RouteKind & {
   readonly isRpc: boolean;
   /** The methods of HTTP that the path has. */
   readonly allow: readonly string[];
+  /** That of the service whose path it is; undefined for one of RPC, and where nothing is served. */
+  readonly renderError?: RenderError;
 };
 
 type RouteKind =
@@ -64,14 +67,24 @@ export function createRoutes(
       case "found": {
         const { value, segments, allow } = match;
         const target = { segments, query };
-        const { kind, serve, method: called, pathTemplate } = value;
-        const found = { method: called, pathTemplate, isRpc: false, allow };
+        const { kind, serve, method: called, pathTemplate, renderError } = value;
+        const found = { method: called, pathTemplate, isRpc: false, allow, renderError };
         return kind === "unary"
           ? { kind, ...found, serve: (exchange, values) => serve(exchange, values, target) }
           : { kind, ...found, serve: (request) => serve(request, target) };
       }
-      case "method_not_allowed":
-        return { ...match, method: undefined, pathTemplate: undefined, isRpc: false };
+      case "method_not_allowed": {
+        const { kind, allow, value } = match;
+        const { renderError } = value;
+        return {
+          kind,
+          method: undefined,
+          pathTemplate: undefined,
+          isRpc: false,
+          allow,
+          renderError,
+        };
+      }
       case "not_found":
         return notFound;
     }

@@ -12,7 +12,7 @@ import {
 } from "@connectrpc/connect/protocol";
 import type { Exchange, Response } from "../exchange/exchange.ts";
 import { type CallContext, CallRequest, cancellationOf } from "./context.ts";
-import { type ErrorListener, reportUnexpected } from "./unexpected.ts";
+import { type ErrorListener, endingError, reportUnexpected } from "./unexpected.ts";
 
 export type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 
@@ -61,9 +61,11 @@ export async function serveUnary(
     context.release();
     response = written instanceof Promise ? await written : written;
   } catch (error) {
-    reportUnexpected(error, options, cancellationOf(context));
-    context.abort(error);
-    response = await wire.fail(error);
+    const cancellation = cancellationOf(context);
+    reportUnexpected(error, options, cancellation);
+    const ending = endingError(error, cancellation);
+    context.abort(ending);
+    response = await wire.fail(ending);
   }
   exchange.respond(response);
 }

@@ -2,7 +2,7 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { badRequestDetail, FieldViolation } from "./violation.ts";
+import { badRequestDetail, FieldViolation, violationsMax } from "./violation.ts";
 
 /**
  * The same error; one with `buf.validate.Violations` has `google.rpc.BadRequest` besides, which
@@ -17,7 +17,9 @@ export function withBadRequest(error: ConnectError): ConnectError {
     return error;
   const { violations } = create<DescMessage>(found.desc, found.value) as unknown as Violations;
   const { rawMessage, code, metadata, cause } = error;
-  const details = [...error.details, badRequestDetail(violations.map(fieldViolation))];
+  const own = { desc: found.desc, value: { violations: violations.slice(0, violationsMax) } };
+  const others = error.details.map((detail) => (detail === found ? own : detail));
+  const details = [...others, badRequestDetail(violations.map(fieldViolation))];
   return Object.assign(new ConnectError(rawMessage, code, metadata, undefined, cause), { details });
 }
 

@@ -1,5 +1,5 @@
 /** Errors that nobody meant for a client: it is told "internal error", and someone else the rest. */
-import { ConnectError, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { Cancellation } from "./signal.ts";
 
@@ -28,6 +28,23 @@ export function reportUnexpected(
   if (!(error instanceof ConnectError) && !cancellation.aborted) onError?.(error);
 }
 
+/**
+ * The error that ends a call. Where its deadline has passed, or the server shuts down, that is why:
+ * the client does not hear of what was thrown because of it, as the AbortError of a query.
+ */
+export function endingError(
+  error: unknown,
+  cancellation: Pick<Cancellation, "aborted" | "reason">,
+): unknown {
+  if (error instanceof ConnectError || !cancellation.aborted) return error;
+  const { reason } = cancellation;
+  const isTold = reason instanceof ConnectError && toldCodes.has(reason.code);
+  return isTold ? reason : error;
+}
+
+/** Of a client that has left, nobody is told. */
+const toldCodes: ReadonlySet<Code> = new Set([Code.DeadlineExceeded, Code.Unavailable]);
+
 type CallOptions = Pick<UniversalHandlerOptions, "requestGate" | "interceptors">;
 
 /** The gate and interceptors of streams that connect-es serves, which report what is unexpected. */
@@ -42,7 +59,7 @@ export function reportingOptions(
         await requestGate(context);
       } catch (error) {
         reportUnexpected(error, listener, context.signal);
-        throw error;
+        throw endingError(error, context.signal);
       }
     });
   const report: Interceptor = (next) => async (request) => {
@@ -53,7 +70,7 @@ export function reportingOptions(
       return { ...response, message: reporting(response.message, { listener, signal }) };
     } catch (error) {
       reportUnexpected(error, listener, signal);
-      throw error;
+      throw endingError(error, signal);
     }
   };
   return { ...(gate && { requestGate: gate }), interceptors: [report, ...interceptors] };
@@ -69,6 +86,6 @@ async function* reporting<T>(
     signal.throwIfAborted();
   } catch (error) {
     reportUnexpected(error, listener, signal);
-    throw error;
+    throw endingError(error, signal);
   }
 }

@@ -30,8 +30,10 @@ export class FieldViolation extends Error {
  * INVALID_ARGUMENT with `google.rpc.BadRequest`, the same on every protocol.
  */
 export function badRequest(violations: readonly FieldViolation[]): ConnectError {
+  const told = violations.slice(0, violationsMax);
+  const more = violations.length - told.length;
   return new ConnectError(
-    violations.map((violation) => violation.message).join("; "),
+    [...told.map(({ message }) => message), ...(more > 0 ? [`and ${more} more`] : [])].join("; "),
     Code.InvalidArgument,
     undefined,
     [badRequestDetail(violations)],
@@ -41,9 +43,14 @@ export function badRequest(violations: readonly FieldViolation[]): ConnectError 
 
 /** The detail of such an error. */
 export function badRequestDetail(violations: readonly FieldViolation[]) {
-  const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
+  const fieldViolations = violations
+    .slice(0, violationsMax)
+    .map(({ field, description }) => ({ field, description }));
   return { desc: BadRequestSchema, value: { fieldViolations } };
 }
+
+/** A request of 1 MiB may have thousands: details are a trailer in gRPC, and have to fit into it. */
+export const violationsMax = 100;
 
 /** Past that, nobody reads on. And messages go into headers, which have their limits. */
 const quotedMax = 200;

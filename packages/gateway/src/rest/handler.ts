@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Endpoint } from "../protocols/endpoint.ts";
+import type { RenderError } from "./error.ts";
 import { assertServices, type RestSettings } from "./options.ts";
 import { readLimits } from "./request/body.ts";
 import { bodyTypesOf } from "./request/body-types.ts";
@@ -18,6 +19,8 @@ import { createUnaryHandler, type RestUnaryHandler } from "./unary.ts";
 export type RestHandler = {
   readonly method: DescMethod;
   readonly pathTemplate: string;
+  /** For what is wrong with a request before it is one of the method's. */
+  readonly renderError: RenderError;
 } & (
   | { readonly kind: "unary"; readonly serve: RestUnaryHandler }
   | { readonly kind: "stream"; readonly serve: RestStreamHandler }
@@ -69,8 +72,12 @@ export function createRestRoutes(
 }
 
 function createHandler(route: Route): RestHandler {
-  const { spec, binding } = route;
-  const common = { method: spec.method, pathTemplate: printPathTemplate(binding.template) };
+  const { spec, binding, settings } = route;
+  const common = {
+    method: spec.method,
+    pathTemplate: printPathTemplate(binding.template),
+    renderError: settings.renderError,
+  };
   return spec.kind === "unary"
     ? { kind: "unary", ...common, serve: createUnaryHandler(route, spec) }
     : { kind: "stream", ...common, serve: createStreamHandler(route, spec) };

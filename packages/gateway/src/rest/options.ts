@@ -1,6 +1,7 @@
 import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { definedOnly } from "../call/defined-only.ts";
+import { assertOptions, type OptionKinds } from "../call/option-kinds.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { AnswerCodingName } from "./response/answer-coding.ts";
 import type { SuccessStatuses } from "./response/success-status.ts";
@@ -88,7 +89,42 @@ export interface RestSettings extends RestServiceSettings {
   readonly services: ReadonlyMap<string, RestServiceSettings>;
 }
 
+const serviceKinds: OptionKinds = {
+  renderError: "function",
+  ignoreUnknownFields: "boolean",
+  int64: "string",
+  streamFormat: "string",
+  ignoreQueryParameters: "list",
+  fillUpdateMask: "boolean",
+  etag: "boolean",
+  answerCodings: "list",
+};
+
+const kinds: OptionKinds = {
+  ...serviceKinds,
+  rules: "list",
+  statuses: "object",
+  services: "object",
+};
+
+/** What options of few values may be; TypeScript alone says so of them. */
+const choices = { int64: ["string", "number"], streamFormat: ["ndjson", "sse", "array"] } as const;
+
+function assertRestOptions(where: string, options: object, known: OptionKinds): void {
+  assertOptions(where, options, known);
+  for (const [name, values] of Object.entries(choices)) {
+    const value = (options as Record<string, string | undefined>)[name];
+    if (value === undefined || (values as readonly string[]).includes(value)) continue;
+    throw new TypeError(`${where}.${name} must be one of ${values.join(", ")}: ${value}`);
+  }
+}
+
+/** @throws {TypeError} for an option that there is not, or of another kind. */
 export function resolveRestOptions(options: RestOptions): RestSettings {
+  assertRestOptions("rest", options, kinds);
+  for (const [service, own] of Object.entries(options.services ?? {})) {
+    assertRestOptions(`rest.services["${service}"]`, own, serviceKinds);
+  }
   const { rules = [], statuses = {}, services = {}, ...given } = options;
   const common = resolve(given, {
     renderError: renderStatus,

@@ -1,4 +1,5 @@
 import { definedOnly } from "../call/defined-only.ts";
+import { assertOptions } from "../call/option-kinds.ts";
 
 /** What bounds the connections of a port, and what arrives on them. */
 export interface PortLimits {
@@ -35,9 +36,19 @@ export const timerMaxMs = 2 ** 31 - 1;
 /**
  * The limits with their defaults.
  *
+ * @throws {TypeError} for one that there is not.
  * @throws {RangeError} for one that is not a whole number from 1 to {@link timerMaxMs}.
  */
 export function resolveLimits(given: Partial<PortLimits>): PortLimits {
+  assertOptions("limits", given, {
+    headerBytesMax: "number",
+    requestTimeoutMs: "number",
+    idleTimeoutMs: "number",
+    connectionsMax: "number",
+    connectionsPerAddressMax: "number",
+    connectionsExempt: "list",
+    streamsMax: "number",
+  });
   const limits: PortLimits = { ...defaultLimits, ...definedOnly(given) };
   const { connectionsExempt: _, ...numbers } = limits;
   for (const [name, value] of Object.entries(numbers)) {

@@ -1,7 +1,10 @@
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { badRequest, FieldViolation } from "../../src/call/violation.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { openCatalogOf } from "../support/catalog.ts";
+import { grpcProtocol } from "../support/open-client.ts";
 
 describe("a violation", () => {
   const rows: readonly [names: readonly string[], field: string, message: string][] = [
@@ -58,5 +61,28 @@ describe("the error of violations", () => {
 
   test("keeps the cause of the first", () => {
     expect(error.cause).toBe(cause);
+  });
+
+  test("names a hundred of them, and how many more there are", () => {
+    const many = Array.from({ length: 1000 }, (_, i) => new FieldViolation(`a[${i}]`, "is wrong"));
+    const error = badRequest(many);
+    expect(error.rawMessage).toMatch(/^a\[0\] is wrong; .*; a\[99\] is wrong; and 900 more$/);
+    expect(error.findDetails(BadRequestSchema)[0]?.fieldViolations).toHaveLength(100);
+  });
+
+  test("fits into the trailers of gRPC, however many and long they are", async () => {
+    const many = Array.from(
+      { length: 5000 },
+      () => new FieldViolation("b".repeat(300), "c".repeat(300)),
+    );
+    await using gateway = await openCatalogOf({
+      getVolume: () => Promise.reject(badRequest(many)),
+    });
+    using caller = grpcProtocol.open(CatalogService, gateway.origin("2"));
+    const error = await caller.client.getVolume({}).catch(ConnectError.from);
+    expect(error).toMatchObject({ code: Code.InvalidArgument });
+    expect((error as ConnectError).findDetails(BadRequestSchema)[0]?.fieldViolations).toHaveLength(
+      100,
+    );
   });
 });

@@ -158,6 +158,11 @@ describe("rest options by service", () => {
     await using gateway = await openCatalog({ rest: { services: { [service]: { renderError } } } });
     expect(await gateway.send(get("/v1/volumes/9"))).toMatchObject({ status: 418 });
     expect(await gateway.send(get("/elsewhere"))).toMatchObject({ status: 404 });
+    for (const version of ["1.1", "2"] as const) {
+      const wrongMethod = await gateway.send({ version, ...send("DELETE", "/v1/volumes/9", "") });
+      expect(jsonOf(wrongMethod)).toBe("of its own");
+      expect(wrongMethod.headers.get("allow")).toMatch(/GET/);
+    }
   });
 
   test("of one that is not served stop the start", async () => {
@@ -165,5 +170,34 @@ describe("rest options by service", () => {
     await expect(openCatalog({ rest: { services } })).rejects.toThrow(
       'rest.services["library.v1.Catalog"] is not served',
     );
+  });
+});
+
+describe("an option that is wrong stops the start:", () => {
+  test.each<[options: object, message: string]>([
+    [
+      { rest: { renderErrors: () => {} } },
+      "rest.renderErrors is no option; the options are renderError,",
+    ],
+    [{ rest: { etag: "yes" } }, "rest.etag must be a boolean: yes"],
+    [{ rest: { renderError: {} } }, "rest.renderError must be a function: [object Object]"],
+    [
+      { rest: { ignoreQueryParameters: "utm_*" } },
+      "rest.ignoreQueryParameters must be a list: utm_*",
+    ],
+    [{ rest: { int64: "bigint" } }, "rest.int64 must be one of string, number: bigint"],
+    [
+      { rest: { streamFormat: "json" } },
+      "rest.streamFormat must be one of ndjson, sse, array: json",
+    ],
+    [{ rest: [] }, "rest must be an object"],
+    [
+      { rest: { services: { "library.v1.CatalogService": { rules: [] } } } },
+      'rest.services["library.v1.CatalogService"].rules is no option',
+    ],
+    [{ cors: { origin: ["*"] } }, "cors.origin is no option; the options are origins,"],
+    [{ cors: { origins: "*" } }, "cors.origins must be a list: *"],
+  ])("%o", async (options, message) => {
+    await expect(openCatalog(options)).rejects.toThrow(message);
   });
 });

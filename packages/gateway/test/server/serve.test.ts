@@ -134,6 +134,13 @@ test.each([0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])(
   },
 );
 
+test.each<[options: object, message: string]>([
+  [{ limits: { connectionMax: 5 } }, "limits.connectionMax is no option; the options are header"],
+  [{ limits: { connectionsMax: "5" } }, "limits.connectionsMax must be a number: 5"],
+])("%o stops the start", async (options, message) => {
+  await expect(serve({ port: 0, ...options, routes: () => {} })).rejects.toThrow(message);
+});
+
 test("options that are undefined have their defaults", async () => {
   // As of those who compile without exactOptionalPropertyTypes.
   const rest = { renderError: undefined, ignoreQueryParameters: undefined, etag: undefined };

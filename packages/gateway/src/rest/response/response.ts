@@ -9,7 +9,7 @@ import {
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import type { StreamContext } from "../../call/call.ts";
-import { reportUnexpected } from "../../call/unexpected.ts";
+import { endingError, reportUnexpected } from "../../call/unexpected.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../exchange/body.ts";
 import type { Response } from "../../exchange/exchange.ts";
 import { toNodeHeaders } from "../../exchange/lazy-headers.ts";
@@ -203,8 +203,9 @@ async function* writeMessages(
   } catch (error) {
     // The error of a write to a client that has left comes here, too.
     if (!isWriting) reportUnexpected(error, route.options, signal);
-    abort(error);
-    const { body } = route.settings.renderError(restErrorFrom(error));
+    const ending = endingError(error, signal);
+    abort(ending);
+    const { body } = route.settings.renderError(restErrorFrom(ending));
     prefix += format.error(JSON.stringify(body), index);
   }
   yield utf8.encode(prefix + format.close);

@@ -10,7 +10,12 @@ export type RouteMatch<T> =
       /** The methods that the path has. */
       readonly allow: readonly string[];
     }
-  | { readonly kind: "method_not_allowed"; readonly allow: readonly string[] }
+  | {
+      readonly kind: "method_not_allowed";
+      readonly allow: readonly string[];
+      /** Of one of these methods. */
+      readonly value: T;
+    }
   | { readonly kind: "not_found" };
 
 /** The method of a route that serves every method. */
@@ -78,13 +83,16 @@ export class RouteTable<T extends object> {
 
   #search(method: string, path: string): RouteMatch<T> {
     if (!path.startsWith("/")) return { kind: "not_found" };
-    const allow = new Set<string>();
+    const allow = new Map<string, T>();
     for (const { segments, verb } of this.#readings(path)) {
       const decoded = segments.map(decodeSegment);
       const value = find(this.#root, 0, { method, segments: decoded, verb, allow });
-      if (value !== undefined) return { kind: "found", value, segments, allow: [...allow] };
+      if (value !== undefined) return { kind: "found", value, segments, allow: [...allow.keys()] };
     }
-    if (allow.size > 0) return { kind: "method_not_allowed", allow: [...allow].sort() };
+    const [other] = allow.values();
+    if (other !== undefined) {
+      return { kind: "method_not_allowed", allow: [...allow.keys()].sort(), value: other };
+    }
     return { kind: "not_found" };
   }
 
@@ -101,15 +109,15 @@ export class RouteTable<T extends object> {
   }
 }
 
-interface Search {
+interface Search<T> {
   readonly method: string;
   readonly segments: readonly string[];
   readonly verb: string;
   /** Gathers the methods of the routes that match but for theirs. */
-  readonly allow: Set<string>;
+  readonly allow: Map<string, T>;
 }
 
-function find<T>(node: Node<T>, depth: number, search: Search): T | undefined {
+function find<T>(node: Node<T>, depth: number, search: Search<T>): T | undefined {
   const segment = search.segments[depth];
   if (segment === undefined) return choose(node.ends, search) ?? choose(node.rests, search);
   const literal = node.literals.get(segment);
@@ -121,13 +129,14 @@ function find<T>(node: Node<T>, depth: number, search: Search): T | undefined {
   );
 }
 
-function choose<T>(ends: Ends<T>, { verb, method, allow }: Search): T | undefined {
+function choose<T>(ends: Ends<T>, { verb, method, allow }: Search<T>): T | undefined {
   const methods = ends.get(verb);
   if (methods === undefined) return undefined;
-  for (const name of methods.keys()) allow.add(name);
-  if (methods.has("GET")) allow.add("HEAD");
+  for (const [name, value] of methods) allow.set(name, value);
+  const get = methods.get("GET");
+  if (get !== undefined) allow.set("HEAD", get);
   // RFC 9110 section 9.3.2: HEAD is GET without the body of its answer.
-  const asGet = method === "HEAD" ? methods.get("GET") : undefined;
+  const asGet = method === "HEAD" ? get : undefined;
   return methods.get(method) ?? asGet ?? methods.get(anyMethod);
 }
 

@@ -3,7 +3,7 @@ import { type ConnectError, createHandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable, type UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
 import { callStream, type StreamContext, type StreamSpec } from "../../call/call.ts";
-import { reportUnexpected } from "../../call/unexpected.ts";
+import { endingError, reportUnexpected } from "../../call/unexpected.ts";
 import { untilAborted } from "../../call/until-aborted.ts";
 import { BodyBuffer, bodyOf, bytesOf } from "../../exchange/body.ts";
 import type { Response } from "../../exchange/exchange.ts";
@@ -42,8 +42,9 @@ export function createStreamHandler(route: Route, spec: StreamSpec): RestStreamH
       return { ...response, body };
     } catch (error) {
       reportUnexpected(error, route.options, context.signal);
-      context.abort(error);
-      return streamOf(errorResponse(error, route.settings, context));
+      const ending = endingError(error, context.signal);
+      context.abort(ending);
+      return streamOf(errorResponse(ending, route.settings, context));
     }
   };
 }

@@ -135,9 +135,41 @@ function fromNumber(text: string): string {
   return text === "5" ? "undefined" : text;
 }
 
+const givenUp: Difference = {
+  name: "what is thrown because a call was given up is told as the reason for that",
+  why:
+    "An AbortError of fetch or of a database, thrown behind a deadline, is an internal error of " +
+    "stock. Ours answers what an implementation that throws the reason of its signal does.",
+  applies: (given) => {
+    const { ends } = given.script.implementation;
+    return isUnary(given) && ends.do === "wait" && ends.end === "throw other";
+  },
+  like: ({ script, ...given }) => ({
+    ...given,
+    script: {
+      ...script,
+      implementation: { ...script.implementation, ends: { do: "wait", end: "throw reason" } },
+    },
+  }),
+  expected: (stock) => stock,
+  examples: (
+    [
+      ["connect", "connect-timeout-ms", "20"],
+      ["grpc", "grpc-timeout", "20m"],
+      ["grpc-web", "grpc-timeout", "20m"],
+    ] as const
+  ).map(([protocol, name, value]) =>
+    example(
+      { protocol, http: "2", headers: [[name, value]] },
+      { script: { look: "never", implementation: { ends: { do: "wait", end: "throw other" } } } },
+    ),
+  ),
+};
+
 export const signals: readonly Difference[] = [
   deadlineClamped,
   unserializable,
   afterSuccess,
   thrownUndefined,
+  givenUp,
 ];

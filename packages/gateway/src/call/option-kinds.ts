@@ -1,0 +1,38 @@
+/** What the values of options are; a list is an array. */
+export type OptionKinds = Readonly<
+  Record<string, "boolean" | "number" | "string" | "function" | "object" | "list">
+>;
+
+/**
+ * Asserts that all options are known, and of their kinds: one that is misspelled would be passed
+ * over, one of another kind would fail amid a call. Undefined stands for the default.
+ *
+ * @param where What holds them, as `rest`.
+ * @throws {TypeError}
+ */
+export function assertOptions(where: string, given: unknown, kinds: OptionKinds): void {
+  if (kindOf(given) !== "object") throw new TypeError(`${where} must be an object`);
+  for (const [name, value] of Object.entries(given as object)) {
+    const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
+    if (kind === undefined) {
+      const known = Object.keys(kinds).join(", ");
+      throw new TypeError(`${where}.${name} is no option; the options are ${known}`);
+    }
+    if (value === undefined || kindOf(value) === kind) continue;
+    throw new TypeError(`${where}.${name} must be ${articles[kind]} ${kind}: ${String(value)}`);
+  }
+}
+
+const articles = {
+  boolean: "a",
+  number: "a",
+  string: "a",
+  function: "a",
+  object: "an",
+  list: "a",
+} as const;
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "list";
+  return value === null ? "null" : typeof value;
+}
