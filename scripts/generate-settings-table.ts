@@ -1,4 +1,4 @@
-/** Writes the README's table of settings anew. */
+/** Rewrites the README's table of settings. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { createSettingsTable, settingsTablePlace } from "./settings-table.ts";
 

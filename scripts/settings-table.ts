@@ -1,9 +1,9 @@
-/** The README's table of settings, as the schema makes it. */
+/** The README's table of settings, generated from the schema. */
 import { variableOf } from "../src/cli/settings/origin.ts";
 import { type SchemaEntry, schemaEntries } from "../src/server/settings/schema.ts";
 import { formatValue, type IntegerSetting, type Setting } from "../src/server/settings/setting.ts";
 
-/** Where it stands in the README. */
+/** Its place in the README. */
 export const settingsTablePlace =
   /(?<=<!-- settings: `npm run generate` makes this table -->\n\n).*?(?=\n\n<!-- \/settings -->)/s;
 
@@ -35,7 +35,7 @@ function describeDefault(setting: Setting): string {
   return `\`${text}\``;
 }
 
-/** Large numbers as people read them: `1 MiB`, `10 s`, `10,000`. */
+/** Large numbers in readable form: `1 MiB`, `10 s`, `10,000`. */
 function describeNumber(number: number, unit: IntegerSetting["unit"]): string {
   if (unit === undefined) return number >= 10_000 ? number.toLocaleString("en-US") : `${number}`;
   const [size, name] = units[unit].find(
