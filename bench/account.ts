@@ -1,12 +1,15 @@
-/** What a store was told, and what it told. */
+/** The plants sent to a store, and the answers. */
 export interface Account {
-  /** Plants that were there before, or that a right answer has acknowledged since. */
+  /** Plants that existed before, or that a correct answer has acknowledged since. */
   readonly acknowledged: number;
-  /** Requests whose answers nobody waited for, at most: a load generator that stops at once leaves some. */
+  /**
+   * The most requests whose answers nobody waited for: a load generator that stops at once leaves
+   * some.
+   */
   readonly unanswered: number;
 }
 
-/** @throws if plants are missing, or there are more than were ever sent. */
+/** @throws if plants are missing, or if there are more than were ever sent. */
 export function assertStored(stored: number, { acknowledged, unanswered }: Account): void {
   if (stored >= acknowledged && stored <= acknowledged + unanswered) return;
   throw new Error(

@@ -12,7 +12,7 @@ export interface BareSync {
 
 const probe = fileURLToPath(new URL("load/sync-probe.ts", import.meta.url));
 
-/** In a process of its own, so that a delay of syncs meets it as it meets servers. */
+/** In a separate process, so that a sync delay applies to it as it does to servers. */
 export async function measureBareSync(folder: string, seconds: number): Promise<BareSync> {
   const file = join(folder, "sync-probe");
   const { stdout } = await promisify(execFile)(process.execPath, [probe, file, `${seconds}`]);

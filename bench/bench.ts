@@ -5,10 +5,10 @@ import type { IdStreams } from "./plant-ids.ts";
 export interface Bench {
   readonly plan: Plan;
   readonly ids: IdStreams;
-  /** On a real disk; stores are made in it. */
+  /** On a real disk. Stores are created in it. */
   readonly folder: string;
-  /** Whether wrk is there to measure HTTP/1.1. */
+  /** Whether wrk is available to measure HTTP/1.1. */
   readonly hasWrk: boolean;
-  /** Says what is going on. */
+  /** Reports progress. */
   readonly log: (line: string) => void;
 }

@@ -1,16 +1,19 @@
-/** Load keeps to one half of the cores, where the system can tell it to; servers have all, as with their users. */
+/**
+ * The load runs on half of the cores, if the system supports it. Servers use all cores, as in
+ * production.
+ */
 import { execFileSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 
 const loadCores = findLoadCores();
 
-/** For people to read. */
+/** A description for the report. */
 export const pinning: string =
   loadCores === undefined
     ? "servers and load share all cores: taskset (util-linux) is missing, or there is one core"
     : `servers on all cores, load on core ${loadCores} (taskset)`;
 
-/** Threads of wrk: as many as the load has cores, up to what any server here needs. */
+/** Threads of wrk: one for each core of the load, up to what any server here needs. */
 export const loadThreads: number = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)));
 
 /** The command line that runs on the cores of the load. */
@@ -22,7 +25,7 @@ export function pinLoad([command, ...args]: readonly [string, ...string[]]): rea
   return ["taskset", "--cpu-list", loadCores, command, ...args];
 }
 
-/** The upper half of the cores that this process may use. */
+/** The upper half of this process's cores. */
 function findLoadCores(): string | undefined {
   const cores = allowedCores();
   if (cores.length < 2) return undefined;
@@ -42,7 +45,7 @@ function allowedCores(): readonly number[] {
   }
 }
 
-/** `3` or `0-7`, as taskset prints them. */
+/** `3` or `0-7`, as printed by taskset. */
 function parseRange(text: string): readonly number[] {
   const [first = Number.NaN, last = first] = text.split("-").map(Number);
   return Array.from({ length: last - first + 1 }, (_, n) => first + n);

@@ -8,7 +8,7 @@ export interface Flags {
   readonly parts: readonly PartName[];
   readonly jsonFile: string;
   readonly markdownFile: string | undefined;
-  /** How much longer each sync takes. */
+  /** The additional duration of each sync. */
   readonly syncDelayMs: number | undefined;
 }
 

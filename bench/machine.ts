@@ -2,7 +2,7 @@ import { availableParallelism, cpus, release, totalmem, type } from "node:os";
 import { pinning } from "./cores.ts";
 import { fileSystemOf } from "./store-folder.ts";
 
-/** What figures are worth nothing without. */
+/** The environment, without which the figures mean nothing. */
 export function describeMachine(folder: string, wrk: string | undefined): readonly string[] {
   const model = cpus()[0]?.model ?? "unknown processor";
   return [

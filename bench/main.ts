@@ -1,4 +1,4 @@
-/** `npm run bench`: plant-store beside its peers, on one machine, in one run. */
+/** `npm run bench`: compares plant-store with its peers, on one machine, in one run. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,7 +29,7 @@ const parts: Record<PartName, Part> = {
 };
 const folder = fileURLToPath(new URL("results", import.meta.url));
 
-// With an exit of its own, so that no server and no store is left behind.
+// With an explicit exit, so that no server and no store is left behind.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
 const flags = parse(process.argv.slice(2));
@@ -63,7 +63,7 @@ async function run({
   };
   const machine = [...describeMachine(folder, wrk)];
   if (syncDelayMs !== undefined) {
-    // The processes that this one starts inherit it.
+    // Inherited by child processes.
     Object.assign(process.env, createSyncDelay(syncDelayMs, folder));
     machine.push(`each sync takes ${syncDelayMs} ms longer (--sync-delay-ms)`);
   }
@@ -77,7 +77,7 @@ async function run({
     for (const name of names) {
       const result = await parts[name].run(bench);
       measured[name] = result.measured;
-      // Each time, so that a part that fails takes no other with it.
+      // Written after each part, so that a failing part does not lose the others.
       await write(jsonFile, `${JSON.stringify(measured, null, 2)}\n`);
       text.push(formatTable(result.table));
       console.log(`\n${text.at(-1)}`);

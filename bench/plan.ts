@@ -1,14 +1,17 @@
-/** How much is measured. */
+/** How much to measure. */
 export interface Plan {
-  /** Each starts every server anew; the table shows medians. */
+  /** Each round restarts every server. The table shows medians. */
   readonly rounds: number;
-  /** Rates differ most from one moment to the next: each server shows its peak several times a round. */
+  /**
+   * Rates vary most from one moment to the next, so each server shows its peak several times a
+   * round.
+   */
   readonly rates: { readonly rounds: number; readonly peaks: number; readonly peakSeconds: number };
-  /** How long each server is loaded at each number of requests at a time, in each round. */
+  /** How long each server is loaded at each concurrency in each round. */
   readonly latency: { readonly rounds: number; readonly seconds: number };
   readonly warmUpSeconds: number;
   readonly peakSeconds: number;
-  /** A generator that has just started answers late; that is not the server's. */
+  /** A generator that has just started is slow, which must not count against the server. */
   readonly paced: { readonly warmUpSeconds: number; readonly seconds: number };
   readonly memorySteps: number;
   readonly memoryStepPlants: number;
@@ -29,7 +32,7 @@ export const wholePlan: Plan = {
   starts: 10,
 };
 
-/** Shows that all of it works; its figures are no figures. */
+/** Checks that everything works. Its figures mean nothing. */
 export const quickPlan: Plan = {
   rounds: 1,
   rates: { rounds: 1, peaks: 2, peakSeconds: 1 },
@@ -43,13 +46,13 @@ export const quickPlan: Plan = {
   starts: 3,
 };
 
-/** Requests under way: so many connections, with so many on each. */
+/** Concurrent requests: the number of connections, and of requests on each. */
 export interface Concurrency {
   readonly connections: number;
   readonly streams: number;
 }
 
-/** From one caller alone to more than commits can take in one turn. */
+/** From a single caller to more than one commit can hold. */
 export const latencyConcurrency: readonly {
   readonly atATime: number;
   readonly http1: Concurrency;
@@ -60,20 +63,20 @@ export const latencyConcurrency: readonly {
   grpc: { connections: Math.min(4, atATime), streams: Math.ceil(atATime / 4) },
 }));
 
-/** Enough that each server is busy all the time, and commits of the store are shared. */
+/** Enough to keep each server busy all the time, with shared commits. */
 export const concurrency = {
   http1: { connections: 128, streams: 1 },
   grpc: { connections: 4, streams: 32 },
 } as const;
 
-/** What the engines of the store are compared with: enough connections for every thread and server. */
+/** For comparing store engines: enough connections for every thread and server. */
 export const storeConcurrency = { connections: 8, streams: 32 } as const;
 
-/** As many as may be needed when requests fall due faster than answers come. */
+/** Enough for requests that fall due faster than answers arrive. */
 export const pacedConcurrency = {
   http1: { connections: 128, streams: 1 },
   grpc: { connections: 4, streams: 100 },
 } as const;
 
-/** The share of its own highest rate at which a server's latency is told. */
+/** The share of a server's highest rate at which its latency is measured. */
 export const pacedShare = 0.8;

@@ -1,26 +1,28 @@
 /** A stream of ids that no other stream repeats. */
 export interface IdStream {
-  /** Which of the streams: below {@link idStreamsMax}, each used once in a run. */
+  /** The number of the stream: below {@link idStreamsMax}, each used once in a run. */
   readonly stream: number;
   readonly order: IdOrder;
 }
 
-/** Ascending: each new plant goes to one end. Random: anywhere among those that are there. */
+/** Ascending: each new plant is added at one end. Random: anywhere among the existing ones. */
 export type IdOrder = "ascending" | "random";
 
 export const idStreamsMax = 900_000;
 
 /**
- * Every id has 16 digits, 8 bytes as a varint, and is exact in a double: so all
- * requests have one length, and servers that read JSON with `JSON.parse` store
- * the same plants as others.
+ * Every id has 16 digits, takes 8 bytes as a varint, and is exact in a double. So all requests have
+ * the same length, and servers that read JSON with `JSON.parse` store the same plants as others.
  */
 const idMin = 1e15;
 
-/** How many ids an ascending stream may use before it would run into the next. */
+/** How many ids an ascending stream may use before it would overlap with the next. */
 export const ascendingIdsMax = 2 ** 31;
 
-/** The id of the n-th plant of a stream. It is odd: a store that is filled before has even ones. */
+/**
+ * The id of the n-th plant of a stream. It is odd; the plants that a store is filled with have even
+ * ids.
+ */
 export function plantId({ stream, order }: IdStream, n: number): number {
   switch (order) {
     case "ascending":
@@ -30,12 +32,12 @@ export function plantId({ stream, order }: IdStream, n: number): number {
   }
 }
 
-/** The multiplier is odd, so that every number of 32 bits has one image: none comes twice. */
+/** The multiplier is odd, so that 32-bit numbers are mapped one to one. */
 function scatter(n: number): number {
   return Math.imul(n, 0x9e37_79b1) >>> 0;
 }
 
-/** Even ids, spread evenly over the whole range that {@link plantId} uses. */
+/** Even ids, evenly distributed over the whole range of {@link plantId}. */
 export function spreadIds(count: number): { readonly first: number; readonly step: number } {
   const range = 2 ** 32 * 2 * idStreamsMax;
   return { first: idMin, step: 2 * Math.floor(range / count / 2) };
@@ -45,7 +47,7 @@ export function spreadIds(count: number): { readonly first: number; readonly ste
 export class IdStreams {
   #next = 0;
 
-  /** @returns The first of `count` streams in a row. */
+  /** @returns The first of `count` consecutive streams. */
   take(count = 1): number {
     const first = this.#next;
     this.#next += count;

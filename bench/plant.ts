@@ -1,5 +1,5 @@
-/** The plant that is created again and again, each time with another id. */
+/** The plant that is created repeatedly, each time with another id. */
 export const plant = { name: "Basil", tag: "herb" } as const;
 
-/** The answer to it over REST. */
+/** Its REST answer. */
 export const plantJson: Buffer = Buffer.from(JSON.stringify(plant));

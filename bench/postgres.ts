@@ -1,4 +1,4 @@
-/** One PostgreSQL for a run of the bench, started when it is first asked for. */
+/** One PostgreSQL for a run of the bench, started on first use. */
 import { migrateStore } from "../src/store/open.ts";
 import { findPostgres } from "../test/support/postgres-installation.ts";
 import { type PostgresServer, startPostgres } from "../test/support/postgres-server.ts";
@@ -9,10 +9,13 @@ export interface PostgresStore extends ProgramStore {
   readonly url: string;
 }
 
-/** Whether there is one to start. */
+/** Whether PostgreSQL is available. */
 export const hasPostgres: boolean = findPostgres().length > 0;
 
-/** What an operator would set on a machine of this size; all that makes it durable stays as it is. */
+/**
+ * Settings that an operator would choose for a machine of this size. Durability settings keep their
+ * defaults.
+ */
 const settings = {
   shared_buffers: "1GB",
   max_wal_size: "4GB",
@@ -22,7 +25,7 @@ const settings = {
 
 let started: Promise<PostgresServer> | undefined;
 
-/** A store in a database of its own, empty. */
+/** An empty store in its own database. */
 export async function createPostgresStore(): Promise<PostgresStore> {
   started ??= startPostgres({ settings });
   const server = await started;

@@ -1,27 +1,29 @@
-/** What is measured, and how it is started. */
+/** A program to measure, and how to start it. */
 export interface Program {
-  /** For people: what it is, and what it does for a request. */
+  /** A description for the report: what it is, and what it does for a request. */
   readonly settings: string;
-  /** Whether a plant is on disk before its answer. Default: no. */
+  /** Whether a plant is on disk before the answer. Default: no. */
   readonly isDurable?: boolean;
-  /** Call before the first open. @returns what is missing on this machine to build it, if anything. */
+  /**
+   * Call before the first open. @returns what is missing on this machine to build it, if anything.
+   */
   build?(): Promise<string | undefined>;
-  /** @param folder An empty folder on a real disk, for this start alone. */
+  /** @param folder An empty directory on a real disk, only for this start. */
   open(folder: string): Start | Promise<Start>;
 }
 
-/** A command line, and what belongs to it. */
+/** A command line, with what it needs. */
 export interface Start {
-  /** A program that runs by itself. Default: Node. */
+  /** A standalone program. Default: Node. */
   readonly command?: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Of a program that stores plants. */
+  /** Set if the program stores plants. */
   readonly store?: ProgramStore;
 }
 
 export interface ProgramStore {
-  /** After the program has ended. */
+  /** Call after the program has ended. */
   countPlants(): number | Promise<number>;
   /** Fills the empty store before the program starts. */
   fill(plants: number): void | Promise<void>;

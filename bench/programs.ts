@@ -1,4 +1,4 @@
-/** The servers that are measured. */
+/** The servers to measure. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildPeer, type PeerName, peerPrograms } from "./peers/build.ts";
@@ -96,7 +96,7 @@ function sqliteStore(file: string): ProgramStore {
   };
 }
 
-/** A plant-store as published, whose only settings are these. */
+/** plant-store as published, with only these settings. */
 export function serve(folder: string, store: string, ...flags: readonly string[]): Start {
   const files = ["--store", store, "--token-file", join(folder, "tokens")];
   return {
@@ -105,7 +105,7 @@ export function serve(folder: string, store: string, ...flags: readonly string[]
   };
 }
 
-/** plant-store without coalescing: each request is a statement, and a commit, of its own. */
+/** plant-store without coalescing: each request is its own statement and commit. */
 export function serveOneByOne(store: string): Start {
   return { args: [fileURLToPath(new URL("servers/one-by-one.ts", import.meta.url)), store] };
 }

@@ -1,4 +1,4 @@
-/** The bytes of the requests, but for the id, and what answers them. */
+/** The bytes of requests without the id, and the expected answers. */
 import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
 import {
   CreatePlantRequestSchema,
@@ -7,11 +7,11 @@ import {
 } from "../gen/plantstore/v1/plant_service_pb.ts";
 import { plant, plantJson } from "./plant.ts";
 
-/** What the requests of a row look like. */
+/** The form of a row's requests. */
 export type RequestKind = "rest" | "connect" | "grpc";
 export type Http1RequestKind = Exclude<RequestKind, "grpc">;
 
-/** Sent to every server; plant-store alone looks at it. */
+/** Sent to every server. Only plant-store checks it. */
 export const token = "a-token-that-is-as-long-as-real-ones-are";
 export const createPlantPath: string = `/${PlantService.typeName}/${PlantService.method.createPlant.name}`;
 
@@ -24,7 +24,7 @@ const http1Requests: Record<Http1RequestKind, { path: string; headers: string; b
   },
 };
 
-/** A whole request over HTTP/1.1: the id, in 16 digits, goes between the two. */
+/** A complete HTTP/1.1 request. The id, in 16 digits, goes between the two parts. */
 export function http1Request(
   kind: Http1RequestKind,
   host: string,
@@ -38,7 +38,7 @@ export function http1Request(
   return { before: head + before, after };
 }
 
-/** The bodies that are right answers. */
+/** The bodies of correct answers. */
 export const answers: Record<RequestKind, Buffer> = {
   rest: plantJson,
   connect: Buffer.from(
@@ -47,7 +47,7 @@ export const answers: Record<RequestKind, Buffer> = {
   grpc: envelope(toBinary(CreatePlantResponseSchema, create(CreatePlantResponseSchema, { plant }))),
 };
 
-/** The body of a gRPC request: one message, not compressed. */
+/** The body of a gRPC request: one uncompressed message. */
 export function grpcBody(id: number): Buffer {
   const request = create(CreatePlantRequestSchema, { plant: { id: BigInt(id), ...plant } });
   return envelope(toBinary(CreatePlantRequestSchema, request));

@@ -15,12 +15,12 @@ import {
 } from "./programs.ts";
 import type { RequestKind } from "./requests.ts";
 
-/** One server over one protocol. To measure another is to add a row. */
+/** One server with one protocol. Add a row to measure another. */
 export interface Row {
   readonly name: string;
   readonly kind: RequestKind;
   readonly program: Program;
-  /** Names of the rows that it is set in relation to. */
+  /** Names of the rows that it is compared with. */
   readonly peers: readonly string[];
 }
 
@@ -62,7 +62,7 @@ export const rows: readonly Row[] = [
   { name: "grpc-go, durable", kind: "grpc", program: grpcGo, peers: [] },
 ];
 
-/** The rows whose programs can be had on this machine. Says of the others why not. */
+/** The rows whose programs are available on this machine. Reports why the others are not. */
 export async function findMeasurable(
   bench: Bench,
   wanted: readonly Row[],
@@ -76,7 +76,7 @@ export async function findMeasurable(
   return found;
 }
 
-/** Says of a failure whose it is. */
+/** Adds the row's name to a failure. */
 export async function named({ name }: Row, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -85,7 +85,7 @@ export async function named({ name }: Row, work: () => Promise<void>): Promise<v
   }
 }
 
-/** The row that does least with the same transport. */
+/** The row that does the least with the same transport. */
 export function floorOf({ kind }: Row): string {
   return kind === "grpc" ? "node:http2" : "node:http";
 }

@@ -3,18 +3,21 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Start } from "./program.ts";
 
-/** A server that runs, on the cores of servers. */
+/** A running server, on the cores of servers. */
 export interface ServerProcess extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
-  /** The size of the heap, in bytes, after a collection; of a server that was started with a probe. */
+  /**
+   * The size of the heap in bytes after a garbage collection. Only for a server started with a
+   * probe.
+   */
   heapBytes(): Promise<number>;
-  /** Ends it as an operator would. @throws if it fails. */
+  /** Stops it as an operator would. @throws if it fails. */
   stop(): Promise<void>;
 }
 
 export interface StartOptions {
-  /** Lets the server tell about its heap. */
+  /** Lets the server report its heap. */
   readonly probe?: boolean;
 }
 
@@ -22,16 +25,16 @@ const probe = fileURLToPath(new URL("servers/memory-probe.ts", import.meta.url))
 
 const startTimeoutMs = 20_000;
 
-/** How much of what a server logs is kept, to be shown if it fails. */
+/** How much of a server's log is kept, to be shown if it fails. */
 const logCharactersMax = 4000;
 
-/** None outlives this process. */
+/** Ended before this process exits. */
 const running = new Set<ChildProcess>();
 process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Starts a server; resolves when it says where it listens. */
+/** Starts a server. Resolves when it prints its address. */
 export async function startServer(
   { command = process.execPath, args, env }: Start,
   options: StartOptions = {},
@@ -64,7 +67,7 @@ export async function startServer(
     },
     async stop() {
       const outcome = await end("SIGTERM");
-      // The peers leave the signal to the system.
+      // The peers do not handle the signal.
       if (outcome !== 0 && outcome !== "SIGTERM") {
         throw new Error(`the server ended with ${outcome}: ${log}`);
       }
@@ -75,7 +78,7 @@ export async function startServer(
   };
 }
 
-/** As in production, without settings that this shell or npm may have. */
+/** As in production, without settings from this shell or npm. */
 function environment(): NodeJS.ProcessEnv {
   const names = Object.keys(process.env).filter(
     (name) => !/^(PLANT_STORE_|npm_|NODE_OPTIONS$)/.test(name),
@@ -95,7 +98,7 @@ function listeningUrl(child: ChildProcess): Promise<string> {
   return found.promise;
 }
 
-/** Rejects when the process ends, which is no failure once it has started. */
+/** Rejects when the process ends, which is not a failure once it has started. */
 function failure(child: ChildProcess, exited: Promise<unknown>, log: () => string): Promise<never> {
   const late = setTimeout(() => child.kill("SIGKILL"), startTimeoutMs);
   child.stdout?.once("data", () => clearTimeout(late));

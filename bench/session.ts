@@ -12,16 +12,16 @@ import { type ServerProcess, type StartOptions, startServer } from "./server-pro
 
 export interface SessionOptions extends StartOptions {
   readonly kind: RequestKind;
-  /** Plants that are in the store before. Default: 0. */
+  /** Plants in the store at the start. Default: 0. */
   readonly plants?: number;
   /** Default: ascending. */
   readonly order?: IdOrder;
 }
 
-/** What our generator needs until it is as quick as it will be. */
+/** The time until our generator reaches its full speed. */
 const generatorStartSeconds = 0.5;
 
-/** A server from its start to its end, with an account of the plants that it was given. */
+/** A server from start to end, with an account of the plants sent to it. */
 export class Session implements AsyncDisposable {
   readonly server: ServerProcess;
   readonly #bench: Bench;
@@ -40,7 +40,7 @@ export class Session implements AsyncDisposable {
     this.#acknowledged = options.plants ?? 0;
   }
 
-  /** Starts the server, and has one plant created, so that it is known to answer right. */
+  /** Starts the server and creates one plant, which shows that it answers correctly. */
   static async open(bench: Bench, start: Start, options: SessionOptions): Promise<Session> {
     const session = new Session(bench, start, await startServer(start, options), options);
     try {
@@ -66,20 +66,20 @@ export class Session implements AsyncDisposable {
     );
   }
 
-  /** The closed loop of our own generator, which leaves no request alone at its end. */
+  /** The closed loop of our own generator, which abandons no request at the end. */
   loadClosed(until: Load["until"], warmUpSeconds = 0): Promise<LoadResult> {
     const { connections, streams } = concurrency[this.#transport];
     return this.#generate({ connections, streams, until, warmUpSeconds });
   }
 
-  /** The closed loop of our own generator, with so many requests at a time. */
+  /** The closed loop of our own generator, with the given concurrency. */
   loadAt(options: Record<"http1" | "grpc", Concurrency>, seconds: number): Promise<LoadResult> {
     const { connections, streams } = options[this.#transport];
     const warmUpSeconds = generatorStartSeconds;
     return this.#generate({ connections, streams, until: { seconds }, warmUpSeconds });
   }
 
-  /** The open loop: so many requests in a second, whatever the answers do. */
+  /** The open loop: a fixed number of requests per second, whatever the answers do. */
   loadPaced(
     rate: number,
     { seconds, warmUpSeconds }: { readonly seconds: number; readonly warmUpSeconds: number },
@@ -89,10 +89,10 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Ends the server and counts its plants.
+   * Stops the server and counts its plants.
    *
-   * @returns how many it stores; undefined if it stores none.
-   * @throws if there are fewer or more than were acknowledged.
+   * @returns the number of stored plants; undefined if it stores none.
+   * @throws if there are fewer than were acknowledged, or more than were sent.
    */
   async close(): Promise<number | undefined> {
     await this.server.stop();

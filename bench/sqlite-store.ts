@@ -14,11 +14,11 @@ export function countStoredPlants(file: string): number {
   }
 }
 
-/** Makes a store that holds so many plants, whose ids leave room for others everywhere. */
+/** Creates a store with this many plants. Their ids leave gaps for others everywhere. */
 export function fillStore(file: string, plants: number): void {
   const db = openDatabase(file, 5000);
   try {
-    // Nobody has been told that these plants are safe.
+    // These plants need not be durable.
     db.exec("PRAGMA synchronous = OFF");
     db.exec("PRAGMA journal_mode = DELETE");
     db.prepare(insertPlants).run({ plants, ...spreadIds(plants) });
@@ -26,7 +26,7 @@ export function fillStore(file: string, plants: number): void {
   } finally {
     db.close();
   }
-  // So that the system does not write it out while others are measured.
+  // So that the system does not write it to disk during the measurements.
   const fd = openSync(file, "r+");
   fsyncSync(fd);
   closeSync(fd);

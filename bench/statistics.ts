@@ -7,7 +7,7 @@ export function median(values: readonly number[]): number {
   return (above + below) / 2;
 }
 
-/** Of those that are known; undefined if none is. */
+/** The median of the known values; undefined if there is none. */
 export function medianOfKnown(values: readonly (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : median(known);
@@ -20,7 +20,7 @@ export function quantile(sorted: ArrayLike<number>, share: number): number {
   return value;
 }
 
-/** Of the straight line through these points by least squares. */
+/** The slope of the least-squares line through these points. */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const mean = (axis: 0 | 1) => points.reduce((sum, point) => sum + point[axis], 0) / points.length;
   const [meanX, meanY] = [mean(0), mean(1)];

@@ -11,7 +11,10 @@ process.on("exit", () => {
   for (const path of folders) rmSync(path, { recursive: true, force: true });
 });
 
-/** An empty folder beneath another, gone with its store at the end of an `await using`, or of this process. */
+/**
+ * An empty directory inside another. Removed with its store at the end of an `await using`, or of
+ * this process.
+ */
 export async function createStoreFolder(parent: string): Promise<StoreFolder> {
   await mkdir(parent, { recursive: true });
   const path = await mkdtemp(join(parent, "store-"));
@@ -26,7 +29,7 @@ export async function createStoreFolder(parent: string): Promise<StoreFolder> {
 }
 
 /**
- * The type of the file system that a folder is on, as far as the system tells.
+ * The type of a directory's file system, if the system reports it.
  *
  * @throws if it is in memory, where no store is durable.
  */
@@ -39,7 +42,7 @@ export function fileSystemOf(folder: string): string {
     .map((line) => line.split(" "))
     .map(([, mountPoint = "", type = ""]) => [mountPoint.replace(/\/?$/, "/"), type] as const)
     .filter(([mountPoint]) => path.startsWith(mountPoint))
-    // The last of equal length hides the others.
+    // Of equally long mount points, the last one hides the others.
     .reduce((best, mount) => (mount[0].length >= best[0].length ? mount : best), ["", ""] as const);
   if (type === "tmpfs" || type === "ramfs") {
     throw new Error(`${folder} is in memory (${type}); a durable store needs a disk`);

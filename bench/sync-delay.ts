@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const source = fileURLToPath(new URL("sync-delay.c", import.meta.url));
 
-/** What makes each sync of a process take longer. */
+/** Delays each sync of a process. */
 export interface SyncDelay {
   readonly LD_PRELOAD: string;
   readonly SYNC_DELAY_MS: string;
@@ -14,12 +14,13 @@ export interface SyncDelay {
 /**
  * Compiles the library that delays syncs.
  *
- * It takes the place of libc's `fsync` and `fdatasync`, which SQLite calls in Node, in Go with cgo, and in Rust. Go's
- * own `File.Sync` is a system call without libc, and so is not delayed; no server here makes it.
+ * It replaces libc's `fsync` and `fdatasync`, which SQLite calls in Node, in Go with cgo, and in
+ * Rust. Go's own `File.Sync` is a system call without libc, and is not delayed. No server here uses
+ * it.
  *
- * @param folder Where the library goes.
+ * @param folder The directory for the library.
  * @returns The environment of the processes to delay.
- * @throws where gcc is missing.
+ * @throws if gcc is missing.
  */
 export function createSyncDelay(ms: number, folder: string): SyncDelay {
   const library = join(folder, "sync-delay.so");

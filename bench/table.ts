@@ -1,10 +1,10 @@
-/** A table of figures, as Markdown, which is readable as it is. */
+/** A table of figures in Markdown, readable as it is. */
 export interface Table {
   readonly title: string;
-  /** The first is text, the others are figures. */
+  /** The first column is text, the others are figures. */
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
-  /** What a reader must know, below the table. */
+  /** Notes for the reader, below the table. */
   readonly notes: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export function formatTable({ title, columns, rows, notes }: Table): string {
   );
 }
 
-/** `unknown` figures, for example where the system does not tell, are a dash. */
+/** Unknown figures, for example if the system does not report them, are a dash. */
 export function figure(value: number | undefined, digits: number): string {
   return value === undefined
     ? "–"

@@ -1,18 +1,21 @@
-/** Makes `dist/` of both packages: the JavaScript and declarations that are published, and what they bring along. */
+/**
+ * Builds `dist/` of both packages: the published JavaScript and declarations, and the files that
+ * they need.
+ */
 import { execFileSync } from "node:child_process";
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSbom } from "./supply/sbom.ts";
 
-// The gateway first: what is published is compiled against what is published of it.
+// The gateway first: the plant store is compiled against the gateway's published form.
 for (const folder of ["packages/gateway", "."]) {
   rmSync(join(folder, "dist"), { recursive: true, force: true });
   execFileSync("tsc", ["--project", join(folder, "tsconfig.build.json")], { stdio: "inherit" });
 }
-// tsc leaves out what is not TypeScript.
+// tsc does not copy files other than TypeScript.
 for (const file of globSync("src/**/*.{sql,html,css,js,svg}")) cpSync(file, join("dist", file));
 cpSync("gen/openapi.json", "dist/gen/openapi.json");
-// Of a package of 12 MB: what the reference of the API loads, and its licences.
+// Of a package of 12 MB, only what the API reference loads, and its licences.
 const swaggerUi = [
   "swagger-ui-bundle.js",
   "swagger-ui-bundle.js.LICENSE.txt",

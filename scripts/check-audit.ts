@@ -1,6 +1,6 @@
 /**
- * `npm audit` of what users install. Fails for a known vulnerability; says that
- * it was skipped where the registry answers no such question, or cannot be reached.
+ * Runs `npm audit` for what users install. Fails for a known vulnerability. Reports that it was
+ * skipped if the registry does not support audits or cannot be reached.
  */
 import { spawnSync } from "node:child_process";
 

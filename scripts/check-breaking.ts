@@ -1,7 +1,6 @@
 /**
- * Fails if the proto breaks a client of an earlier one: of the last commit, and
- * of the commit that first had the contract, which also speaks where there is
- * nothing uncommitted.
+ * Fails if the proto breaks a client of the last commit's proto, or of the first one. Without
+ * uncommitted changes, only the comparison with the first one can fail.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -14,7 +13,7 @@ function git(...args: string[]): Buffer {
   return execFileSync("git", args, { maxBuffer: 64 * 1024 * 1024 });
 }
 
-/** Builds the proto as it was at a commit. The google protos are today's. */
+/** Builds the proto of a commit, with today's google protos. */
 function buildImage(commit: string, folder: string): string {
   const archive = join(folder, "proto.tar");
   writeFileSync(archive, git("archive", commit, "proto", "buf.yaml"));

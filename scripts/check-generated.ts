@@ -1,4 +1,4 @@
-/** Fails if generated code is not what `npm run generate` would write. */
+/** Fails if generated code differs from the output of `npm run generate`. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

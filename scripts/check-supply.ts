@@ -1,4 +1,4 @@
-/** Fails if an installation could bring something else than what was tried, or run code of others. */
+/** Fails if an installation could differ from what was tested, or run code of others. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findInstallCode } from "./supply/install-code.ts";

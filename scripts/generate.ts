@@ -1,10 +1,10 @@
-/** Makes all generated code anew, or the same in another folder: `node scripts/generate.ts [FOLDER]`. */
+/** Generates all code, in place or in another directory: `node scripts/generate.ts [FOLDER]`. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 
 const [folder = "."] = process.argv.slice(2);
 
-/** The contract and, with what both import, the messages that its errors carry. */
+/** The contract and the messages in its errors, with everything that both import. */
 const described = [
   "proto/plantstore",
   "node_modules/google-proto-files/google/rpc/error_details.proto",

@@ -1,5 +1,5 @@
 /**
- * Runs a script on the Node that the checkout brings, whatever Node and npm the machine has:
+ * Runs a script with the Node of the checkout, whatever Node and npm the machine has:
  * `node scripts/node.js FILE [ARGUMENT ...]`. Plain JavaScript, for Node 20.
  */
 import { spawn } from "node:child_process";
@@ -15,7 +15,7 @@ const node = ["node", "node-bin"]
 
 if (node === undefined) fail(`no Node for ${platform}-${process.arch} in node_modules; run npm ci`);
 
-// connect-gateway is its source here, and not what was last built of it.
+// Use the sources of connect-gateway, not its last build.
 const options = [process.env.NODE_OPTIONS, "--conditions=connect-gateway-source"];
 const env = { ...process.env, NODE_OPTIONS: options.join(" ").trim() };
 const child = spawn(node, process.argv.slice(2), { stdio: "inherit", env });
@@ -27,7 +27,7 @@ child.on("exit", (code, signal) => {
   process.kill(process.pid, signal);
 });
 
-// npm runs this file through a shell, which a SIGTERM to npm ends without a word to its child.
+// npm runs this file through a shell, which a SIGTERM to npm ends without notifying its child.
 const parent = process.ppid;
 const watch = setInterval(() => {
   if (process.ppid === parent) return;

@@ -35,7 +35,7 @@ function describeDefault(setting: Setting): string {
   return `\`${text}\``;
 }
 
-/** Large numbers as people read them: `1 MiB`, `10 s`, `10,000`. */
+/** Large numbers in readable form: `1 MiB`, `10 s`, `10,000`. */
 function describeNumber(number: number, unit: IntegerSetting["unit"]): string {
   if (unit === undefined) return number >= 10_000 ? number.toLocaleString("en-US") : `${number}`;
   const [size, name] = units[unit].find(

@@ -1,18 +1,18 @@
-/** A connection with room for some requests at a time. */
+/** A connection with room for a number of concurrent requests. */
 export interface Connection {
-  /** How many requests it could take now. */
+  /** How many requests it can accept now. */
   readonly free: number;
   /**
-   * Takes one request; {@link flush} sends it.
+   * Adds one request; {@link flush} sends it.
    *
-   * @param startedAt Where its latency counts from, on the clock of `performance.now()`.
+   * @param startedAt The start of its latency, on the clock of `performance.now()`.
    */
   add(startedAt: number): void;
   flush(): void;
   close(): void;
 }
 
-/** Who is told what comes of the requests. */
+/** Receives the results of requests. */
 export interface Answers {
   onAnswer(isRight: boolean, startedAt: number, now: number): void;
   /** Called after the answers that arrived together. */

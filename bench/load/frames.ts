@@ -1,4 +1,4 @@
-/** What of HTTP/2 framing (RFC 9113) a client needs that does nothing else. */
+/** The part of HTTP/2 framing (RFC 9113) that this client needs. */
 
 export const frameType = {
   data: 0,
@@ -16,7 +16,7 @@ export const frameHeaderBytes = 9;
 
 export const preface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** Takes a frame as it lies in `bytes`: nothing is copied for it. */
+/** Receives a frame as a range of `bytes`, without copying it. */
 export type FrameHandler = (
   type: number,
   flags: number,
@@ -26,7 +26,7 @@ export type FrameHandler = (
   payloadEnd: number,
 ) => void;
 
-/** Cuts what arrives into frames. */
+/** Splits received bytes into frames. */
 export class FrameReader {
   readonly #onFrame: FrameHandler;
   #rest: Buffer = Buffer.alloc(0);

@@ -1,4 +1,6 @@
-/** A process that loads a server: the load as JSON in its argument, the result as JSON on stdout. */
+/**
+ * A process that generates load: takes the load as JSON in its argument, prints the result as JSON.
+ */
 import type { Load } from "./load.ts";
 import { runLoad } from "./run-load.ts";
 

@@ -5,12 +5,12 @@ import { FrameReader, flag, frame, frameType, windowUpdate } from "./frames.ts";
 import { type Greeting, greet } from "./grpc-greeting.ts";
 import { GrpcTemplate } from "./grpc-template.ts";
 
-/** How many requests later a stream must have ended. */
+/** A stream must have ended after this many further requests. */
 const startsKept = 2 ** 14;
 const ended = 0;
 const streamIdMax = 2 ** 31 - 1;
 
-/** @param streams How many requests may be under way at a time. */
+/** @param streams The maximum number of concurrent requests. */
 export async function openGrpcConnection(
   { host, port, nextId, answers }: Target,
   streams: number,
@@ -31,7 +31,7 @@ class GrpcConnection implements Connection {
   readonly #trailers: Buffer;
   readonly #nextId: () => number;
   readonly #answers: Answers;
-  /** When the request of a stream started, by the number of the stream. */
+  /** The start of each stream's request, by stream number. */
   readonly #starts = new Float64Array(startsKept);
   readonly #buffer: Buffer;
   #out: Buffer;
@@ -86,7 +86,7 @@ class GrpcConnection implements Connection {
     if (this.#outBytes === 0) return;
     this.#socket.write(this.#out.subarray(0, this.#outBytes));
     this.#outBytes = 0;
-    // What the system has not taken yet must not be written over.
+    // Data that the system has not accepted yet must not be overwritten.
     this.#out =
       this.#socket.writableLength === 0 ? this.#buffer : Buffer.alloc(this.#buffer.length);
   }
@@ -134,7 +134,7 @@ class GrpcConnection implements Connection {
   #end(streamId: number, isRight: boolean): void {
     const slot = (streamId >>> 1) % startsKept;
     const startedAt = this.#starts[slot] ?? 0;
-    // A server may reset a stream whose answer it has sent.
+    // A server may reset a stream after it has answered.
     if (startedAt === ended) return;
     this.#starts[slot] = ended;
     this.free++;

@@ -6,27 +6,26 @@ import { buffer } from "node:stream/consumers";
 import { answers, grpcBody, grpcHeaders } from "../requests.ts";
 import { FrameReader, flag, frameType, preface } from "./frames.ts";
 
-/** What the first calls of a connection have settled. */
+/** The state after the first calls on a connection. */
 export interface Greeting {
   /** The HEADERS frame of every further request. */
   readonly headers: { readonly flags: number; readonly payload: Buffer };
-  /** The header block of trailers that say `grpc-status: 0`. */
+  /** The header block of trailers with `grpc-status: 0`. */
   readonly trailers: Buffer;
   readonly nextStreamId: number;
-  /** What may still be sent before the server gives more. */
+  /** What may be sent before the server opens the window further. */
   readonly sendWindow: number;
   readonly streamsMax: number;
 }
 
-/** The first brings the header fields into the table of HPACK, the others refer to it. */
+/** The first adds the header fields to the HPACK table, the others refer to it. */
 const calls = 3;
 
 /**
- * Makes the first calls of a connection with Node's own client, and takes the
- * connection over from it. What it sent and got is then known to be right, byte
- * by byte, and can be compared and repeated without any HPACK: the client has no
- * table for answers, so equal trailers are equal bytes; and once the server's
- * table holds the request's fields, equal requests are equal bytes, too.
+ * Makes the first calls on a connection with Node's own client, then takes the connection over. The
+ * bytes sent and received are then known to be correct, and can be compared and repeated without
+ * HPACK: the client has no table for answers, so equal trailers are equal bytes. Once the server's
+ * table contains the request's fields, equal requests are equal bytes, too.
  */
 export async function greet(socket: Socket, nextId: () => number): Promise<Greeting> {
   const sent: Buffer[] = [];
@@ -61,7 +60,7 @@ export async function greet(socket: Socket, nextId: () => number): Promise<Greet
 async function call(session: http2.ClientHttp2Session, id: number): Promise<void> {
   const stream = session.request(grpcHeaders);
   const response = once(stream, "response");
-  // None come where the headers say all.
+  // There are none if the headers say everything.
   let trailers: http2.IncomingHttpHeaders = {};
   stream.once("trailers", (fields) => {
     trailers = fields;

@@ -2,19 +2,19 @@ import { grpcBody } from "../requests.ts";
 import { frame, frameHeaderBytes, frameType } from "./frames.ts";
 
 /**
- * The frames of one gRPC request, made once. Every further request is a copy
- * with other numbers in the same places: the stream id of both frames, and the
- * id of the plant, which always takes 8 bytes.
+ * The frames of one gRPC request, created once. Every further request is a copy with different
+ * numbers in the same places: the stream id of both frames, and the id of the plant, which always
+ * takes 8 bytes.
  */
 export class GrpcTemplate {
   readonly bytes: number;
-  /** What of it counts against the windows of flow control. */
+  /** How much of it counts against flow control windows. */
   readonly dataBytes: number;
   readonly #frames: Buffer;
   readonly #dataAt: number;
   readonly #idAt: number;
 
-  /** @param headers The HEADERS frame of a request, which a stream of any number may carry. */
+  /** @param headers The HEADERS frame of a request, valid for any stream number. */
   constructor(headers: { readonly flags: number; readonly payload: Uint8Array }) {
     const body = grpcBody(2 ** 50);
     const head = frame(frameType.headers, headers.flags, 0, headers.payload);
@@ -25,7 +25,7 @@ export class GrpcTemplate {
     this.#idAt = head.length + frameHeaderBytes + body.indexOf(varintOf(2 ** 50));
   }
 
-  /** Writes a request into `target` from `at` on. */
+  /** Writes a request into `target` at offset `at`. */
   write(target: Buffer, at: number, streamId: number, plantId: number): void {
     this.#frames.copy(target, at);
     target.writeUInt32BE(streamId, at + 5);
@@ -42,7 +42,7 @@ function varintOf(value: number): Buffer {
   return bytes;
 }
 
-/** Eight bytes with seven bits each, the lowest first; the value is in [2^49, 2^53]. */
+/** Eight bytes with seven bits each, lowest first. The value is in [2^49, 2^53]. */
 function writeVarint(target: Buffer, at: number, value: number): void {
   const low = value % 2 ** 28;
   const high = Math.floor(value / 2 ** 28);

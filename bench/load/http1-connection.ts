@@ -4,7 +4,7 @@ import { answers as bodies, type Http1RequestKind, http1Request } from "../reque
 import type { Answers, Connection, Target } from "./connection.ts";
 import { responseEnd } from "./http1-response.ts";
 
-/** A connection that has one request under way at a time. */
+/** A connection with one request at a time. */
 export async function openHttp1Connection(
   { host, port, nextId, answers }: Target,
   kind: Http1RequestKind,
@@ -14,7 +14,7 @@ export async function openHttp1Connection(
     host,
     port,
     noDelay: true,
-    // What is read is looked at before the next read: all connections share one buffer.
+    // Data is processed before the next read, so all connections share one buffer.
     onread: {
       buffer: readBuffer,
       callback(length) {
@@ -30,7 +30,7 @@ export async function openHttp1Connection(
 
 const readBuffer = Buffer.alloc(2 ** 16);
 
-/** Where the id goes; every id has as many digits. */
+/** The place of the id. Every id has the same number of digits. */
 const idPlace = "0".repeat(16);
 
 const statusLine = Buffer.from("HTTP/1.1 200 ", "latin1");
@@ -38,7 +38,7 @@ const statusLine = Buffer.from("HTTP/1.1 200 ", "latin1");
 class Http1Connection implements Connection {
   free = 1;
   readonly #socket: Socket;
-  /** One request; only its id changes. */
+  /** The request, in which only the id changes. */
   readonly #request: Buffer;
   readonly #idAt: number;
   readonly #body: Buffer;
@@ -46,9 +46,9 @@ class Http1Connection implements Connection {
   readonly #answers: Answers;
   #isAdded = false;
   #startedAt = 0;
-  /** The beginning of an answer that came in pieces. */
+  /** The beginning of an answer that arrived in pieces. */
   #received: Buffer | undefined;
-  /** A right answer always has the same length and its body in the same place. */
+  /** Correct answers all have the same length, with the body in the same place. */
   #responseBytes = 0;
   #bodyAt = 0;
 
@@ -67,7 +67,7 @@ class Http1Connection implements Connection {
   add(startedAt: number): void {
     this.free = 0;
     this.#startedAt = startedAt;
-    // The one before has been answered: nobody reads its bytes any more.
+    // The previous request has been answered, so nobody reads its bytes any more.
     this.#request.write(`${this.#nextId()}`, this.#idAt, "latin1");
     this.#isAdded = true;
   }
@@ -82,7 +82,7 @@ class Http1Connection implements Connection {
     this.#socket.destroy();
   }
 
-  /** @param chunk Is written over after the call. */
+  /** @param chunk Overwritten after the call. */
   read(chunk: Buffer): void {
     const bytes = this.#received === undefined ? chunk : Buffer.concat([this.#received, chunk]);
     const isRight = bytes.length === this.#responseBytes && this.#hasRightBody(bytes);
@@ -105,7 +105,7 @@ class Http1Connection implements Connection {
     );
   }
 
-  /** Looks at an answer whose length is new. */
+  /** Examines an answer with a new length. */
   #learn(bytes: Buffer): boolean {
     const bodyAt = bytes.indexOf(this.#body, bytes.indexOf("\r\n\r\n"));
     if (bodyAt < 0 || bytes.compare(statusLine, 0, statusLine.length, 0, statusLine.length) !== 0) {

@@ -1,6 +1,6 @@
 import { quantile } from "../statistics.ts";
 
-/** Every latency of a run, so that no quantile is a guess. */
+/** Stores every latency of a run, so that quantiles are exact. */
 export class Latencies {
   #values = new Float64Array(2 ** 16);
   #count = 0;

@@ -1,32 +1,32 @@
 import type { IdStream } from "../plant-ids.ts";
 import type { RequestKind } from "../requests.ts";
 
-/** What a generator is told to do. */
+/** The parameters of a generator. */
 export interface Load {
-  /** The servers, which get as many connections each. */
+  /** The servers. Each gets the same number of connections. */
   readonly urls: readonly string[];
   readonly kind: RequestKind;
   readonly ids: IdStream;
   readonly connections: number;
-  /** Requests under way on one connection; HTTP/1.1 has one. */
+  /** Concurrent requests on one connection; HTTP/1.1 has one. */
   readonly streams: number;
   readonly until: { readonly seconds: number } | { readonly requests: number };
-  /** Requests in a second, as they fall due. Without: as fast as the answers come. */
+  /** Scheduled requests per second. Without it, as fast as the answers arrive. */
   readonly rate?: number;
-  /** How long it runs before anything is measured, in seconds. Default: not at all. */
+  /** How long it runs before the measurement, in seconds. Default: 0. */
   readonly warmUpSeconds?: number;
 }
 
-/** What a generator says at its end. */
+/** The result of a generator. */
 export interface LoadResult {
   readonly requestsPerSecond: number;
-  /** Plants that a right answer has acknowledged: to the first calls and after the end, too. */
+  /** Plants acknowledged by correct answers, including the first calls and those after the end. */
   readonly created: number;
   readonly failed: number;
-  /** Requests that were left alone at the end, at most: their plants may be there or not. */
+  /** The most requests that were abandoned at the end: their plants may or may not be stored. */
   readonly unanswered: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** What the generator itself used per request, in user and kernel, where it tells. */
+  /** The generator's own CPU time per request, in user and kernel mode, if known. */
   readonly generatorCpuUs?: number;
 }

@@ -7,10 +7,10 @@ import type { Load, LoadResult } from "./load.ts";
 const run = promisify(execFile);
 const generator = fileURLToPath(new URL("generator.ts", import.meta.url));
 
-/** Far more than any load of the plans takes. */
+/** Far more than any planned load takes. */
 const timeoutMs = 15 * 60_000;
 
-/** Runs a load in a process of its own, on the cores of load. */
+/** Runs a load in a separate process, on the cores of the load. */
 export async function runGenerator(load: Load): Promise<LoadResult> {
   const [command, ...args] = pinLoad([process.execPath, generator, JSON.stringify(load)]);
   const { stdout } = await run(command, args, { timeout: timeoutMs });

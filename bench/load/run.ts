@@ -4,16 +4,16 @@ import type { Load, LoadResult } from "./load.ts";
 
 export type RunResult = Omit<LoadResult, "unanswered">;
 
-/** How long the last answers may take. */
+/** The timeout of the last answers. */
 const lastAnswersMs = 10_000;
 
-/** How long the open loop sleeps before it looks again what has fallen due. */
+/** How long the open loop sleeps before it checks for due requests again. */
 const napMs = 0.1;
 
-/** Nobody wakes who waits for it. */
+/** Used to sleep: nobody ever notifies it. */
 const never = new Int32Array(new SharedArrayBuffer(4));
 
-/** One run of a load over connections that are opened with its `answers`. */
+/** One run of a load, over connections that report to its `answers`. */
 export class Run {
   readonly answers: Answers;
   readonly #load: Load;
@@ -22,11 +22,11 @@ export class Run {
   readonly #requestsMax: number;
   #connections: readonly Connection[] = [];
   #start = 0;
-  /** What was due before, and what was answered before, is not measured. */
+  /** Requests that were due or answered before are not measured. */
   #measuredFrom = 0;
   #end = Number.POSITIVE_INFINITY;
   #sent = 0;
-  /** Whether requests are due that no connection had room for. */
+  /** Whether requests are due for which no connection had room. */
   #isBehind = false;
   #succeeded = 0;
   #failed = 0;
@@ -48,7 +48,7 @@ export class Run {
     };
   }
 
-  /** @throws if a connection breaks, or the last answers do not come. */
+  /** @throws if a connection breaks, or the last answers do not arrive. */
   async over(connections: readonly Connection[]): Promise<RunResult> {
     const { until, rate, warmUpSeconds = 0 } = this.#load;
     this.#connections = connections;
@@ -98,11 +98,10 @@ export class Run {
   }
 
   /**
-   * The open loop: looks what has fallen due, sleeps a moment, and looks again. A timer
-   * would make bursts of a millisecond; and not to sleep would take a core from the
-   * server, which has threads beside its first. A request that finds all connections
-   * taken waits for an answer, and its latency counts from when it was due; meanwhile
-   * there is nothing to look for.
+   * The open loop: checks for due requests, sleeps briefly, and repeats. A timer would create
+   * bursts of a millisecond. Without sleeping, it would take a core from the server, which has more
+   * threads than one. If all connections are busy, a request waits for an answer, but its latency
+   * starts when it was due. In the meantime, there is nothing to check.
    */
   #pace(rate: number): void {
     const now = performance.now();
@@ -119,7 +118,7 @@ export class Run {
     setImmediate(() => this.#pace(rate));
   }
 
-  /** Sends what had to wait until this connection was free again. */
+  /** Sends delayed requests as soon as this connection has room. */
   #catchUp(connection: Connection, rate: number, now: number): void {
     if (!this.#isBehind) return;
     const due = this.#dueAt(now, rate);
@@ -140,7 +139,7 @@ export class Run {
     this.#send(connection, this.#start + ((this.#sent + 1) * 1000) / rate);
   }
 
-  /** Goes round, so that all connections are used alike. */
+  /** Round robin, so that all connections are used equally. */
   #nextFree(): Connection | undefined {
     for (let tries = 0; tries < this.#connections.length; tries++) {
       const connection = this.#connections[(this.#sent + tries) % this.#connections.length];

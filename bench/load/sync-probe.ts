@@ -1,4 +1,7 @@
-/** Appends 4 KiB to a file and syncs it, again and again: `sync-probe.ts FILE SECONDS`. The result is JSON on stdout. */
+/**
+ * Repeatedly appends 4 KiB to a file and syncs it: `sync-probe.ts FILE SECONDS`. Prints the result
+ * as JSON.
+ */
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
 import { Latencies } from "./latencies.ts";
 

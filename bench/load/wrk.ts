@@ -9,10 +9,10 @@ import type { LoadResult } from "./load.ts";
 const run = promisify(execFile);
 const script = fileURLToPath(new URL("wrk.lua", import.meta.url));
 
-/** @returns Its version, or undefined where it is not installed. */
+/** @returns Its version, or undefined if it is not installed. */
 export async function findWrk(): Promise<string | undefined> {
   try {
-    // It exits with 1 after its usage, too.
+    // It exits with 1 even after printing its usage.
     await run("wrk", ["--version"]);
   } catch (error) {
     const { code, stdout = "" } = error as { code?: string | number; stdout?: string };
@@ -24,14 +24,14 @@ export async function findWrk(): Promise<string | undefined> {
 export interface WrkLoad {
   readonly url: string;
   readonly kind: Http1RequestKind;
-  /** The first of as many streams of ids as there are threads. */
+  /** The first of the id streams, one for each thread. */
   readonly stream: number;
   readonly threads: number;
   readonly connections: number;
   readonly seconds: number;
 }
 
-/** The closed loop over HTTP/1.1: each connection sends the next request on its answer. */
+/** The closed loop over HTTP/1.1: each connection sends its next request after an answer. */
 export async function runWrk(load: WrkLoad): Promise<LoadResult> {
   const { url, kind, stream, threads, connections, seconds } = load;
   const { before, after } = http1Request(kind, new URL(url).host);

@@ -9,7 +9,7 @@ import { createStoreFolder } from "../store-folder.ts";
 import { figure } from "../table.ts";
 import type { Part } from "./part.ts";
 
-/** What the plants that are there cost those that come. */
+/** The effect of stored plants on the cost of new ones. */
 export const fullStore: Part = {
   async run(bench) {
     const measured: Record<string, readonly Round[]> = {};

@@ -9,7 +9,7 @@ import { createStoreFolder } from "../store-folder.ts";
 import { figure, type Table } from "../table.ts";
 import type { Part } from "./part.ts";
 
-/** What few callers wait for, and many, of each server that is durable, beside one sync of the disk. */
+/** Latency of each durable server with few and with many callers, compared with a disk sync. */
 export const latency: Part = {
   async run(bench) {
     const durable = rows.filter(({ kind, program }) => program.isDurable && kind !== "connect");
@@ -17,7 +17,7 @@ export const latency: Part = {
     const samples: Sample[] = [];
     const syncs: BareSync[] = [];
     for (let round = 1; round <= bench.plan.latency.rounds; round++) {
-      // There and back, so that none is always the one behind another.
+      // Alternates the order, so that none always follows the same other one.
       const order = round % 2 === 0 ? measurable.toReversed() : measurable;
       syncs.push(await measureSync(bench));
       samples.push(...(await measureRound(bench, order)));
@@ -41,7 +41,7 @@ async function measureSync({ folder: parent, plan }: Bench): Promise<BareSync> {
   return await measureBareSync(folder.path, plan.latency.seconds);
 }
 
-/** Starts all servers, and loads them in turn: at one request at a time, then at more. */
+/** Starts all servers and loads them in turn, first with one concurrent request, then with more. */
 async function measureRound(bench: Bench, order: readonly Row[]): Promise<readonly Sample[]> {
   await using running = new AsyncDisposableStack();
   const sessions = new Map<Row, Session>();

@@ -8,7 +8,7 @@ import { createStoreFolder } from "../store-folder.ts";
 import { figure } from "../table.ts";
 import type { Part } from "./part.ts";
 
-/** Whether a server that stores many plants grows with them. */
+/** Whether the memory of a server grows as it stores plants. */
 export const memory: Part = {
   async run(bench) {
     const samples = new Map<string, readonly Sample[]>();
@@ -44,7 +44,7 @@ export const memory: Part = {
 interface Sample {
   readonly created: number;
   readonly rssBytes: number | undefined;
-  /** Of the main thread, after a collection. */
+  /** The main thread's heap after a garbage collection. */
   readonly heapBytes: number;
 }
 
@@ -65,7 +65,7 @@ async function measure(bench: Bench, row: Row): Promise<readonly Sample[]> {
   return samples;
 }
 
-/** The second half: by then caches are full and code is compiled. */
+/** Only the second half, when caches are full and code is compiled. */
 function describe(samples: readonly Sample[], key: "rssBytes" | "heapBytes"): readonly string[] {
   const mib = samples
     .slice(samples.length / 2)

@@ -8,7 +8,7 @@ import { createStoreFolder } from "../store-folder.ts";
 import { figure, type Table } from "../table.ts";
 import type { Part } from "./part.ts";
 
-/** The highest rate of each row, what it costs, and the latency below it. */
+/** The highest rate of each row, its cost, and the latency below it. */
 export const rates: Part = {
   async run(bench) {
     const loadable = rows.filter(({ kind }) => kind === "grpc" || bench.hasWrk);
@@ -26,10 +26,10 @@ export const rates: Part = {
   },
 };
 
-/** What a server showed from its start to its end. */
+/** A server's measurements from start to end. */
 interface Round {
   readonly peaks: readonly Peak[];
-  /** The rate that was reached, of the one that was asked for. */
+  /** The achieved share of the requested rate. */
   readonly pacedShareReached: number;
   readonly pacedP99Ms: number;
   readonly pacedGeneratorCpuUs: number | undefined;
@@ -37,7 +37,7 @@ interface Round {
   readonly stored: number | undefined;
 }
 
-/** As much as a server can do, for a moment. */
+/** A server's maximum rate for a short time. */
 interface Peak {
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
@@ -47,8 +47,8 @@ interface Peak {
 }
 
 /**
- * Starts all servers, and loads one after the other for a moment each, several times over:
- * what the machine can do changes within seconds, and so meets all of them alike.
+ * Starts all servers and loads them one after another for a short time, several times. The
+ * machine's performance changes within seconds, and this way affects all of them equally.
  */
 async function measureRound(
   bench: Bench,
@@ -67,7 +67,7 @@ async function measureRound(
     });
   }
   for (let n = 1; n <= rates.peaks; n++) {
-    // There and back, so that none is always the one behind another.
+    // Alternates the order, so that none always follows the same other one.
     for (const trial of n % 2 === 0 ? trials.toReversed() : trials) await addPeak(bench, trial);
   }
   const round = new Map<string, Round>();
@@ -114,7 +114,7 @@ function createTable(measurable: readonly Row[], measured: ReadonlyMap<string, R
     medianOfKnown(peaksOf(name).map((one) => one[key]));
   const round = (name: string, key: Exclude<keyof Round, "peaks">) =>
     medianOfKnown(roundsOf(name).map((one) => one[key]));
-  // One by one: what a machine does in one minute and not in the next meets both.
+  // Compared pairwise, because a change of the machine from one minute to the next affects both.
   const ratio = (name: string, other: string) => {
     const others = peaksOf(other);
     const ratios = peaksOf(name).map(({ requestsPerSecond }, index) => {

@@ -7,7 +7,7 @@ import { createStoreFolder } from "../store-folder.ts";
 import { figure } from "../table.ts";
 import type { Part } from "./part.ts";
 
-/** How long a new process takes to its first answer. */
+/** The time from starting a process to its first answer. */
 export const start: Part = {
   async run(bench) {
     const measured: Record<string, number[]> = {};

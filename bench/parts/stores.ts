@@ -14,7 +14,7 @@ import { createStoreFolder } from "../store-folder.ts";
 import { figure, type Table } from "../table.ts";
 import type { Part } from "./part.ts";
 
-/** The same load on each engine of the store, by one server or several. */
+/** The same load on each store engine, with one or several servers. */
 export const stores: Part = {
   async run(bench) {
     const rounds = new Map<string, Round[]>(setups.map(({ name }) => [name, []]));
@@ -33,7 +33,7 @@ export const stores: Part = {
 
 type Round = Pick<LoadResult, "requestsPerSecond" | "p50Ms" | "p99Ms">;
 
-/** One store, and the servers before it. To measure another is to add a row. */
+/** A store and its servers. Add a row to measure another. */
 interface Setup {
   readonly name: string;
   open(folder: string): Promise<Opened>;

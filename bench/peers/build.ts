@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 const pathTo = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const rustFolder = pathTo("../results/peers/rust");
 
-/** Where peers are once they are built. */
+/** The locations of built peers. */
 export const peerPrograms = {
   go: pathTo("../results/peers/go/peer"),
   rust: `${rustFolder}/release/plant-store-peer`,
@@ -14,9 +14,9 @@ export const peerPrograms = {
 export type PeerName = keyof typeof peerPrograms;
 
 interface Recipe {
-  /** Each succeeds where the toolchain is. */
+  /** Commands that succeed if the toolchain is installed. */
   readonly toolchain: readonly Command[];
-  /** Downloads what the lists of dependencies name. */
+  /** Downloads the dependencies. */
   readonly fetch: Command;
   readonly steps: readonly Command[];
 }
@@ -48,15 +48,15 @@ const recipes: Readonly<Record<PeerName, Recipe>> = {
   },
 };
 
-/** The first time, a toolchain compiles SQLite and all else. */
+/** On the first run, a toolchain compiles SQLite and everything else. */
 const timeoutMs = 15 * 60_000;
 
 const builds = new Map<PeerName, Promise<string | undefined>>();
 
 /**
- * Builds a peer, once in a run.
+ * Builds a peer, once per run.
  *
- * @returns what is missing on this machine, a toolchain or a registry; undefined once it is built.
+ * @returns what is missing on this machine, a toolchain or a registry; undefined if it was built.
  * @throws if it does not compile.
  */
 export function buildPeer(name: PeerName): Promise<string | undefined> {

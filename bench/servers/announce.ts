@@ -1,8 +1,8 @@
 import type { AddressInfo, Server } from "node:net";
 
 /**
- * Listens on a free port and says so, as every server here does. Connections may
- * rest: a paced load has more of them than it needs, and Node ends them after 5 s.
+ * Listens on a free port and prints it, like every server here. Connections may be idle: a paced
+ * load has more of them than it needs, and Node closes idle ones after 5 s.
  */
 export function announce(server: Server): void {
   if ("keepAliveTimeout" in server) server.keepAliveTimeout = 60_000;

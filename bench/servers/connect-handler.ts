@@ -1,4 +1,4 @@
-/** CreatePlant on the adapter of connect-node as it comes. */
+/** CreatePlant on the unmodified connect-node adapter. */
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 

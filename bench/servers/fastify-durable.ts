@@ -1,6 +1,7 @@
 /**
- * `POST /plants` on Fastify, durable in SQLite before the answer: all requests that arrived together are committed
- * together, in the thread of HTTP. `fastify-durable.ts DATABASE`, with the token in `PEER_TOKEN`.
+ * `POST /plants` on Fastify, durable in SQLite before the answer. Requests that arrive together are
+ * committed together, on the HTTP thread. `fastify-durable.ts DATABASE`, with the token in
+ * `PEER_TOKEN`.
  */
 import { timingSafeEqual } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
@@ -31,10 +32,10 @@ const find = db.prepare("SELECT 1 FROM plants WHERE id = ? AND name = ? AND tag 
 const waitingMax = 16_384;
 let waiting: Waiting[] = [];
 
-/** Resolves once the plant is on disk; to false if another has its id. */
+/** Resolves when the plant is on disk, or with false if its id belongs to another. */
 function create(plant: NewPlant): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    // In the next phase of the event loop: by then all that has arrived was read.
+    // In the next phase of the event loop, after everything that has arrived was read.
     if (waiting.push({ plant, resolve, reject }) === 1) setImmediate(commit);
   });
 }
@@ -48,7 +49,7 @@ function commit(): void {
     db.exec("COMMIT");
     for (const [index, { resolve }] of batch.entries()) resolve(stored[index] ?? false);
   } catch (error) {
-    // Some failures have rolled back by themselves.
+    // Some failures roll back by themselves.
     if (db.isTransaction) db.exec("ROLLBACK");
     for (const { reject } of batch) reject(error);
   }

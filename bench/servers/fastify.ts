@@ -1,4 +1,6 @@
-/** `POST /plants` as its documentation shows: a schema for the body and one for the answer. */
+/**
+ * `POST /plants` as in Fastify's documentation: with a schema for the body and one for the answer.
+ */
 import { fastify } from "fastify";
 import { announceUrl } from "./announce.ts";
 

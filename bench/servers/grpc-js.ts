@@ -1,4 +1,4 @@
-/** CreatePlant on grpc-js, with the proto read by proto-loader. */
+/** CreatePlant on grpc-js, with the proto loaded by proto-loader. */
 
 import { fileURLToPath } from "node:url";
 import {

@@ -1,7 +1,7 @@
-/** Loaded before a server, it tells what the server's main thread keeps on its heap. */
+/** Preloaded into a server. Reports what the server's main thread keeps on its heap. */
 process.on("message", () => {
   globalThis.gc?.();
   process.send?.(process.memoryUsage().heapUsed);
 });
-// The server may end while its parent is still there.
+// The server may end before its parent does.
 process.channel?.unref();

@@ -1,9 +1,9 @@
-/** The floor of HTTP/1.1: `node:http` reads the body and answers, and does nothing else. */
+/** The minimum for HTTP/1.1: `node:http` reads the body and answers, nothing else. */
 import http from "node:http";
 import { plantJson } from "../plant.ts";
 import { announce } from "./announce.ts";
 
-/** Text: Node writes it in one piece with the head, which costs less than a buffer. */
+/** As text: Node writes it together with the headers, which costs less than a buffer. */
 const body = plantJson.toString();
 const headers = { "content-type": "application/json", "content-length": plantJson.length };
 

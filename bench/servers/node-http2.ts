@@ -1,4 +1,4 @@
-/** The floor of gRPC: `node:http2` reads the body and sends a fixed answer, and does nothing else. */
+/** The minimum for gRPC: `node:http2` reads the body and sends a fixed answer, nothing else. */
 import http2, { type ServerHttp2Stream } from "node:http2";
 import { answers } from "../requests.ts";
 import { announce } from "./announce.ts";

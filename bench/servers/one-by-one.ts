@@ -1,4 +1,4 @@
-/** plant-store without coalescing: each request is a statement, and a commit, of its own. */
+/** plant-store without coalescing: each request is its own statement and commit. */
 import { openAuthenticator } from "../../src/auth/authenticator.ts";
 import { serve } from "../../src/server/serve.ts";
 import { resolveSettings } from "../../src/server/settings/settings.ts";

@@ -1,6 +1,6 @@
-/** package-lock.json, as much of it as says what users install. */
+/** The part of package-lock.json that says what users install. */
 export interface Lock {
-  /** By the path where it is installed; "" is this package. */
+  /** By installation path; "" is this package. */
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
@@ -10,7 +10,7 @@ export interface LockedPackage {
   readonly integrity?: string;
   readonly license?: string;
   readonly resolved?: string;
-  /** A workspace, by the path in `resolved`. */
+  /** A workspace, whose path is in `resolved`. */
   readonly link?: boolean;
   readonly optional?: boolean;
   readonly hasInstallScript?: boolean;
@@ -22,22 +22,21 @@ export interface LockedPackage {
 
 export type Ranges = Readonly<Record<string, string>>;
 
-/** A package of the production tree, with those that it needs. */
+/** A package of the production tree, with its dependencies. */
 export interface ProductionPackage {
   readonly path: string;
   readonly name: string;
-  /** Of a workspace, what is in its folder. */
+  /** For a workspace, the entry of its directory. */
   readonly locked: LockedPackage;
-  /** Whether it is a workspace, which is published with this package. */
+  /** Whether it is a workspace that is published with this package. */
   readonly isOurs: boolean;
   /** Paths. */
   readonly needs: readonly string[];
 }
 
 /**
- * What comes with this package when somebody installs it, itself left out: all
- * that is reached from its dependencies. Workspaces that bring the tools of
- * development are not.
+ * Everything that is installed with this package, without the package itself: all packages
+ * reachable from its dependencies. Workspaces with development tools are not.
  */
 export function findProductionPackages({ packages }: Lock): readonly ProductionPackage[] {
   const found = new Map<string, ProductionPackage>();
@@ -66,7 +65,7 @@ export function findProductionPackages({ packages }: Lock): readonly ProductionP
     return needs.flatMap(([, resolved]) => resolved ?? []);
   }
 
-  /** As Node looks for a package: from the folder of who asks, upwards. */
+  /** Resolves a package like Node: from the directory of the importer upwards. */
   function resolve(from: string, name: string): string | undefined {
     const folders = from.split("/node_modules/");
     for (let depth = from === "" ? 0 : folders.length; depth >= 0; depth--) {
@@ -78,10 +77,10 @@ export function findProductionPackages({ packages }: Lock): readonly ProductionP
   }
 }
 
-/** Packages of development of which the build copies files into `dist/`: users get them, too. */
+/** Development packages whose files the build copies into `dist/`, so users get them, too. */
 export const bundled: readonly string[] = ["swagger-ui-dist"];
 
-/** Those of the lock. What they depend on is not copied. */
+/** The bundled packages in the lock. Their dependencies are not copied. */
 export function findBundledPackages({ packages }: Lock): readonly ProductionPackage[] {
   return bundled.map((name) => {
     const path = `node_modules/${name}`;
@@ -91,7 +90,7 @@ export function findBundledPackages({ packages }: Lock): readonly ProductionPack
   });
 }
 
-/** `node_modules/a/node_modules/@b/c` is `@b/c`. */
+/** Returns `@b/c` for `node_modules/a/node_modules/@b/c`. */
 export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
 }

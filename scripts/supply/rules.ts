@@ -15,9 +15,9 @@ export interface Manifest {
 }
 
 /**
- * Programs for other platforms, which not every registry has: npm leaves out the
- * hash of what it could not look at. Nobody installs them but who develops on
- * such a platform; what users install has hashes without exception.
+ * Programs for other platforms that not every registry has. npm omits the hash of what it could not
+ * download. They are installed only for development on such a platform. Everything that users
+ * install has a hash.
  */
 const withoutIntegrity: ReadonlySet<string> = new Set([
   "@biomejs/cli-android-arm64",
@@ -35,7 +35,7 @@ const withoutIntegrity: ReadonlySet<string> = new Set([
   "@bufbuild/buf-win32-x64",
 ]);
 
-/** SPDX. All of them let who installs plant-store use it as its own license does. */
+/** SPDX identifiers. All of these allow users of plant-store what its own license allows. */
 const licenses: ReadonlySet<string> = new Set([
   "MIT",
   "ISC",
@@ -47,7 +47,10 @@ const licenses: ReadonlySet<string> = new Set([
 
 const exact = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/;
 
-/** @returns a line for each thing that makes an installation less certain than it has to be. */
+/**
+ * @returns a line for each thing that makes an installation less reproducible or safe than
+ * required.
+ */
 export function findSupplyProblems(lock: Lock, manifests: readonly Manifest[]): readonly string[] {
   return [
     ...manifests.flatMap(findRanges),
@@ -82,7 +85,10 @@ function findUnhashed({ packages }: Lock): string[] {
   ];
 }
 
-/** The lock names no place, so that every package comes from the registry that npm is set to. */
+/**
+ * The lock contains no URLs, so that every package comes from the registry that npm is configured
+ * for.
+ */
 function findStrangeSources({ packages }: Lock): string[] {
   return Object.entries(packages)
     .filter(([, { link, resolved }]) => !link && resolved !== undefined)

@@ -5,7 +5,7 @@ import {
   type LockedPackage,
 } from "./lock.ts";
 
-/** Of package.json. */
+/** Fields of package.json. */
 export interface Subject {
   readonly name: string;
   readonly version: string;
@@ -14,12 +14,10 @@ export interface Subject {
 }
 
 /**
- * A bill of materials in CycloneDX 1.5 (JSON) of what users install: the package
- * and all that comes with it, copied files included. Versions are those of the
- * lock: which were tested, and which the image has. npm may find later ones of
- * what dependencies depend on.
- * The same for the same lock: it has no time and no serial number, so that two
- * builds can be compared.
+ * A bill of materials in CycloneDX 1.5 (JSON) of what users install: the package and everything
+ * installed with it, including copied files. Versions are those of the lock, which were tested and
+ * are in the image. npm may install later versions of transitive dependencies. The same lock gives
+ * the same document: it has no time and no serial number, so that two builds can be compared.
  */
 export function createSbom(subject: Subject, lock: Lock): object {
   const bundled = findBundledPackages(lock);
@@ -69,7 +67,7 @@ function componentOf(name: string, locked: LockedPackage): object {
     name,
     version,
     scope: optional ? "optional" : "required",
-    // A package of ours is packed after its bill is made.
+    // Our own packages are packed after the bill is created.
     ...(integrity !== "" && {
       hashes: [
         {

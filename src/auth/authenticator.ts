@@ -3,19 +3,19 @@ import type { AuthSettings } from "./settings.ts";
 import { openTokenVerifier } from "./token-verifier.ts";
 import type { Verifier } from "./verifier.ts";
 
-/** The settings at work. */
+/** The verifiers that the settings ask for. */
 export interface Authenticator {
-  /** In the order in which to ask them. */
+  /** In the order in which they are tried. */
   readonly verifiers: readonly Verifier[];
-  /** Ends the watching of files and endpoints. The verifiers go on with what they know. */
+  /** Stops watching files and endpoints. The verifiers keep working with what they know. */
   close(): void;
 }
 
 /**
- * Opens all that the settings name. Does not wait for the key set: until it is
- * there, JWTs are answered with `unavailable`, and opaque tokens work.
+ * Opens everything that the settings name. Does not wait for the key set: until it has been
+ * fetched, JWTs get `unavailable`, while opaque tokens work.
  *
- * @throws {TokenFileError} When the token file exists and cannot be used.
+ * @throws {TokenFileError} If the token file exists but cannot be used.
  */
 export async function openAuthenticator(
   settings: AuthSettings,
@@ -26,7 +26,7 @@ export async function openAuthenticator(
   const verifyOpaque = [opaque.verify, opaque.verifyNew];
   if (jwt === undefined) return { verifiers: verifyOpaque, close: opaque.close };
 
-  // Loaded where it is wanted alone, for the sake of the start.
+  // Loaded only if needed, for a fast startup.
   const { openKeySet } = await import("./jwks.ts");
   const { createJwtVerifier } = await import("./jwt.ts");
   const { jwksUrl: url, issuer, audience } = jwt;

@@ -1,20 +1,20 @@
-/** What an `Authorization` header says, to a server that knows only bearer tokens. */
+/** The content of an `Authorization` header, for a server that accepts only bearer tokens. */
 export type Authorization =
   /** No header, or an empty one. */
   | { readonly kind: "absent" }
-  /** Credentials of another scheme (Basic, Digest, …): not for this server. */
+  /** Credentials of another scheme (Basic, Digest, …), which this server does not accept. */
   | { readonly kind: "other_scheme" }
-  /** The Bearer scheme and nothing behind it. */
+  /** The Bearer scheme without a token. */
   | { readonly kind: "empty" }
-  /** The Bearer scheme, without exactly one well-formed token behind it. */
+  /** The Bearer scheme, not followed by exactly one well-formed token. */
   | { readonly kind: "malformed" }
   | { readonly kind: "bearer"; readonly token: string };
 
 /**
- * Parses a header value by RFC 6750, section 2.1: `"Bearer" 1*SP b64token`.
- * The scheme is in any case (RFC 9110, section 11.1); the rest is exact, so two
- * headers that were joined with a comma, a quoted token and a tab are malformed.
- * How long a token may be is left to the limit of the headers that it comes in.
+ * Parses a header value by RFC 6750, section 2.1: `"Bearer" 1*SP b64token`. The scheme is
+ * case-insensitive (RFC 9110, section 11.1). The rest is exact, so two headers joined with a comma,
+ * a quoted token and a tab are malformed. The length of a token is limited only by the header
+ * limit.
  */
 export function parseAuthorization(value: string | null): Authorization {
   if (value === null || value === "") return absent;
@@ -25,7 +25,7 @@ export function parseAuthorization(value: string | null): Authorization {
   return schemeAlone.test(value) ? empty : malformed;
 }
 
-/** Whether a text is a b64token: what a client can send behind `Bearer`. */
+/** Whether a text is a b64token, which a client can send after `Bearer`. */
 export function isBearerToken(text: string): boolean {
   return b64token.test(text);
 }
@@ -35,9 +35,9 @@ const otherScheme: Authorization = { kind: "other_scheme" };
 const empty: Authorization = { kind: "empty" };
 const malformed: Authorization = { kind: "malformed" };
 
-// None of these can backtrack: each part ends where a character outside it begins.
+// Neither of these can backtrack: each part ends where a character outside it begins.
 const credentials = /^bearer +[A-Za-z0-9._~+/-]+=*$/i;
 const schemeAlone = /^bearer *$/i;
 const b64token = /^[A-Za-z0-9._~+/-]+=*$/;
-/** The whole scheme is "bearer": no further character of an HTTP token (RFC 9110, 5.6.2). */
+/** The whole scheme is "bearer": no other character of an HTTP token follows (RFC 9110, 5.6.2). */
 const scheme = /^bearer(?![!#$%&'*+.^_`|~0-9A-Za-z-])/i;

@@ -4,18 +4,21 @@ import { principalKey } from "./principal.ts";
 import { type RefusalReason, type Verdict, type Verifier, verifyWith } from "./verifier.ts";
 
 /**
- * A `requestGate` for Connect: runs when the headers of a call are there, before
- * one byte of its body is read. Leaves the caller under {@link principalKey}.
+ * A `requestGate` for Connect. Runs once the headers of a call have arrived, before its body is
+ * read. Stores the caller under {@link principalKey}.
  *
- * @throws {ConnectError} `unauthenticated`, with a `WWW-Authenticate` challenge
- * in its metadata (RFC 6750, section 3); `unavailable` when no verifier can tell
- * now. Never holds the token or any part of it.
+ * @throws {ConnectError} `unauthenticated`, with a `WWW-Authenticate` challenge in its metadata
+ * (RFC 6750, section 3); `unavailable` if no verifier can decide now. Never contains the token or
+ * any part of it.
  */
 export type BearerGate = (
   context: Pick<HandlerContext, "requestHeader" | "values">,
 ) => void | Promise<void>;
 
-/** The gate is synchronous when the verifiers are: a call pays for no promise it does not need. */
+/**
+ * The gate is synchronous if the verifiers are, so that a call pays for no promise it does not
+ * need.
+ */
 export function createBearerGate(verifiers: readonly Verifier[]): BearerGate {
   return (context) => {
     const authorization = parseAuthorization(context.requestHeader.get("authorization"));
@@ -37,8 +40,8 @@ export function createBearerGate(verifiers: readonly Verifier[]): BearerGate {
 }
 
 /**
- * Refuses every call, unary or streaming, that no gate has verified. The gate
- * does the work; this makes sure that nothing can be mounted around it.
+ * Rejects every call, unary or streaming, that no gate has verified. The gate does the work; this
+ * makes sure that nothing can be mounted around it.
  */
 export const requirePrincipal: Interceptor = (next) => (request) => {
   if (request.contextValues.get(principalKey) === undefined) throw credentialsMissing;
@@ -57,7 +60,8 @@ function admit(context: Pick<HandlerContext, "values">, verdict: Verdict): void 
   }
 }
 
-// One error for all calls: strangers may ask often, and to make one costs more than to refuse with it.
+// Shared by all calls: strangers may call often, and creating an error costs more than rejecting
+// with it.
 
 const verifierUnavailable = new ConnectError(
   "bearer tokens cannot be verified right now",
@@ -86,7 +90,7 @@ const refusals: Readonly<Record<RefusalReason, ConnectError>> = {
   bad_claims: tokenInvalid("the bearer token lacks a claim that is needed, or has a malformed one"),
 };
 
-/** @param description ASCII without `"` and `\`, as `error_description` demands. */
+/** @param description ASCII without `"` and `\`, as `error_description` requires. */
 function tokenInvalid(description: string): ConnectError {
   const parameters = `error="invalid_token", error_description="${description}"`;
   return unauthenticated(description, `${challenge}, ${parameters}`);

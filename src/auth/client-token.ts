@@ -1,19 +1,22 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { isBearerToken } from "./authorization.ts";
 
-// Runs in browsers too: imports nothing of Node, directly or indirectly.
+// Also runs in browsers: must not import anything from Node, directly or indirectly.
 
-/** A token, or where to get the one for the next call (a cache, a refresh, a prompt). */
+/**
+ * A token, or a function that returns the token for the next call (from a cache, a refresh, a
+ * prompt).
+ */
 export type TokenSource = string | (() => string | Promise<string>);
 
 /**
- * A client interceptor that sends `Authorization: Bearer <token>` with each
- * call, unless the call brings an Authorization header of its own.
+ * A client interceptor that sends `Authorization: Bearer <token>` with each call, unless the call
+ * has its own Authorization header.
  *
  * @param source A function is called once for each call.
- * @throws {TypeError} For what is neither a string nor a function (a variable of the environment
- * that is not set), and for a string that no header can carry as a bearer token. From a function,
- * either fails the call, with `unauthenticated`.
+ * @throws {TypeError} If it is neither a string nor a function (an unset environment variable), or
+ * is a string that cannot be sent as a bearer token. If a function returns such a value, the call
+ * fails with `unauthenticated`.
  */
 export function bearerToken(source: TokenSource): Interceptor {
   if (typeof source !== "function") {
@@ -31,7 +34,7 @@ export function bearerToken(source: TokenSource): Interceptor {
   };
 }
 
-/** Never quotes the token: messages end up in logs. */
+/** Never quotes the token, because messages end up in logs. */
 function tokenProblem(token: unknown): string | undefined {
   if (typeof token !== "string") return "the bearer token must be a string";
   if (token === "") return "the bearer token is empty";

@@ -2,13 +2,13 @@ import type { AuthSettings } from "./settings.ts";
 import { createToken, listTokens, revokeToken } from "./token-file.ts";
 import { TokenFileError } from "./token-file-error.ts";
 
-/** The name of the token that a first start makes. */
+/** The name of the token created on the first start. */
 export const firstTokenName = "first";
 
 /**
- * Makes a token when nobody could get in without: no token is given, none lives
- * in the file, and there are no JWTs. The answer is to be shown once; it is
- * `undefined` when somebody can get in already.
+ * Creates a token if nobody could be authenticated otherwise: no token is configured, none is live
+ * in the file, and JWTs are not configured. Show the returned token once. Returns `undefined` if
+ * there already is a way to authenticate.
  *
  * @throws {TokenFileError}
  */
@@ -19,13 +19,13 @@ export async function createFirstToken(settings: AuthSettings): Promise<string |
   try {
     return await createToken(tokenFile, firstTokenName);
   } catch (error) {
-    // Another server that starts on the same file was quicker, and shows its token.
+    // Another server starting on the same file was faster, and shows its token.
     if (error instanceof TokenFileError && error.code === "name_in_use") return undefined;
     throw error;
   }
 }
 
-/** Takes the first token back: the start that made it has failed, and nobody has seen it. */
+/** Revokes the first token: the start that created it failed, and nobody has seen it. */
 export async function revokeFirstToken({ tokenFile }: AuthSettings): Promise<void> {
   if (tokenFile !== undefined) await revokeToken(tokenFile, firstTokenName);
 }

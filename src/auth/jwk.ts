@@ -2,9 +2,9 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import type { JWK } from "jose";
 
 /**
- * The signatures that are accepted (RFC 7518, section 3.1; RFC 8037; RFC 9864):
- * all that are asymmetric and widely used. No HS*: who can verify one can sign
- * one, and a public key must never be taken for a shared secret. No `none`.
+ * The accepted signature algorithms (RFC 7518, section 3.1; RFC 8037; RFC 9864): all that are
+ * asymmetric and widely used. No HS*: its verifiers can also sign, and a public key must never be
+ * used as a shared secret. No `none`.
  */
 export const signatureAlgorithms: readonly string[] = [
   "RS256",
@@ -21,13 +21,12 @@ export const signatureAlgorithms: readonly string[] = [
 ];
 
 /**
- * Parses the members of a key set (RFC 7517, section 5) to those that can verify
- * such a signature, and leaves out the others: symmetric and private keys, keys
- * for encryption, unknown types and curves, RSA keys that are weak or too slow. Of
- * each, only what verifying needs is kept.
+ * Parses the members of a key set (RFC 7517, section 5) and returns the keys that can verify such a
+ * signature. Ignores the others: symmetric and private keys, keys for encryption, unknown types and
+ * curves, RSA keys that are weak or too slow. Keeps only what verifying needs.
  *
- * @param onRefused Told why an RSA key is refused that an issuer meant for verifying: its tokens
- * will be refused as well. One line.
+ * @param onRefused Called with the reason, in one line, if an RSA key that is meant for verifying
+ * is rejected. Its tokens will be rejected as well.
  */
 export function parseVerificationKeys(
   members: readonly unknown[],
@@ -58,7 +57,7 @@ function isJwk(member: unknown): member is JWK {
 
 function isForVerifying({ kid, alg, use, key_ops: operations, d }: JWK): boolean {
   return (
-    // A private key in public is a known one: nothing that it signed can be trusted.
+    // A published private key is known to everybody, so nothing it signed can be trusted.
     d === undefined &&
     (kid === undefined || typeof kid === "string") &&
     (alg === undefined || signatureAlgorithms.includes(alg)) &&
@@ -80,16 +79,16 @@ function isKnownType({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): bo
   return curves.includes(asymmetricKeyDetails?.namedCurve ?? "");
 }
 
-/** P-256, P-384 and P-521, as OpenSSL calls them. */
+/** P-256, P-384 and P-521, by their OpenSSL names. */
 const curves: readonly string[] = ["prime256v1", "secp384r1", "secp521r1"];
 
-/** RFC 7518, section 3.3, for the lower bound; above the upper one, verifying takes milliseconds. */
+/** The minimum is from RFC 7518, section 3.3. Above the maximum, verifying takes milliseconds. */
 const modulusBitsMin = 2048;
 const modulusBitsMax = 8192;
 
 /**
- * With an exponent of 1 a signature is the padded digest itself, which anybody can compute; an even
- * one has no inverse (RFC 8017, section 3.1).
+ * With an exponent of 1, a signature is the padded digest itself, which anybody can compute. An
+ * even exponent has no inverse (RFC 8017, section 3.1).
  */
 function findRsaProblem({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject) {
   if (asymmetricKeyType !== "rsa") return undefined;
@@ -101,7 +100,7 @@ function findRsaProblem({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject) 
   return isSound ? undefined : `has the exponent ${exponent}`;
 }
 
-/** Of what an issuer may call a key, so much stands in a line. */
+/** How much of an issuer's name for a key is shown in a message. */
 const kidCharactersMax = 64;
 
 function nameOf({ kid }: JWK): string {

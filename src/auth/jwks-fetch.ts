@@ -3,23 +3,22 @@ import { parseVerificationKeys } from "./jwk.ts";
 
 export interface FetchKeysOptions {
   readonly url: URL;
-  /** For the whole exchange, to the last byte. */
+  /** For the whole exchange, up to the last byte. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Told of keys that are refused, in one line each. */
+  /** Called with one line for each rejected key. */
   readonly onRefused: (problem: string) => void;
 }
 
-/** Some hundred times what issuers publish. Counted after decompression. */
+/** About a hundred times what issuers publish. Counted after decompression. */
 const bytesMax = 256 * 1024;
 
-/** Issuers have a handful, and each costs time to parse. */
+/** Issuers have a handful, and each takes time to parse. */
 const keysMax = 100;
 
 /**
- * Fetches a key set (RFC 7517, section 5) and parses it to the keys that can
- * verify a signature: at least one. Follows no redirect: the setting names where
- * keys come from, and nobody else may.
+ * Fetches a key set (RFC 7517, section 5) and returns the keys that can verify a signature; at
+ * least one. Follows no redirect: only the setting may decide where keys come from.
  *
  * @throws {Error} For any other answer, or none. Its message is one line.
  */

@@ -2,21 +2,24 @@ import { createLocalJWKSet } from "jose";
 import { fetchVerificationKeys } from "./jwks-fetch.ts";
 import type { ReportProblem } from "./problem.ts";
 
-/** Finds the key for the header of a token; jose calls it. */
+/** Finds the key for a token's header. Called by jose. */
 export type KeyResolver = ReturnType<typeof createLocalJWKSet>;
 
 /**
- * The keys of an issuer, fetched and kept fresh. jose's own createRemoteJWKSet
- * stops verifying when its keys are older than a few minutes and the endpoint is
- * down; this one keeps the last good ones through an outage.
+ * The keys of an issuer, fetched and refreshed. jose's createRemoteJWKSet stops verifying if its
+ * keys are older than a few minutes and the endpoint is down. This one keeps the last good keys
+ * during an outage.
  */
 export interface KeySet {
-  /** The keys; waits for the first fetch while it is under way. `undefined`: there are none yet. */
+  /**
+   * Returns the keys. Waits for the first fetch if it is running. `undefined`: there are no keys
+   * yet.
+   */
   current(): Promise<KeyResolver | undefined>;
   /**
-   * For a token whose key is not among the known ones: newer keys, after another
-   * fetch if need be, or `undefined` when there are none. Makes at most one fetch
-   * in 30 s, whatever strangers send.
+   * For a token whose key is not among the known ones: returns newer keys, after another fetch if
+   * necessary, or `undefined` if there are none. Fetches at most once in 30 s, however many tokens
+   * strangers send.
    */
   newerThan(known: KeyResolver): Promise<KeyResolver | undefined>;
   close(): void;
@@ -26,25 +29,31 @@ export interface KeySetOptions {
   readonly url: URL;
   readonly report: ReportProblem;
   readonly times?: Partial<KeySetTimes>;
-  /** A clock that never steps back, in milliseconds. Default: `performance.now`. */
+  /** A monotonic clock, in milliseconds. Default: `performance.now`. */
   readonly now?: () => number;
 }
 
 export interface KeySetTimes {
-  /** A whole fetch. Default: 5 s. */
+  /** The timeout of a whole fetch. Default: 5 s. */
   readonly timeoutMs: number;
-  /** From one good fetch to the next: how long a key that its issuer removed lives on. Default: 10 min. */
+  /**
+   * The time from one successful fetch to the next, for which a removed key stays valid. Default:
+   * 10 min.
+   */
   readonly refreshMs: number;
-  /** From a bad fetch to the next; doubles with each, up to `retryMsMax`. Default: 1 s. */
+  /**
+   * The time from a failed fetch to the next. Doubles with each failure, up to `retryMsMax`.
+   * Default: 1 s.
+   */
   readonly retryMs: number;
   /** Default: 30 s. */
   readonly retryMsMax: number;
-  /** From any fetch to one that a token asks for. Default: 30 s. */
+  /** The time from any fetch to one that a token triggers. Default: 30 s. */
   readonly cooldownMs: number;
   /**
-   * How long keys outlive their last good fetch. Without such an end, who can
-   * block the endpoint could keep a stolen key alive for ever; and when an issuer
-   * is down for a day, hardly a token of it is still valid. Default: 24 h.
+   * How long keys are used after their last successful fetch. Without a limit, an attacker who can
+   * block the endpoint could keep a stolen key valid forever. After an issuer was down for a day,
+   * hardly any of its tokens is still valid. Default: 24 h.
    */
   readonly outageMsMax: number;
 }
@@ -58,13 +67,15 @@ const defaultTimes: KeySetTimes = {
   outageMsMax: 24 * 60 * 60_000,
 };
 
-/** Calls that wait for one fetch. More are answered at once, from what is there. */
+/**
+ * The most calls that wait for one fetch. Further calls are decided at once, with the keys at hand.
+ */
 const waitingMax = 100;
 
-/** Refused keys that are told of, in all: an issuer might name them anew each time. */
+/** The most rejected keys that are ever reported, because an issuer might rename them each time. */
 const toldMax = 100;
 
-/** Starts the first fetch and does not wait for it. The timers do not keep the process alive. */
+/** Starts the first fetch without waiting for it. The timers do not keep the process alive. */
 export function openKeySet(options: KeySetOptions): KeySet {
   const { url, report, now = () => performance.now() } = options;
   const times = { ...defaultTimes, ...options.times };
@@ -73,7 +84,7 @@ export function openKeySet(options: KeySetOptions): KeySet {
   let keys: { readonly resolve: KeyResolver; readonly asOf: number } | undefined;
   let fetching: Promise<void> | undefined;
   let lastFetchAt = Number.NEGATIVE_INFINITY;
-  /** What has been told of keys, which need not be told with every fetch. */
+  /** Rejected keys that were already reported, so that they are not reported with every fetch. */
   const told = new Set<string>();
   let failures = 0;
   let waiting = 0;
@@ -122,7 +133,7 @@ export function openKeySet(options: KeySetOptions): KeySet {
     });
   }
 
-  /** Never rejects. Answers when to fetch again. */
+  /** Never rejects. Returns when to fetch again. */
   async function fetchOnce(): Promise<number> {
     const asOf = lastFetchAt;
     try {
@@ -151,7 +162,7 @@ export function openKeySet(options: KeySetOptions): KeySet {
   }
 }
 
-/** fetch hides what happened in the cause of its error. */
+/** fetch reports the reason only in the cause of its error. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "unknown error";
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;

@@ -5,27 +5,30 @@ import { type RefusalReason, unknownToken, type Verdict, type Verifier } from ".
 
 export interface JwtVerifierOptions {
   readonly keys: Pick<KeySet, "current" | "newerThan">;
-  /** What `iss` must be, exactly. */
+  /** The exact value of `iss`. */
   readonly issuer: string;
-  /** What `aud` must be or contain, exactly. */
+  /** The exact value that `aud` must have or contain. */
   readonly audience: string;
-  /** The time that `exp` and `nbf` are compared with, in milliseconds. Default: `Date.now`. */
+  /** The clock that `exp` and `nbf` are compared with, in milliseconds. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
-/** How far the clocks of issuer and server may be apart. */
+/** The tolerated difference between the clocks of issuer and server. */
 const clockToleranceSeconds = 30;
 
-/** Keys that are tried for a token that fits several (it names none, say): each costs a signature. */
+/**
+ * The most keys tried for a token that fits several, for example because it names none. Each costs
+ * a signature.
+ */
 const keysTriedMax = 4;
 
 /**
- * Verifies JWTs (RFC 7519; the advice of RFC 8725): signed with an asymmetric
- * algorithm by a key of the set, `exp`, `iss` and `aud` present and right.
+ * Verifies JWTs (RFC 7519, with the advice of RFC 8725): signed with an asymmetric algorithm by a
+ * key of the set, and with valid `exp`, `iss` and `aud`.
  *
- * A key comes from the set and from nowhere else: `jwk`, `jku`, `x5u` and `x5c`
- * in a header are never looked at, and `kid` is only ever compared. Extensions
- * (`crit`) are refused, and so are an unencoded payload and an encrypted token.
+ * A key comes only from the set: `jwk`, `jku`, `x5u` and `x5c` in a header are ignored, and `kid`
+ * is only compared. Tokens with extensions (`crit`) or an unencoded payload and encrypted tokens
+ * are rejected.
  */
 export function createJwtVerifier(options: JwtVerifierOptions): Verifier {
   const { keys, issuer, audience, now = Date.now } = options;
@@ -65,7 +68,7 @@ export function createJwtVerifier(options: JwtVerifierOptions): Verifier {
   }
 }
 
-/** @throws {errors.JOSEError} When the token is refused. */
+/** @throws {errors.JOSEError} If the token is rejected. */
 async function verifySignedBy(
   token: string,
   resolve: KeyResolver,
@@ -88,7 +91,10 @@ async function verifySignedBy(
   }
 }
 
-/** What jose leaves open: the kinds of token, and the type of `sub` (RFC 7519, section 4.1.2). */
+/**
+ * Checks what jose does not: the type of the token, and the type of `sub` (RFC 7519, section
+ * 4.1.2).
+ */
 function admit({ protectedHeader: { typ }, payload: { sub } }: JWTVerifyResult): Verdict {
   if (typ !== undefined && !(typeof typ === "string" && tokenTypes.has(typ.toLowerCase()))) {
     return { kind: "refused", reason: "wrong_type" };
@@ -100,9 +106,9 @@ function admit({ protectedHeader: { typ }, payload: { sub } }: JWTVerifyResult):
 }
 
 /**
- * Plain JWTs and access tokens (RFC 9068, section 4), where `typ` is given at
- * all. An issuer signs other things, too, with the same keys: logout tokens,
- * proofs of possession, security events (RFC 8725, section 3.11).
+ * Plain JWTs and access tokens (RFC 9068, section 4), if `typ` is present. Issuers sign other
+ * things with the same keys: logout tokens, proofs of possession, security events (RFC 8725,
+ * section 3.11).
  */
 const tokenTypes: ReadonlySet<string> = new Set([
   "jwt",
@@ -111,7 +117,10 @@ const tokenTypes: ReadonlySet<string> = new Set([
   "application/at+jwt",
 ]);
 
-/** jose looks at claims after the signature, so only a token that was really issued learns details. */
+/**
+ * jose checks claims after the signature, so details are revealed only for tokens that were really
+ * issued.
+ */
 function reasonOf(error: errors.JOSEError): RefusalReason {
   if (error instanceof errors.JWTExpired) return "expired";
   if (!(error instanceof errors.JWTClaimValidationFailed)) return "unknown";
@@ -128,5 +137,5 @@ function reasonOf(error: errors.JOSEError): RefusalReason {
   }
 }
 
-/** Three parts of base64url (RFC 7515, section 7.1). Opaque tokens of this server have no dot. */
+/** Three parts of base64url (RFC 7515, section 7.1). This server's opaque tokens contain no dot. */
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;

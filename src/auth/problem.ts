@@ -1,6 +1,6 @@
 /**
- * Told of what goes wrong behind the scenes and does not fail a call: a token
- * file that cannot be read, a key set that cannot be fetched. For the log.
+ * Reports a background problem that does not fail a call, for the log: a token file that cannot be
+ * read, a key set that cannot be fetched.
  *
  * @param message One line, without any part of a token.
  */

@@ -1,21 +1,21 @@
 import { isBearerToken } from "./authorization.ts";
 import { liveTokensMax } from "./token-file.ts";
 
-/** What an operator may say about who gets in. At least one source of tokens is needed. */
+/** Authentication options for operators. At least one source of tokens is required. */
 export interface AuthOptions {
-  /** Path of the file that keeps opaque tokens; need not exist yet. Default: none. */
+  /** Path of the file with opaque tokens. It need not exist yet. Default: none. */
   readonly tokenFile?: string | undefined;
   /** Opaque tokens as plain text, 16 to 8192 characters each. Default: none. */
   readonly tokens?: readonly string[] | undefined;
-  /** URL of the key set that JWTs are verified with: https, or http on this machine. Default: no JWTs. */
+  /** URL of the key set that verifies JWTs: https, or http on this machine. Default: no JWTs. */
   readonly jwksUrl?: string | undefined;
-  /** What `iss` of a JWT must be. Required with `jwksUrl`, meaningless without. */
+  /** The required `iss` of a JWT. Required with `jwksUrl`, not allowed without. */
   readonly jwtIssuer?: string | undefined;
-  /** What `aud` of a JWT must be or contain. Required with `jwksUrl`, meaningless without. */
+  /** The `aud` that a JWT must have or contain. Required with `jwksUrl`, not allowed without. */
   readonly jwtAudience?: string | undefined;
 }
 
-/** {@link AuthOptions}, checked and whole. */
+/** Validated {@link AuthOptions} with defaults filled in. */
 export interface AuthSettings {
   readonly tokenFile: string | undefined;
   readonly tokens: readonly string[];
@@ -28,14 +28,16 @@ export interface JwtSettings {
   readonly audience: string;
 }
 
-/** A setting is wrong, or two contradict each other. The message is one line and shows no token. */
+/**
+ * A setting is invalid, or two contradict each other. The message is one line and shows no token.
+ */
 export class AuthSettingError extends Error {
   override readonly name = "AuthSettingError";
-  /** The setting at fault, for who knows it by another name (a flag, a variable). */
+  /** The invalid setting, for callers with another name for it (a flag, a variable). */
   readonly setting: keyof AuthOptions;
   /** What is wrong with it. */
   readonly problem: string;
-  /** Another setting that the problem names. */
+  /** Another setting that the problem refers to. */
   readonly other: keyof AuthOptions | undefined;
 
   constructor(setting: keyof AuthOptions, problem: string, other?: keyof AuthOptions) {
@@ -58,10 +60,10 @@ export function resolveAuthOptions(options: AuthOptions): AuthSettings {
   return { tokenFile, tokens, jwt };
 }
 
-/** Shorter ones can be guessed: 16 random characters of base64 are 96 bits. */
+/** Shorter tokens can be guessed: 16 random characters of base64 are 96 bits. */
 const tokenLengthMin = 16;
 
-/** One of our own has 48; this leaves room for the other headers of a request. */
+/** Our own tokens have 48. This leaves room for the other headers of a request. */
 const tokenLengthMax = 8192;
 
 function assertTokens(tokens: readonly string[]): void {
@@ -92,13 +94,16 @@ function resolveJwt(options: AuthOptions): JwtSettings | undefined {
     }
     return undefined;
   }
-  // Without both, a token that was made for anybody else would be good here.
+  // Without both, a token issued for another service would be accepted here.
   if (!issuer) throw new AuthSettingError("jwtIssuer", "is required with jwksUrl", "jwksUrl");
   if (!audience) throw new AuthSettingError("jwtAudience", "is required with jwksUrl", "jwksUrl");
   return { jwksUrl: parseJwksUrl(jwksUrl), issuer, audience };
 }
 
-/** Who can change the keys on their way here can sign any token; so: https, or never on a network. */
+/**
+ * Whoever can change the keys in transit can sign any token. So require https, unless no network is
+ * involved.
+ */
 function parseJwksUrl(text: string): URL {
   const url = URL.parse(text);
   if (url === null) throw new AuthSettingError("jwksUrl", "is not an absolute URL");
@@ -111,7 +116,7 @@ function parseJwksUrl(text: string): URL {
   throw new AuthSettingError("jwksUrl", "must begin with https:// (http:// only for loopback)");
 }
 
-/** The URL parser has made dotted decimal of every IPv4 address. */
+/** The URL parser has converted every IPv4 address to dotted decimal. */
 function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d+){3}$/.test(hostname);
 }

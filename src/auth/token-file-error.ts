@@ -5,18 +5,21 @@ export type TokenFileErrorCode =
   | "name_in_use"
   /** No live token has this name. */
   | "unknown_name"
-  /** The file holds as much as it may, or more. */
+  /** The file has reached its maximum size or exceeds it. */
   | "full"
-  /** A line cannot be understood. */
+  /** A line cannot be parsed. */
   | "malformed"
-  /** Not a regular file, or one that others than its owner may write. */
+  /** Not a regular file, or writable by others than its owner. */
   | "unsafe"
-  /** Something else changed the file while it was in use: try again. */
+  /** Something else changed the file during the operation. Retry. */
   | "changed"
-  /** The operating system refused; the cause tells. */
+  /** An operating system error, given in the cause. */
   | "io";
 
-/** A token file could not be read or changed. The message is one line and quotes nothing of it. */
+/**
+ * A token file could not be read or changed. The message is one line and quotes nothing from the
+ * file.
+ */
 export class TokenFileError extends Error {
   override readonly name = "TokenFileError";
   readonly code: TokenFileErrorCode;
@@ -27,7 +30,7 @@ export class TokenFileError extends Error {
   }
 }
 
-/** Runs what touches the file, and makes one kind of error of all that it throws. */
+/** Runs an operation on the file and converts its errors to {@link TokenFileError}. */
 export async function asTokenFileError<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

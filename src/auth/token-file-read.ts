@@ -8,28 +8,27 @@ import {
 } from "./token-file-error.ts";
 import { parseTokenLog, type TokenLog } from "./token-log.ts";
 
-/** What a token file said at one moment. */
+/** The content of a token file at one moment. */
 export interface TokenFileContent {
   readonly log: TokenLog;
-  /** Differs whenever the path leads to another file, or the file was changed. */
+  /** Changes whenever the path leads to another file or the file is changed. */
   readonly version: string;
 }
 
 /**
- * Beyond 1 MiB (some 8,000 events) a file is not read: servers parse it whole
- * at each change.
+ * A file over 1 MiB (about 8,000 events) is not read, because servers parse the whole file at each
+ * change.
  */
 export const tokenFileBytesMax = 1024 * 1024;
 
 /**
- * Reads the file, whatever its lines say. One that does not exist reads like an
- * empty one.
+ * Reads the file, even with bad lines. A missing file reads like an empty one.
  *
  * @throws {TokenFileError} `unsafe`, `full`, `changed` or `io`.
  */
 export async function readTokenFile(file: string): Promise<TokenFileContent> {
   return asTokenFileError(file, async () => {
-    // O_NONBLOCK: opening a named pipe must not wait for somebody to write into it.
+    // O_NONBLOCK: opening a named pipe must not wait for a writer.
     const handle = await orMissing(open(file, constants.O_RDONLY | constants.O_NONBLOCK));
     if (handle === "missing") return { log: parseTokenLog(""), version: "missing" };
     try {
@@ -40,7 +39,7 @@ export async function readTokenFile(file: string): Promise<TokenFileContent> {
   });
 }
 
-/** The version that {@link readTokenFile} would answer with now, for much less work. */
+/** The version that {@link readTokenFile} would return now, at much less cost. */
 export async function statTokenFile(file: string): Promise<string> {
   return asTokenFileError(file, async () => {
     const facts = await orMissing(stat(file, { bigint: true }));
@@ -48,12 +47,14 @@ export async function statTokenFile(file: string): Promise<string> {
   });
 }
 
-/** Reads until the file was the same before and after, so that no half of an edit is seen. */
+/**
+ * Repeats until the file was the same before and after reading, so that no half of an edit is seen.
+ */
 export async function readOpenTokenFile(
   file: string,
   handle: FileHandle,
 ): Promise<TokenFileContent> {
-  // Each attempt takes microseconds; only a file that never rests uses them up.
+  // Each attempt takes microseconds, so only a file that changes all the time uses them up.
   for (let attempt = 0; attempt < 100; attempt++) {
     const before = await handle.stat({ bigint: true });
     assertSafe(file, before);
@@ -67,13 +68,13 @@ export async function readOpenTokenFile(
   throw changedMeanwhile(file);
 }
 
-/** @throws {TokenFileError} `malformed`, for a line that cannot be understood. */
+/** @throws {TokenFileError} `malformed`, for a line that cannot be parsed. */
 export function assertSound(file: string, log: TokenLog): void {
   const line = log.badLines[0];
   if (line !== undefined) throw malformedLine(file, line);
 }
 
-/** Whoever writes this file lets anybody in, so only its owner may. Windows has no such modes. */
+/** Whoever writes this file can admit anybody, so only its owner may. Windows has no such modes. */
 function assertSafe(file: string, facts: BigIntStats): void {
   if (!facts.isFile()) throw new TokenFileError("unsafe", `${file}: is not a regular file`);
   if (process.platform !== "win32" && (facts.mode & 0o022n) !== 0n) {

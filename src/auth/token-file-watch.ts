@@ -3,32 +3,31 @@ import { readTokenFile, statTokenFile, type TokenFileContent } from "./token-fil
 
 export interface TokenFileWatchOptions {
   readonly file: string;
-  /** The version that the caller knows already. */
+  /** The version that the caller already has. */
   readonly version: string;
   readonly onChange: (content: TokenFileContent) => void;
-  /** Told once when the file becomes unreadable, not at every look. */
+  /** Called once when the file becomes unreadable, not at every check. */
   readonly report: ReportProblem;
 }
 
 export interface TokenFileWatch {
-  /** Looks at the file now. Settles behind a look that began after the call, and never rejects. */
+  /** Checks the file now. Resolves after a check that began after the call, and never rejects. */
   look(): Promise<void>;
   close(): void;
 }
 
-/** How often the file is looked at: a revoked token stops working within a second, with a margin. */
+/** How often the file is checked. A revoked token stops working within a second, with a margin. */
 const intervalMs = 250;
 
 /**
- * Tells of each change of a token file: appended to, edited, replaced, deleted,
- * made again. Does not keep the process alive.
+ * Reports each change of a token file: appended to, edited, replaced, deleted, recreated. Does not
+ * keep the process alive.
  *
- * Polls. Notifications (`fs.watch`) follow an inode, not a path: they miss a
- * file that is replaced, a symbolic link that is switched (so do mounted
- * Kubernetes secrets change), and all that other machines do on a network
- * drive. A look is one `stat`, off the event loop. Unlike `fs.watchFile`, the
- * version is that of the bytes that were read, so a change between the look and
- * the reading is not lost; and two looks never overlap, however slow the disk.
+ * Polls the file. Notifications (`fs.watch`) follow an inode, not a path. They miss a file that is
+ * replaced, a symbolic link that is switched (as in mounted Kubernetes secrets), and all changes
+ * that other machines make on a network drive. A check is one `stat`, off the event loop. Unlike
+ * `fs.watchFile`, the version belongs to the bytes that were read, so a change between the check
+ * and the read is not lost. Two checks never overlap, however slow the disk.
  */
 export function watchTokenFile(options: TokenFileWatchOptions): TokenFileWatch {
   const { file, onChange, report } = options;
@@ -53,7 +52,10 @@ export function watchTokenFile(options: TokenFileWatchOptions): TokenFileWatch {
     }, intervalMs).unref();
   }
 
-  /** One that is under way may have missed what is asked for; all who come meanwhile share the next. */
+  /**
+   * A running check may miss the change that the caller asks about. All callers in the meantime
+   * share the next check.
+   */
   function look(): Promise<void> {
     if (following !== undefined) return following;
     if (current === undefined) return begin();

@@ -17,24 +17,24 @@ import {
   type TokenRecord,
 } from "./token-log.ts";
 
-// The file where opaque tokens live: a TokenLog of their digests, mode 0600, in
-// a directory of mode 0700 when it had to be made.
+// The file with opaque tokens: a TokenLog of their digests. Created with mode 0600, in a directory
+// created with mode 0700.
 //
-// Concurrency. Any number of processes may create and revoke at once, beside
-// servers that read: each change is one write in append mode, which the kernel
-// puts behind the last one, so none is lost. The order in the file decides: of
-// several that create one name at once, exactly one succeeds. (Not on NFS, which
-// has no append mode. And an editor that saves over a change undoes it.)
+// Concurrency. Any number of processes may create and revoke tokens at once, while servers read.
+// Each change is one write in append mode, which the kernel puts after the previous one, so none is
+// lost. The order in the file decides: if several processes create the same name at once, exactly
+// one succeeds. (Except on NFS, which has no append mode. And an editor that saves over a change
+// undoes it.)
 //
-// Durability. A change that was reported as done is on the disk. One that
-// failed with `changed` or `io` may have been made or not; the list tells.
+// Durability. A change that was reported as done is on the disk. One that failed with `changed` or
+// `io` may or may not have been made. List the tokens to find out.
 
-/** Live tokens. More callers than this are better served by JWTs. */
+/** The maximum of live tokens. For more callers, use JWTs. */
 export const liveTokensMax = 1000;
 
 /**
- * Creates a token. The answer is the only place where it can ever be seen: the
- * file keeps its digest.
+ * Creates a token. It is returned once and cannot be shown again, because the file stores its
+ * digest.
  *
  * @throws {TokenFileError} Any code but `unknown_name`.
  */
@@ -48,14 +48,14 @@ export async function createToken(file: string, name: string): Promise<string> {
     if (log.live.has(name)) throw nameInUse(file, name);
     if (bytes > createBytesMax || log.live.size >= liveTokensMax) throw full(file);
   });
-  // Another process may have been quicker, or an editor may have replaced the file.
+  // Another process may have been faster, or an editor may have replaced the file.
   const { log } = await readTokenFile(file);
   if (log.created.has(digest)) return token;
   throw log.live.has(name) ? nameInUse(file, name) : changedMeanwhile(file);
 }
 
 /**
- * The live tokens, in the order of their creation; none when there is no file.
+ * The live tokens, in the order of their creation. Empty if there is no file.
  *
  * @throws {TokenFileError} `malformed`, or what {@link readTokenFile} throws.
  */
@@ -66,8 +66,8 @@ export async function listTokens(file: string): Promise<readonly TokenRecord[]> 
 }
 
 /**
- * Revokes the live token of this name; servers that watch the file refuse it
- * well within a second. Its name is free again.
+ * Revokes the live token with this name. Servers that watch the file reject it well within a
+ * second. Its name can be used again.
  *
  * @throws {TokenFileError} Any code but `name_in_use`.
  */
@@ -82,10 +82,15 @@ export async function revokeToken(file: string, name: string): Promise<void> {
   if (log.live.get(name)?.digest === revoked.digest) throw changedMeanwhile(file);
 }
 
-/** The last 128 KiB are for revocations: {@link liveTokensMax} of the longest names fit. */
+/**
+ * Reserves the last 128 KiB for revocations, enough for {@link liveTokensMax} of the longest names.
+ */
 const createBytesMax = tokenFileBytesMax - 128 * 1024;
 
-/** @param assertAllowed Sees the log, and the size of the file in bytes, before anything is written. */
+/**
+ * @param assertAllowed Called with the log and the size of the file in bytes, before anything is
+ * written.
+ */
 async function append(
   file: string,
   event: TokenEvent,
@@ -101,7 +106,7 @@ async function append(
       assertAllowed(log, (await handle.stat()).size);
       const line = Buffer.from(log.tail + formatTokenEvent(event));
       const { bytesWritten } = await handle.write(line);
-      // Part of a line is harmless, see TokenLog. The rest might land behind another's line.
+      // Part of a line is harmless, see TokenLog. The rest might land after another process's line.
       if (bytesWritten !== line.length) throw new Error("only a part of the line could be written");
       await handle.sync();
     } finally {
@@ -111,7 +116,7 @@ async function append(
   });
 }
 
-/** Makes a directory and its parents, each durable in its own parent. */
+/** Creates a directory and its parents, each durable in its own parent. */
 async function makeDirectory(directory: string): Promise<void> {
   const topmost = await mkdir(directory, { recursive: true, mode: 0o700 });
   if (topmost === undefined) return;
@@ -122,7 +127,7 @@ async function makeDirectory(directory: string): Promise<void> {
 }
 
 async function syncDirectory(directory: string): Promise<void> {
-  // Windows cannot open a directory, and needs no fsync of one.
+  // Windows cannot open a directory, and needs no fsync for one.
   if (process.platform === "win32") return;
   const handle = await open(directory, constants.O_RDONLY);
   try {

@@ -1,28 +1,27 @@
 /**
- * The text of a token file: a log, one event a line, only ever appended to.
+ * The text of a token file: an append-only log with one event a line.
  *
  *     # comment
  *     create NAME SHA256 TIME
  *     revoke NAME TIME
  *
- * NAME has 1 to 64 of `A-Za-z0-9._-`; SHA256 is of the whole token, 64 lower-case
- * hex digits; TIME is ISO 8601 in UTC. Events count in the order of the file:
- * creating a name that is live changes nothing, and so does revoking one that is
- * not. That makes the file itself the judge of every race.
+ * NAME has 1 to 64 of `A-Za-z0-9._-`. SHA256 is the digest of the whole token in 64 lower-case hex
+ * digits. TIME is ISO 8601 in UTC. Events apply in the order of the file. Creating a live name has
+ * no effect, and neither has revoking a name that is not live. So the file itself decides every
+ * race.
  *
- * The last line may be torn (a crash, a full disk, a write under way). As TIME
- * ends each event, no part of one is an event: what has no line break and is no
- * event did not happen. The next writer makes a comment of it, by appending
- * {@link tornMark}.
+ * The last line may be incomplete (a crash, a full disk, a write in progress). As each event ends
+ * with TIME, no part of an event is itself an event: a last line that has no line break and is no
+ * event did not happen. The next writer turns it into a comment by appending {@link tornMark}.
  */
 export interface TokenLog {
   /** The tokens that are valid at the end of the log, in the order of their creation. */
   readonly live: ReadonlyMap<string, TokenRecord>;
-  /** The digest of each token whose creation took effect, revoked later or not. */
+  /** The digests of all tokens that were created, including revoked ones. */
   readonly created: ReadonlySet<string>;
-  /** Lines, from 1, that say nothing that can be understood. */
+  /** Numbers of the lines that cannot be parsed, from 1. */
   readonly badLines: readonly number[];
-  /** What the next writer has to put before its own line. */
+  /** What the next writer must put before its own line. */
   readonly tail: "" | "\n" | typeof tornMark;
 }
 
@@ -31,7 +30,7 @@ export interface TokenRecord {
   readonly name: string;
   /** SHA-256 of the token, in lower-case hex. */
   readonly digest: string;
-  /** When it was created, as it stands in the file: ISO 8601, UTC. */
+  /** When it was created, as written in the file: ISO 8601, UTC. */
   readonly createdAt: string;
 }
 
@@ -39,7 +38,7 @@ export type TokenEvent =
   | ({ readonly kind: "create" } & TokenRecord)
   | { readonly kind: "revoke"; readonly name: string; readonly at: string };
 
-/** Ends a torn line, and makes a comment of it. On a line of its own it is one, too. */
+/** Ends a torn line and turns it into a comment. On a line of its own, it is a comment, too. */
 export const tornMark = " # cut short, ignored\n";
 
 export function parseTokenLog(text: string): TokenLog {
@@ -68,7 +67,7 @@ export function parseTokenLog(text: string): TokenLog {
   }
 }
 
-/** The line of an event, with its line break. */
+/** The line of an event, including its line break. */
 export function formatTokenEvent(event: TokenEvent): string {
   return event.kind === "create"
     ? `create ${event.name} ${event.digest} ${event.createdAt}\n`
@@ -79,7 +78,9 @@ export function isTokenName(name: string): boolean {
   return /^[A-Za-z0-9._-]{1,64}$/.test(name);
 }
 
-/** `undefined` when the line cannot be understood. Spaces at its ends and a CR are an editor's. */
+/**
+ * `undefined` if the line cannot be parsed. Spaces at its ends and a CR may come from an editor.
+ */
 function parseLine(line: string): TokenEvent | "nothing" | undefined {
   const text = line.trim();
   if (text === "" || text.startsWith("#") || text.endsWith(tornMark.trimEnd())) return "nothing";

@@ -2,22 +2,22 @@ import { timingSafeEqual } from "node:crypto";
 import type { Principal } from "./principal.ts";
 import { digestToken } from "./token.ts";
 
-/** A token that is valid: its SHA-256 and whom it stands for. */
+/** A valid token: its SHA-256 and its principal. */
 export interface TokenEntry {
   readonly digest: Buffer;
   readonly principal: Principal;
 }
 
-/** Whom a token stands for; `undefined` when it is none of the entries. */
+/** Returns the principal of a token, or `undefined` if it is none of the entries. */
 export type TokenLookup = (token: string) => Principal | undefined;
 
 /**
- * Compares the digest of a token with those of the entries in constant time:
- * each with `timingSafeEqual`, with no early exit.
+ * Compares the digest of a token with those of the entries in constant time: each with
+ * `timingSafeEqual`, without an early exit.
  *
- * The first byte of the digest picks which entries that are, so a thousand
- * tokens cost hardly more than one. Time can tell how many digests share that
- * byte. This helps nobody: no part of a SHA-256 leads back to 256 random bits.
+ * The first byte of the digest selects the entries to compare, so a thousand tokens cost hardly
+ * more than one. Timing can reveal how many digests share that byte. This helps no attacker: no
+ * part of a SHA-256 leads back to 256 random bits.
  */
 export function createTokenLookup(entries: Iterable<TokenEntry>): TokenLookup {
   const buckets = Array.from({ length: 256 }, (): TokenEntry[] => []);

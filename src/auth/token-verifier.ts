@@ -8,20 +8,20 @@ import { createTokenLookup, type TokenEntry } from "./token-lookup.ts";
 import { unknownToken, type Verdict, type Verifier } from "./verifier.ts";
 
 export interface TokenVerifierOptions {
-  /** The token file, which is watched. It need not exist yet. Default: none. */
+  /** The token file to watch. It need not exist yet. Default: none. */
   readonly file?: string | undefined;
-  /** Tokens as plain text; only their digests are kept. */
+  /** Tokens as plain text. Only their digests are kept. */
   readonly tokens: readonly string[];
   readonly report: ReportProblem;
 }
 
 export interface TokenVerifier {
-  /** Synchronous: takes about a microsecond, and for a token that is in use hardly any time. */
+  /** Synchronous. Takes about a microsecond, and hardly any time for a token in use. */
   readonly verify: Verifier;
   /**
-   * For a token that `verify` does not know: looks at the file first, so that one which was made a
-   * moment ago is good at once. However many ask, it is one `stat` at a time, and none for a
-   * token that nobody made with `token create`.
+   * For a token that `verify` does not know. Checks the file first, so that a new token works at
+   * once. Runs one `stat` at a time, however many callers wait, and none for a token that does not
+   * look like one from `token create`.
    */
   readonly verifyNew: Verifier;
   close(): void;
@@ -30,16 +30,14 @@ export interface TokenVerifier {
 /**
  * Opens a verifier of opaque tokens.
  *
- * A token file that others change while a server runs may become wrong. The rule:
- * **a file with a line that cannot be understood takes away, but never gives.**
- * Its good lines are followed as far as they revoke; a token that was not valid
- * before stays invalid. So a slip of an editor neither stops the service for
- * everybody, nor keeps a token alive that was revoked beside the slip, nor lets
- * anyone in. A file that cannot be read at all changes nothing: strangers can
- * cause that (they can use up file descriptors), so it must not lock callers
- * out. A file that is gone holds no token.
+ * A token file that is changed while a server runs may become invalid. The rule: **a file with a
+ * line that cannot be parsed may revoke tokens, but never adds any.** Revocations in its good lines
+ * apply; a token that was not valid before stays invalid. So an editing mistake neither stops the
+ * service for everybody, nor keeps a token alive that was revoked in the same edit, nor admits
+ * anyone. A file that cannot be read at all changes nothing. Strangers can cause that (they can use
+ * up file descriptors), so it must not lock callers out. A deleted file contains no token.
  *
- * @throws {TokenFileError} When the file is wrong from the start.
+ * @throws {TokenFileError} If the file is invalid at startup.
  */
 export async function openTokenVerifier(options: TokenVerifierOptions): Promise<TokenVerifier> {
   const given = options.tokens.map(givenEntry);
@@ -75,12 +73,11 @@ export async function openTokenVerifier(options: TokenVerifierOptions): Promise<
 }
 
 /**
- * A token that was found valid is known by itself from then on, as callers send
- * the same one with each request, and its SHA-256 costs more than all else that a
- * gate does. This holds the tokens in use in memory, where the requests have them
- * anyway, until the entries change. A map is safe to look up secrets in: it compares
- * characters only of texts whose hashes, seeded by chance, are equal, so time
- * does not tell how much of a guess was right.
+ * Remembers tokens that were found valid, because callers send the same one with each request, and
+ * its SHA-256 costs more than everything else in a gate. This keeps the tokens in use in memory,
+ * where the requests have them anyway, until the entries change. Looking up secrets in a Map is
+ * safe: it compares characters only if the hashes, which are randomly seeded, are equal. So timing
+ * does not reveal how much of a guess was right.
  */
 function createVerify(entries: readonly TokenEntry[]): (token: string) => Verdict {
   const lookup = createTokenLookup(entries);
@@ -96,7 +93,7 @@ function createVerify(entries: readonly TokenEntry[]): (token: string) => Verdic
   };
 }
 
-/** By digest, as hex. */
+/** By digest, in hex. */
 function fileEntries({ log }: TokenFileContent): Map<string, TokenEntry> {
   const entries = new Map<string, TokenEntry>();
   for (const { name, digest } of log.live.values()) {
@@ -105,7 +102,7 @@ function fileEntries({ log }: TokenFileContent): Map<string, TokenEntry> {
   return entries;
 }
 
-/** `#` is in no name of the file, so nobody can take the name of a given token. */
+/** A name in the file cannot contain `#`, so it never equals the name of a given token. */
 function givenEntry(token: string, index: number): TokenEntry {
   const principal: Principal = { kind: "token", name: `tokens#${index + 1}` };
   return { digest: digestToken(token), principal };

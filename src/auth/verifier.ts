@@ -1,18 +1,20 @@
 import type { Principal } from "./principal.ts";
 
 /**
- * Looks at one token, well-formed by RFC 6750. Answers at once where it can: a
- * promise is for work that has to wait. Throws only for a bug.
+ * Verifies one token that is well-formed by RFC 6750. Returns synchronously if possible, and a
+ * promise only if it has to wait. Throws only for a bug.
  */
 export type Verifier = (token: string) => Verdict | Promise<Verdict>;
 
 export type Verdict =
   | { readonly kind: "verified"; readonly principal: Principal }
   | { readonly kind: "refused"; readonly reason: RefusalReason }
-  /** Nobody can tell now whether the token is good; trying again later may. */
+  /** It cannot be decided now whether the token is valid. Retrying later may help. */
   | { readonly kind: "unavailable" };
 
-/** Why a token was refused. All but `unknown` come from a token that its issuer did sign. */
+/**
+ * Why a token was rejected. Every reason but `unknown` means that the issuer did sign the token.
+ */
 export type RefusalReason =
   /** Not a token of this verifier: never issued, revoked, or not signed by a key of the issuer. */
   | "unknown"
@@ -20,16 +22,16 @@ export type RefusalReason =
   | "not_yet_valid"
   | "wrong_issuer"
   | "wrong_audience"
-  /** Signed by the issuer, for something else than access: a logout token, say. */
+  /** Signed by the issuer, but not for access: a logout token, for example. */
   | "wrong_type"
-  /** A claim that is needed is missing, or one has the wrong type. */
+  /** A required claim is missing, or a claim has the wrong type. */
   | "bad_claims";
 
 export const unknownToken: Verdict = { kind: "refused", reason: "unknown" };
 
 /**
- * Asks one verifier after the other. `unknown` hands the token on to the next;
- * any other verdict is the last word. Stays synchronous as long as they do.
+ * Tries one verifier after another. `unknown` passes the token to the next one; any other verdict
+ * is final. Stays synchronous as long as the verifiers do.
  */
 export function verifyWith(
   verifiers: readonly Verifier[],

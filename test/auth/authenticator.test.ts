@@ -25,7 +25,7 @@ async function open(options: AuthOptions): Promise<Authenticator> {
   return authenticator;
 }
 
-/** The id of the principal, or the code of the refusal. */
+/** The id of the principal, or the code of the rejection. */
 async function ask({ verifiers }: Authenticator, token: string): Promise<string> {
   const outcome = await callGate(createBearerGate(verifiers), `Bearer ${token}`);
   return "principal" in outcome ? principalId(outcome.principal) : outcome.code;
@@ -34,7 +34,7 @@ async function ask({ verifiers }: Authenticator, token: string): Promise<string>
 const jwt = { jwtIssuer: issuer, jwtAudience: audience };
 const given = "given-given-given-given";
 
-test("tokens of every source get in by one gate", async () => {
+test("one gate accepts tokens from every source", async () => {
   const key = await createSigningKey("ES256", "k");
   const { url } = await startKeyServer(keySetOf(key.jwk));
   const ada = await createToken(tokenFile, "ada");
@@ -53,13 +53,13 @@ test("tokens of every source get in by one gate", async () => {
 test.each<[string, AuthOptions]>([
   ["alone", {}],
   ["beside JWTs", { jwksUrl: "http://127.0.0.1:1/", ...jwt }],
-])("a token gets in as soon as it was made, %s", async (_what, options) => {
+])("a token works as soon as it is created, %s", async (_what, options) => {
   const authenticator = await open({ tokenFile, ...options });
   expect(await ask(authenticator, await createToken(tokenFile, "ada"))).toBe("token:ada");
   expect(await ask(authenticator, await createToken(tokenFile, "bob"))).toBe("token:bob");
 });
 
-test("while there is no key set, opaque tokens work and JWTs are to try again", async () => {
+test("without a key set, opaque tokens work and JWTs get unavailable", async () => {
   const key = await createSigningKey("ES256", "k");
   const { url } = await startKeyServer(status(500));
   const authenticator = await open({ tokens: [given], jwksUrl: url.href, ...jwt });
@@ -68,12 +68,12 @@ test("while there is no key set, opaque tokens work and JWTs are to try again", 
   expect(await ask(authenticator, "a-stranger")).toBe("Unauthenticated");
 });
 
-test("a given token that looks like a JWT is still an opaque one", async () => {
+test("a given token that looks like a JWT is still opaque", async () => {
   const authenticator = await open({ tokens: ["opaque.opaque.opaque"] });
   expect(await ask(authenticator, "opaque.opaque.opaque")).toBe("token:tokens#1");
 });
 
-test("a wrong token file stops the start", async () => {
+test("startup fails with an invalid token file", async () => {
   await writeFile(tokenFile, "oops\n", { mode: 0o600 });
   await expect(open({ tokenFile })).rejects.toMatchObject({ code: "malformed" });
 });
@@ -100,20 +100,20 @@ test("neither an open authenticator nor its endpoint keeps a process alive", asy
 describe("the first token", () => {
   const settings = (more: AuthOptions = {}) => resolveAuthOptions({ tokenFile, ...more });
 
-  test("is made once, and gets in", async () => {
+  test("is created once, and works", async () => {
     const token = await createFirstToken(settings());
     expect((await listTokens(tokenFile)).map(({ name }) => name)).toEqual(["first"]);
     expect(await ask(await open({ tokenFile }), token ?? "")).toBe("token:first");
     expect(await createFirstToken(settings())).toBeUndefined();
   });
 
-  test("is made again when nobody is left to get in", async () => {
+  test("is created again when no other token is left", async () => {
     await createFirstToken(settings());
     await revokeToken(tokenFile, "first");
     expect(await createFirstToken(settings())).toMatch(/^plst_/);
   });
 
-  test("is not made beside a token of another name", async () => {
+  test("is not created if there is a token with another name", async () => {
     await createToken(tokenFile, "ada");
     expect(await createFirstToken(settings())).toBeUndefined();
   });
@@ -123,18 +123,18 @@ describe("the first token", () => {
     ["JWTs are accepted", { jwksUrl: "https://issuer.example/keys", ...jwt }],
     ["there is no file", { tokenFile: undefined, tokens: [given] }],
   ];
-  test.each(others)("is not made when %s", async (_what, more) => {
+  test.each(others)("is not created if %s", async (_what, more) => {
     expect(await createFirstToken(settings(more))).toBeUndefined();
     await expect(readFile(tokenFile)).rejects.toThrow("ENOENT");
   });
 
-  test("is made by one of two servers that start at once", async () => {
+  test("is created by one of two servers that start at once", async () => {
     const tokens = await Promise.all([1, 2, 3].map(() => createFirstToken(settings())));
     expect(tokens.filter((token) => token !== undefined)).toHaveLength(1);
   });
 });
 
-test("principals have one id each", () => {
+test("each principal has one id", () => {
   expect([
     principalId({ kind: "token", name: "ada" }),
     principalId({ kind: "jwt", subject: "ada" }),

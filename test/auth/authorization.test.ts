@@ -16,7 +16,7 @@ const accepted: readonly [header: string, token: string][] = [
   ["Bearer Bearer", "Bearer"],
 ];
 
-test.each(accepted)("%s carries a token", (header, token) => {
+test.each(accepted)("%s contains a token", (header, token) => {
   expect(parseAuthorization(header)).toEqual({ kind: "bearer", token });
 });
 
@@ -60,11 +60,11 @@ const refused: readonly [header: string | null, kind: string][] = [
   ["Bearer=abc", "malformed"],
 ];
 
-test.each(refused)("%j carries none", (header, kind) => {
+test.each(refused)("%j contains none", (header, kind) => {
   expect(parseAuthorization(header)).toEqual({ kind });
 });
 
-test.each([8192, 8193, 1_000_000])("a token of %i characters is one", (length) => {
+test.each([8192, 8193, 1_000_000])("a token of %i characters is accepted", (length) => {
   const token = "x".repeat(length);
   expect(parseAuthorization(`Bearer ${token}`)).toEqual({ kind: "bearer", token });
 });
@@ -74,10 +74,10 @@ test.each([
   ["=", "malformed"],
   ["x ", "malformed"],
   ["x=", "malformed"],
-])("a header of a million times %j takes no time", (text, kind) => {
+])("a header with a million times %j takes no time", (text, kind) => {
   expect(parseAuthorization(`Bearer ${text.repeat(1_000_000)}`)).toEqual({ kind });
 });
 
-test.each(["", " ", "a b", "a\nb", "a,b", "=", "ä", '"'])("%j is no bearer token", (text) => {
+test.each(["", " ", "a b", "a\nb", "a,b", "=", "ä", '"'])("%j is not a bearer token", (text) => {
   expect(isBearerToken(text)).toBe(false);
 });

@@ -51,7 +51,7 @@ const realm = 'Bearer realm="plant-store"';
 describe("the gate", () => {
   const gate = createBearerGate([opaque(token, mintToken())]);
 
-  test("admits a token that is known, and leaves its principal", async () => {
+  test("accepts a known token and stores its principal", async () => {
     expect(await callGate(gate, `Bearer ${token}`)).toEqual({ principal: alice });
     expect(await callGate(gate, `bearer  ${token}`)).toEqual({ principal: alice });
   });
@@ -85,7 +85,7 @@ describe("the gate", () => {
     ["the token's digest in base64url", digestToken(token).toString("base64url")],
     ["a name", "alice"],
   ];
-  test.each(wrong)("refuses %s", async (_what, sent) => {
+  test.each(wrong)("rejects %s", async (_what, sent) => {
     expect(await callGate(gate, `Bearer ${sent}`)).toEqual({
       code: "Unauthenticated",
       message: "the bearer token is unknown or revoked",
@@ -93,12 +93,12 @@ describe("the gate", () => {
     });
   });
 
-  // Titles are printed: no real token in them.
+  // Titles are printed, so they contain no real token.
   const malformed: readonly [what: string, header: string][] = [
     ["two tokens", `Bearer ${token} ${token}`],
     ["two headers that were joined", `Bearer ${token},Bearer ${token}`],
   ];
-  test.each(malformed)("refuses %s as malformed", async (_what, header) => {
+  test.each(malformed)("rejects %s as malformed", async (_what, header) => {
     expect(await callGate(gate, header)).toEqual({
       code: "Unauthenticated",
       message: "the bearer token is malformed",
@@ -106,7 +106,7 @@ describe("the gate", () => {
     });
   });
 
-  test("refuses an empty token as empty", async () => {
+  test("rejects an empty token as empty", async () => {
     expect(await callGate(gate, "Bearer ")).toMatchObject({ message: "the bearer token is empty" });
   });
 
@@ -120,14 +120,14 @@ describe("the gate", () => {
     expect(() => gate(context)).toThrow(ConnectError);
   });
 
-  test("is synchronous when its verifiers are", () => {
+  test("is synchronous if its verifiers are", () => {
     const requestHeader = new Headers({ Authorization: `Bearer ${token}` });
     const values = createContextValues();
     expect(gate({ requestHeader, values })).toBeUndefined();
     expect(values.get(principalKey)).toEqual(alice);
   });
 
-  test("refuses everything when it has no verifier", async () => {
+  test("rejects everything without a verifier", async () => {
     expect(await callGate(createBearerGate([]), `Bearer ${token}`)).toMatchObject({
       code: "Unauthenticated",
     });
@@ -168,21 +168,18 @@ describe("verdicts", () => {
     ["wrong_type", "(typ)"],
     ["bad_claims", "claim"],
   ];
-  test.each(reasons)(
-    "the reason %s is told, in the message and the challenge",
-    async (reason, text) => {
-      const gate = createBearerGate([always({ kind: "refused", reason })]);
-      const outcome = await callGate(gate, "Bearer t");
-      expect(outcome).toEqual({
-        code: "Unauthenticated",
-        message: expect.stringContaining(text),
-        // The characters of RFC 6750, section 3, between the quotes.
-        challenge: expect.stringMatching(
-          /^Bearer realm="plant-store", error="invalid_token", error_description="[\x20-\x21\x23-\x5b\x5d-\x7e]+"$/,
-        ),
-      });
-    },
-  );
+  test.each(reasons)("the reason %s is in the message and the challenge", async (reason, text) => {
+    const gate = createBearerGate([always({ kind: "refused", reason })]);
+    const outcome = await callGate(gate, "Bearer t");
+    expect(outcome).toEqual({
+      code: "Unauthenticated",
+      message: expect.stringContaining(text),
+      // The characters that RFC 6750, section 3 allows between the quotes.
+      challenge: expect.stringMatching(
+        /^Bearer realm="plant-store", error="invalid_token", error_description="[\x20-\x21\x23-\x5b\x5d-\x7e]+"$/,
+      ),
+    });
+  });
 });
 
 describe("a call, through a router", () => {
@@ -220,14 +217,14 @@ describe("a call, through a router", () => {
     expect(seen).toEqual(alice);
   });
 
-  test("with another token does not, and brings the challenge to the client", async () => {
+  test("with another token does not, and returns the challenge to the client", async () => {
     const error = await call(plants([bearerToken(mintToken())]));
     expect(error?.code).toBe(Code.Unauthenticated);
     expect(error?.metadata.get("WWW-Authenticate")).toContain('error="invalid_token"');
     expect(seen).toBeUndefined();
   });
 
-  test("around the gate is refused by the interceptor, even with the token", async () => {
+  test("that bypasses the gate is rejected by the interceptor, even with the token", async () => {
     const error = await call(plants([bearerToken(token)], false));
     expect(error?.code).toBe(Code.Unauthenticated);
     expect(error?.metadata.get("WWW-Authenticate")).toBe(realm);
@@ -239,7 +236,7 @@ describe("requirePrincipal", () => {
   const service = createStreamingService();
   const empty = create(EmptySchema);
 
-  /** Which implementations ran. */
+  /** The implementations that ran. */
   async function callAll(admit: boolean): Promise<{ ran: string[]; codes: string[] }> {
     const ran: string[] = [];
     const codes: string[] = [];
@@ -286,11 +283,11 @@ describe("requirePrincipal", () => {
     }
   }
 
-  test("lets calls of every kind pass that a gate has verified", async () => {
+  test("accepts calls of every kind that a gate has verified", async () => {
     expect(await callAll(true)).toEqual({ ran: ["unary", "server", "client", "bidi"], codes: [] });
   });
 
-  test("refuses calls of every kind that none has", async () => {
+  test("rejects calls of every kind that no gate has verified", async () => {
     expect(await callAll(false)).toEqual({
       ran: [],
       codes: Array.from({ length: 4 }, () => "Unauthenticated"),

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { bearerToken, type TokenSource } from "../../src/auth/client-token.ts";
 
-/** A client whose calls all succeed, and what arrived as their Authorization headers. */
+/** A client whose calls all succeed, and the Authorization headers that arrived. */
 function createProbe(source: TokenSource) {
   const sent: (string | null)[] = [];
   const transport = createRouterTransport(
@@ -39,7 +39,7 @@ test.each(functions)("%s is called for each call", async (_what, make) => {
   expect(sent).toEqual(["Bearer secret1", "Bearer secret2"]);
 });
 
-test("a header of the call itself wins, and no token is asked for", async () => {
+test("a header of the call itself takes precedence, and no token is requested", async () => {
   const { sent, client } = createProbe(() => {
     throw new Error("asked");
   });
@@ -57,13 +57,13 @@ test("an error of the function fails the call", async () => {
 
 const bad = ["", "sec ret", "secret\n", "secret\r\nX-Admin: 1", "sécret", "secret,", "=secret"];
 
-test.each(bad)("the string %j is refused up front, and not quoted", (token) => {
+test.each(bad)("the string %j is rejected at once, and not quoted", (token) => {
   expect(() => bearerToken(token)).toThrow(TypeError);
   expect(() => bearerToken(token)).toThrow(/^the bearer token (?!.*s.?cret)/);
 });
 
 test.each([undefined, null, 1, {}])(
-  "%j is refused up front: it is no string, and no function",
+  "%j is rejected at once: it is neither a string nor a function",
   (source) => {
     expect(() => bearerToken(source as unknown as TokenSource)).toThrow(TypeError);
     expect(() => bearerToken(source as unknown as TokenSource)).toThrow("must be a string");
@@ -78,12 +78,12 @@ test.each(bad)("the string %j from a function fails the call, and is not quoted"
   expect(sent).toEqual([]);
 });
 
-test("a function that answers something else fails the call", async () => {
+test("a function that returns something else fails the call", async () => {
   const { client } = createProbe((() => undefined) as unknown as TokenSource);
   await expect(client.createPlant({})).rejects.toThrow("must be a string");
 });
 
-test("runs in browsers: nothing it imports is of Node", () => {
+test("runs in browsers: it imports nothing from Node", () => {
   const seen = new Set<string>();
   const packages = new Set<string>();
   follow(new URL("../../src/auth/client-token.ts", import.meta.url));

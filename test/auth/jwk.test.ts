@@ -35,7 +35,7 @@ const kept: readonly [what: string, jwk: object][] = [
     { ...rsa, x5u: "https://evil.example", x5c: ["AA=="], ext: 1 },
   ],
 ];
-test.each(kept)("a key with %s is kept, as far as verifying needs it", (_what, jwk) => {
+test.each(kept)("a key with %s is kept, reduced to what verifying needs", (_what, jwk) => {
   const { n, e, kty } = rsa;
   const kid = "kid" in jwk ? { kid: jwk.kid } : {};
   expect(parseVerificationKeys([jwk], ignore)).toEqual([{ kty, n, e, ...kid }]);
@@ -70,17 +70,17 @@ const leftOut: readonly [what: string, member: unknown][] = [
   ["ed448", generateKeyPairSync("ed448").publicKey.export({ format: "jwk" })],
   ["a point off its curve", { kty: "EC", crv: "P-256", x: "AA".repeat(16), y: "AA".repeat(16) }],
 ];
-test.each(leftOut)("left out: %s", (_what, member) => {
+test.each(leftOut)("ignored: %s", (_what, member) => {
   expect(parseVerificationKeys([member, rsa], ignore)).toHaveLength(1);
   expect(parseVerificationKeys([member], ignore)).toEqual([]);
 });
 
-test.each(["Aw", "Iw", "AQAB"])("an exponent of %s is kept", (e) => {
+test.each(["Aw", "Iw", "AQAB"])("an exponent of %s is accepted", (e) => {
   expect(parseVerificationKeys([{ ...rsa, e }], ignore)).toHaveLength(1);
 });
 
 const weak: readonly [what: string, jwk: object, problem: string][] = [
-  // A signature is then the padded digest itself, which everybody can compute.
+  // A signature is then the padded digest itself, which anybody can compute.
   ["an exponent of 1", { ...rsa, e: "AQ", kid: "a" }, 'the RSA key "a" has the exponent 1'],
   ["an exponent of 0", { ...rsa, e: "AA", kid: "a" }, 'the RSA key "a" has the exponent 0'],
   ["an even exponent", { ...rsa, e: "BA", kid: "a" }, 'the RSA key "a" has the exponent 4'],
@@ -101,13 +101,13 @@ const weak: readonly [what: string, jwk: object, problem: string][] = [
     `the RSA key "${"k".repeat(64)}" has the exponent 1`,
   ],
 ];
-test.each(weak)("an RSA key of %s is refused, and told of", (_what, jwk, problem) => {
+test.each(weak)("an RSA key of %s is rejected and reported", (_what, jwk, problem) => {
   const problems: string[] = [];
   expect(parseVerificationKeys([jwk, rsa], (told) => problems.push(told))).toHaveLength(1);
   expect(problems).toEqual([problem]);
 });
 
-test("what is for something else is left out without a word", () => {
+test("keys for other purposes are ignored without a report", () => {
   const others = [{ ...rsa, use: "enc", e: "AQ" }, { ...rsa, alg: "RSA-OAEP" }, null];
   const tell = (problem: string) => expect.fail(problem);
   expect(parseVerificationKeys(others, tell)).toEqual([]);

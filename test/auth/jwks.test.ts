@@ -28,7 +28,7 @@ beforeEach(() => {
   now = 1_000_000;
 });
 
-/** Refreshes only when told: the timers are too long to matter. */
+/** Refreshes only on request: the timers are too long to matter. */
 const manual: Partial<KeySetTimes> = { refreshMs: 2 ** 30, retryMs: 2 ** 30, retryMsMax: 2 ** 30 };
 
 function openKeys(server: KeyServer, times: Partial<KeySetTimes> = manual): KeySet {
@@ -38,7 +38,7 @@ function openKeys(server: KeyServer, times: Partial<KeySetTimes> = manual): KeyS
   return keys;
 }
 
-/** The kids that the key set finds a key for, now. */
+/** The kids that the key set finds a key for now. */
 async function kids(keys: KeySet): Promise<string[] | "none"> {
   const resolve = await keys.current();
   if (resolve === undefined) return "none";
@@ -53,7 +53,7 @@ async function kids(keys: KeySet): Promise<string[] | "none"> {
   return found.flat();
 }
 
-/** As a token does that names an unknown key. */
+/** Asks like a token with an unknown key. */
 async function ask(keys: KeySet): Promise<boolean> {
   const known = await keys.current();
   if (known === undefined) throw new Error("there are no keys");
@@ -72,7 +72,7 @@ describe("a weak key", () => {
   const told =
     /^the key set http:\/\/127\S+\/keys: the RSA key "weak" has the exponent 1; it is not used$/;
 
-  test("is told of once, however often the set is fetched", async () => {
+  test("is reported once, however often the set is fetched", async () => {
     const server = await startKeyServer(keySetOf(old.jwk, weak));
     const keys = openKeys(server, { refreshMs: 1 });
     expect(await kids(keys)).toEqual(["old"]);
@@ -80,7 +80,7 @@ describe("a weak key", () => {
     expect(problems).toEqual([expect.stringMatching(told)]);
   });
 
-  test("that is alone leaves no key", async () => {
+  test("as the only key leaves none", async () => {
     const server = await startKeyServer(keySetOf(weak));
     const keys = openKeys(server);
     expect(await kids(keys)).toBe("none");
@@ -102,7 +102,7 @@ describe("the first fetch", () => {
     expect(problems).toEqual([]);
   });
 
-  test("is tried again until the endpoint is up", async () => {
+  test("is retried until the endpoint is up", async () => {
     const server = await startKeyServer(status(503));
     const keys = openKeys(server, { retryMs: 1, retryMsMax: 4 });
     expect(await kids(keys)).toBe("none");
@@ -114,7 +114,7 @@ describe("the first fetch", () => {
     );
   });
 
-  test("holds up no more than 100 calls", async () => {
+  test("delays at most 100 calls", async () => {
     const server = await startKeyServer(silence);
     const keys = openKeys(server);
     let answered = 0;
@@ -148,7 +148,7 @@ function redirect(code: number): () => Promise<RequestListener> {
   };
 }
 
-/** A key set whose size is exactly this, in bytes. */
+/** A key set of exactly this size in bytes. */
 function sized(bytes: number): RequestListener {
   const set = JSON.stringify({ keys: [rotated.jwk] });
   return text(set + " ".repeat(bytes - set.length));
@@ -205,7 +205,7 @@ describe("an endpoint that", () => {
     ["answers an unusable key beside", () => keySetOf(null, { kty: "oct" }, rotated.jwk)],
     ["calls it text", () => (_, response) => response.end(JSON.stringify({ keys: [rotated.jwk] }))],
   ];
-  test.each(goodAnswers)("%s is fine", async (_what, answer) => {
+  test.each(goodAnswers)("%s is accepted", async (_what, answer) => {
     const keys = openKeys(await startKeyServer(answer()));
     expect(await kids(keys)).toEqual(["rotated"]);
     expect(problems).toEqual([]);
@@ -213,7 +213,7 @@ describe("an endpoint that", () => {
 });
 
 describe("a token with an unknown key", () => {
-  test("brings the rotated key, by one fetch that all such tokens share", async () => {
+  test("fetches the rotated key, once for all such tokens", async () => {
     const server = await startKeyServer(keySetOf(old.jwk));
     const keys = openKeys(server, { ...manual, cooldownMs: 0 });
     expect(await kids(keys)).toEqual(["old"]);
@@ -223,7 +223,7 @@ describe("a token with an unknown key", () => {
     expect(await kids(keys)).toEqual(["old", "rotated"]);
   });
 
-  test("costs no fetch within 30 s of any other, however many there are", async () => {
+  test("causes no fetch within 30 s of any other, however many there are", async () => {
     const server = await startKeyServer(keySetOf(old.jwk));
     const keys = openKeys(server);
     await kids(keys);
@@ -236,12 +236,12 @@ describe("a token with an unknown key", () => {
     expect(server.hits).toBe(2);
   });
 
-  test("waits for its fetch however many have waited before", async () => {
+  test("waits for its fetch, however many have waited before", async () => {
     const keys = openKeys(await startKeyServer(keySetOf(old.jwk)), { ...manual, cooldownMs: 0 });
     for (let n = 0; n < 150; n++) expect(await ask(keys)).toBe(true);
   });
 
-  test("costs no more while the endpoint is down", async () => {
+  test("causes no more fetches while the endpoint is down", async () => {
     const server = await startKeyServer(keySetOf(old.jwk));
     const keys = openKeys(server);
     await kids(keys);
@@ -252,7 +252,7 @@ describe("a token with an unknown key", () => {
     expect(problems).toHaveLength(1);
   });
 
-  test("gets newer keys without a fetch when they came meanwhile", async () => {
+  test("gets newer keys without a fetch if they arrived in the meantime", async () => {
     const server = await startKeyServer(keySetOf(old.jwk));
     const keys = openKeys(server);
     const known = await keys.current();
@@ -266,7 +266,7 @@ describe("a token with an unknown key", () => {
 });
 
 describe("time", () => {
-  test("refreshes the keys in the background: a key that was removed is gone", async () => {
+  test("refreshes the keys in the background: a removed key disappears", async () => {
     const server = await startKeyServer(keySetOf(old.jwk));
     const keys = openKeys(server, { refreshMs: 1 });
     expect(await kids(keys)).toEqual(["old"]);
@@ -274,7 +274,7 @@ describe("time", () => {
     await expect.poll(() => kids(keys), soon).toEqual(["rotated"]);
   });
 
-  test("between bad fetches doubles, and starts anew after a good one", async () => {
+  test("between failed fetches doubles, and is reset by a successful one", async () => {
     const server = await startKeyServer(status(500));
     const keys = openKeys(server, { refreshMs: 1, retryMs: 1, retryMsMax: 2 ** 30 });
     const before = performance.now();
@@ -283,11 +283,11 @@ describe("time", () => {
     server.answer = keySetOf(old.jwk);
     await expect.poll(() => kids(keys), soon).toEqual(["old"]);
     server.answer = status(500);
-    // 31 ms when it starts anew; 8 s when it goes on where it was.
+    // 31 ms if it was reset; 8 s if it continues.
     await expect.poll(() => problems.length, soon).toBe(8 + 6);
   });
 
-  test("ends an outage's grace after 24 h, and the endpoint's return brings the keys back", async () => {
+  test("ends the use of old keys after 24 h; the endpoint's return restores them", async () => {
     const server = await startKeyServer(keySetOf(old.jwk));
     const keys = openKeys(server, { refreshMs: 1, retryMs: 1, retryMsMax: 1 });
     expect(await kids(keys)).toEqual(["old"]);
@@ -303,7 +303,7 @@ describe("time", () => {
   });
 });
 
-test("closing ends the fetch under way and makes no other", async () => {
+test("closing aborts the running fetch and starts no other", async () => {
   const server = await startKeyServer(silence);
   const keys = openKeys(server, { timeoutMs: 2 ** 30, retryMs: 1, retryMsMax: 1 });
   await expect.poll(() => server.hits, soon).toBe(1);

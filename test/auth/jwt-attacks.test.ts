@@ -25,7 +25,7 @@ import { keySetOf, startKeyServer } from "./support/key-server.ts";
 
 let rsa: SigningKey;
 let ec: SigningKey;
-/** Of an attacker: in no key set. */
+/** An attacker's key, in no key set. */
 let foreign: SigningKey;
 let foreignRsa: SigningKey;
 
@@ -40,11 +40,11 @@ describe("attacks", () => {
   let verify: Verifier;
   beforeEach(async () => {
     verify = await verifierOf(rsa.jwk, ec.jwk);
-    // The keys are there, and work.
+    // The keys are available and work.
     expect(await ask(verify, await sign(ec))).toBe("alice");
   });
 
-  /** A token that is signed with HMAC under some text, as if it were a shared secret. */
+  /** A token signed with HMAC, using some text as if it were a shared secret. */
   function hmac(
     alg: "HS256" | "HS384" | "HS512",
     kid: string | undefined,
@@ -67,7 +67,7 @@ describe("attacks", () => {
   const forged = (header: object) => () => forge(header, goodClaims(), "");
   const signedBadly = (header: object) => () => forge(header, goodClaims(), "x");
 
-  /** Each way to write it in capitals or not, and what a careless comparison takes for it. */
+  /** All capitalisations, and values that a careless comparison would accept. */
   const nones = [
     ...Array.from({ length: 16 }, (_, bits) =>
       Array.from("none", (letter, n) => ((bits >> n) & 1 ? letter.toUpperCase() : letter)).join(""),
@@ -156,11 +156,11 @@ describe("attacks", () => {
       },
     ],
   ];
-  test.each(attacks)("%s: refused", async (_what, make) => {
+  test.each(attacks)("%s: rejected", async (_what, make) => {
     expect(await ask(verify, await make())).toBe("unknown");
   });
 
-  test("an unencoded payload (b64 false), signed with the real key: refused", async () => {
+  test("an unencoded payload (b64 false), signed with the real key: rejected", async () => {
     const token = await new SignJWT(goodClaims())
       .setProtectedHeader({ alg: "ES256", kid: "ES256", crit: ["x"], x: 1 })
       .sign(ec.privateKey, { crit: { x: true } });
@@ -172,7 +172,7 @@ describe("attacks", () => {
     expect(await ask(verify, await signInput(ec, input))).toBe("unknown");
   });
 
-  test("the list of algorithms holds even for a key set that would give a secret away", async () => {
+  test("the list of algorithms holds even for a key set that would reveal a secret", async () => {
     const secret = new TextEncoder().encode("a secret that somebody put into the set");
     const current = Object.assign(async () => secret as never, { jwks: () => ({ keys: [] }) });
     const keys = { current: async () => current, newerThan: async () => undefined };
@@ -204,7 +204,7 @@ describe("attacks", () => {
     "a+.b.c",
     "plst_x",
   ];
-  test.each(shapes)("%s is not looked at", (token) => {
+  test.each(shapes)("%s is ignored", (token) => {
     expect(verify(token)).toEqual({ kind: "refused", reason: "unknown" });
   });
 });

@@ -19,7 +19,7 @@ import { keySetOf, silence, startKeyServer, status } from "./support/key-server.
 const signers = new Map<string, SigningKey>();
 let rsa: SigningKey;
 let ec: SigningKey;
-/** Of an attacker: in no key set. */
+/** An attacker's key, in no key set. */
 let foreign: SigningKey;
 
 beforeAll(async () => {
@@ -43,13 +43,13 @@ describe("algorithms", () => {
     expect(await ask(verify, await sign(signer(alg)))).toBe("alice");
   });
 
-  test.each(names)("%s is accepted from a key that names none, among others", async (alg) => {
+  test.each(names)("%s is accepted from a key without alg, among others", async (alg) => {
     const { alg: _, ...jwk } = signer(alg).jwk;
     const verify = await verifierOf(foreign.jwk, { ...jwk, kid: "k" }, { kty: "oct", k: "AA" });
     expect(await ask(verify, await sign({ ...signer(alg), kid: "k" }))).toBe("alice");
   });
 
-  test.each(names)("%s with a changed claim or signature is refused", async (alg) => {
+  test.each(names)("%s with a changed claim or signature is rejected", async (alg) => {
     const verify = await verifierOf(signer(alg).jwk);
     const [header = "", , signature = ""] = (await sign(signer(alg))).split(".");
     const claims = Buffer.from(JSON.stringify({ ...goodClaims(), sub: "root" }));
@@ -59,7 +59,7 @@ describe("algorithms", () => {
     expect(await ask(verify, await sign({ ...foreign, kid: alg }))).toBe("unknown");
   });
 
-  test("a key is used for no algorithm but its own", async () => {
+  test("a key is used only for its own algorithm", async () => {
     const verify = await verifierOf(rsa.jwk);
     const { privateKey } = signer("PS256");
     const { alg: _, ...jwk } = signer("PS256").jwk;
@@ -163,19 +163,19 @@ describe("claims", () => {
     expect(await ask(verify, await sign(ec, goodClaims(now), { typ }))).toBe(verdict);
   });
 
-  test.each(["[]", "null", '"x"', "{", ""])("claims that are %j: refused", async (claims) => {
+  test.each(["[]", "null", '"x"', "{", ""])("claims that are %j: rejected", async (claims) => {
     const [header] = (await sign(ec)).split(".");
     const input = `${header}.${Buffer.from(claims).toString("base64url") || "AA"}`;
     expect(await ask(verify, await signInput(ec, input))).toBe("unknown");
   });
 
-  test("no detail of the claims is told to who could not sign them", async () => {
+  test("callers that cannot sign get no details of the claims", async () => {
     const token = await sign(foreign, { ...goodClaims(now), exp: 1 });
     expect(await ask(verify, token)).toBe("unknown");
   });
 });
 
-describe("keys that cannot be told apart", () => {
+describe("ambiguous keys", () => {
   let same: SigningKey[];
   beforeAll(async () => {
     same = await Promise.all(Array.from({ length: 5 }, () => createSigningKey("ES256", "same")));
@@ -189,7 +189,7 @@ describe("keys that cannot be told apart", () => {
     expect(verdicts).toEqual(["alice", "alice", "alice", "alice", "unknown"]);
   });
 
-  test("a token that names no key tries them, too", async () => {
+  test("are also tried for a token that names no key", async () => {
     const verify = await verifierOf(...jwks(2), rsa.jwk);
     expect(await ask(verify, await sign(same[1] ?? ec, goodClaims(), { kid: undefined }))).toBe(
       "alice",
@@ -199,22 +199,22 @@ describe("keys that cannot be told apart", () => {
     );
   });
 
-  test("the claims are checked for each", async () => {
+  test("have the claims checked for each", async () => {
     const verify = await verifierOf(...jwks(2));
     expect(await ask(verify, await sign(same[1] ?? ec, { ...goodClaims(), aud: "x" }))).toBe(
       "wrong_audience",
     );
   });
 
-  test("no more than four signatures are computed for one token", async () => {
+  test("at most four signatures are computed for one token", async () => {
     const verify = await verifierOf(...jwks(5));
     expect(await ask(verify, await sign(same[3] ?? ec))).toBe("alice");
     expect(await ask(verify, await sign(same[4] ?? ec))).toBe("unknown");
   });
 });
 
-describe("the life of a key set", () => {
-  test("rotation: a token of a new key is accepted as soon as it comes", async () => {
+describe("the lifetime of a key set", () => {
+  test("rotation: a token of a new key is accepted at once", async () => {
     const server = await startKeyServer(keySetOf(rsa.jwk));
     let clock = 0;
     const keys = openKeySet({ url: server.url, report: () => {}, now: () => clock });
@@ -228,7 +228,7 @@ describe("the life of a key set", () => {
     expect(server.hits).toBe(2);
   });
 
-  test("a flood of unknown kids, through the verifier: at most one fetch", async () => {
+  test("a flood of unknown kids causes at most one fetch", async () => {
     const server = await startKeyServer(keySetOf(ec.jwk));
     const verify = verifierAt(server);
     expect(await ask(verify, await sign(ec))).toBe("alice");
@@ -238,13 +238,13 @@ describe("the life of a key set", () => {
     expect(server.hits).toBe(1);
   });
 
-  test("without any key yet, nobody can tell: unavailable", async () => {
+  test("without any key yet: unavailable", async () => {
     const verify = verifierAt(await startKeyServer(status(500)));
     expect(await ask(verify, await sign(ec))).toBe("unavailable");
     expect(await ask(verify, "not-a-jwt")).toBe("unknown");
   });
 
-  test("down at the start, then up: accepted without a restart", async () => {
+  test("endpoint down at startup, then up: accepted without a restart", async () => {
     const server = await startKeyServer(status(500));
     const times = { retryMs: 1, retryMsMax: 10 };
     const keys = openKeySet({ url: server.url, report: () => {}, times });
@@ -256,7 +256,7 @@ describe("the life of a key set", () => {
     await expect.poll(() => ask(verify, token), { timeout: 5000, interval: 5 }).toBe("alice");
   });
 
-  test("down later: known keys go on verifying", async () => {
+  test("endpoint down later: known keys still verify", async () => {
     const server = await startKeyServer(keySetOf(ec.jwk));
     const times = { refreshMs: 1, retryMs: 1, retryMsMax: 1 };
     let problems = 0;

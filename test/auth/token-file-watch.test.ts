@@ -34,7 +34,7 @@ beforeEach(async () => {
   });
 });
 
-/** One look at the file, from the timer to the next timer. */
+/** One check of the file, from one timer to the next. */
 async function look(): Promise<void> {
   vi.advanceTimersByTime(250);
   while (vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -46,7 +46,7 @@ async function makeUnreadable(): Promise<void> {
   await mkdir(file);
 }
 
-test("tells of a change once", async () => {
+test("reports a change once", async () => {
   await look();
   await createToken(file, "ada");
   await look();
@@ -60,7 +60,7 @@ test("tells of a change once", async () => {
   expect(problems).toEqual([]);
 });
 
-test("tells once that a file cannot be read, however long; and again the next time", async () => {
+test("reports an unreadable file once, however long it lasts, and again the next time", async () => {
   await makeUnreadable();
   await look();
   await look();
@@ -74,7 +74,7 @@ test("tells once that a file cannot be read, however long; and again the next ti
   expect(changes).toEqual([]);
 });
 
-test("asked to look while it looks, looks once more, for all who ask", async () => {
+test("asked to check during a check, checks once more for all callers", async () => {
   const text = (name: string) => `create ${name} ${"0".repeat(64)} 2026-01-02T03:04:05Z\n`;
   await writeFile(file, text("ada"), { mode: 0o600 });
   const asked: Promise<void>[] = [];
@@ -90,14 +90,14 @@ test("asked to look while it looks, looks once more, for all who ask", async () 
   expect(vi.getTimerCount()).toBe(1);
 });
 
-test("asked to look after it was closed, does not", async () => {
+test("asked to check after closing, does not", async () => {
   watch.close();
   await createToken(file, "ada");
   await watch.look();
   expect(changes).toEqual([]);
 });
 
-test("goes on after its listener has thrown", async () => {
+test("continues after its listener has thrown", async () => {
   const thrower = watchTokenFile({
     file,
     version: "other",
@@ -113,11 +113,11 @@ test("goes on after its listener has thrown", async () => {
   await look();
 });
 
-test("a change that is found while it is being closed is not told", async () => {
+test("a change found while closing is not reported", async () => {
   await writeFile(file, "", { mode: 0o600 });
   vi.advanceTimersByTime(250);
   watch.close();
-  // The same work as the look's, begun later.
+  // The same work as in the check, started later.
   for (let n = 0; n < 5; n++) await readTokenFile(file);
   expect(vi.getTimerCount()).toBe(0);
   expect(changes).toEqual([]);

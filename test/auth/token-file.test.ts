@@ -33,7 +33,7 @@ async function names(): Promise<string[]> {
   return (await listTokens(file)).map(({ name }) => name);
 }
 
-/** What a failure looks like: a code, and one line. */
+/** The expected failure: a code, and one line. */
 function failure(code: TokenFileErrorCode, message: RegExp = /./) {
   return expect.objectContaining({
     name: "TokenFileError",
@@ -51,7 +51,7 @@ async function writeTokenFile(text: string): Promise<void> {
 }
 
 describe("create", () => {
-  test("answers a token of 256 random bits, and keeps only its digest", async () => {
+  test("returns a token of 256 random bits, and stores only its digest", async () => {
     const before = Date.now();
     const token = await createToken(file, "ada");
     expect(token).toMatch(/^plst_[A-Za-z0-9_-]{43}$/);
@@ -63,12 +63,12 @@ describe("create", () => {
     expect(Date.parse(listed?.createdAt ?? "")).toBeGreaterThanOrEqual(before);
   });
 
-  test("answers another token each time", async () => {
+  test("returns a different token each time", async () => {
     expect(await createToken(file, "ada")).not.toBe(await createToken(file, "bob"));
     expect(await names()).toEqual(["ada", "bob"]);
   });
 
-  test("makes the file and its folders for the owner alone", async () => {
+  test("creates the file and its directories with access only for the owner", async () => {
     await createToken(file, "ada");
     const modes = [file, join(file, ".."), join(file, "../..")].map(async (path) => {
       return ((await stat(path)).mode & 0o777).toString(8);
@@ -76,14 +76,14 @@ describe("create", () => {
     expect(await Promise.all(modes)).toEqual(["600", "700", "700"]);
   });
 
-  test("refuses a name that is live, and keeps its token", async () => {
+  test("rejects a live name, and keeps its token", async () => {
     await createToken(file, "ada");
     const before = await readFile(file, "utf8");
     await expect(createToken(file, "ada")).rejects.toEqual(failure("name_in_use", /named ada/));
     expect(await readFile(file, "utf8")).toBe(before);
   });
 
-  test("takes a name that was revoked", async () => {
+  test("accepts a name that was revoked", async () => {
     await createToken(file, "ada");
     await revokeToken(file, "ada");
     await createToken(file, "ada");
@@ -91,14 +91,14 @@ describe("create", () => {
   });
 
   test.each(["", "a b", "a\nb", "a/b", "ä", "x".repeat(65)])(
-    "refuses the name %j",
+    "rejects the name %j",
     async (name) => {
       await expect(createToken(file, name)).rejects.toEqual(failure("invalid_name"));
       await expect(stat(file)).rejects.toThrow("ENOENT");
     },
   );
 
-  test("refuses more live tokens than the limit, but revokes and replaces them", async () => {
+  test("rejects live tokens above the limit, but can revoke and replace them", async () => {
     const lines = Array.from({ length: liveTokensMax }, (_, index) => createLine(`t${index}`));
     await writeTokenFile(lines.join(""));
     await expect(createToken(file, "more")).rejects.toEqual(failure("full"));
@@ -107,7 +107,7 @@ describe("create", () => {
     expect((await names()).at(-1)).toBe("more");
   });
 
-  test("leaves room to revoke in a file that is full", async () => {
+  test("leaves room to revoke in a full file", async () => {
     const comment = `#${"x".repeat(1022)}\n`;
     await writeTokenFile(createLine("ada") + comment.repeat(tokenFileBytesMax / 1024 - 127));
     await expect(createToken(file, "more")).rejects.toEqual(failure("full"));
@@ -117,31 +117,31 @@ describe("create", () => {
 });
 
 describe("revoke", () => {
-  test("takes the token from the list, and only that one", async () => {
+  test("removes the token from the list, and only that one", async () => {
     await createToken(file, "ada");
     await createToken(file, "bob");
     await revokeToken(file, "ada");
     expect(await names()).toEqual(["bob"]);
   });
 
-  test("refuses a name that nobody has, or has any more", async () => {
+  test("rejects an unknown or already revoked name", async () => {
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name", /named ada/));
     await createToken(file, "ada");
     await revokeToken(file, "ada");
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
   });
 
-  test("does not make a file", async () => {
+  test("does not create a file", async () => {
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
     await expect(stat(file)).rejects.toThrow("ENOENT");
   });
 });
 
-test("a file that does not exist lists no token", async () => {
+test("a missing file lists no token", async () => {
   expect(await listTokens(file)).toEqual([]);
 });
 
-describe("a file that somebody wrote by hand", () => {
+describe("a handwritten file", () => {
   test("is read", async () => {
     await writeTokenFile(`# ours\n\n${createLine("ada")}`);
     expect(await names()).toEqual(["ada"]);
@@ -153,7 +153,7 @@ describe("a file that somebody wrote by hand", () => {
     expect(await names()).toEqual(["ada", "bob"]);
   });
 
-  test("with a bad line is used for nothing; the error names file and line, not what it says", async () => {
+  test("with a bad line is not used; the error names file and line without quoting it", async () => {
     await writeTokenFile(`${createLine("ada")}plst_secret\n`);
     const error = failure("malformed", /tokens: line 2 (?!.*secret)/);
     await expect(listTokens(file)).rejects.toEqual(error);
@@ -162,7 +162,7 @@ describe("a file that somebody wrote by hand", () => {
     expect(await readFile(file, "utf8")).toBe(`${createLine("ada")}plst_secret\n`);
   });
 
-  test("is reached through a symbolic link", async () => {
+  test("is found through a symbolic link", async () => {
     await writeTokenFile(createLine("ada"));
     const target = file;
     file = join(folder, "link");
@@ -173,7 +173,7 @@ describe("a file that somebody wrote by hand", () => {
   });
 });
 
-describe("a file that cannot be used", () => {
+describe("an unusable file", () => {
   const kinds: readonly [
     what: string,
     make: () => Promise<unknown>,
@@ -187,7 +187,7 @@ describe("a file that cannot be used", () => {
     ["too large", () => writeTokenFile("\n".repeat(tokenFileBytesMax + 1)), "full", /larger than/],
     ["below a file", () => writeFile(join(folder, "made"), ""), "io", /ENOTDIR/],
   ];
-  test.each(kinds)("%s is refused with a clear error", async (_what, make, code, message) => {
+  test.each(kinds)("%s is rejected with a clear error", async (_what, make, code, message) => {
     await make();
     await expect(listTokens(file)).rejects.toEqual(failure(code, message));
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure(code, message));
@@ -203,7 +203,7 @@ describe("a file that cannot be used", () => {
     await symlink(target, file);
   }
 
-  test("a named pipe, without waiting for it", async () => {
+  test("a named pipe is rejected without waiting for it", async () => {
     file = join(folder, "pipe");
     await promisify(execFile)("mkfifo", ["-m", "600", file]);
     await expect(listTokens(file)).rejects.toEqual(failure("unsafe", /not a regular file/));
@@ -211,10 +211,10 @@ describe("a file that cannot be used", () => {
   });
 });
 
-describe("a torn last line", () => {
+describe("an incomplete last line", () => {
   const torn = createLine("bob").slice(0, 30);
 
-  test("is as if it had never been, and the next change makes a comment of it", async () => {
+  test("has no effect, and the next change turns it into a comment", async () => {
     await writeTokenFile(createLine("ada") + torn);
     expect(await names()).toEqual(["ada"]);
     await createToken(file, "bob");
@@ -222,14 +222,14 @@ describe("a torn last line", () => {
     expect(await readFile(file, "utf8")).toContain(`${torn} # cut short, ignored\n`);
   });
 
-  test("does not swallow a revocation", async () => {
+  test("does not hide a revocation", async () => {
     await writeTokenFile(createLine("ada") + torn);
     await revokeToken(file, "ada");
     expect(await names()).toEqual([]);
   });
 });
 
-/** The class of file handles, which has no name. */
+/** The class of file handles, which is not exported. */
 async function fileHandles(): Promise<FileHandle> {
   const handle = await open(folder, constants.O_RDONLY);
   await handle.close();
@@ -240,7 +240,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test("an edit is seen as a whole or not at all", async () => {
+test("an edit is seen completely or not at all", async () => {
   await writeTokenFile(createLine("ada") + createLine("bob"));
   const handles = await fileHandles();
   const { read } = handles;
@@ -253,7 +253,7 @@ test("an edit is seen as a whole or not at all", async () => {
   expect(await names()).toEqual(["cal"]);
 });
 
-test("a file that never rests is an error, not an endless loop", async () => {
+test("a file that changes all the time is an error, not an endless loop", async () => {
   await writeTokenFile(createLine("ada"));
   const handles = await fileHandles();
   const { read } = handles;
@@ -264,7 +264,7 @@ test("a file that never rests is an error, not an endless loop", async () => {
   await expect(names()).rejects.toEqual(failure("changed"));
 });
 
-describe("a disk that fails", () => {
+describe("a failing disk", () => {
   test("before anything is written: an error, nothing created", async () => {
     await createToken(file, "ada");
     vi.spyOn(await fileHandles(), "write").mockRejectedValueOnce(new Error("ENOSPC"));
@@ -273,7 +273,7 @@ describe("a disk that fails", () => {
     await createToken(file, "bob");
   });
 
-  test("in the middle of a line: an error, nothing created, and the next one works", async () => {
+  test("in the middle of a line: an error, nothing created, and the next change works", async () => {
     await createToken(file, "ada");
     vi.spyOn(await fileHandles(), "write").mockImplementationOnce(async (data) => {
       const part = Buffer.from(data).subarray(0, 40);
@@ -286,7 +286,7 @@ describe("a disk that fails", () => {
     expect(await names()).toEqual(["ada", "bob"]);
   });
 
-  test("after the writing: an error, though the token is there; it can be revoked", async () => {
+  test("after writing: an error, although the token exists; it can be revoked", async () => {
     await createToken(file, "ada");
     vi.spyOn(await fileHandles(), "sync").mockRejectedValueOnce(new Error("EIO"));
     await expect(createToken(file, "bob")).rejects.toEqual(failure("io", /EIO/));
@@ -295,7 +295,7 @@ describe("a disk that fails", () => {
     await createToken(file, "bob");
   });
 
-  test("an editor that replaces the file while a token is created: an error, no lost token", async () => {
+  test("an editor that replaces the file during a create: an error, no lost token", async () => {
     await createToken(file, "ada");
     const before = await readFile(file);
     vi.spyOn(await fileHandles(), "sync").mockImplementationOnce(async () => {
@@ -313,7 +313,7 @@ describe("a disk that fails", () => {
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("changed"));
   });
 
-  test("no change is reported as done before it was fsynced, with its folder", async () => {
+  test("no change is reported as done before it and its directory are synced", async () => {
     const sync = vi.spyOn(await fileHandles(), "sync");
     await createToken(file, "ada");
     // made/ in folder, here/ in made, then the file, then its name.
@@ -324,8 +324,8 @@ describe("a disk that fails", () => {
   });
 });
 
-describe("at the same time", () => {
-  test("in one process: every name is created, every token differs", async () => {
+describe("concurrently", () => {
+  test("in one process: every name is created, all tokens differ", async () => {
     const wanted = Array.from({ length: 50 }, (_, index) => `t${index}`);
     const tokens = await Promise.all(wanted.map((name) => createToken(file, name)));
     expect((await names()).sort()).toEqual(wanted.sort());
@@ -333,7 +333,7 @@ describe("at the same time", () => {
     expect((await listTokens(file)).map(({ digest }) => digest).sort()).toEqual(digests);
   });
 
-  test("one name: exactly one wins, and its token is the one that is kept", async () => {
+  test("one name: exactly one succeeds, and its token is stored", async () => {
     const results = await Promise.allSettled(
       Array.from({ length: 30 }, () => createToken(file, "ada")),
     );

@@ -39,7 +39,7 @@ const logs: readonly [what: string, lines: readonly string[], live: readonly str
   ["a torn line that was marked", [`create ad${tornMark.trimEnd()}`, createBob], ["bob=b"]],
   ["a mark on its own line", [tornMark.trimEnd(), createBob], ["bob=b"]],
 ];
-test.each(logs)("%s is understood", (_what, lines, expected) => {
+test.each(logs)("%s is parsed", (_what, lines, expected) => {
   const text = lines.map((line) => `${line}\n`).join("");
   expect(live(text)).toEqual(expected);
   expect(parseTokenLog(text).badLines).toEqual([]);
@@ -78,7 +78,7 @@ test.each(badLines)("the line %j is bad, and nothing else is", (line) => {
   expect([...log.live.keys()]).toEqual(["ada", "bob"]);
 });
 
-describe("a torn last line", () => {
+describe("an incomplete last line", () => {
   const events: readonly TokenEvent[] = [
     { kind: "create", name: "ada", digest: digestA, createdAt: at },
     { kind: "create", name: "ad", digest: digestB, createdAt: at },
@@ -87,24 +87,24 @@ describe("a torn last line", () => {
     { kind: "revoke", name: "ad", at },
   ];
   const text = events.map(formatTokenEvent).join("");
-  /** What is live after each number of events. */
+  /** The live tokens after each number of events. */
   const states = events.map((_, index) =>
     live(events.slice(0, index).map(formatTokenEvent).join("")),
   );
   states.push(live(text));
 
-  test("is no event, wherever it was cut, or the whole event", () => {
+  test("is no event or the complete event, wherever it was cut", () => {
     for (let cut = 0; cut <= text.length; cut++) {
       const part = text.slice(0, cut);
       const finished = part.split("\n").length - 1;
-      // Cut just before its line break, an event is whole.
+      // An event cut just before its line break is complete.
       const whole = text[cut] === "\n" ? finished + 1 : finished;
       expect(live(part), `cut at ${cut}`).toEqual(states[whole]);
       expect(parseTokenLog(part).badLines, `cut at ${cut}`).toEqual([]);
     }
   });
 
-  test("does no harm to what is appended behind it", () => {
+  test("does not affect what is appended after it", () => {
     const next = formatTokenEvent({ kind: "create", name: "eve", digest: digestA, createdAt: at });
     for (let cut = 0; cut <= text.length; cut++) {
       const part = text.slice(0, cut);
@@ -114,7 +114,7 @@ describe("a torn last line", () => {
     }
   });
 
-  test("that was only under way, and is marked by two other writers, is not undone", () => {
+  test("that was still being written, and is marked by two other writers, is not undone", () => {
     for (let cut = 0; cut <= text.length; cut++) {
       const { tail } = parseTokenLog(text.slice(0, cut));
       const crowded = `${text}${tail}${createBob}\n${tail}${createBob}\n`;
@@ -123,7 +123,7 @@ describe("a torn last line", () => {
     }
   });
 
-  test("of zeros, as some file systems leave it, is marked like another", () => {
+  test("of zeros, as some file systems leave it, is marked like any other", () => {
     const part = `${createAda}\n\0\0\0`;
     const mended = `${part}${parseTokenLog(part).tail}${createBob}\n`;
     expect(parseTokenLog(mended).badLines).toEqual([]);

@@ -1,4 +1,4 @@
-/** Time must not tell how much of a guess was right: no comparison of secrets ends early. */
+/** Timing must not reveal how much of a guess was right: no comparison of secrets ends early. */
 import { expect, test, vi } from "vitest";
 
 const compared = vi.hoisted((): number[] => []);
@@ -14,7 +14,7 @@ vi.mock("node:crypto", async (importOriginal) => {
 const { digestToken, mintToken } = await import("../../src/auth/token.ts");
 const { createTokenLookup } = await import("../../src/auth/token-lookup.ts");
 
-test("a token is compared whole with each that shares its first byte, found or not", () => {
+test("a token is compared completely with each that shares its first byte, found or not", () => {
   const token = mintToken();
   const digest = digestToken(token);
   const digests = [0, 8, 16, 24].map((at) => {

@@ -15,12 +15,12 @@ test("every token finds its own principal", () => {
   expect(found).toEqual(entries.map(({ principal }) => principal));
 });
 
-test("no other token finds one, in a set of whatever size", () => {
+test("no other token finds one, whatever the size of the set", () => {
   for (let n = 0; n < 2000; n++) expect(lookup(mintToken())).toBeUndefined();
   expect(createTokenLookup([])(mintToken())).toBeUndefined();
 });
 
-test("a digest that differs in one bit, any bit, is another one", () => {
+test("a digest that differs in any one bit is a different one", () => {
   const token = mintToken();
   const principal: Principal = { kind: "token", name: "near" };
   const near = Array.from({ length: 256 }, (_, bit): TokenEntry => {

@@ -37,7 +37,7 @@ async function start(...tokens: readonly string[]): Promise<void> {
   onTestFinished(() => verifier.close());
 }
 
-/** The name of the principal, or the reason of the refusal. */
+/** The name of the principal, or the reason of the rejection. */
 function ask(token: string): string | undefined {
   const verdict = verifier.verify(token);
   if (verdict instanceof Promise) throw new Error("must be synchronous");
@@ -79,13 +79,13 @@ describe("a running verifier", () => {
     expect(ask(`${token}x`)).toBe("unknown");
   });
 
-  test("picks up the first token of a file that did not exist, no more than its folder", async () => {
+  test("finds the first token of a file that did not exist, not even its directory", async () => {
     await start();
     const token = await createToken(file, "ada");
     await becomes(token).toBe("ada");
   });
 
-  test("picks up what is created and what is revoked", async () => {
+  test("finds created and revoked tokens", async () => {
     const ada = await createToken(file, "ada");
     await start();
     const bob = await createToken(file, "bob");
@@ -99,7 +99,7 @@ describe("a running verifier", () => {
     expect(problems).toEqual([]);
   });
 
-  test("asked anew, knows a token that was made a moment ago, however many ask meanwhile", async () => {
+  test("asked again, knows a new token at once, however many callers ask", async () => {
     await start();
     const stranger = mintToken();
     const early = verifier.verifyNew(stranger);
@@ -113,7 +113,7 @@ describe("a running verifier", () => {
     expect(await verifier.verifyNew(bob)).toMatchObject({ principal: { name: "bob" } });
   });
 
-  test("asked anew, does not look at the file for what no token create made", async () => {
+  test("asked again, does not check the file for tokens of another form", async () => {
     await start();
     for (const token of [one, "plst_", `${mintToken()}x`, "a.b.c"]) {
       expect(verifier.verifyNew(token)).toBe(unknownToken);
@@ -125,7 +125,7 @@ describe("a running verifier", () => {
     ["saved by renaming", saveByRename],
     ["deleted and written again", (text) => rm(file).then(() => save(text))],
   ];
-  test.each(edits)("picks up an edit that was %s", async (_what, edit) => {
+  test.each(edits)("finds an edit that was %s", async (_what, edit) => {
     await save(line("ada", one) + line("bob", two));
     await start();
     await edit(line("bob", two) + line("cal", three));
@@ -134,7 +134,7 @@ describe("a running verifier", () => {
     expect(ask(two)).toBe("bob");
   });
 
-  test("picks up a symbolic link that is switched, as Kubernetes does", async () => {
+  test("finds a symbolic link that is switched, as in Kubernetes", async () => {
     for (const [version, token] of Object.entries({ v1: one, v2: two })) {
       await mkdir(join(folder, version));
       await writeFile(join(folder, version, "tokens"), line(version, token), { mode: 0o600 });
@@ -148,7 +148,7 @@ describe("a running verifier", () => {
     expect(ask(one)).toBe("unknown");
   });
 
-  test("refuses all tokens of a file that is deleted, says so, and takes them back with it", async () => {
+  test("rejects all tokens of a deleted file, reports it, and accepts them when it is back", async () => {
     await save(line("ada", one) + line("bob", two));
     await start();
     await rm(file);
@@ -159,7 +159,7 @@ describe("a running verifier", () => {
     await becomes(one).toBe("ada");
   });
 
-  test("ignores a torn last line until it is whole", async () => {
+  test("ignores an incomplete last line until it is complete", async () => {
     await save(line("ada", one));
     await start();
     const whole = line("bob", two);
@@ -181,10 +181,10 @@ describe("a running verifier", () => {
   });
 });
 
-describe("a file that becomes wrong", () => {
+describe("a file that becomes invalid", () => {
   const malformed = expect.stringMatching(/tokens: line \d cannot be understood.*mended$/);
 
-  test("takes away, but never gives; mended, it gives again", async () => {
+  test("revokes but never adds; once fixed, it adds again", async () => {
     await save(line("ada", one) + line("bob", two));
     await start();
     await save(`${line("bob", two)}oops\n${line("cal", three)}`);
@@ -197,7 +197,7 @@ describe("a file that becomes wrong", () => {
     expect(problems).toHaveLength(1);
   });
 
-  test("does not swallow a revocation beside the slip", async () => {
+  test("does not hide a revocation next to the mistake", async () => {
     await save(line("ada", one) + line("bob", two));
     await start();
     await appendFile(file, "oops\nrevoke ada 2026-01-02T03:04:05Z\n");
@@ -205,7 +205,7 @@ describe("a file that becomes wrong", () => {
     expect(ask(two)).toBe("bob");
   });
 
-  test("does not give a token to a name whose old one it took", async () => {
+  test("does not give a token to a name whose old token it revoked", async () => {
     await save(line("ada", one));
     await start();
     await save(`${line("ada", two)}oops\n`);
@@ -219,7 +219,7 @@ describe("a file that becomes wrong", () => {
     ["a folder", () => rm(file).then(() => mkdir(file)), /not a regular file/],
   ];
   test.each(unreadable)(
-    "beyond reading (%s) changes nothing, and is reported once",
+    "that cannot be read (%s) changes nothing, and is reported once",
     async (_what, spoil, message) => {
       await save(line("ada", one));
       await start();
@@ -232,14 +232,14 @@ describe("a file that becomes wrong", () => {
     },
   );
 
-  test("from the start stops the start", async () => {
+  test("fails startup if it is invalid from the start", async () => {
     await save(`${line("ada", one)}oops\n`);
     await expect(start()).rejects.toThrow(`${file}: line 2 cannot be understood`);
   });
 });
 
-/** What was verified once is remembered; the memory must never outlive the right. */
-describe("a token that is in use", () => {
+/** Verified tokens are cached. The cache must never outlive their validity. */
+describe("a token in use", () => {
   const changes: readonly [what: string, change: () => Promise<unknown>][] = [
     ["is revoked", () => revokeToken(file, "ada")],
     ["is revoked beside a slip", () => appendFile(file, "oops\nrevoke ada 2026-01-02T03:04:05Z\n")],
@@ -259,7 +259,7 @@ describe("a token that is in use", () => {
     expect(ask(one)).toBe("unknown");
   });
 
-  test("and is removed and added again works only while it is there, under its new name", async () => {
+  test("that is removed and added again works only while it is there, under its new name", async () => {
     await save(line("ada", one));
     await start();
     expect(ask(one)).toBe("ada");
@@ -271,7 +271,7 @@ describe("a token that is in use", () => {
     await becomes(one).toBe("unknown");
   });
 
-  test("gets nobody in who knows a part of it, its digest, or another spelling", async () => {
+  test("does not admit anyone with a part of it, its digest, or another spelling", async () => {
     await save(line("ada", one));
     await start();
     expect(ask(one)).toBe("ada");
@@ -286,7 +286,7 @@ describe("a token that is in use", () => {
     expect(ask(one)).toBe("ada");
   });
 
-  test("is remembered, and the tokens of strangers are not: they cost no memory", async () => {
+  test("is cached, but tokens of strangers are not: they cost no memory", async () => {
     await save(line("ada", one));
     await start();
     const collect = openCollector();
@@ -303,8 +303,8 @@ describe("a token that is in use", () => {
   });
 });
 
-describe("tokens that are given", () => {
-  test("are known beside those of the file, each by its place", async () => {
+describe("given tokens", () => {
+  test("are accepted along with those of the file, each by its position", async () => {
     const ada = await createToken(file, "ada");
     await start(one, two);
     expect([ada, one, two, three].map(ask)).toEqual(["ada", "tokens#1", "tokens#2", "unknown"]);

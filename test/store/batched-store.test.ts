@@ -7,8 +7,8 @@ import { MemoryEngine } from "./memory-engine.ts";
 import { plantOf } from "./plant-of.ts";
 import { storeSuite } from "./suite.ts";
 
-// The promise holds over the simplest engine there is: the suite asks for
-// nothing that only one database has.
+// Runs the suite over the simplest possible engine, so that it asks for nothing that only one
+// database has.
 storeSuite("memory", async () => {
   const plants = new Map<bigint, Plant>();
   return async () => createBatchedStore(new MemoryEngine(plants), defaultLimits);
@@ -27,22 +27,27 @@ describe("a commit that fails", () => {
   test.each<[string, "before" | "after", number]>([
     ["failed", "before", 0],
     ["reported a failure but persisted", "after", 2],
-  ])("%s: its plants are unavailable, and the same calls again succeed", async (_, when, kept) => {
-    const { engine, store } = openMemory();
-    engine[when] = disk;
-    const plants = [plantOf(1n), plantOf(2n)];
-    const results = await Promise.allSettled(plants.map((plant) => store.create(plant)));
-    for (const result of results) {
-      expect(result).toMatchObject({ reason: { code: "unavailable", cause: { message: "disk" } } });
-    }
-    expect(engine.plants.size).toBe(kept);
+  ])(
+    "%s: its plants are unavailable, and the same calls succeed on retry",
+    async (_, when, kept) => {
+      const { engine, store } = openMemory();
+      engine[when] = disk;
+      const plants = [plantOf(1n), plantOf(2n)];
+      const results = await Promise.allSettled(plants.map((plant) => store.create(plant)));
+      for (const result of results) {
+        expect(result).toMatchObject({
+          reason: { code: "unavailable", cause: { message: "disk" } },
+        });
+      }
+      expect(engine.plants.size).toBe(kept);
 
-    engine[when] = () => {};
-    await Promise.all(plants.map((plant) => store.create(plant)));
-    expect(engine.plants.size).toBe(2);
-  });
+      engine[when] = () => {};
+      await Promise.all(plants.map((plant) => store.create(plant)));
+      expect(engine.plants.size).toBe(2);
+    },
+  );
 
-  test("does not let another plant take what it may have persisted", async () => {
+  test("keeps an id for the plant that it may have stored", async () => {
     const { engine, store } = openMemory();
     engine.after = disk;
     await expect(store.create(plantOf(1n))).rejects.toMatchObject({ code: "unavailable" });
@@ -57,13 +62,13 @@ test.each<[string, NewPlant, string]>([
   ["an id below int64", { id: -(2n ** 63n) - 1n, name: "", tag: undefined }, "id"],
   ["a lone surrogate", { id: 1n, name: "\ud800", tag: undefined }, "name"],
   ["U+0000", { id: 1n, name: "", tag: "a\0" }, "tag"],
-])("%s is refused, not bent into another plant", async (_, plant, field) => {
+])("%s is rejected, not changed into another plant", async (_, plant, field) => {
   const { engine, store } = openMemory();
   await expect(store.create(plant)).rejects.toMatchObject({ code: "invalid", field });
   expect(engine.commits).toEqual([]);
 });
 
-test("close waits for a commit that stalls, and nobody else does", async () => {
+test("close waits for a stalled commit without blocking anything else", async () => {
   const { engine, store } = openMemory();
   const stall = Promise.withResolvers<void>();
   engine.before = () => stall.promise;
@@ -86,7 +91,7 @@ test("close waits for a commit that stalls, and nobody else does", async () => {
   expect(engine.closed).toBe(1);
 });
 
-test("what an engine knows to be in the way is in the store's", () => {
+test("reports the obstacle that the engine knows of", () => {
   const { engine, store } = openMemory();
   expect(store.obstacle()).toBeUndefined();
   engine.knows = "unreachable";

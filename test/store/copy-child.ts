@@ -1,4 +1,4 @@
-/** Copies until so many plants were copied, and kills itself: `node copy-child.ts FROM TO COUNT`. */
+/** Copies COUNT plants and then kills itself: `node copy-child.ts FROM TO COUNT`. */
 import { copyPlants } from "../../src/store/copy.ts";
 
 const [from = "", to = "", count = "0"] = process.argv.slice(2);

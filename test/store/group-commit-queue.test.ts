@@ -1,4 +1,4 @@
-/** What waits for a commit: how much may, and who leaves. */
+/** The commit queue: its limits, and callers that leave it. */
 import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -12,7 +12,7 @@ describe.each([
   ["given to an engine", beginGiven],
   ["taken by a thread", beginQueue],
 ])("plants that are %s:", (_way, begin) => {
-  describe("beyond a limit a plant is refused at once, as overloaded, and not written", () => {
+  describe("above a limit, a plant is rejected at once as overloaded and not written", () => {
     const size = heapBytes(plantOf(0n));
 
     test.each<[string, Partial<CommitLimits>]>([
@@ -35,7 +35,7 @@ describe.each([
       expect((await nextCommit()).ids).toEqual([8n]);
     });
 
-    test("a plant larger than all that may wait is refused by an empty queue, too", async () => {
+    test("a plant larger than the whole queue is rejected even if the queue is empty", async () => {
       const { group } = begin({ waitingBytesMax: size });
       const large: NewPlant = { ...plantOf(0n), name: "x".repeat(1000) };
       await expect(group.submit(large)).rejects.toMatchObject({ code: "overloaded" });
@@ -58,7 +58,7 @@ describe.each([
       await expect(group.submit(half)).rejects.toMatchObject({ code: "overloaded" });
     });
 
-    test.each([0, -1, 1.5, Number.NaN])("a limit of %d is no limit", (waitingRowsMax) => {
+    test.each([0, -1, 1.5, Number.NaN])("%d is not a valid limit", (waitingRowsMax) => {
       expect(() => resolveLimits({ waitingRowsMax })).toThrow(/waitingRowsMax/);
     });
   });
@@ -66,14 +66,14 @@ describe.each([
   describe("a caller that gives up", () => {
     const reason = new Error("too late");
 
-    test("before it began is not queued", async () => {
+    test("before it starts is not queued", async () => {
       const { group, begun } = begin();
       await expect(group.submit(plantOf(0n), AbortSignal.abort(reason))).rejects.toBe(reason);
       for (let turn = 0; turn < 5; turn++) await nextTurn();
       expect(begun).toEqual([]);
     });
 
-    test("while it waits leaves the queue at once, and its room with it", async () => {
+    test("while it waits frees its place in the queue at once", async () => {
       const { group, nextCommit } = begin({ waitingRowsMax: 2, waitingBytesMax: 10_000 });
       void group.submit(plantOf(0n));
       const first = await nextCommit();
@@ -99,7 +99,7 @@ describe.each([
       expect((await nextCommit()).ids).toEqual([2n]);
     });
 
-    test("while its commit is under way hears at once, and its neighbours their outcome", async () => {
+    test("during its commit is released at once, and the others get their outcome", async () => {
       const { group, nextCommit } = begin();
       const controller = new AbortController();
       const leaving = group.submit(plantOf(0n), controller.signal);
@@ -126,7 +126,7 @@ describe.each([
       expect(getEventListeners(controller.signal, "abort")).toEqual([]);
     });
 
-    test("may share its signal with a thousand others, without a warning", async () => {
+    test("may share its signal with a thousand others without a warning", async () => {
       const warnings: Error[] = [];
       const onWarning = (warning: Error) => warnings.push(warning);
       process.on("warning", onWarning);

@@ -8,7 +8,7 @@ import { begin, type OpenCommit } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
 
 describe("commits are shared", () => {
-  test("by all that arrive while one is under way, in order", async () => {
+  test("by all plants that arrive while a commit is running, in order", async () => {
     const { group, nextCommit } = begin();
     const all = [group.submit(plantOf(0n))];
     const first = await nextCommit();
@@ -21,13 +21,13 @@ describe("commits are shared", () => {
     expect(await Promise.all(all)).toEqual(Array(4).fill("created"));
   });
 
-  test("by all that arrive in one turn of the event loop", async () => {
+  test("by all plants that arrive in one turn of the event loop", async () => {
     const { group, nextCommit } = begin();
     for (let id = 0n; id < 31n; id++) void group.submit(plantOf(id));
     expect((await nextCommit()).ids).toHaveLength(31);
   });
 
-  test("as soon as they are 32, by those: the rest of a burst shares the next", async () => {
+  test("by 32 plants as soon as they arrive; the rest of a burst shares the next commit", async () => {
     const { group, nextCommit, begun } = begin();
     for (let id = 0n; id < 32n; id++) void group.submit(plantOf(id));
     expect(begun).toHaveLength(1);
@@ -50,7 +50,7 @@ describe("commits are shared", () => {
     expect(sizes).toEqual([32, 512, 456]);
   });
 
-  test("up to the limit of bytes, and a larger plant goes alone", async () => {
+  test("up to the limit of bytes; a larger plant is committed alone", async () => {
     const { group, nextCommit } = begin({ batchBytesMax: 3 * heapBytes(plantOf(0n)) });
     const large = { id: 9n, name: "x".repeat(10_000), tag: undefined };
     for (const id of [0n, 0n, 0n, 0n]) void group.submit(plantOf(id));
@@ -65,7 +65,7 @@ describe("commits are shared", () => {
     expect(sizes).toEqual([3, 1, 1, 1]);
   });
 
-  test("but not results: each caller has its own", async () => {
+  test("but each caller has its own result", async () => {
     const { group, nextCommit } = begin();
     const all = [group.submit(plantOf(0n)), group.submit(plantOf(1n)), group.submit(plantOf(2n))];
     (await nextCommit()).succeed(["created", "id_taken", "created"]);
@@ -84,8 +84,8 @@ describe("commits are shared", () => {
   });
 });
 
-describe("an engine that takes several commits at once", () => {
-  test("gets a burst in as many, and no more", async () => {
+describe("an engine with parallel commits", () => {
+  test("gets a burst in that many commits, and no more", async () => {
     const { group, nextCommit, begun } = begin({}, 2);
     for (let id = 0n; id < 40n; id++) void group.submit(plantOf(id));
     for (let turn = 0; turn < 2; turn++) await nextTurn();
@@ -96,7 +96,7 @@ describe("an engine that takes several commits at once", () => {
     expect((await nextCommit()).ids).toHaveLength(60);
   });
 
-  test("gets the next at once, up to that number, and then what waits shares one", async () => {
+  test("gets the next plant at once, up to that number; then waiting plants share a commit", async () => {
     const { group, nextCommit, begun } = begin({}, 2);
     const all = [group.submit(plantOf(0n))];
     const first = await nextCommit();
@@ -116,7 +116,7 @@ describe("an engine that takes several commits at once", () => {
     expect(outcomes).toEqual(["unavailable", "created", "created", "id_taken"]);
   });
 
-  test("gets a burst that exceeds one commit as several", async () => {
+  test("gets a burst larger than one commit as several", async () => {
     const { group, nextCommit } = begin({ batchRowsMax: 10 }, 3);
     for (let id = 0n; id < 40n; id++) void group.submit(plantOf(id));
     const sizes = [await nextCommit(), await nextCommit(), await nextCommit()].map(
@@ -125,7 +125,7 @@ describe("an engine that takes several commits at once", () => {
     expect(sizes).toEqual([10, 10, 10]);
   });
 
-  test("is drained of all of them", async () => {
+  test("is drained when all have ended", async () => {
     const { group, nextCommit } = begin({}, 2);
     const ends: string[] = [];
     void group.submit(plantOf(0n));
@@ -142,7 +142,7 @@ describe("an engine that takes several commits at once", () => {
 });
 
 describe("a commit is abandoned", () => {
-  test("once the last of its callers has given up, and not before", async () => {
+  test("when its last caller gives up, and not before", async () => {
     const { group, nextCommit } = begin();
     const controllers = [new AbortController(), new AbortController()];
     const all = controllers.map(({ signal }, id) => group.submit(plantOf(BigInt(id)), signal));
@@ -173,21 +173,24 @@ describe("a commit that fails", () => {
     ["by itself", (commit) => commit.fail(new Error("disk"))],
     ["with too few outcomes", (commit) => commit.succeed(["created"])],
     ["with too many outcomes", (commit) => commit.succeed(["created", "created", "created"])],
-  ])("%s makes all of it unavailable, with the cause, and the next goes on", async (_, end) => {
-    const { group, nextCommit } = begin();
-    const all = Promise.allSettled([group.submit(plantOf(0n)), group.submit(plantOf(1n))]);
-    const commit = await nextCommit();
-    const later = group.submit(plantOf(2n));
-    end(commit);
-    for (const result of await all) {
-      expect(result).toMatchObject({
-        status: "rejected",
-        reason: { name: "PlantError", code: "unavailable", cause: expect.any(Error) },
-      });
-    }
-    (await nextCommit()).succeed();
-    expect(await later).toBe("created");
-  });
+  ])(
+    "%s makes all its plants unavailable, with the cause, and the next one works",
+    async (_, end) => {
+      const { group, nextCommit } = begin();
+      const all = Promise.allSettled([group.submit(plantOf(0n)), group.submit(plantOf(1n))]);
+      const commit = await nextCommit();
+      const later = group.submit(plantOf(2n));
+      end(commit);
+      for (const result of await all) {
+        expect(result).toMatchObject({
+          status: "rejected",
+          reason: { name: "PlantError", code: "unavailable", cause: expect.any(Error) },
+        });
+      }
+      (await nextCommit()).succeed();
+      expect(await later).toBe("created");
+    },
+  );
 
   test("may throw", async () => {
     const cause = new Error("at once");
@@ -200,7 +203,7 @@ describe("a commit that fails", () => {
   });
 });
 
-test("drain waits for the commit under way and for all that wait", async () => {
+test("drain waits for the running commit and for everything that waits", async () => {
   const { group, nextCommit } = begin();
   const ends: string[] = [];
   const submit = (id: bigint) => group.submit(plantOf(id)).then(() => ends.push(`${id}`));
@@ -214,7 +217,7 @@ test("drain waits for the commit under way and for all that wait", async () => {
   expect(ends).toEqual(["0", "1", "drained"]);
 });
 
-test("drain, called twice, waits for what lies ready, too", async () => {
+test("drain, called twice, also waits for plants that are ready", async () => {
   const { group, nextCommit } = begin({}, 2);
   const ends: string[] = [];
   for (let id = 0n; id < 70n; id++) void group.submit(plantOf(id));
@@ -229,7 +232,7 @@ test("drain, called twice, waits for what lies ready, too", async () => {
 });
 
 describe("an observer", () => {
-  test("is told of what waits and of each commit, failed ones too", async () => {
+  test("is notified of queue changes and of each commit, including failed ones", async () => {
     const told: string[] = [];
     const begun: PromiseWithResolvers<readonly RowOutcome[]>[] = [];
     const commit: BatchEngine["commit"] = () => {

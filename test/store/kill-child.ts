@@ -1,7 +1,7 @@
 /**
- * Creates plants at full speed until it is killed: `node kill-child.ts URL ROUND`.
- * Prints `opening`, then the id of each plant once it was confirmed. Writes to a
- * pipe are synchronous, so that no kill loses a line that was printed.
+ * Creates plants at full speed until it is killed: `node kill-child.ts URL ROUND`. Prints
+ * `opening`, then the id of each confirmed plant. Writes to a pipe are synchronous, so that a kill
+ * loses no printed line.
  */
 import { openStore } from "../../src/store/open.ts";
 import { plantOf } from "./plant-of.ts";

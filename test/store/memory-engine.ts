@@ -1,15 +1,15 @@
 import { type NewPlant, type Obstacle, obstacles, type Plant } from "../../src/plant.ts";
 import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
 
-/** An engine that keeps plants in a map, and can be told how to go wrong. */
+/** An engine that stores plants in a map and can be made to fail. */
 export class MemoryEngine implements BatchEngine {
   readonly plants: Map<bigint, Plant>;
   readonly commits: (readonly NewPlant[])[] = [];
-  /** Runs before the next commit writes; what it throws makes the commit fail. */
+  /** Runs before the next commit writes. If it throws, the commit fails. */
   before: () => void | Promise<void> = () => {};
-  /** Runs after the next commit wrote; what it throws makes the commit fail, though it persisted. */
+  /** Runs after the next commit wrote. If it throws, the commit fails although it persisted. */
   after: () => void | Promise<void> = () => {};
-  /** What they throw is found by an inspection, or by a probe. */
+  /** Runs during an inspection or a probe, which fails if it throws. */
   inspected: () => void | Promise<void> = () => {};
   probed: () => void | Promise<void> = () => {};
   probes = 0;
@@ -42,7 +42,7 @@ export class MemoryEngine implements BatchEngine {
     return this.knows;
   }
 
-  /** The name of an obstacle is the message of its error. */
+  /** The message of the error is the name of the obstacle. */
   obstacleFrom(error: unknown): Obstacle {
     const { message } = error as Error;
     return obstacles.find((obstacle) => obstacle === message) ?? "unwritable";

@@ -10,7 +10,7 @@ import { createQueueMemory } from "../../src/store/sqlite/queue/memory.ts";
 import { QueueReader, type RowValues } from "../../src/store/sqlite/queue/queue-reader.ts";
 import { QueuedCommits } from "../../src/store/sqlite/queue/queued-commits.ts";
 
-/** A commit that waits for the test: what it was given, and how it shall end. */
+/** A commit that the test ends: what it contains, and how to end it. */
 export interface OpenCommit {
   readonly ids: readonly bigint[];
   readonly abandoned: AbortSignal;
@@ -46,7 +46,9 @@ export function begin(limits: Partial<CommitLimits> = {}, commitsMax = 1) {
   return { group, begun, nextCommit: () => takeNext(begun, onBegun) };
 }
 
-/** The same, of plants that a thread takes from a queue in shared memory: here by this one. */
+/**
+ * The same for plants that a thread takes from a queue in shared memory. Here, this thread does.
+ */
 export function beginQueue(limits: Partial<CommitLimits> = {}) {
   const whole = resolveLimits(limits);
   const memory = createQueueMemory();
@@ -91,7 +93,7 @@ export function beginQueue(limits: Partial<CommitLimits> = {}) {
     }
   }
 
-  /** @returns Whose id is taken; undefined where the commit failed. */
+  /** @returns Whether each id is taken; undefined if the commit failed. */
   function outcomeOf(rows: readonly RowValues[]): Promise<readonly boolean[] | undefined> {
     const ids = rows.map(([id]) => id);
     const { promise, resolve } = Promise.withResolvers<readonly boolean[] | undefined>();

@@ -1,4 +1,4 @@
-/** What the PlantReader port promises, on every engine. */
+/** The promises of the PlantReader port, on every engine. */
 import { readdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -45,7 +45,7 @@ describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
     const reader = await open(url);
     expect(reader.count).toBe(exactPlants.length);
     expect((await pagesOf(reader)).flat()).toStrictEqual(exactPlants);
-    // One at a time: the next begins right after the last.
+    // One at a time: the next page starts right after the last.
     expect((await pagesOf(reader, { rowsMax: 1 })).flat()).toStrictEqual(exactPlants);
   });
 
@@ -60,7 +60,7 @@ describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
 
   testHere("a page has no more bytes than asked for, but for a plant that is larger", async () => {
     const { url } = await fresh();
-    // 30 bytes each in UTF-8, name and tag together; the last 300.
+    // 30 bytes each in UTF-8, name and tag together; the last has 300.
     const small = (id: number) => ({
       id: BigInt(id),
       name: "\u00e9".repeat(10),
@@ -129,7 +129,7 @@ describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
   });
 });
 
-describe("SQLite alone", () => {
+describe("SQLite only", () => {
   const [sqlite] = kinds;
 
   async function broken(sql: string): Promise<string> {
@@ -143,13 +143,13 @@ describe("SQLite alone", () => {
   test.each([
     ["a newer release", "PRAGMA user_version = 99", "newer_schema"],
     ["another program", "PRAGMA application_id = 1", "foreign"],
-  ])("the database of %s is refused", async (_, sql, code) => {
+  ])("the database of %s is rejected", async (_, sql, code) => {
     await expect(openPlantReader(await broken(sql))).rejects.toMatchObject({ code });
   });
 
   test.each([
     ["name", "x'c328'"],
-    // As long in bytes as the U+FFFD that a driver makes of it.
+    // As many bytes as the U+FFFD that a driver replaces it with.
     ["name", "x'f09f8c'"],
     ["tag", "x'eda080'"],
   ])("a %s that is not UTF-8 (%s) is an error that names the plant", async (column, bytes) => {
@@ -163,8 +163,8 @@ describe("SQLite alone", () => {
   });
 });
 
-describe.skipIf(!hasPostgres)("PostgreSQL alone", () => {
-  test("time limits of a database for transactions that rest do not end the reading", async () => {
+describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
+  test("a database's timeouts for idle transactions do not end the reading", async () => {
     const database = await server.current.createDatabase();
     const url = server.current.url(database);
     await seed(url, [plantOf(1n)]);
@@ -182,7 +182,7 @@ describe.skipIf(!hasPostgres)("PostgreSQL alone", () => {
     expect(await pagesOf(reader)).toEqual([[plantOf(1n)]]);
   });
 
-  test("a role that may do no more than read is enough", async () => {
+  test("a role that can only read is enough", async () => {
     const database = await server.current.createDatabase();
     await seed(server.current.url(database), [plantOf(1n)]);
     const role = await server.current.createRole();
@@ -194,7 +194,7 @@ describe.skipIf(!hasPostgres)("PostgreSQL alone", () => {
     expect(await pagesOf(reader)).toEqual([[plantOf(1n)]]);
   });
 
-  test("a server that goes away is an error of one line, without the password", async () => {
+  test("a lost server is reported in one line, without the password", async () => {
     await using other = await startPostgres({ settings: withoutSync });
     const url = other.url(await other.createDatabase());
     await seed(url, [plantOf(1n)]);

@@ -1,4 +1,4 @@
-/** Plants on their way to the thread that commits them, in shared memory. */
+/** Plants in shared memory, on their way to the thread that commits them. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
@@ -11,7 +11,7 @@ async function turns(): Promise<void> {
 }
 
 describe("a commit begins", () => {
-  test("at once for a caller that is alone", async () => {
+  test("at once for a single caller", async () => {
     const { group, nextCommit } = beginQueue();
     for (let id = 0n; id < 3n; id++) {
       const created = group.submit(plantOf(id));
@@ -22,7 +22,7 @@ describe("a commit begins", () => {
     }
   });
 
-  test("with all that waits as soon as the one before has ended, and is told of later", async () => {
+  test("with everything that waits as soon as the previous one ends, and is announced later", async () => {
     const { group, nextCommit, begun } = beginQueue();
     void group.submit(plantOf(0n));
     const first = await nextCommit();
@@ -33,7 +33,7 @@ describe("a commit begins", () => {
     expect((await nextCommit()).ids).toHaveLength(100);
   });
 
-  test("with those that come again when they are answered, not ahead of them with few", async () => {
+  test("with callers that return after their answer, rather than before them with few rows", async () => {
     const { group, nextCommit } = beginQueue();
     const again: Promise<unknown>[] = [];
     for (let id = 0n; id < 20n; id++) {
@@ -51,7 +51,7 @@ describe("a commit begins", () => {
     await Promise.all(again);
   });
 
-  test("up to its limits of rows and of bytes", async () => {
+  test("up to its limits of rows and bytes", async () => {
     const { group, nextCommit } = beginQueue({ batchRowsMax: 10, batchBytesMax: 5000 });
     void group.submit(plantOf(0n));
     const sizes: number[] = [];
@@ -69,12 +69,12 @@ describe("a commit begins", () => {
   });
 });
 
-test("callers that leave before their commit begins hold up no drain", async () => {
+test("callers that leave before their commit begins do not block a drain", async () => {
   const { group, nextCommit, begun } = beginQueue();
   const callers = Array.from({ length: 20 }, (_, id) => group.submit(plantOf(BigInt(id))));
   (await nextCommit()).succeed();
   await Promise.all(callers);
-  // There have been many: a few that come now wait for more.
+  // There were many before, so the few that arrive now wait for more.
   const caller = new AbortController();
   const leaving = group.submit(plantOf(100n), caller.signal);
   caller.abort("gone");
@@ -95,7 +95,7 @@ test("each caller has its own outcome", async () => {
   expect(await outcomes).toEqual(["created", "id_taken", "created"]);
 });
 
-test("a commit that fails is told with its cause, and the next one succeeds", async () => {
+test("a failed commit is reported with its cause, and the next one succeeds", async () => {
   const { group, nextCommit } = beginQueue();
   const failing = group.submit(plantOf(1n));
   (await nextCommit()).fail(new Error("no space left"));
@@ -108,7 +108,7 @@ test("a commit that fails is told with its cause, and the next one succeeds", as
   expect(await created).toBe("created");
 });
 
-test("texts cross as they are, short or too long for the ring, many times around it", async () => {
+test("texts arrive unchanged, including those too long for the ring, over many rounds", async () => {
   const { group, nextCommit } = beginQueue();
   const texts = ["", "Fern", "\ufeffFarn", "naïve ☂", "z".repeat(60_000), "ä".repeat(200_000)];
   const size = (id: number) => texts[id % texts.length] as string;
@@ -131,7 +131,7 @@ test("texts cross as they are, short or too long for the ring, many times around
   }
 });
 
-test("commits are observed once each, with what they held", async () => {
+test("each commit is observed once, with its contents", async () => {
   const { group, nextCommit, ended, waiting } = beginQueue();
   void group.submit(plantOf(0n));
   const first = await nextCommit();
@@ -139,7 +139,7 @@ test("commits are observed once each, with what they held", async () => {
   expect(waiting()).toBe(2);
   first.succeed();
   const second = await nextCommit();
-  expect(group.isFull()).toBe(false); // and it has looked at what was taken
+  expect(group.isFull()).toBe(false); // this also processes what was taken
   expect(waiting()).toBe(0);
   second.fail(new Error("disk"));
   await Promise.allSettled(more);

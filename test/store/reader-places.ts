@@ -8,12 +8,12 @@ import { readRows } from "../support/sqlite-rows.ts";
 import { readPlants } from "./postgres/fresh.ts";
 import { temporaryFolder } from "./temporary.ts";
 
-/** A place for a store that is not there yet. */
+/** A location for a store that does not exist yet. */
 export interface FreshPlace {
   readonly url: string;
-  /** What is there, as an operator reads it. */
+  /** Reads its plants as an operator would. */
   read(): Promise<readonly NewPlant[]>;
-  /** Runs SQL there, past the store. */
+  /** Runs SQL there, bypassing the store. */
   execute(sql: string): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export interface PlaceKind {
   fresh(): Promise<FreshPlace>;
 }
 
-/** One of each engine; of PostgreSQL, databases on this server. */
+/** One kind for each engine. PostgreSQL databases are on this server. */
 export function placeKinds(server: { readonly current: PostgresDatabases }): readonly PlaceKind[] {
   return [
     { name: "SQLite", isMissing: false, fresh: freshFile },
@@ -63,7 +63,7 @@ async function freshFile(): Promise<FreshPlace> {
   };
 }
 
-/** Makes the store and creates these plants in it. */
+/** Creates the store and these plants in it. */
 export async function seed(url: string, plants: readonly NewPlant[]): Promise<void> {
   const store = await openStore(url);
   try {
@@ -73,7 +73,9 @@ export async function seed(url: string, plants: readonly NewPlant[]): Promise<vo
   }
 }
 
-/** In the order of their ids: what a double, a collation or a careless reader would change. */
+/**
+ * In the order of their ids: values that a double, a collation or a careless reader would change.
+ */
 export const exactPlants: readonly NewPlant[] = [
   { id: -(2n ** 63n), name: "", tag: "" },
   { id: -(2n ** 63n) + 1n, name: "NULL", tag: undefined },

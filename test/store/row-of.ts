@@ -1,7 +1,7 @@
 import { type NewPlant, textFields } from "../../src/plant.ts";
 import type { RowValues } from "../../src/store/sqlite/queue/queue-reader.ts";
 
-/** A plant as the writer of SQLite gets it. */
+/** A plant in the form that the SQLite writer receives. */
 export function rowOf(plant: NewPlant): RowValues {
   return [plant.id, ...textFields.map((field) => plant[field] ?? null)];
 }

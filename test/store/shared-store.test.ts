@@ -1,4 +1,4 @@
-/** One SQLite database that several threads use, each through an end of its own. */
+/** One SQLite database used by several threads, each through its own end. */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -32,7 +32,7 @@ function joinNew(shared: SharedStore, limits: StoreOptions["limits"] = {}) {
   };
   const store = joinStore(end, { obstacle: () => undefined, limits, observer });
   const waiting = () => {
-    store.isFull(); // looks at what was taken
+    store.isFull(); // processes what was taken
     return rowsWaiting;
   };
   return { end, store, waiting };
@@ -63,7 +63,7 @@ async function openFresh() {
   return { path, shared, ends };
 }
 
-test("of different plants that race from two threads for an id, exactly one wins", async () => {
+test("if different plants race for an id from two threads, exactly one wins", async () => {
   const { ends } = await openFresh();
   const racers = Array.from({ length: 400 }, (_, index) => ({
     store: ends[index % 2]?.store,
@@ -85,12 +85,12 @@ describe("while the database is locked", () => {
     return { ...opened, release: () => holder.exec("COMMIT") };
   }
 
-  test("what a thread that has ended left waiting is not written; the others go on", async () => {
+  test("what an ended thread left waiting is not written; the other threads continue", async () => {
     const { shared, ends, release } = await openLocked();
     const [living] = ends;
     const dying = joinNew(shared);
     const first = living.store.create(plantOf(1n));
-    // Its commit has begun: it waits for the lock.
+    // Its commit has begun and waits for the lock.
     while (living.waiting() > 0) await nextTurn();
     void dying.store.create(plantOf(2n)).catch(() => {});
     await nextTurn();
@@ -100,7 +100,7 @@ describe("while the database is locked", () => {
     await living.store.create({ ...plantOf(2n), name: "another" });
   });
 
-  test("each end has the limits that it was given", async () => {
+  test("each end has its own limits", async () => {
     const { shared, release } = await openLocked();
     const { store, waiting } = joinNew(shared, { waitingRowsMax: 10 });
     onTestFinished(() => store.close());
@@ -113,7 +113,7 @@ describe("while the database is locked", () => {
     expect(refused.map(({ reason }) => reason.code)).toEqual(Array(10).fill("overloaded"));
   });
 
-  test("the thread of the store ends: nobody waits for ever, at any end", async () => {
+  test("if the store's thread ends, nobody waits forever, at any end", async () => {
     const { ends } = await openLocked();
     const creating = ends.map(({ store }, id) => store.create(plantOf(BigInt(id))));
     const results = Promise.allSettled(creating);
@@ -128,7 +128,7 @@ describe("while the database is locked", () => {
   });
 });
 
-test("an end that was closed leaves the store open for the others", async () => {
+test("closing one end leaves the store open for the others", async () => {
   const { shared, ends } = await openFresh();
   await ends[0].store.create(plantOf(1n));
   await ends[0].store.close();

@@ -21,7 +21,7 @@ import { untilObstacle } from "./until-obstacle.ts";
 const workers = new WorkerWatch();
 afterAll(() => workers.end());
 
-/** A store on a new database, and what it reported to its owner. */
+/** A store on a new database, and what it reports to its owner. */
 async function openFresh(busyTimeoutMs = 50) {
   const path = join(await temporaryFolder(), "plants.db");
   const failures: Error[] = [];
@@ -49,12 +49,12 @@ test.each<[boolean, readonly string[]]>([
   [false, ["SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC", "SQLITE_IOERR_WRITE", "SQLITE_IOERR"]],
   [false, ["SQLITE_CORRUPT", "SQLITE_CORRUPT_INDEX", "SQLITE_NOTADB", "SQLITE_READONLY_DBMOVED"]],
   [false, ["SQLITE_ERROR", "SQLITE_MISUSE", "TypeError", "a code of tomorrow"]],
-])("the store may go on: %s after %j", (goesOn, codes) => {
+])("whether the store may continue: %s after %j", (goesOn, codes) => {
   for (const code of codes) expect(isPassing(code), code).toBe(goesOn);
 });
 
-describe("a failure that passes", () => {
-  test("a lock that is not released in time: unavailable, and then as before", async () => {
+describe("a temporary failure", () => {
+  test("a lock that is not released in time: unavailable, then back to normal", async () => {
     const { path, store, failures } = await openFresh();
     const holder = new DatabaseSync(path, { timeout: 5000 });
     onTestFinished(() => void holder.close());
@@ -76,7 +76,7 @@ describe("a failure that passes", () => {
     expect(failures).toEqual([]);
   });
 
-  test("a file in the place of the database is noticed while no plant comes", async () => {
+  test("a replaced database file is detected even without new plants", async () => {
     const { path, store, failures } = await openFresh();
     await rename(path, `${path}.old`);
     await copyFile(`${path}.old`, path);
@@ -85,7 +85,7 @@ describe("a failure that passes", () => {
     expect(failures[0]?.message).toContain("was deleted, moved or replaced");
   });
 
-  test("a full disk: nothing of the batch is kept, and then as before", async () => {
+  test("a full disk: nothing of the batch is stored, then back to normal", async () => {
     const db = openDatabase(join(await temporaryFolder(), "plants.db"), 50);
     onTestFinished(() => void db.close());
     const writer = new Writer(db);
@@ -108,12 +108,12 @@ describe("a failure that passes", () => {
   });
 });
 
-describe("a failure that does not pass", () => {
-  test("COMMIT itself: none of its plants was confirmed", async () => {
+describe("a permanent failure", () => {
+  test("COMMIT itself: none of its plants is confirmed", async () => {
     const { path, store, failures } = await openFresh();
     const db = new DatabaseSync(path, { timeout: 5000 });
     onTestFinished(() => void db.close());
-    // Every insert succeeds, and the transaction then violates a deferred constraint.
+    // Every insert succeeds, then the transaction violates a deferred constraint.
     db.exec(`
       CREATE TABLE parents (id INTEGER PRIMARY KEY);
       CREATE TABLE children (parent REFERENCES parents DEFERRABLE INITIALLY DEFERRED);
@@ -139,7 +139,7 @@ describe("a failure that does not pass", () => {
     await before.close();
     const file = await open(path, "r+");
     const { size } = await file.stat();
-    // All pages but those that the start looks at: the header and the root of the table.
+    // All pages except those read at startup: the header and the root of the table.
     await file.write(Buffer.alloc(size - 3 * 4096, 0xff), 0, size - 3 * 4096, 3 * 4096);
     await file.close();
 
@@ -164,7 +164,7 @@ describe("a failure that does not pass", () => {
         await rename(`${path}.bak`, path);
       },
     ],
-  ])("%s: what is written then is not confirmed", async (_, interfere) => {
+  ])("%s: later writes are not confirmed", async (_, interfere) => {
     const { path, store, failures } = await openFresh();
     await store.create(plantOf(1n));
     await interfere(path);
@@ -173,20 +173,20 @@ describe("a failure that does not pass", () => {
     expect(failures[0]?.message).toMatch(/deleted, moved or replaced/);
   });
 
-  test("the thread ends while nothing is under way", async () => {
+  test("the thread ends while idle", async () => {
     const { store, failures } = await openFresh();
     await workers.last.terminate();
     await expectFailedForGood(store, failures);
   });
 
-  test("the thread ends while plants are under way: they are unavailable", async () => {
+  test("the thread ends during a commit: its plants are unavailable", async () => {
     const { path, store, failures } = await openFresh(1000);
     const holder = new DatabaseSync(path, { timeout: 5000 });
     onTestFinished(() => void holder.close());
     holder.exec("BEGIN IMMEDIATE");
     const worker = workers.last;
     const creating = Promise.allSettled([store.create(plantOf(1n)), store.create(plantOf(2n))]);
-    // Under way: the thread is in SQLite, waiting for the lock, and cannot answer.
+    // The commit is running: the thread waits for the lock inside SQLite and cannot answer.
     await new Promise(setImmediate);
     const ended = once(worker, "exit");
     void worker.terminate();
@@ -197,7 +197,7 @@ describe("a failure that does not pass", () => {
     await expectFailedForGood(store, failures);
   });
 
-  test("is survived by closing, and by the plants", async () => {
+  test("does not prevent closing, and loses no plant", async () => {
     const path = join(await temporaryFolder(), "plants.db");
     const store = await openStore(`sqlite:${path}`);
     const plants: NewPlant[] = Array.from({ length: 100 }, (_, id) => plantOf(BigInt(id)));

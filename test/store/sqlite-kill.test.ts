@@ -14,11 +14,11 @@ import { temporaryFolder } from "./temporary.ts";
 
 const child = fileURLToPath(new URL("./kill-child.ts", import.meta.url));
 
-test("every plant that was confirmed before a SIGKILL is there", { timeout: 60_000 }, async () => {
+test("every plant confirmed before a SIGKILL is stored", { timeout: 60_000 }, async () => {
   const url = `sqlite:${join(await temporaryFolder(), "data", "plants.db")}`;
   const confirmed = new Set<bigint>();
   for (let round = 0; round < 3; round++) {
-    // 0: while the store opens, or is made.
+    // 0: while the store is being opened or created.
     const confirmations = round === 0 ? 0 : Math.floor(Math.random() * 3000);
     await creates(url, round, confirmations, confirmed);
     const store = await openStore(url);
@@ -41,7 +41,7 @@ test("every plant that was confirmed before a SIGKILL is there", { timeout: 60_0
   expect(confirmed.size).toBeGreaterThan(0);
 });
 
-/** Runs a process that creates plants, and kills it after so many confirmations. */
+/** Runs a process that creates plants, and kills it after this many confirmations. */
 async function creates(url: string, round: number, confirmations: number, confirmed: Set<bigint>) {
   const running = spawn(process.execPath, [child, url, String(round)], {
     stdio: ["ignore", "pipe", "inherit"],

@@ -31,14 +31,14 @@ describe("a store URL", () => {
     ["sqlite:plants.db ", /white space/],
     ["sqlite: plants.db", /white space/],
     ["sqlite:plants\0.db", /U\+0000/],
-  ])("%j is refused", async (url, message) => {
+  ])("%j is rejected", async (url, message) => {
     const opening = openStore(url);
     await expect(opening).rejects.toMatchObject({ name: "StoreOpenError", code: "invalid_url" });
     await expect(opening).rejects.toThrow(message);
     await expect(opening).rejects.not.toThrow(/secret/);
   });
 
-  test("may be relative to the working directory, and its scheme in any case", async () => {
+  test("may be relative to the working directory, with its scheme in any case", async () => {
     const folder = await temporaryFolder();
     const before = process.cwd();
     process.chdir(folder);
@@ -49,7 +49,7 @@ describe("a store URL", () => {
   });
 });
 
-describe("a place that cannot hold a store is refused", () => {
+describe("a location that cannot hold a store is rejected", () => {
   test.each<[string, RegExp, (folder: string) => Promise<string>]>([
     [
       "a folder",
@@ -96,7 +96,7 @@ describe("a place that cannot hold a store is refused", () => {
   });
 });
 
-describe("a file that is not ours is refused and left untouched:", () => {
+describe("a file that is not ours is rejected and left unchanged:", () => {
   const text = "These are my plants, in prose. ".repeat(10);
 
   test.each<[string, RegExp, (path: string) => Promise<(() => void) | undefined>]>([
@@ -163,7 +163,7 @@ describe("a database of ours", () => {
     ["of a newer release", "newer_schema", /version 2, .*knows 1/, "PRAGMA user_version = 2"],
     ["without its table", "damaged", /backup/, "DROP TABLE plants"],
     ["with another table", "damaged", /backup/, "ALTER TABLE plants DROP COLUMN tag"],
-  ])("%s is refused and left as it was", async (_, code, message, damage) => {
+  ])("%s is rejected and left unchanged", async (_, code, message, damage) => {
     const folder = await temporaryFolder();
     const path = join(folder, "plants.db");
     const store = await openStore(`sqlite:${path}`);
@@ -179,11 +179,11 @@ describe("a database of ours", () => {
     expect(await contents(folder)).toEqual(before);
   });
 
-  test("whose making was cut short is made anew", async () => {
+  test("that was not completely created is created again", async () => {
     const folder = await temporaryFolder();
     const path = join(folder, "plants.db");
-    // As a power cut leaves it: space that was never written to, and the journal
-    // that says that the file was empty before (sqlite.org/fileformat2.html, 3).
+    // As after a power failure: unwritten space, and a journal that says that the file was empty
+    // before (sqlite.org/fileformat2.html, 3).
     await writeFile(path, Buffer.alloc(4096));
     const journal = Buffer.alloc(512);
     journal.write("d9d505f920a163d7", "hex");
@@ -196,7 +196,7 @@ describe("a database of ours", () => {
     await expectKept(store, plantOf(1n));
   });
 
-  test("that this process has open already is refused, until it is closed", async () => {
+  test("that this process already has open is rejected until it is closed", async () => {
     const url = `sqlite:${join(await temporaryFolder(), "plants.db")}`;
     const store = await openStore(url);
     await expect(openStore(url)).rejects.toMatchObject({ code: "in_use" });
@@ -205,7 +205,7 @@ describe("a database of ours", () => {
     await (await openStore(url)).close();
   });
 
-  test("that another holds locked is refused after the timeout", async () => {
+  test("that another process has locked is rejected after the timeout", async () => {
     const path = join(await temporaryFolder(), "plants.db");
     const holder = openDatabase(path, 100);
     onTestFinished(() => void holder.close());
@@ -215,7 +215,7 @@ describe("a database of ours", () => {
     openDatabase(path, 100).close();
   });
 
-  test("is not confirmed from while a log that was not synced cannot be settled", async () => {
+  test("confirms nothing while an unsynced log cannot be settled", async () => {
     const path = join(await temporaryFolder(), "plants.db");
     const writer = openDatabase(path, 100);
     onTestFinished(() => void writer.close());
@@ -228,7 +228,7 @@ describe("a database of ours", () => {
     openDatabase(path, 100).close();
   });
 
-  test("is settled when it opens: nothing is left in the log alone", async () => {
+  test("is settled when it opens: nothing is left only in the log", async () => {
     const path = join(await temporaryFolder(), "plants.db");
     const before = openDatabase(path, 100);
     onTestFinished(() => void before.close());
@@ -245,7 +245,7 @@ test.each([
   ["journal_mode", "delete"],
   ["fullfsync", 0],
   ["checkpoint_fullfsync", 0],
-])("a database on which %s stays %j is refused", async (pragma, value) => {
+])("a database on which %s stays %j is rejected", async (pragma, value) => {
   const db = openDatabase(join(await temporaryFolder(), "plants.db"), 100);
   onTestFinished(() => void db.close());
   assertDurable(db);
@@ -270,7 +270,7 @@ test.each([
   expect(isBelow(version, [3, 51, 3])).toBe(below);
 });
 
-/** Every file below a folder, with all its bytes. */
+/** Every file below a directory, with its content. */
 async function contents(folder: string): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for (const name of await readdir(folder)) {

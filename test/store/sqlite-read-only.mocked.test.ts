@@ -6,8 +6,8 @@ import { temporaryFolder } from "./temporary.ts";
 
 const forReading = vi.hoisted(() => ({ path: "" }));
 
-// A system that refuses to open a file for writing, for a moment: SQLite then opens it for
-// reading alone, without a word.
+// A system that temporarily refuses to open a file for writing. SQLite then silently opens it
+// read-only.
 vi.mock(import("../../src/store/sqlite/driver.ts"), async (original) => {
   const driver = await original();
   class Database extends driver.Database {
@@ -24,7 +24,7 @@ async function createDatabase(): Promise<string> {
   return path;
 }
 
-test("a database that SQLite could open for reading alone is refused when it opens", async () => {
+test("a database that SQLite could only open read-only is rejected", async () => {
   const path = await createDatabase();
   forReading.path = path;
   expect(() => openDatabase(path, 100)).toThrow(
@@ -32,7 +32,7 @@ test("a database that SQLite could open for reading alone is refused when it ope
   );
 });
 
-test("another that may be written opens beside it", async () => {
+test("another, writable one can be opened at the same time", async () => {
   const path = await createDatabase();
   forReading.path = await createDatabase();
   openDatabase(path, 100).close();

@@ -19,7 +19,7 @@ import { plantOf } from "./plant-of.ts";
 import { rowOf } from "./row-of.ts";
 import { temporaryFolder } from "./temporary.ts";
 
-// SQLite's own syncs are out of sight here; ours are not.
+// SQLite's own syncs cannot be observed here; ours can.
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
   return {
@@ -47,14 +47,14 @@ function syncedPaths(): string[] {
 }
 
 test.skipIf(process.platform === "win32")(
-  "the folders of a new database are synced, up to one that was there before",
+  "the directories of a new database are synced, up to one that already existed",
   async () => {
     const folder = await temporaryFolder();
     const path = join(folder, "some", "data", "plants.db");
     openDatabase(path, 100).close();
     expect(syncedPaths().slice(0, 3)).toEqual([dirname(path), join(folder, "some"), folder]);
 
-    // An earlier start may have been killed between making and syncing them.
+    // An earlier start may have been killed between creating and syncing them.
     vi.mocked(fsyncSync).mockClear();
     openDatabase(path, 100).close();
     expect(syncedPaths().slice(0, 3)).toEqual([dirname(path), join(folder, "some"), folder]);
@@ -64,7 +64,7 @@ test.skipIf(process.platform === "win32")(
 test.each([
   ["at its path", (path: string) => path],
   ["behind a link", linkTo],
-])("a log that a crash has left is written anew before it is trusted: %s", async (_, locate) => {
+])("a log left by a crash is rewritten before it is trusted: %s", async (_, locate) => {
   const folder = await temporaryFolder();
   const running = openDatabase(join(folder, "plants.db"), 100);
   const rows = Array.from({ length: 400 }, (_, id) => plantOf(BigInt(id)));
@@ -73,14 +73,14 @@ test.each([
   for (const file of ["", "-wal"]) copyFileSync(`${running.location()}${file}`, `${path}${file}`);
   running.close();
   const log = readFileSync(`${path}-wal`);
-  // More than one write's worth.
+  // More than a single write.
   expect(log.byteLength).toBeGreaterThan(1024 * 1024);
 
   vi.mocked(fsyncSync).mockClear();
   vi.mocked(ftruncateSync).mockClear();
   const written: Buffer[] = [];
   vi.mocked(writeSync).mockImplementation((_, bytes, offset, length) => {
-    // A write may be short.
+    // A write may be partial.
     const part = Math.min(Number(length), 700_000);
     written.push(
       Buffer.from((bytes as unknown as Buffer).subarray(Number(offset), Number(offset) + part)),
@@ -91,7 +91,7 @@ test.each([
   const db = openDatabase(locate(path), 100);
   expect(syncedPaths()[0]).toBe(`${path}-wal`);
   expect(Buffer.concat(written).equals(log)).toBe(true);
-  // A size is written when it changes.
+  // A size is only written if it changes.
   const resizes = vi.mocked(ftruncateSync).mock;
   const sizes = resizes.calls.map(([, size]) => size);
   expect(sizes).toEqual([expect.not.closeTo(log.byteLength, 0), log.byteLength]);
@@ -107,7 +107,7 @@ function linkTo(path: string): string {
   return link;
 }
 
-test("a folder that cannot be synced stops the start", async () => {
+test("startup fails if a directory cannot be synced", async () => {
   const path = join(await temporaryFolder(), "plants.db");
   vi.mocked(fsyncSync).mockImplementationOnce(() => {
     throw Object.assign(new Error("i/o error"), { code: "EIO" });
@@ -119,7 +119,7 @@ test.skipIf(process.platform === "win32").each([
   ["is new", false, linkSync],
   ["replaces another", true, renameSync],
 ] as const)(
-  "a backup that %s is on the disk before it has its name, and the name after",
+  "a backup that %s is synced before it gets its name, and the name after that",
   async (_what, force, giveName) => {
     const folder = await temporaryFolder();
     const path = join(folder, "plants.db");

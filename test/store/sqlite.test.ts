@@ -26,7 +26,7 @@ storeSuite("sqlite", async () => {
   return () => openStore(`sqlite:${path}`);
 });
 
-test("every setting that durability rests on is in force", async () => {
+test("every setting that durability depends on is in effect", async () => {
   const db = openDatabase(await temporaryPath(), 100);
   onTestFinished(() => void db.close());
   const inForce = (pragma: string) => readValue(db, `PRAGMA ${pragma}`);
@@ -37,7 +37,7 @@ test("every setting that durability rests on is in force", async () => {
   expect(inForce("busy_timeout")).toBe(100);
 });
 
-test("the file is plain SQLite, and read by others while the store is open", async () => {
+test("the file is plain SQLite and can be read by others while the store is open", async () => {
   const path = await temporaryPath();
   const store = await openStore(`sqlite:${path}`);
   onTestFinished(() => store.close());
@@ -61,7 +61,7 @@ test("the file is plain SQLite, and read by others while the store is open", asy
 });
 
 test.skipIf(process.platform === "win32")(
-  "files and folders are for their owner alone",
+  "files and directories are accessible only to their owner",
   async () => {
     const path = join(await temporaryFolder(), "some", "data", "plants.db");
     const store = await openStore(`sqlite:${path}`);
@@ -76,7 +76,7 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
-test("closing leaves one file that holds everything", async () => {
+test("closing leaves one file that contains everything", async () => {
   const path = await temporaryPath();
   const store = await openStore(`sqlite:${path}`);
   await store.create(plantOf(1n));
@@ -84,7 +84,7 @@ test("closing leaves one file that holds everything", async () => {
   expect(await readdir(join(path, ".."))).toEqual(["plants.db"]);
 });
 
-test("the log is moved into the database while the store is open", async () => {
+test("the log is copied to the database while the store is open", async () => {
   const path = await temporaryPath();
   const store = await openStore(`sqlite:${path}`);
   onTestFinished(() => store.close());
@@ -93,12 +93,12 @@ test("the log is moved into the database while the store is open", async () => {
     const ids = Array.from({ length: 200 }, (_, index) => round * 1000n + BigInt(index));
     await Promise.all(ids.map((id) => store.create({ id, name, tag: undefined })));
   }
-  // 80 MB were written, 16 MB at a time may stay in the log.
+  // 80 MB were written. 16 MB at a time may stay in the log.
   expect((await stat(path)).size).toBeGreaterThan(40_000_000);
   expect((await stat(`${path}-wal`)).size).toBeLessThan(40_000_000);
 });
 
-describe("with the database's lock in other hands, as on a disk that stalls", () => {
+describe("while another process holds the database's lock, as on a stalled disk", () => {
   async function stalled() {
     const path = await temporaryPath();
     const commits: number[] = [];
@@ -119,7 +119,7 @@ describe("with the database's lock in other hands, as on a disk that stalls", ()
     return { store, commits, waiting: () => waiting, release: () => holder.exec("COMMIT") };
   }
 
-  test("the event loop turns, deadlines hold, and what waits shares a commit", async () => {
+  test("the event loop runs, deadlines work, and waiting plants share a commit", async () => {
     const { store, commits, waiting, release } = await stalled();
     const first = store.create(plantOf(0n));
     while (store.isFull() || waiting() > 0) await nextTurn();
@@ -137,7 +137,7 @@ describe("with the database's lock in other hands, as on a disk that stalls", ()
     await store.create({ ...plantOf(1000n), name: "another" });
   });
 
-  test("closing waits for the plants under way", async () => {
+  test("closing waits for running creates", async () => {
     const { store, release } = await stalled();
     const creating = store.create(plantOf(1n));
     const ends: string[] = [];

@@ -5,17 +5,16 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant, PlantStore } from "../../src/plant.ts";
 import { plantOf } from "./plant-of.ts";
 
-/** Opens the store at one place; again, too, after it was closed. */
+/** Opens the store at one location, also again after it was closed. */
 export type OpenStore = () => Promise<PlantStore>;
 
 /**
- * What the PlantStore port promises, for any engine, by the port alone.
+ * Tests the promises of the PlantStore port for any engine, using only the port.
  *
- * @param openFresh Makes an empty place for plants, and removes it when the test
- * has finished.
+ * @param openFresh Creates an empty location for plants, and removes it at the end of the test.
  */
 export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>): void {
-  /** A fresh store, and the way to close it and open it again. */
+  /** A new store, and a function that closes and reopens it. */
   async function start(): Promise<{ store: PlantStore; reopen: OpenStore }> {
     const open = await openFresh();
     let current = await open();
@@ -28,8 +27,8 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
     return { store: current, reopen };
   }
 
-  describe(`${engine}: a plant is kept`, () => {
-    test("its answer is its name and tag", async () => {
+  describe(`${engine}: a plant is stored`, () => {
+    test("the result is its name and tag", async () => {
       const { store } = await start();
       const answer = await store.create({ id: 1n, name: "Fern", tag: "shade" });
       expect(answer).toStrictEqual({ name: "Fern", tag: "shade" });
@@ -45,7 +44,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       for (const plant of plants) await expectKept(reopened, plant);
     });
 
-    test("every id is an id of its own", async () => {
+    test("all ids are distinct", async () => {
       const { store, reopen } = await start();
       const plants = ids.map((id) => ({ id, name: `plant ${id}`, tag: undefined }));
       for (const plant of plants) await store.create(plant);
@@ -85,7 +84,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       ["no tag and the tag NULL", undefined, "NULL"],
       ["the empty tag and no tag", "", undefined],
       ["a tag and no tag", "x", undefined],
-    ])("%s are two things", async (_, tag, other) => {
+    ])("%s are different", async (_, tag, other) => {
       const { store, reopen } = await start();
       await store.create({ id: 1n, name: "Fern", tag });
       const reopened = await reopen();
@@ -99,8 +98,8 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
     });
   });
 
-  describe(`${engine}: an id is given once`, () => {
-    test("the same plant succeeds again, one after the other and all at once", async () => {
+  describe(`${engine}: an id is used once`, () => {
+    test("creating the same plant succeeds again, sequentially and concurrently", async () => {
       const { store, reopen } = await start();
       const plant = plantOf(7n);
       for (let again = 0; again < 3; again++) await store.create(plant);
@@ -111,7 +110,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       await (await reopen()).create(plant);
     });
 
-    test("another plant is refused, naming the field, and changes nothing", async () => {
+    test("a different plant is rejected, names the field, and changes nothing", async () => {
       const { store, reopen } = await start();
       const plant = { id: 7n, name: "Fern", tag: "shade" };
       await store.create(plant);
@@ -130,7 +129,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       await expectKept(await reopen(), plant);
     });
 
-    test("of different plants that race for an id, exactly one wins", async () => {
+    test("if different plants race for an id, exactly one wins", async () => {
       const { store, reopen } = await start();
       const winners: NewPlant[] = [];
       for (let id = 0n; id < 50n; id++) {
@@ -150,7 +149,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       for (const winner of winners) await expectKept(reopened, winner);
     });
 
-    test("of equal and different plants that race, all of the winner's equals succeed", async () => {
+    test("if equal and different plants race, all plants equal to the winner succeed", async () => {
       const { store, reopen } = await start();
       const racers = Array.from({ length: 300 }, (_, index) => ({
         id: BigInt(index % 10),
@@ -169,7 +168,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       }
     });
 
-    test("one that is refused does not fail its neighbours", async () => {
+    test("a rejected plant does not make others fail", async () => {
       const { store } = await start();
       await store.create({ ...plantOf(50n), name: "first" });
       const results = await Promise.allSettled(
@@ -179,7 +178,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       expect(failed).toEqual([50]);
     });
 
-    test("any history agrees with a map that takes the first of each id", async () => {
+    test("any history matches a map that keeps the first plant of each id", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(anyPlant, { maxLength: 40 }), async (history) => {
           const open = await openFresh();
@@ -205,7 +204,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
   });
 
   describe(`${engine}: a caller may give up`, () => {
-    test("before it began: nothing is written", async () => {
+    test("before it starts: nothing is written", async () => {
       const { store } = await start();
       const reason = new Error("too late");
       const creating = store.create(plantOf(1n), AbortSignal.abort(reason));
@@ -218,7 +217,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       ["a turn of the event loop later", 1],
       ["some turns later", 5],
     ])(
-      "%s: it hears its reason or its success, and the same call again tells",
+      "%s: it gets its reason or success, and the same call shows the outcome later",
       async (_, turns) => {
         const { store, reopen } = await start();
         const reason = new Error("too late");
@@ -236,7 +235,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       },
     );
 
-    test("its neighbours are not disturbed", async () => {
+    test("without affecting other callers", async () => {
       const { store, reopen } = await start();
       const controller = new AbortController();
       const creating = Array.from({ length: 300 }, (_, index) =>
@@ -255,7 +254,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       }
     });
 
-    test("no listener stays on its signal", async () => {
+    test("without leaving a listener on its signal", async () => {
       const { store } = await start();
       const { signal } = new AbortController();
       await Promise.allSettled(
@@ -268,7 +267,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
   });
 
   describe(`${engine}: the store closes`, () => {
-    test("it is ready until then, and not after", async () => {
+    test("it is ready before, and not after", async () => {
       const { store } = await start();
       expect(store.obstacle()).toBeUndefined();
       const closing = store.close();
@@ -277,7 +276,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       expect(store.obstacle()).toBe("closed");
     });
 
-    test("creates under way are finished, and are there after reopening", async () => {
+    test("running creates are finished and are there after reopening", async () => {
       const { store, reopen } = await start();
       const plants = Array.from({ length: 1000 }, (_, index) => plantOf(BigInt(index)));
       const creating = Promise.all(plants.map((plant) => store.create(plant)));
@@ -287,7 +286,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       for (const plant of plants) await expectKept(reopened, plant);
     });
 
-    test("later creates fail as unavailable, and write nothing", async () => {
+    test("later creates fail as unavailable and write nothing", async () => {
       const { store, reopen } = await start();
       const closing = store.close();
       await expect(store.create(plantOf(1n))).rejects.toMatchObject({ code: "unavailable" });
@@ -296,7 +295,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       await (await reopen()).create({ ...plantOf(1n), name: "another" });
     });
 
-    test("closing again waits for the first", async () => {
+    test("closing again waits for the first call", async () => {
       const { store } = await start();
       const creating = store.create(plantOf(1n));
       const first = store.close();
@@ -312,7 +311,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
   });
 }
 
-/** By a different plant first: the same one alone would also succeed if it was lost. */
+/** A different plant first: the same one would also succeed if the original was lost. */
 export async function expectKept(store: PlantStore, plant: NewPlant): Promise<void> {
   const other = { ...plant, name: `not ${plant.name}` };
   await expect(store.create(other)).rejects.toMatchObject({ code: "id_taken" });
@@ -320,7 +319,7 @@ export async function expectKept(store: PlantStore, plant: NewPlant): Promise<vo
   expect(await store.create(plant)).toStrictEqual({ name, tag });
 }
 
-/** Neighbours that a double, an int32 or an unsigned integer would mistake for each other. */
+/** Neighbouring ids that a double, an int32 or an unsigned integer would confuse. */
 const ids: readonly bigint[] = [
   0n,
   1n,
@@ -340,7 +339,7 @@ const ids: readonly bigint[] = [
   -(2n ** 63n) + 1n,
 ];
 
-/** Texts that a careless store would mistake for each other. */
+/** Texts that a careless store would confuse. */
 const lookalikes: readonly (readonly [title: string, text: string, lookalike: string])[] = [
   ["empty and a space", "", " "],
   ["a space at the end", "a ", "a"],
@@ -370,7 +369,7 @@ const lookalikes: readonly (readonly [title: string, text: string, lookalike: st
 
 const anyText = fc.string({ unit: "binary", maxLength: 3 }).filter((text) => !text.includes("\0"));
 
-/** From few ids and texts, so that they meet. */
+/** Few ids and texts, so that plants collide. */
 const anyPlant: fc.Arbitrary<NewPlant> = fc.record({
   id: fc.oneof(
     fc.bigInt({ min: -2n, max: 2n }),

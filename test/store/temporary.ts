@@ -2,14 +2,14 @@ import type { Worker } from "node:worker_threads";
 import { expect, onTestFinished } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 
-/** A new folder, removed when the test has finished. */
+/** A new directory, removed at the end of the test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await createTemporaryFolder();
   onTestFinished(() => folder[Symbol.asyncDispose]());
   return folder.path;
 }
 
-/** Keeps account of this process's worker threads. */
+/** Tracks this process's worker threads. */
 export class WorkerWatch {
   readonly #living = new Set<Worker>();
   readonly #onWorker = (worker: Worker) => {
@@ -21,14 +21,14 @@ export class WorkerWatch {
     process.on("worker", this.#onWorker);
   }
 
-  /** The youngest thread that runs. */
+  /** The most recently started running thread. */
   get last(): Worker {
     const worker = [...this.#living].at(-1);
     if (worker === undefined) throw new Error("no worker thread runs");
     return worker;
   }
 
-  /** Fails when a thread was left running. */
+  /** Fails if a thread is still running. */
   end(): void {
     process.off("worker", this.#onWorker);
     expect(this.#living.size, "worker threads left running").toBe(0);

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import type { Obstacle, PlantStore } from "../../src/plant.ts";
 
-/** A store finds out by itself what is in its way, and when nothing is any more. */
+/** Waits until the store has detected an obstacle, or its end. */
 export async function untilObstacle(
   store: PlantStore,
   obstacle: Obstacle | undefined,

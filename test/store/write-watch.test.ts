@@ -1,4 +1,4 @@
-/** When a store says that it takes no plants, over an engine that does as the test says. */
+/** When a store reports that it is not writable, with an engine controlled by the test. */
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { Obstacle } from "../../src/plant.ts";
 import { createBatchedStore } from "../../src/store/batched-store.ts";
@@ -7,7 +7,7 @@ import { defaultLimits } from "../../src/store/options.ts";
 import { MemoryEngine } from "./memory-engine.ts";
 import { plantOf } from "./plant-of.ts";
 
-// The first turn of a timer, and all after it, are the test's to make.
+// The test runs the timers itself, from the first tick on.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
@@ -30,7 +30,7 @@ function open() {
   return { engine, store, told, create, after: (ms: number) => vi.advanceTimersByTimeAsync(ms) };
 }
 
-test("one commit that fails changes nothing while a probe succeeds", async () => {
+test("one failed commit changes nothing while a probe succeeds", async () => {
   const { engine, store, told, create, after } = open();
   engine.before = full;
   for (const id of [1n, 2n, 3n]) expect(await create(id)).toBe("failed");
@@ -40,7 +40,7 @@ test("one commit that fails changes nothing while a probe succeeds", async () =>
   expect(told).toEqual([]);
 });
 
-test("a commit and a probe that fail are told once, and so is the end of it", async () => {
+test("a failed commit and probe are reported once, and so is the recovery", async () => {
   const { engine, store, told, create, after } = open();
   engine.before = full;
   engine.probed = full;
@@ -60,7 +60,7 @@ test("a commit and a probe that fail are told once, and so is the end of it", as
   ]);
 });
 
-test("probes come at once, soon, and then more and more rarely", async () => {
+test("probes run at once, soon, and then less and less often", async () => {
   const { engine, create, after } = open();
   engine.before = full;
   engine.probed = full;
@@ -71,7 +71,7 @@ test("probes come at once, soon, and then more and more rarely", async () => {
   expect(engine.probes).toBeLessThan(35);
 });
 
-test("creates are tried without a wait for the next probe, and one that succeeds hastens it", async () => {
+test("creates are tried without waiting for the next probe; a success brings it forward", async () => {
   const { engine, store, create, after } = open();
   engine.before = full;
   engine.probed = full;
@@ -84,7 +84,7 @@ test("creates are tried without a wait for the next probe, and one that succeeds
   expect(store.obstacle()).toBeUndefined();
 });
 
-test("creates that succeed one behind the other do not put the probe off", async () => {
+test("a series of successful creates does not delay the probe", async () => {
   const { engine, store, create, after } = open();
   engine.before = full;
   engine.probed = full;
@@ -99,7 +99,7 @@ test("creates that succeed one behind the other do not put the probe off", async
   expect(store.obstacle()).toBeUndefined();
 });
 
-test("a create that succeeds proves nothing: it may have been there", async () => {
+test("a successful create proves nothing: it may have existed before", async () => {
   const { engine, store, create, after } = open();
   await create(1n);
   engine.before = full;
@@ -112,7 +112,7 @@ test("a create that succeeds proves nothing: it may have been there", async () =
   expect(store.obstacle()).toBe("disk_full");
 });
 
-test("a slow commit and a slow probe are no failures", async () => {
+test("a slow commit and a slow probe are not failures", async () => {
   const { engine, store, create, after } = open();
   const slow = Promise.withResolvers<void>();
   engine.before = () => slow.promise;
@@ -124,7 +124,7 @@ test("a slow commit and a slow probe are no failures", async () => {
   expect(await creating).not.toBe("failed");
 });
 
-test("a database that forgets is noticed without a plant, and given none until it is mended", async () => {
+test("a database without durability is detected without a plant, and gets none until it is fixed", async () => {
   const { engine, store, told, create, after } = open();
   engine.inspected = forgetful;
   engine.probed = forgetful;
@@ -140,7 +140,7 @@ test("a database that forgets is noticed without a plant, and given none until i
   expect(told.map(([obstacle]) => obstacle)).toEqual(["not_durable", undefined]);
 });
 
-test("an inspection that cannot be made decides nothing: a probe does", async () => {
+test("a failed inspection decides nothing; a probe does", async () => {
   const { engine, store, after } = open();
   engine.inspected = full;
   await after(2000);
@@ -149,7 +149,7 @@ test("an inspection that cannot be made decides nothing: a probe does", async ()
   expect(store.obstacle()).toBeUndefined();
 });
 
-test("nothing is looked at behind the end", async () => {
+test("nothing is checked after the end", async () => {
   const { engine, store, after } = open();
   await store.close();
   engine.inspected = forgetful;

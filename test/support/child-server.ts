@@ -8,13 +8,13 @@ export interface ChildServer extends Child {
 
 export interface ChildServerOptions extends ChildOptions {
   readonly args?: readonly string[];
-  /** How long it may take to be ready. */
+  /** The startup timeout. */
   readonly startTimeoutMs?: number;
 }
 
 /**
- * `plant-store serve` on a free port, ready for requests. It knows the token of
- * the tests unless the environment says something else.
+ * `plant-store serve` on a free port, ready for requests. It accepts the tests' token unless the
+ * environment says otherwise.
  */
 export async function spawnServer(options: ChildServerOptions): Promise<ChildServer> {
   const env = { PLANT_STORE_TOKENS: knownToken, ...options.env };

@@ -5,12 +5,12 @@ import { collectOutput, type Output } from "./output.ts";
 
 export const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
-/** A `plant-store` of its own, as a user starts it. */
+/** A `plant-store` process, started as a user would. */
 export interface Child extends AsyncDisposable {
   readonly process: ChildProcess;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Resolves when the process is gone and all that it wrote is there. */
+  /** Resolves when the process has ended and all its output has arrived. */
   readonly exited: Promise<ChildExit>;
 }
 
@@ -21,15 +21,15 @@ export interface ChildExit {
 
 export interface ChildOptions {
   readonly cwd: string;
-  /** On top of the environment of the tests, cleaned of settings. */
+  /** Added to the environment of the tests, without their settings. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What it reads, or `open`: the test writes to it. Default: nothing. */
+  /** Its standard input, or `open`: the test writes to it. Default: none. */
   readonly stdin?: string;
-  /** How many files and connections it may have open. Default: what the tests may. */
+  /** The maximum number of open files and connections. Default: that of the tests. */
   readonly filesMax?: number;
 }
 
-/** Starts `plant-store` with these arguments; killed at the end of an `await using`. */
+/** Starts `plant-store` with these arguments. Killed at the end of an `await using`. */
 export function spawnChild(
   args: readonly string[],
   { cwd, env, stdin, filesMax }: ChildOptions,
@@ -59,19 +59,19 @@ export function spawnChild(
   };
 }
 
-/** Runs a command to its end. */
+/** Runs a command and waits for its end. */
 export async function runChild(args: readonly string[], options: ChildOptions) {
   await using child = spawnChild(args, options);
   const { code } = await within(`the end of plant-store ${args.join(" ")}`, child.exited, 15_000);
   return { code, stdout: child.stdout.text, stderr: child.stderr.text };
 }
 
-/** Those of the tests say where the source of connect-gateway is. */
+/** The options of the tests, which say where the sources of connect-gateway are. */
 export function nodeOptions(env: ChildOptions["env"]): string {
   return [process.env["NODE_OPTIONS"], env?.["NODE_OPTIONS"]].join(" ").trim();
 }
 
-/** What npm and an operator's shell add would change what a command says and does. */
+/** Additions by npm or the operator's shell would change what a command prints and does. */
 export function environmentWithoutSettings(): NodeJS.ProcessEnv {
   const names = Object.keys(process.env).filter((name) => !/^(PLANT_STORE_|npm_)/.test(name));
   return Object.fromEntries(names.map((name) => [name, process.env[name]]));

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a server with `--import`: SIGUSR2 makes its first serving
- * thread die, in the way that TEST_CRASH says.
+ * Preloaded into a server with `--import`. SIGUSR2 makes its first serving thread die in the way
+ * that TEST_CRASH says.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { BroadcastChannel, isMainThread, threadName } from "node:worker_threads";
@@ -12,7 +12,7 @@ const how = process.env["TEST_CRASH"];
 if (isMainThread) {
   process.on("SIGUSR2", () => channel.postMessage("crash"));
 } else if (threadName === "plant-store-1") {
-  // The mark of a thread that has died, in the folder of the test.
+  // Marks that a thread has died, in the test's directory.
   if (how === "for good" && existsSync("crashed")) throw new Error("crash at the start");
   channel.onmessage = () => {
     if (how === "for good") writeFileSync("crashed", "");
@@ -24,7 +24,7 @@ function fail(): void {
   throw new Error("crash");
 }
 
-/** In small pieces: one that leaps over the limit makes V8 end the whole process, not the thread. */
+/** In small pieces: one large allocation makes V8 end the whole process, not only the thread. */
 function useUpMemory(): void {
   let kept: unknown;
   for (let i = 0; ; i++) kept = { kept, i };

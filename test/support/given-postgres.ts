@@ -1,14 +1,14 @@
 /**
- * A database that is given to the tests instead of one that they start:
- * `PLANT_STORE_TEST_POSTGRES` is its URL, of a role that may create roles and
- * schemas. Behind a pooler, and distributed, too.
+ * A database given to the tests instead of one that they start. `PLANT_STORE_TEST_POSTGRES` is its
+ * URL. Its role must be able to create roles and schemas. Also works behind a pooler, and
+ * distributed.
  */
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { migrateStore } from "../../src/store/open.ts";
 import { password } from "./postgres-databases.ts";
 
-/** A schema with a role of the same name, which finds no other. */
+/** A schema and a role with the same name, whose search path contains only this schema. */
 export interface GivenSchema extends AsyncDisposable {
   readonly url: string;
   query(sql: string): Promise<readonly Record<string, unknown>[]>;
@@ -18,7 +18,7 @@ const given = process.env["PLANT_STORE_TEST_POSTGRES"];
 
 export const isPostgresGiven = given !== undefined;
 
-/** With the tables of a store, distributed where the database is Citus. */
+/** Creates a schema with the store's tables, distributed if the database is Citus. */
 export async function openGivenSchema(): Promise<GivenSchema> {
   const admin = new URL(given ?? "");
   const name = `plants_${randomBytes(6).toString("hex")}`;

@@ -1,20 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** What servers hold open and clients do not: listeners, threads, watched files. */
+/** Resources that servers hold open and clients do not: listeners, threads, watched files. */
 const kinds = ["TCPServerWrap", "MessagePort", "StatWatcher"];
 
-/** What was closed is gone soon after; on a busy machine it takes a while. */
+/** Closed resources disappear soon, but it takes a while on a busy machine. */
 const patienceMs = 5000;
 
-/** Tests that run at the same time share the process, so their servers are counted together. */
+/** Concurrent tests share the process, so their servers are counted together. */
 let serverCount = 0;
 let before: readonly string[] = [];
 
 /**
  * Call before a server starts.
  *
- * @returns Call it when the server has closed, or has failed to start: the last
- * one rejects if any of the servers has left something behind.
+ * @returns A function to call when the server has closed or failed to start. The last one rejects
+ * if any of the servers left something behind.
  */
 export function beginLeakCheck(): () => Promise<void> {
   if (serverCount++ === 0) before = openResources();

@@ -1,14 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
 
-/** A store that cannot write for as long as this lives: like a disk that stalls. */
+/** Blocks the writes of a store while it lives, like a stalled disk. */
 export interface StoreLock extends Disposable {
-  /** Lets the writes go on. */
+  /** Lets the writes continue. */
   release(): void;
 }
 
 /**
- * Takes SQLite's write lock from another connection. A commit of the server
- * waits for it, for up to 5 seconds.
+ * Takes SQLite's write lock on another connection. A commit of the server waits for it for up to 5
+ * seconds.
  */
 export function lockStore(database: string): StoreLock {
   const db = new DatabaseSync(database, { timeout: 5000 });

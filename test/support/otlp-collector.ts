@@ -7,25 +7,25 @@ import { within } from "../../packages/gateway/test/support/within.ts";
 import { type ExportedSpan, parseSpans, serverKind } from "./otlp-spans.ts";
 import { watchForTokens } from "./token-leaks.ts";
 
-/** Where spans go to in tests. What comes has no token in it, or the test fails. */
+/** Receives spans in tests. Fails the test if they contain a token. */
 export interface OtlpCollector extends AsyncDisposable {
   readonly url: string;
-  /** The spans of calls that came, in their order. */
+  /** The received spans of calls, in order. */
   readonly calls: readonly ExportedSpan[];
-  /** Those of what goes on within a call. */
+  /** The received spans inside calls. */
   readonly inner: readonly ExportedSpan[];
-  /** Each export, also those that were not taken. */
+  /** Each export, including rejected ones. */
   readonly exports: readonly CollectedExport[];
-  /** The first of the calls, once there are so many. */
+  /** The first `count` spans of calls, once they have arrived. */
   until(count: number): Promise<readonly ExportedSpan[]>;
-  /** Once so many exports have come. */
+  /** Resolves when this many exports have arrived. */
   untilExports(count: number): Promise<void>;
 }
 
 export interface CollectedExport {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** Unpacked. */
+  /** Decompressed. */
   readonly body: Buffer;
 }
 
@@ -36,9 +36,9 @@ export interface CollectorAnswer {
 }
 
 export interface OtlpCollectorOptions {
-  /** What the nth export gets, from 0; `silence`: nothing, ever. Default: 200. */
+  /** The answer to the nth export, from 0; `silence`: never answers. Default: 200. */
   readonly answer?: (index: number) => CollectorAnswer | "silence";
-  /** Speaks TLS. */
+  /** Uses TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 

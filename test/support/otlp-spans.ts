@@ -1,10 +1,10 @@
-/** What an exporter of OTLP sends: opentelemetry/proto/collector/trace/v1, as much as tests look at. */
+/** What an OTLP exporter sends: opentelemetry/proto/collector/trace/v1, as far as tests need it. */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
 export interface ExportedSpan {
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty for one without. */
+  /** Empty if there is none. */
   readonly parentSpanId: string;
   readonly traceState: string;
   readonly name: string;
@@ -13,7 +13,7 @@ export interface ExportedSpan {
   readonly attributes: Attributes;
   /** 0: not set, 2: an error. */
   readonly statusCode: number;
-  /** Between start and end. */
+  /** From start to end. */
   readonly durationNs: bigint;
   readonly resource: Attributes;
 }
@@ -48,7 +48,7 @@ function spanFrom(span: Message): Omit<ExportedSpan, "resource"> {
   };
 }
 
-/** Of KeyValue, with a string or an integer. */
+/** The attributes of KeyValue messages with a string or an integer. */
 function attributesOf(pairs: readonly Message[]): Attributes {
   return Object.fromEntries(
     pairs.map((pair) => {
@@ -58,7 +58,7 @@ function attributesOf(pairs: readonly Message[]): Attributes {
   );
 }
 
-/** The fields of a message whose type nobody has told the reader. */
+/** The fields of a message of unknown type. */
 interface Message {
   has(field: number): boolean;
   all(field: number): readonly Message[];

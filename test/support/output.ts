@@ -2,17 +2,17 @@ import type { Readable } from "node:stream";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { type Channel, watchForTokens } from "./token-leaks.ts";
 
-/** What a process has written. */
+/** The output of a process. */
 export interface Output {
   readonly text: string;
-  /** The match of the pattern in all that was written, once there is one, within the time. */
+  /** The first match of the pattern in the whole output, within the timeout. */
   until(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray>;
 }
 
-/** A process may take its time to start on a machine that is busy. */
+/** Startup may take a while on a busy machine. */
 const startTimeoutMs = 15_000;
 
-/** @param channel What the output of a server is watched as, for tokens. */
+/** @param channel The channel of a server's output. It is checked for tokens. */
 export function collectOutput(stream: Readable, channel?: Channel): Output {
   let text = "";
   const listeners = new Set<() => void>();

@@ -12,14 +12,14 @@ import { findNobody } from "./postgres-server.ts";
 export const poolModes = ["session", "transaction"] as const;
 export type PoolMode = (typeof poolModes)[number];
 
-/** Debian has it where no login finds it. */
+/** Debian installs it outside the PATH of users. */
 const program = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"]
   .map((folder) => join(folder, "pgbouncer"))
   .find((file) => existsSync(file));
 
 export const hasPgbouncer = program !== undefined;
 
-/** A pooler before a server, which lets in whomever the server lets in. */
+/** A pooler for a server. Accepts everyone that the server accepts. */
 export interface Pgbouncer extends AsyncDisposable {
   readonly port: number;
 }

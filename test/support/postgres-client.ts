@@ -1,6 +1,6 @@
 import pg from "pg";
 
-/** A session of its own, ended at the end of an `await using`: what it has locked is then free. */
+/** A separate session. Closed at the end of an `await using`, which releases its locks. */
 export interface PostgresClient extends AsyncDisposable {
   query(sql: string): Promise<unknown>;
 }

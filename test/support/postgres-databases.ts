@@ -1,19 +1,19 @@
 import pg from "pg";
 
-/** Databases and roles of a PostgreSQL that runs. */
+/** Databases and roles of a running PostgreSQL. */
 export interface PostgresDatabases {
   readonly port: number;
-  /** The store URL of a database in it, with settings such as `sslmode=require`. */
+  /** The store URL of one of its databases, with settings such as `sslmode=require`. */
   url(database: string, role?: string, ...params: readonly string[]): string;
-  /** Makes an empty database, and returns its name. */
+  /** Creates an empty database and returns its name. */
   createDatabase(options?: string): Promise<string>;
-  /** Makes a role that may log in, and returns its name. */
+  /** Creates a role with login and returns its name. */
   createRole(options?: string): Promise<string>;
   /** Runs SQL as the superuser. */
   query(sql: string, database?: string): Promise<readonly Record<string, unknown>[]>;
 }
 
-/** Of every role; hard to overlook where it should not be. */
+/** The password of every role. Conspicuous where it should not appear. */
 export const password = "a/secret:that@nobody?sees#";
 
 /** @param params Added to every store URL. */

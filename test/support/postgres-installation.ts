@@ -2,16 +2,19 @@ import { cpSync, existsSync, globSync, readFileSync, realpathSync, symlinkSync }
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 
-/** Where the programs of a PostgreSQL are. */
+/** The location of a PostgreSQL installation's programs. */
 export interface PostgresInstallation {
   readonly name: string;
-  /** Whether it has the program that copies a server that runs, for a standby. */
+  /** Whether it has pg_basebackup, which copies a running server for a standby. */
   readonly hasBaseBackup: boolean;
-  /** @param folder An empty folder, for what has to be copied. @returns the folder of the programs. */
+  /**
+   * @param folder An empty directory for files that must be copied. @returns the directory of the
+   * programs.
+   */
   prepare(folder: string): string;
 }
 
-/** All that there are, the machine's own first; none, where npm brings none for the platform. */
+/** All installations, the machine's own first. Empty if npm has none for this platform. */
 export function findPostgres(): readonly PostgresInstallation[] {
   const folders = [
     ...(process.env["PATH"] ?? "").split(delimiter),
@@ -44,8 +47,8 @@ function findInNpm(): PostgresInstallation | undefined {
 }
 
 /**
- * The package makes the links between its libraries in an install script, which
- * none of ours run; and another user, whom the server runs as, may not see it.
+ * The package creates the links between its libraries in an install script, and we run none. The
+ * server runs as another user, who may not be able to read the package.
  */
 function copy(packageFolder: string, folder: string): string {
   cpSync(join(packageFolder, "native"), join(folder, "native"), { recursive: true });

@@ -6,7 +6,7 @@ test.skipIf(!hasPostgres)("there is a PostgreSQL for the tests on this platform"
   expect(findPostgres().length).toBeGreaterThan(0);
 });
 
-// Where the machine has one, no other test runs that of npm.
+// If the machine has its own PostgreSQL, no other test runs npm's.
 describe.each(findPostgres().slice(-1))("the PostgreSQL of $name", (installation) => {
   test("starts, keeps a database through a crash, and is gone at the end", async () => {
     await using server = await startPostgres({ installation });

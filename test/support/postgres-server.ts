@@ -10,25 +10,25 @@ import { collectOutput, type Output } from "./output.ts";
 import { openDatabases, type PostgresDatabases, password } from "./postgres-databases.ts";
 import { findPostgres, type PostgresInstallation } from "./postgres-installation.ts";
 
-/** Whether tests that need a PostgreSQL can run here. */
+/** Whether tests that need PostgreSQL can run here. */
 export const hasPostgres = findPostgres().length > 0;
 
-/** A PostgreSQL of the tests' own, gone with all its data at the end of an `await using`. */
+/** A PostgreSQL server for tests. Removed with its data at the end of an `await using`. */
 export interface PostgresServer extends PostgresDatabases, AsyncDisposable {
-  /** The folder of its data. */
+  /** Its data directory. */
   readonly data: string;
-  /** Sets a setting for the server, in force when it returns. */
+  /** Changes a server setting. It is in effect when this resolves. */
   set(name: string, value: string): Promise<void>;
   /**
-   * `fast` ends every session in order; `immediate` is a crash of all its
-   * processes; `kill` is one that its first process has no part in.
+   * `fast` ends every session cleanly. `immediate` is a crash of all its processes. `kill` is a
+   * crash in which its first process takes no part.
    */
   stop(how: "fast" | "immediate" | "kill"): Promise<void>;
-  /** After a stop. */
+  /** Starts it after a stop. */
   start(settings?: Readonly<Record<string, string>>): Promise<void>;
   /**
-   * Becomes the standby of another server of the same installation, under the
-   * name `standby`: its own data are replaced by a copy of the other's.
+   * Makes it the standby of another server of the same installation, with the name `standby`. Its
+   * data is replaced with a copy of the other's.
    */
   follow(primary: PostgresServer): Promise<void>;
 }
@@ -36,11 +36,11 @@ export interface PostgresServer extends PostgresDatabases, AsyncDisposable {
 export interface PostgresServerOptions {
   readonly installation?: PostgresInstallation;
   readonly settings?: Readonly<Record<string, string>>;
-  /** Copied to the folder of its data, by their names there. */
+  /** Files to copy to its data directory, by name. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** A start after a crash recovers first, and on a busy machine all takes longer. */
+/** A start after a crash recovers first, and everything takes longer on a busy machine. */
 const patienceMs = 60_000;
 
 export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
@@ -90,7 +90,7 @@ async function begin(
       listen_addresses: "127.0.0.1",
       port: String(port),
       unix_socket_directories: "",
-      // Each test uses a few; a new database waits for the checkpoints of others.
+      // Each test uses a few; creating a database waits for the checkpoints of others.
       shared_buffers: "16MB",
       max_wal_size: "256MB",
       ...settings,
@@ -120,7 +120,7 @@ async function begin(
     const { process: child, exited } = running;
     running = undefined;
     child.kill(({ fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const)[how]);
-    // Every process of the server holds the pipe, so that this waits for all of them.
+    // Every process of the server holds the pipe open, so this waits for all of them.
     await within("the end of postgres", exited, patienceMs);
   }
 
@@ -140,7 +140,7 @@ async function begin(
     await launch({ ...firstSettings, primary_conninfo: login });
   }
 
-  // Between the search for a free port and its use another process may take it.
+  // Another process may take the free port before it is used.
   for (let tries = 1; running === undefined; tries++) {
     port = await findFreePort();
     try {
@@ -173,7 +173,7 @@ async function begin(
   };
 }
 
-/** The server reads its files anew some time after it was told to. */
+/** The server rereads its files some time after the signal. */
 async function reload(query: PostgresServer["query"], name: string, value: string): Promise<void> {
   await query("SELECT pg_reload_conf()");
   const isInForce = async () =>
@@ -186,7 +186,7 @@ async function reload(query: PostgresServer["query"], name: string, value: strin
   );
 }
 
-/** Servers refuse to run as root: there, they run as nobody. */
+/** Servers refuse to run as root, so they run as nobody. */
 export async function findNobody(): Promise<{ uid: number; gid: number } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const line = /^nobody:[^:]*:(\d+):(\d+):/m.exec(await readFile("/etc/passwd", "utf8"));

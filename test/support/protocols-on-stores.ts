@@ -14,7 +14,7 @@ const all: readonly ProtocolOnStore[] = [
 ];
 
 /**
- * Every protocol on one kind of store, and every other kind by REST and gRPC:
- * protocols do not know the store, nor stores the protocol. Only those that are here.
+ * Every protocol on one kind of store, and every other kind with REST and gRPC: protocols do not
+ * depend on the store, nor stores on the protocol. Contains only those available here.
  */
 export const protocolsOnStores = all.filter(({ kind }) => !kind.isMissing);

@@ -7,7 +7,7 @@ export interface LogLine {
   readonly cause: unknown;
 }
 
-/** A silent log that remembers. */
+/** A log that records lines instead of printing them. */
 export interface RecordedLog extends Log {
   readonly lines: readonly LogLine[];
 }

@@ -1,7 +1,7 @@
 import type { Code } from "@connectrpc/connect";
 import { expect } from "vitest";
 
-/** What the interface and the decisions say of every answer of REST that is not 2xx. */
+/** The contract of every REST answer that is not 2xx. */
 export function expectRestError(
   { headers, body }: { headers: Pick<Headers, "get">; body: Buffer | string },
   expected: { error: Code; message?: string | RegExp },

@@ -8,10 +8,10 @@ export interface CommandResult {
 }
 
 /**
- * Runs a command line that ends by itself, in this process: a tenth of the time
- * of a process of its own. Not for two at once: they share the streams.
+ * Runs a command that ends by itself in this process, which takes a tenth of the time of a new
+ * process. Do not run two at once: they share the streams.
  *
- * @param env The settings; there are no others.
+ * @param env The complete settings.
  */
 export async function runInProcess(
   args: readonly string[],

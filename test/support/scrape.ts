@@ -2,17 +2,17 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
 
-/** What a server says of itself, as Prometheus understands it. */
+/** A server's metrics as Prometheus parses them. */
 export interface Scrape {
-  /** By name and labels, as they are written: `up{a="b"}`. */
+  /** By name and labels, as written: `up{a="b"}`. */
   readonly series: ReadonlyMap<string, number>;
-  /** Names of metrics, with their types. */
+  /** The type of each metric, by name. */
   readonly types: ReadonlyMap<string, string>;
-  /** The value of a series; fails the test if there is none. */
+  /** The value of a series. Fails the test if there is none. */
   value(series: string): number;
 }
 
-/** One scrape. Fails the test for anything that the text format does not allow. */
+/** Scrapes once. Fails the test for anything that the text format does not allow. */
 export async function scrape(url: string | undefined): Promise<Scrape> {
   if (url === undefined) throw new Error("the server has no metrics");
   const response = await within("a scrape", fetch(url, { headers: { connection: "close" } }));
@@ -53,7 +53,7 @@ export function parseScrape(text: string): Scrape {
   };
 }
 
-/** Scrapes until it is as it should be: for what a server hears of after its client. */
+/** Scrapes until the condition holds, for values that the server updates after its answer. */
 export async function scrapeUntil(
   url: string | undefined,
   what: string,

@@ -1,4 +1,6 @@
-/** One PostgreSQL for a whole run of the tests; vitest starts it before them and stops it behind them. */
+/**
+ * One PostgreSQL for a whole test run. vitest starts it before the tests and stops it after them.
+ */
 import { openDatabases, type PostgresDatabases } from "./postgres-databases.ts";
 import { hasPostgres, startPostgres } from "./postgres-server.ts";
 
@@ -8,21 +10,21 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   if (!hasPostgres) return undefined;
   const server = await startPostgres({ settings: { fsync: "off", max_connections: "200" } });
   process.env[variable] = String(server.port);
-  // Vitest would end without its teardown.
+  // Otherwise vitest would end without its teardown.
   process.once("SIGTERM", () => process.exit(143));
   return async () => await server[Symbol.asyncDispose]();
 }
 
 let shared: PostgresDatabases | undefined;
 
-/** @returns undefined outside of vitest: a campaign starts servers of its own. */
+/** @returns undefined outside vitest: a campaign starts its own servers. */
 export function findSharedPostgres(): PostgresDatabases | undefined {
   const port = process.env[variable];
   if (port !== undefined) shared ??= openDatabases(Number(port), ["allow_unsafe=fsync"]);
   return shared;
 }
 
-/** In the form of a server that a file starts for itself. */
+/** The shared server in the form of one that a file starts itself. */
 export const sharedServer = {
   get current(): PostgresDatabases {
     const server = findSharedPostgres();

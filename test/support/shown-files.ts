@@ -1,4 +1,4 @@
-/** A file that a README shows whole: its first line is a comment with its path. */
+/** A file that a README contains completely. Its first line is a comment with its path. */
 export interface ShownFile {
   readonly path: string;
   readonly text: string;

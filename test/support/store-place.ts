@@ -6,17 +6,17 @@ import { hasPostgres, startPostgres } from "./postgres-server.ts";
 import { findSharedPostgres } from "./shared-postgres.ts";
 import { readStoredPlants, type StoredPlant } from "./stored-plants.ts";
 
-/** A new place for a store, gone with all that is in it at the end of an `await using`. */
+/** A location for a new store. Removed with its contents at the end of an `await using`. */
 export interface StorePlace extends AsyncDisposable {
   readonly url: string;
-  /** What is there, byte for byte, in the order of the ids, as an operator reads it. */
+  /** Reads its plants byte for byte, in the order of the ids, as an operator would. */
   read(): Promise<readonly StoredPlant[]>;
 }
 
 /** A kind of store, as a row for tests of what all of them promise. */
 export interface StoreKind {
   readonly store: string;
-  /** Whether there is none on this machine. */
+  /** Whether it is not available on this machine. */
   readonly isMissing: boolean;
   open(): Promise<StorePlace>;
 }
@@ -60,7 +60,7 @@ export const postgresKind: StoreKind = {
 
 export const storeKinds: readonly StoreKind[] = [sqliteKind, postgresKind];
 
-/** What is in a database, byte for byte, in the order of the ids. */
+/** Reads the plants of a database byte for byte, in the order of the ids. */
 export async function readPostgresPlants(
   server: PostgresDatabases,
   database: string,

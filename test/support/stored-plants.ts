@@ -1,14 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
 import { readRows } from "./sqlite-rows.ts";
 
-/** A row as its bytes, in hex: what a wrong character would change. */
+/** A row with its bytes in hex, which any wrong character would change. */
 export interface StoredPlant {
   readonly id: bigint;
   readonly name: string;
   readonly tag: string | null;
 }
 
-/** Reads the SQLite file as an operator would, byte for byte, in the order of the ids. */
+/** Reads the SQLite file byte for byte, in the order of the ids, as an operator would. */
 export function readStoredPlants(database: string): StoredPlant[] {
   const db = new DatabaseSync(database, { readOnly: true, timeout: 5000 });
   try {
@@ -18,12 +18,12 @@ export function readStoredPlants(database: string): StoredPlant[] {
   }
 }
 
-// hex() makes an empty text of NULL.
+// hex() returns an empty text for NULL.
 const everyPlant = `
   SELECT id, hex(name) AS name, CASE WHEN tag IS NOT NULL THEN hex(tag) END AS tag
   FROM plants ORDER BY id`;
 
-/** What the row of a plant must be. */
+/** The expected row of a plant. */
 export function storedForm(plant: { id: bigint; name: string; tag?: string }): StoredPlant {
   return {
     id: plant.id,

@@ -2,10 +2,9 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
 /**
- * What happens to a piece that a client sends: it goes on; the connection is cut
- * before it does, or right behind it; it is carried out and the connection cut in
- * place of the whole answer, or of the last bytes of it; or nothing comes back,
- * for ever.
+ * What happens to a piece from the client. It is forwarded. The connection is cut before or after
+ * it. It is forwarded and the connection is cut instead of returning the answer, or the last bytes
+ * of it. Or nothing is ever returned.
  */
 export type Interference =
   | "pass"
@@ -15,24 +14,24 @@ export type Interference =
   | "truncate-answer"
   | "swallow";
 
-/** A way to a PostgreSQL on which things go wrong, as a test says. */
+/** A proxy for PostgreSQL that interferes as the test says. */
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number;
-  /** The statements that were seen, by their first bytes; cut ones, too. */
+  /** What happened to each statement, in order, including cut ones. */
   readonly seen: readonly Interference[];
-  /** What the server has sent, in all. */
+  /** The number of bytes sent by the server. */
   readonly answerBytes: number;
-  /** Decides about each piece that has the mark in it, until it is set again. */
+  /** Decides about each piece that contains the mark. May be replaced. */
   interfere: (seenBefore: number) => Interference;
-  /** Ends all connections, and takes no new ones until it is allowed to. */
+  /** Closes all connections, and rejects new ones until it is allowed again. */
   refuse(): void;
   allow(): void;
 }
 
-/** ReadyForQuery, the end of every answer, is that long. */
+/** The length of ReadyForQuery, which ends every answer. */
 const readyForQueryBytes = 6;
 
-/** @param mark Bytes that are in each piece the test is about, such as a part of a statement. */
+/** @param mark Bytes in each piece that the test is about, such as a part of a statement. */
 export async function openTcpProxy(targetPort: number, mark: string): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   const seen: Interference[] = [];
@@ -70,7 +69,7 @@ export async function openTcpProxy(targetPort: number, mark: string): Promise<Tc
     target.on("data", (piece: Buffer) => {
       answerBytes += piece.length;
       if (now === "pass") client.write(piece);
-      // The server has committed by the time it says that it is ready again.
+      // The server has committed by the time it reports that it is ready.
       if (!isEndOfAnswer(piece)) return;
       if (now === "lose-answer") cut();
       if (now === "truncate-answer") {

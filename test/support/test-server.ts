@@ -12,25 +12,25 @@ import { knownToken } from "./token-leaks.ts";
 export { knownToken };
 
 export interface TestServer extends AsyncDisposable {
-  /** As clients take it, base path included. */
+  /** The URL for clients, including the base path. */
   readonly url: string;
   readonly port: number;
   /** The SQLite file. */
   readonly database: string;
   readonly log: RecordedLog;
   readonly running: RunningServer;
-  /** Closes the server; fails if anything of it stays, or if it had an internal error. */
+  /** Closes the server. Fails if anything of it is left, or if it had an internal error. */
   close(): Promise<void>;
 }
 
 export interface TestServerOptions extends Omit<ServerOptions, "store" | "log"> {
-  /** The SQLite file. Default: one in a folder of its own. */
+  /** The SQLite file. Default: one in its own directory. */
   readonly database?: string;
-  /** The store URL, in place of a file. */
+  /** The store URL, instead of a file. */
   readonly store?: string;
 }
 
-/** A whole server in this process, on a free port. */
+/** A complete server in this process, on a free port. */
 export async function openTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { database: given, ...rest } = options;
   const folder = given === undefined ? await createTemporaryFolder() : undefined;
@@ -45,7 +45,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
     store: options.store ?? `sqlite:${database}`,
     log,
   };
-  // What the log says must not depend on the machine.
+  // The log must not depend on the machine.
   const machine = { nodeVersion: process.versions.node, cores: 64 };
   const running = await startServer(settings, machine).catch(async (error: unknown) => {
     await folder?.[Symbol.asyncDispose]();

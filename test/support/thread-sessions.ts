@@ -3,17 +3,19 @@ import http2, { type ClientHttp2Session } from "node:http2";
 import { setTimeout as delay } from "node:timers/promises";
 import { within } from "../../packages/gateway/test/support/within.ts";
 
-/** One connection of HTTP/2 to each thread of a server. */
+/** One HTTP/2 connection to each thread of a server. */
 export interface ThreadSessions extends Disposable {
   readonly sessions: readonly [ClientHttp2Session, ClientHttp2Session];
 }
 
-/** For a server of two threads: each takes one connection, so that two are never with the same. */
+/**
+ * For a server with two threads: each accepts one connection, so two are never on the same thread.
+ */
 export const oneConnectionEach = { threads: 2, limits: { connectionsMax: 2 } } as const;
 
 /**
- * Opens a connection to each thread of a server with {@link oneConnectionEach}.
- * The kernel chooses the thread; the one that has a connection refuses another.
+ * Opens a connection to each thread of a server with {@link oneConnectionEach}. The kernel chooses
+ * the thread. A thread that has a connection rejects another.
  */
 export async function openThreadSessions(origin: string): Promise<ThreadSessions> {
   const one = await openSession(origin);
@@ -27,28 +29,28 @@ export async function openThreadSessions(origin: string): Promise<ThreadSessions
   };
 }
 
-/** Opens a connection to whichever thread has room, once there is one. */
+/** Opens a connection to any thread with room, once there is one. */
 export async function openSession(origin: string): Promise<ClientHttp2Session> {
   const until = performance.now() + 10_000;
   while (performance.now() < until) {
     const session = await tryToOpen(origin);
     if (session !== undefined) return session;
-    // Where no thread has room, one is about to be started.
+    // If no thread has room, one is about to start.
     await delay(5);
   }
   throw new Error("no thread takes a connection");
 }
 
-/** Undefined if the connection was refused. One that is taken has been used once. */
+/** Undefined if the connection was rejected. An accepted connection has been used once. */
 export async function tryToOpen(origin: string): Promise<ClientHttp2Session | undefined> {
   const session = http2.connect(origin);
   session.on("error", () => {});
-  // Each request has some.
+  // Each request adds some.
   session.setMaxListeners(0);
-  // Until it has sent a whole request, it would make room for the next. What is asked for is neither
-  // counted nor logged.
+  // A connection that has not sent a complete request would be closed to make room for the next
+  // one. This request is neither counted nor logged.
   const request = session.request({ ":path": "/healthz" });
-  // Whatever comes first: an error, too, ends the wait for the other events.
+  // Whichever comes first: an error also ends the wait for the other events.
   const opened = once(request.resume(), "end").then(
     () => session,
     () => undefined,

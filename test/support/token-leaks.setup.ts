@@ -1,4 +1,4 @@
-/** Before each file of tests: a token that a server writes down fails the test that it was written in. */
+/** Runs before each test file: a token that a server writes fails the test that was running. */
 import { afterAll, afterEach } from "vitest";
 import { takeLeaks } from "./token-leaks.ts";
 

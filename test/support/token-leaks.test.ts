@@ -31,7 +31,7 @@ test.each([
   '-H "Authorization: Bearer $TOKEN"',
   "the bearer token is unknown or revoked",
   "plst_",
-])("%s is no token", (text) => {
+])("%s is not a token", (text) => {
   expect(findToken(text, "log")).toBeUndefined();
 });
 

@@ -1,14 +1,17 @@
 /**
- * No token is ever written down. Whatever the servers of the tests write, to
- * their logs and their standard streams, comes by here, and a token in it fails
- * the test: see token-leaks.setup.ts, which every file of tests has.
+ * Tokens must never be written. Everything that the tests' servers write to their logs and standard
+ * streams is checked here, and a token in it fails the test. See token-leaks.setup.ts, which runs
+ * for every test file.
  */
 import { inspect } from "node:util";
 
-/** The token that every test server knows. */
+/** The token that every test server accepts. */
 export const knownToken = "a-token-for-tests-alone";
 
-/** A start, and `token create`, show a new token once: on standard output, where a user asked for it. */
+/**
+ * A first start and `token create` show a new token once, on standard output, at the user's
+ * request.
+ */
 export type Channel = "log" | "stdout" | "stderr";
 
 const newToken = /\bplst_[\w-]{43}/;
@@ -17,7 +20,7 @@ const credentials = /\bBearer +(?!realm=|token\b|\$TOKEN|<)[\w.~+/-]{12,}/i;
 
 const leaks: string[] = [];
 
-/** The token in a text that must have none, or `undefined`. */
+/** The token in a text that must not contain any, or `undefined`. */
 export function findToken(text: string, channel: Channel): string | undefined {
   if (text.includes(knownToken)) return knownToken;
   const forbidden = channel === "stdout" ? [jwt] : [jwt, newToken, credentials];
@@ -28,7 +31,7 @@ export function findToken(text: string, channel: Channel): string | undefined {
   return undefined;
 }
 
-/** @param text All that the channel has said so far: a token may come in pieces. */
+/** @param text Everything written to the channel so far: a token may arrive in pieces. */
 export function watchForTokens(text: string, channel: Channel): void {
   const token = findToken(text, channel);
   if (token === undefined) return;
@@ -36,14 +39,14 @@ export function watchForTokens(text: string, channel: Channel): void {
   if (!leaks.includes(leak)) leaks.push(leak);
 }
 
-/** An error in full, as a log writes it and with all that hangs on it. */
+/** The complete error with all its properties, as a log writes it. */
 export function watchCauseForTokens(cause: unknown): void {
   if (cause === undefined) return;
   const stack = cause instanceof Error ? (cause.stack ?? "") : "";
   watchForTokens(`${stack}\n${inspect(cause, { depth: 6, maxStringLength: 10_000 })}`, "log");
 }
 
-/** What leaked since the last time. */
+/** The leaks since the last call. */
 export function takeLeaks(): string[] {
   return leaks.splice(0);
 }

@@ -3,19 +3,19 @@ import { StoreOpenError } from "../open-error.ts";
 import { connectionsCeiling, defaultConnectionsMax } from "./limits.ts";
 
 export interface Host {
-  /** A name, an IP address, or the folder of a Unix socket (`/run/postgresql`). */
+  /** A host name, an IP address, or the directory of a Unix socket (`/run/postgresql`). */
   readonly name: string;
   readonly port: number;
 }
 
-/** `require` encrypts, whoever is there; `verify-full` also checks who is there. */
+/** `require` encrypts without checking the server's identity; `verify-full` also checks it. */
 type SslMode = "disable" | "require" | "verify-full";
 
-/** Settings of the server without which a crash loses plants; each must be on. */
+/** Server settings that must be on. Without them, a crash loses plants. */
 export const safetySettings = ["fsync", "full_page_writes"] as const;
 export type SafetySetting = (typeof safetySettings)[number];
 
-/** What a store URL says. */
+/** A parsed store URL. */
 export interface PostgresAddress {
   /** In the order in which they are tried. */
   readonly hosts: readonly Host[];
@@ -24,10 +24,10 @@ export interface PostgresAddress {
   readonly database: string;
   /** Undefined: `disable` for a host on this machine, `require` for any other. */
   readonly sslMode: SslMode | undefined;
-  /** Certificates in PEM that are trusted, instead of Node's. */
+  /** Trusted certificates in PEM, instead of Node's. */
   readonly ca: string | undefined;
   readonly connectionsMax: number;
-  /** What the operator accepts to be off. */
+  /** Settings that the operator allows to be off. */
   readonly allowUnsafe: ReadonlySet<SafetySetting>;
 }
 
@@ -35,8 +35,8 @@ const form = /^\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^@/?#]*))?(?:\?([^#]*))?$/;
 const hostForm = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*))(?::([0-9]{1,5}))?$/;
 
 /**
- * @param location What follows `postgres:`. No part of it is ever repeated in a
- * message: with a typo, any part may be the password.
+ * @param location The URL after `postgres:`. Never repeat any part of it in a message: after a
+ * typo, any part may be the password.
  * @throws {StoreOpenError} `invalid_url`
  */
 export function parseAddress(location: string): PostgresAddress {
@@ -90,7 +90,7 @@ function parseSettings(query: string) {
   };
 }
 
-/** Each takes the value of its setting, undefined if it is not there. */
+/** Each receives the value of its setting, or undefined if it is missing. */
 const settingParsers = {
   sslmode(value: string | undefined): SslMode | undefined {
     if (value === undefined || value === "disable") return value;
@@ -104,7 +104,9 @@ const settingParsers = {
       return refuse("the file that sslrootcert names cannot be read", cause);
     }
   },
-  /** A store writes: no host is taken that does not, whether this is said or not. */
+  /**
+   * A store writes, so hosts that reject writes are always skipped, with or without this setting.
+   */
   target_session_attrs(value = "read-write"): void {
     if (value !== "read-write" && value !== "primary") {
       refuse("target_session_attrs is read-write or primary");
@@ -143,7 +145,7 @@ export function describePostgres(location: string): string {
   return describeAddress(parseAddress(location));
 }
 
-/** The address without its secrets, for people. */
+/** The address without its secrets, for messages and logs. */
 export function describeAddress({ hosts, user, database }: PostgresAddress): string {
   return `postgres://${encodeURIComponent(user)}@${hosts.map(describeHost).join(",")}/${encodeURIComponent(database)}`;
 }
@@ -152,7 +154,7 @@ export function describeHost({ name, port }: Host): string {
   return `${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
-/** What the driver, and node:tls beneath it, are to do about TLS. */
+/** The TLS options for the driver, and for node:tls beneath it. */
 export function tlsOptionsFor({ sslMode, ca }: PostgresAddress, { name }: Host) {
   if (isSocketFolder(name)) return false;
   const mode = sslMode ?? (isThisMachine(name) ? "disable" : "require");

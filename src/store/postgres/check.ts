@@ -7,7 +7,7 @@ import { openError } from "./open-failure.ts";
 import { assertTable, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
 
-/** What opening the store would check, and what else an operator may want to know. */
+/** Makes the same checks as opening the store, and more that an operator may want to know. */
 export async function* checkAddress(
   address: PostgresAddress,
   limits: PostgresLimits,
@@ -15,7 +15,7 @@ export async function* checkAddress(
   let session: Session | undefined;
   let subject = "connection";
   try {
-    // To connect asserts the encoding, that it can be written to, and the settings of safety.
+    // Connecting checks the encoding, that the host accepts writes, and the safety settings.
     session = await connectToAny(address, limits);
     yield { level: "ok", subject, text: `${describeHost(session.host)} takes writes, in UTF8` };
     subject = "settings";

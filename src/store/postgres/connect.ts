@@ -4,11 +4,11 @@ import type { PostgresLimits } from "./limits.ts";
 import { Session } from "./session.ts";
 import { assertServer } from "./settings.ts";
 
-/** Opens a session on a host of an address. */
+/** Opens a session on one of an address's hosts. */
 export type Connect = () => Promise<Session>;
 
 /**
- * Tries one host after the other, and takes the first that can be written to.
+ * Tries the hosts in order and uses the first that accepts writes.
  *
  * @throws {NoHost}
  */

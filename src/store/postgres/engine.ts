@@ -18,19 +18,18 @@ import { probeWrite, type Query, tryInsert, writeBatch } from "./writer.ts";
 type ConnectTo = (host: Host) => Promise<Session>;
 
 /**
- * Never fails for good: whatever is wrong with a server can be mended while
- * this runs.
+ * Never fails for good, because any problem of a server can be fixed while the store is running.
  */
 export class PostgresEngine implements BatchEngine {
   readonly commitsMax: number;
   readonly #pool: SessionPool;
   readonly #inspection: Inspection;
   readonly #limits: PostgresLimits;
-  /** A check takes the place of a commit, so that there are never more sessions than that. */
+  /** A check uses a commit's turn, so that the number of sessions stays within the limit. */
   readonly #turns: Turns;
-  /** By the node; none, where the table is not distributed. */
+  /** By node. Empty if the table is not distributed. */
   readonly #nodes = new Map<string, NodeWrites>();
-  /** Of nodes that take statements themselves, by the node. */
+  /** Pools of the nodes that accept statements directly, by node. */
   readonly #poolsOfNodes = new Map<string, SessionPool>();
   readonly #connectTo: ConnectTo;
   readonly #room: Room = { bytes: 0 };
@@ -68,9 +67,8 @@ export class PostgresEngine implements BatchEngine {
   }
 
   /**
-   * Connects to nodes that take statements themselves: their shards are at hand
-   * there, without a second phase. Plants of one that cannot be connected to go by
-   * way of the coordinator.
+   * Connects to the nodes that accept statements directly: they hold their shards locally and need
+   * no second commit phase. Plants of a node that cannot be reached go through the coordinator.
    */
   async openNodes(): Promise<void> {
     const missing = [...(this.#inspection.placement?.nodes ?? [])].filter(
@@ -102,7 +100,7 @@ export class PostgresEngine implements BatchEngine {
     await Promise.all(pools.map((pool) => pool.close()));
   }
 
-  /** Tries until it succeeds, nothing helps, nobody waits, or the time is up. */
+  /** Retries until it succeeds, a retry cannot help, no caller waits, or the time is up. */
   async #commitWhole(
     batch: readonly NewPlant[],
     abandoned: AbortSignal,
@@ -121,8 +119,8 @@ export class PostgresEngine implements BatchEngine {
   }
 
   /**
-   * A statement for each node: one that a single node can commit takes no second
-   * phase, and only the plants of a node that fails fail with it.
+   * Runs one statement for each node. A commit on a single node needs no second phase, and if a
+   * node fails, only its own plants fail.
    */
   async #commitByNode(
     batch: readonly NewPlant[],
@@ -182,7 +180,10 @@ export class PostgresEngine implements BatchEngine {
     return nodes.length > 0 && nodes.every((name) => this.#nodes.get(name)?.isFailing);
   }
 
-  /** One server's probe does not wait for another's, and a node that fails is no news. */
+  /**
+   * Random, so that the probes of two servers do not wait for each other. Avoids nodes that are
+   * already known to fail.
+   */
   #idForProbe(): bigint {
     const { placement } = this.#inspection;
     for (;;) {

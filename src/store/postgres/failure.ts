@@ -1,12 +1,15 @@
 import pg from "pg";
 import { StoreOpenError } from "../open-error.ts";
 
-/** The connection was lost, or given up, with no word from the server about a statement. */
+/** The connection was lost or given up before the server answered a statement. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-/** A statement did its work, and it is not known to be as safe, or as settled, as it must be. */
+/**
+ * A statement did its work, but it is unknown whether the result is as durable or as final as
+ * required.
+ */
 export class Unconfirmed extends Error {
   override readonly name = "Unconfirmed";
 }
@@ -14,7 +17,7 @@ export class Unconfirmed extends Error {
 /** No host could be used. */
 export class NoHost extends Error {
   override readonly name = "NoHost";
-  /** By the host; at least one. */
+  /** By host; at least one. */
   readonly failures: ReadonlyMap<string, unknown>;
 
   constructor(failures: ReadonlyMap<string, unknown>) {
@@ -25,15 +28,15 @@ export class NoHost extends Error {
 }
 
 /**
- * What helps after a failure: the same statement `again`, or on another
- * connection (`elsewhere`), perhaps to another host. All statements of ours may
- * be run twice, so that it never matters whether the first did its work.
+ * What helps after a failure: running the same statement `again`, or on another connection
+ * (`elsewhere`), perhaps to another host. All our statements may be run twice, so it never matters
+ * whether the first run did its work.
  */
 export type Remedy = "again" | "elsewhere" | "none";
 
-/** SQLSTATEs, whole or by class (two characters). */
+/** By SQLSTATE, either whole or its class (two characters). */
 const remedies: Readonly<Record<string, Remedy>> = {
-  // connection_failure: of a server that answers, to a node of its own.
+  // connection_failure: from a server that is up, but cannot reach one of its nodes
   "08006": "again",
   "40001": "again", // serialization_failure
   "40P01": "again", // deadlock_detected
@@ -52,26 +55,26 @@ const remedies: Readonly<Record<string, Remedy>> = {
 export function remedyFor(error: unknown): Remedy {
   if (error instanceof Unconfirmed) return "again";
   if (error instanceof ConnectionLost || error instanceof NoHost) return "elsewhere";
-  // An inspection has found a session read-only: it is no longer with the primary.
+  // An inspection found the session read-only: it is no longer connected to the primary.
   if (error instanceof StoreOpenError && error.code === "inaccessible") return "elsewhere";
   const state = sqlState(error) ?? "";
   return remedies[state] ?? remedies[state.slice(0, 2)] ?? "none";
 }
 
 /**
- * Whether it may succeed when it is tried again. With Citus that holds as well
- * for what it reports of a node that it cannot reach, or has lost.
+ * Whether a retry may succeed. With Citus, this includes the errors it reports for a node that it
+ * has lost or cannot reach.
  */
 export function mayPass(error: unknown): boolean {
   return remedyFor(error) !== "none" || sqlState(error) === "XX000";
 }
 
-/** Of errors of the server alone: EPIPE and others of the system look alike. */
+/** Only for errors of the server: EPIPE and other system errors look alike. */
 export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** SQLSTATE, code of Node's, code of ours, or the class of any other error. */
+/** The SQLSTATE, Node's code, our code, or the class of any other error. */
 export function failureCode(error: unknown): string {
   if (error instanceof pg.DatabaseError) return error.code ?? "no SQLSTATE";
   if (error instanceof StoreOpenError) return error.code;

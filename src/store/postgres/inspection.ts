@@ -7,9 +7,8 @@ import type { Session } from "./session.ts";
 import { assertServer } from "./settings.ts";
 
 /**
- * Checks again, on sessions that are open, what opening the store required. A
- * reload of the server's configuration and an ALTER TABLE change it for all
- * sessions, and tell none.
+ * Repeats the checks of opening the store on open sessions. A reload of the server's configuration
+ * or an ALTER TABLE takes effect in all sessions without notice.
  */
 export class Inspection {
   readonly #address: PostgresAddress;
@@ -22,22 +21,24 @@ export class Inspection {
     this.#limits = limits;
   }
 
-  /** Where plants are kept, as of the last whole inspection. */
+  /** Where plants are stored, as of the last whole inspection. */
   get placement(): Placement | undefined {
     return this.#placement;
   }
 
-  /** Runs unless this session has passed a moment ago: before each write, so that none goes unguarded. */
+  /**
+   * Runs before each write, unless this session passed a moment ago, so that no write is unguarded.
+   */
   async runWhenDue(session: Session): Promise<void> {
     const passedAt = this.#passedAt.get(session) ?? Number.NEGATIVE_INFINITY;
     if (performance.now() - passedAt >= this.#limits.inspectIntervalMs) await this.run(session);
   }
 
   /**
-   * Inspects a cluster whole. Not before writes: to ask a node that does not
-   * answer takes long.
+   * Inspects a whole cluster. Not before writes: waiting for a node that does not answer takes
+   * long.
    *
-   * @throws {StoreOpenError} or what kept it from being found out.
+   * @throws {StoreOpenError} or the error that prevented the inspection.
    */
   async runWhole(session: Session): Promise<void> {
     await this.run(session);
@@ -47,7 +48,7 @@ export class Inspection {
     assertNodes(nodes, this.#address);
   }
 
-  /** @throws {StoreOpenError} or what kept it from being found out. */
+  /** @throws {StoreOpenError} or the error that prevented the inspection. */
   async run(session: Session): Promise<void> {
     const startedAt = performance.now();
     await assertServer(session, this.#address, this.#limits.connectTimeoutMs);

@@ -6,10 +6,10 @@ import { heapBytes } from "../heap-bytes.ts";
 import { mayPass } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 
-/** Runs one statement; all rows of it are stored, or it fails. */
+/** Runs one statement. It stores all its rows, or fails. */
 export type Write = (plants: readonly NewPlant[]) => Promise<readonly RowOutcome[]>;
 
-/** How much of the heap all nodes of a store may keep waiting. */
+/** The heap held by the plants that wait for all nodes of a store. */
 export interface Room {
   bytes: number;
 }
@@ -28,9 +28,9 @@ interface Straggler {
 }
 
 /**
- * The plants of one node of a cluster. Parts of several batches that wait for
- * their turn share a statement: each costs the node two phases of a commit. While a node fails, its plants wait here
- * and are tried again; those of other nodes are not held up.
+ * Writes the plants of one node of a cluster. Waiting parts of several batches share a statement,
+ * because each statement costs the node a two-phase commit. While a node fails, its plants wait
+ * here and are retried; plants of other nodes are not delayed.
  */
 export class NodeWrites {
   readonly #write: Write;
@@ -43,7 +43,9 @@ export class NodeWrites {
   #stragglers: Straggler[] = [];
   #retrying: Promise<void> | undefined;
 
-  /** @param statementsMax How many run side by side, of batches; a retry is one more. */
+  /**
+   * @param statementsMax How many statements of batches run in parallel. A retry runs in addition.
+   */
   constructor(
     write: Write,
     { limits, room, statementsMax }: { limits: PostgresLimits; room: Room; statementsMax: number },
@@ -54,12 +56,12 @@ export class NodeWrites {
     this.#room = room;
   }
 
-  /** Whether its last statement has failed. */
+  /** Whether its last statement failed. */
   get isFailing(): boolean {
     return this.#isFailing;
   }
 
-  /** @returns One outcome a plant; a promise for one that is tried again. */
+  /** @returns One outcome a plant, or a promise for a plant that is being retried. */
   async write(plants: readonly NewPlant[]): Promise<readonly (RowOutcome | Promise<RowOutcome>)[]> {
     if (!this.#isFailing) {
       try {
@@ -93,7 +95,7 @@ export class NodeWrites {
     });
   }
 
-  /** At least one, and together no more than a batch may be. */
+  /** Takes at least one part, and together no more than the size of a batch. */
   #takeParts(): readonly Part[] {
     let [count, rows, bytes] = [0, 0, 0];
     for (const { plants } of this.#parts) {
@@ -121,7 +123,7 @@ export class NodeWrites {
 
   #retryLater(plant: NewPlant): Promise<RowOutcome> {
     const outcome = Promise.withResolvers<RowOutcome>();
-    // Whoever asked for it may have left.
+    // The caller may have left.
     outcome.promise.catch(() => {});
     const bytes = heapBytes(plant);
     if (this.#room.bytes + bytes > this.#limits.stragglerBytesMax) {
@@ -135,7 +137,7 @@ export class NodeWrites {
     return outcome.promise;
   }
 
-  /** Until nothing waits. */
+  /** Runs until nothing waits. */
   async #retry(): Promise<void> {
     let rowsAtOnce = this.#limits.rowsMax;
     for (let failures = 1; this.#stragglers.length > 0; ) {
@@ -151,7 +153,7 @@ export class NodeWrites {
         rowsAtOnce = this.#limits.rowsMax;
         failures = 0;
       } catch (error) {
-        // A single row may be the reason: fewer are tried together, and others first.
+        // A single row may be the cause, so retry fewer rows at once, and others first.
         rowsAtOnce = Math.ceil(tried.length / 2);
         failures++;
         if (mayPass(error)) this.#stragglers.push(...tried);

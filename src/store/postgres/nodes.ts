@@ -5,17 +5,17 @@ import { assertSafe } from "./settings.ts";
 
 /** A node of a Citus cluster. */
 export interface Node {
-  /** Its host and port, as the cluster knows it. */
+  /** Its host and port, as known to the cluster. */
   readonly name: string;
-  /** Whether shards are on it; the coordinator has none, mostly. */
+  /** Whether it holds shards. The coordinator usually holds none. */
   readonly hasShards: boolean;
-  /** Undefined where it could not be asked. */
+  /** Undefined if it could not be queried. */
   readonly settings: ReadonlyMap<string, string | undefined> | undefined;
 }
 
 const names = [...safetySettings, "synchronous_commit"];
 
-/** @returns None for a database that is no cluster. */
+/** @returns Empty for a database that is not a cluster. */
 export async function readNodes(session: Session, timeoutMs: number): Promise<readonly Node[]> {
   const [row] = await session.query(findCluster, [], timeoutMs);
   if (row?.[0] !== true) return [];
@@ -32,9 +32,9 @@ export async function readNodes(session: Session, timeoutMs: number): Promise<re
 }
 
 /**
- * Checks what plants are lost without. A node commits in sessions that it opens
- * for the coordinator, where its own defaults are in force. One that cannot be
- * asked stores no plants either, and is no reason to refuse those of others.
+ * Checks the settings without which plants are lost. A node commits in sessions that it opens for
+ * the coordinator, and there the node's own defaults apply. A node that cannot be queried stores no
+ * plants either, and is no reason to reject the plants of other nodes.
  *
  * @throws {StoreOpenError} `not_durable`
  */

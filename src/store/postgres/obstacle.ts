@@ -2,7 +2,7 @@ import type { Obstacle } from "../../plant.ts";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 import { ConnectionLost, NoHost, sqlState } from "./failure.ts";
 
-/** What an error of a statement, a connection or an inspection says of the store. */
+/** Classifies an error of a statement, a connection or an inspection. */
 export function obstacleFrom(error: unknown): Obstacle {
   if (error instanceof NoHost) return ofHosts([...error.failures.values()].map(obstacleFrom));
   if (error instanceof StoreOpenError) return byOpenError[error.code] ?? "unwritable";
@@ -11,20 +11,20 @@ export function obstacleFrom(error: unknown): Obstacle {
   return byState[state] ?? byState[state.slice(0, 2)] ?? "unwritable";
 }
 
-/** The reason of one that answered says more than the silence of others. */
+/** The reason from a host that answered says more than the silence of others. */
 function ofHosts(obstacles: readonly Obstacle[]): Obstacle {
   return obstacles.find((obstacle) => obstacle !== "unreachable") ?? "unreachable";
 }
 
 const byOpenError: Readonly<Partial<Record<StoreOpenErrorCode, Obstacle>>> = {
   not_durable: "not_durable",
-  // Of a session that is open: it has become read-only.
+  // An open session became read-only.
   inaccessible: "read_only",
   unsupported: "damaged",
   damaged: "damaged",
 };
 
-/** SQLSTATEs, whole or by class. */
+/** By SQLSTATE, whole or class. */
 const byState: Readonly<Record<string, Obstacle>> = {
   "08": "unreachable", // connection_exception
   "25006": "read_only", // read_only_sql_transaction
@@ -32,7 +32,7 @@ const byState: Readonly<Record<string, Obstacle>> = {
   "42501": "forbidden", // insufficient_privilege
   "42703": "damaged", // undefined_column
   "42P01": "damaged", // undefined_table
-  "42P10": "damaged", // invalid_column_reference: the primary key is gone
+  "42P10": "damaged", // invalid_column_reference: the primary key is missing
   "40P01": "locked", // deadlock_detected
   "53100": "disk_full",
   "53300": "unreachable", // too_many_connections

@@ -1,7 +1,7 @@
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 import { failureCode, NoHost, remedyFor, sqlState } from "./failure.ts";
 
-/** SQLSTATEs, whole or by class, to ours. */
+/** Our codes, by SQLSTATE or its class. */
 const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>> = {
   "28": ["inaccessible", "the server refuses this user or password; check both, and pg_hba.conf"],
   "3D000": ["inaccessible", "there is no such database; create it"],
@@ -12,7 +12,7 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
   "57P03": ["inaccessible", "the server is starting up or shutting down; try again later"],
 };
 
-/** Whether a server that is there cannot yet, and soon may. */
+/** Whether the server is up but not ready yet, and may soon be. */
 export function isPassing(error: unknown): boolean {
   return causesOf(error).some(
     (cause) => sqlState(cause) !== undefined && remedyFor(cause) !== "none",
@@ -20,8 +20,8 @@ export function isPassing(error: unknown): boolean {
 }
 
 /**
- * What kept a store from being opened, as an operator can mend it. Of several
- * hosts, the one counts that came furthest.
+ * Explains why a store could not be opened, so that an operator can fix it. If there are several
+ * hosts, reports the one that got furthest.
  */
 export function openError(error: unknown): StoreOpenError {
   const causes = causesOf(error);

@@ -20,7 +20,7 @@ import type { Session } from "./session.ts";
 import { tryInsert } from "./writer.ts";
 
 /**
- * @param location What follows `postgres:`.
+ * @param location The URL after `postgres:`.
  * @throws {StoreOpenError}
  */
 export async function openPostgres(location: string, options: StoreOptions): Promise<PlantStore> {
@@ -33,7 +33,7 @@ export async function openPostgres(location: string, options: StoreOptions): Pro
 }
 
 /**
- * Opens the database, and migrates it where that is necessary.
+ * Opens the database, and migrates it if necessary.
  *
  * @throws {StoreOpenError}
  */
@@ -131,7 +131,7 @@ async function orDestroy<T>(session: Session, work: () => Promise<T>): Promise<T
   }
 }
 
-/** Tries again while a server that is there says that it cannot yet. */
+/** Retries while the server is up but reports that it is not ready yet. */
 async function withPatience<T>(limits: PostgresLimits, work: () => Promise<T>): Promise<T> {
   const begin = performance.now();
   for (let tries = 1; ; tries++) {

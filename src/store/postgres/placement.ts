@@ -1,7 +1,7 @@
 import type { Host } from "./address.ts";
 import type { Session } from "./session.ts";
 
-/** From its smallest hash to that of the next shard. */
+/** Covers the hashes from its smallest up to that of the next shard. */
 interface Shard {
   readonly hashMin: number;
   readonly node: string;
@@ -9,11 +9,11 @@ interface Shard {
 }
 
 /**
- * Which node keeps which plants of a table that Citus has distributed. A guess
- * that is out of date costs time alone: any statement may hold any plant.
+ * Maps plants to the nodes of a table that Citus has distributed. An outdated mapping only costs
+ * time, because any statement may contain any plant.
  */
 export class Placement {
-  /** By the name of the node; undefined for one that takes no statements itself. */
+  /** By the node's name. Undefined for a node that accepts no statements directly. */
   readonly nodes: ReadonlyMap<string, Host | undefined>;
   readonly #shards: readonly Shard[];
 
@@ -52,7 +52,7 @@ export async function readPlacement(
   return new Placement(shards);
 }
 
-/** Nodes that keep a shard together count as one, without a host: it takes all of them to store a plant. */
+/** Nodes that share a shard count as one, without a host: storing a plant takes all of them. */
 const findShards = `
   SELECT shardminvalue, node, nodename, nodeport
   FROM (
@@ -65,7 +65,7 @@ const findShards = `
     AND noderole = 'primary' AND isactive AND hasmetadata AND metadatasynced
   ORDER BY shardminvalue::int`;
 
-/** PostgreSQL's hashint8, by which Citus chooses the shard; as an int32. */
+/** PostgreSQL's hashint8, which Citus uses to choose the shard, as an int32. */
 export function hashOf(id: bigint): number {
   const high = Number(BigInt.asIntN(32, id >> 32n));
   const low = Number(BigInt.asIntN(32, id));

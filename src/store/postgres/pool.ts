@@ -5,22 +5,22 @@ import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
 /**
- * The sessions of one store. While it has none, it tries by itself to get one:
- * nobody would notice the end of an outage if no plant came.
+ * The sessions of one store. If it has none, it tries to open one by itself. Otherwise the end of
+ * an outage would go unnoticed until the next plant.
  */
 export class SessionPool {
   readonly #connect: Connect;
   readonly #limits: PostgresLimits;
   readonly #open = new Set<Session>();
-  /** The one used last comes first, so that the others can end. */
+  /** Most recently used first, so that the others can expire. */
   readonly #idle: { readonly session: Session; readonly timer: NodeJS.Timeout }[] = [];
   readonly #closing = new AbortController();
-  /** The try to get a session that is under way while there is none. */
+  /** The running attempt to open a session while there is none. */
   #recovery: Promise<void> | undefined;
   #recovering: Promise<void> | undefined;
   #downSince: number | undefined;
 
-  /** @param first Open; the pool begins with it. */
+  /** @param first An open session to start with. */
   constructor(connect: Connect, limits: PostgresLimits, first: Session) {
     this.#connect = connect;
     this.#limits = limits;
@@ -33,16 +33,16 @@ export class SessionPool {
     return this.#open.size > 0;
   }
 
-  /** When the last session was lost (`performance.now()`), if none has come since. */
+  /** When the last session was lost (`performance.now()`), if none has been opened since. */
   get downSince(): number | undefined {
     return this.#downSince;
   }
 
   /**
-   * Takes a session; to be released or dropped. There is no limit here: the
-   * engine has no more than `commitsMax` in use.
+   * Acquires a session, which must be released or dropped. Has no limit of its own: the engine uses
+   * at most `commitsMax` at once.
    *
-   * @throws Whatever keeps a session from being opened.
+   * @throws The error that prevented opening a session.
    */
   async acquire(): Promise<Session> {
     if (!this.isUp) await this.#recovery;
@@ -70,7 +70,7 @@ export class SessionPool {
     this.#forget(session);
   }
 
-  /** For when the server is not what it was: others may not know it yet. */
+  /** Call when the server has changed state: idle sessions may not have noticed it yet. */
   dropIdle(): void {
     for (const { session } of [...this.#idle]) this.drop(session);
   }
@@ -100,7 +100,7 @@ export class SessionPool {
     });
   }
 
-  /** Until there is a session again, or the pool closes. */
+  /** Runs until there is a session again, or the pool closes. */
   async #recover(): Promise<void> {
     const { signal } = this.#closing;
     for (let tries = 1; !this.isUp && !signal.aborted; tries++) {

@@ -6,7 +6,7 @@ import { failureCode } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
-/** Reads in one transaction, which no server or vacuum waits for, on a session of its own. */
+/** Reads in one transaction on its own session. Neither the server nor vacuum waits for it. */
 export class PostgresReader implements PlantReader {
   readonly count: number;
   readonly #session: Session;
@@ -18,7 +18,7 @@ export class PostgresReader implements PlantReader {
     this.#limits = limits;
   }
 
-  /** @param session Belongs to the reader, from its begin. */
+  /** @param session Owned by the reader from now on. */
   static async begin(session: Session, limits: PostgresLimits): Promise<PostgresReader> {
     const timeoutMs = limits.readTimeoutMs;
     await session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", timeoutMs);
@@ -46,9 +46,8 @@ export class PostgresReader implements PlantReader {
 }
 
 /**
- * For the transaction. Whoever writes what was read may take long between two
- * pages; a database or role may have a limit for that, and PostgreSQL 17 has one
- * for whole transactions.
+ * For the transaction. Writing what was read may take long between two pages. A database or role
+ * may have a limit for that, and PostgreSQL 17 has one for whole transactions.
  */
 const setTimeouts = `
   SELECT set_config(name, CASE name WHEN 'statement_timeout' THEN $1 ELSE '0' END, true)

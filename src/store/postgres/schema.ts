@@ -6,28 +6,28 @@ import { sqlState } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
-/** In order; the schema version is how many of them were applied. */
+/** In order. The schema version is the number of applied migrations. */
 export const migrations = ["0001_plants.sql"] as const;
 
-/** "PLNT": the advisory lock of all who migrate this database. */
+/** "PLNT": the advisory lock for migrating this database. */
 const lockKey = 0x50_4c_4e_54;
 
 /**
- * What may happen where advisory locks do nothing, and another process migrates
- * as well: serialization_failure, unique_violation, duplicate_table, duplicate_object. The other
- * one has won, or will.
+ * Errors that may occur if advisory locks have no effect and another process migrates at the same
+ * time: serialization_failure, unique_violation, duplicate_table, duplicate_object. The other
+ * process has won, or will.
  */
 const raceStates: ReadonlySet<string> = new Set(["40001", "23505", "42P07", "42710"]);
 const racesMax = 20;
 
 /**
- * @returns How many migrations were applied.
+ * @returns The number of applied migrations.
  * @throws {StoreOpenError} `foreign`, `newer_schema`
  */
 export async function readSchemaVersion(session: Session, timeoutMs: number): Promise<number> {
   let { hasMigrations, hasPlants } = await lookForTables(session, timeoutMs);
-  // PostgreSQL looks for each name as the catalog is by then: another process may have made both
-  // tables between the one and the other.
+  // PostgreSQL looks up each name in the catalog at that moment. Another process may have created
+  // both tables between the two lookups.
   if (!hasMigrations && hasPlants) {
     ({ hasMigrations, hasPlants } = await lookForTables(session, timeoutMs));
   }
@@ -62,8 +62,8 @@ const findTables =
 const findVersion = "SELECT coalesce(max(version), 0) FROM plant_store_migrations";
 
 /**
- * Brings the schema up to date, one transaction a migration, whoever else does
- * the same at the same time.
+ * Migrates the schema to the latest version, one transaction a migration. Safe if other processes
+ * do the same at the same time.
  *
  * @throws {StoreOpenError} `foreign`, `newer_schema`
  */
@@ -76,7 +76,7 @@ export async function migrate(
     try {
       if (!(await migrateOnce(session, timeoutMs))) return;
     } catch (error) {
-      // Where this fails, the connection is lost, and with it the transaction.
+      // If this fails, the connection is lost, and the transaction with it.
       await session.execute("ROLLBACK", timeoutMs).catch(() => {});
       const isRace = raceStates.has(sqlState(error) ?? "");
       if (!isRace || ++races > racesMax) throw error;
@@ -107,8 +107,8 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
 }
 
 /**
- * A table that takes a plant and keeps another one, or none, is worse than none:
- * `char(9)` pads, `varchar(9)` may trim, and a crash empties an unlogged table.
+ * Rejects a table that would accept a plant and store a different one, or none: `char(9)` pads,
+ * `varchar(9)` may trim, and a crash empties an unlogged table.
  *
  * @throws {StoreOpenError} `damaged`, `not_durable`
  */

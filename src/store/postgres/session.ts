@@ -31,17 +31,17 @@ export class Session {
       this.#isLost = true;
       this.#lost.resolve();
     };
-    // Without a listener, an error of a connection that rests would end the process.
+    // Without a listener, an error on an idle connection would end the process.
     client.on("error", lose);
     client.on("end", lose);
     client.on("notice", ({ routine }) => {
-      // The wait for a standby was broken off: the commit is local, and reported
-      // as a success. The routine's name is the one mark that no language changes.
+      // The wait for a standby was interrupted. The commit is only local, but is reported as a
+      // success. Only the name of the routine is the same in every language.
       if (routine === "SyncRepWaitForLSN") this.#isUnconfirmed = true;
     });
   }
 
-  /** @throws Whatever kept it from being opened, within the time; nothing is left open. */
+  /** @throws The error that prevented opening it within the time. Nothing is left open. */
   static async open(
     address: PostgresAddress,
     host: Host,
@@ -52,7 +52,7 @@ export class Session {
       host: host.name,
       port: host.port,
       user: address.user,
-      // A function, because the driver would look for an empty one in files.
+      // A function, because the driver would look for an empty password in files.
       password: () => address.password,
       database: address.database,
       ssl: tlsOptionsFor(address, host),
@@ -80,16 +80,16 @@ export class Session {
     return !this.#isLost;
   }
 
-  /** Resolves when the connection is gone, for whatever reason. */
+  /** Resolves when the connection is lost, for any reason. */
   get lost(): Promise<void> {
     return this.#lost.promise;
   }
 
   /**
-   * Runs a statement. When it takes too long, it is cancelled; when even that has
-   * no answer, the connection is given up.
+   * Runs a statement. Cancels it if it takes too long. If the cancel is not answered either, closes
+   * the connection.
    *
-   * @returns After the end of its transaction, unless one was begun before.
+   * @returns After the end of its transaction, unless a transaction was already open.
    * @throws {ConnectionLost} {@link Unconfirmed}, or the server's error.
    */
   async query(
@@ -98,19 +98,20 @@ export class Session {
     timeoutMs: number,
   ): Promise<readonly Row[]> {
     const config = { text, values: [...values], rowMode: "array" as const };
-    // Rows and the command's name may come before COMMIT; the driver waits for
-    // ReadyForQuery, which comes after it.
+    // Rows and the command tag may arrive before COMMIT. The driver waits for ReadyForQuery, which
+    // arrives after it.
     return await this.#run(timeoutMs, async () => (await this.#client.query<Row[]>(config)).rows);
   }
 
-  /** Runs statements without parameters, in one transaction unless one was begun before. */
+  /** Runs statements without parameters, in one transaction unless one was already open. */
   async execute(text: string, timeoutMs: number): Promise<void> {
     await this.#run(timeoutMs, () => this.#client.query(text));
   }
 
   async #run<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
     this.#isUnconfirmed = false;
-    // A statement_timeout would be the session's, and behind a pooler that is another's, too.
+    // Not statement_timeout: it belongs to the session, which behind a pooler is shared with
+    // others.
     let timer = setTimeout(() => {
       this.#cancel(this.#cancelGraceMs);
       timer = setTimeout(() => this.destroy(), this.#cancelGraceMs);
@@ -126,7 +127,7 @@ export class Session {
     }
   }
 
-  /** Ends it in order. Only while no statement is under way. */
+  /** Closes it cleanly. Call only while no statement is running. */
   async close(timeoutMs: number): Promise<void> {
     const timer = setTimeout(() => this.destroy(), timeoutMs);
     try {
@@ -136,7 +137,7 @@ export class Session {
     }
   }
 
-  /** Ends it at once. The server may go on with a statement that is under way. */
+  /** Closes it at once. The server may continue a running statement. */
   destroy(): void {
     this.#isLost = true;
     this.#socket.destroy();
@@ -144,10 +145,9 @@ export class Session {
   }
 
   /**
-   * Asks the server to end the statement under way (protocol 3.0, CancelRequest):
-   * otherwise one that waits for a standby would hold its connection for ever,
-   * and each new try one more. It never fails, and it may be in vain, or meet the
-   * next statement, which is then tried again.
+   * Asks the server to cancel the running statement (protocol 3.0, CancelRequest). Otherwise a
+   * statement that waits for a standby would hold its connection forever, and each retry one more.
+   * Never fails. It may have no effect, or cancel the next statement, which is then retried.
    */
   #cancel(timeoutMs: number): void {
     const { processID, secretKey } = this.#client as pg.Client & Record<string, unknown>;
@@ -169,7 +169,7 @@ function connectOptions({ name, port }: Host): NetConnectOpts {
   return isSocketFolder(name) ? { path: `${name}/.s.PGSQL.${port}` } : { host: name, port };
 }
 
-/** What did not come from the server is a loss of the connection to it. */
+/** An error that did not come from the server means that the connection was lost. */
 function asFailure(error: unknown, host: Host): unknown {
   if (error instanceof pg.DatabaseError) return error;
   return new ConnectionLost(`the connection to ${describeHost(host)} was lost`, { cause: error });

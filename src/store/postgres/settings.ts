@@ -3,15 +3,15 @@ import { describeHost, type PostgresAddress, safetySettings } from "./address.ts
 import { ConnectionLost } from "./failure.ts";
 import type { Session } from "./session.ts";
 
-/** Those that a database does not have are null: sharded ones lack some. */
+/** Null for a setting that a database lacks, as sharded ones do. */
 type Settings = ReadonlyMap<string, string | null>;
 
 /**
- * Checks what the server says of itself. Sets nothing: behind a pooler, the next
- * statement may run in another session. What plants need, their statement sets.
+ * Checks the settings that the server reports. Sets nothing: behind a pooler, the next statement
+ * may run in another session. Each statement sets what its plants need.
  *
- * @throws {StoreOpenError} `unsupported`, `not_durable`; `inaccessible` for a
- * host that takes no writes.
+ * @throws {StoreOpenError} `unsupported`, `not_durable`; `inaccessible` for a host that rejects
+ * writes.
  */
 export async function assertServer(
   session: Session,
@@ -25,7 +25,7 @@ export async function assertServer(
   for (const name of safetySettings) assertSafe(host, name, settings.get(name), address);
 }
 
-/** @param where For the message: the host. */
+/** @param where The host, for the message. */
 export function assertSafe(
   where: string,
   name: (typeof safetySettings)[number],

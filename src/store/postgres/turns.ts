@@ -1,4 +1,4 @@
-/** Lets so many in at a time, the others in their order. */
+/** Admits a limited number at a time, in order of arrival. */
 export class Turns {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -7,7 +7,7 @@ export class Turns {
     this.#free = count;
   }
 
-  /** To be given back. */
+  /** Waits for a turn, which must be given back. */
   async take(): Promise<void> {
     if (this.#free > 0) {
       this.#free--;

@@ -3,17 +3,16 @@ import type { RowOutcome } from "../engine.ts";
 import { Unconfirmed } from "./failure.ts";
 import type { Row } from "./session.ts";
 
-/** Runs a statement in a transaction of its own. */
+/** Runs a statement in its own transaction. */
 export type Query = (text: string, values: readonly (string | null)[]) => Promise<readonly Row[]>;
 
 const columns = ["id", ...textFields];
 
 /**
- * Puts in force, until the end of the transaction, what its commit must have,
- * whatever the role, the database or the session say. In each statement,
- * because behind a pooler the next one may run in another session.
- * `client_min_messages` must not hide what a commit warns of. Null where a
- * setting does not take.
+ * Sets what the commit needs until the end of the transaction, whatever the role, the database or
+ * the session set. Part of each statement, because behind a pooler the next one may run in another
+ * session. `client_min_messages` must not hide the warnings of a commit. Null if a setting has no
+ * effect.
  */
 const promise = `CASE
     WHEN set_config('synchronous_commit', CASE current_setting('synchronous_commit')
@@ -21,19 +20,18 @@ const promise = `CASE
     AND set_config('client_min_messages', 'warning', true) = 'warning'`;
 
 /**
- * Locks what is there: the update that never happens locks its row. A
- * transaction that does nothing is not made durable, and neither does it wait
- * for a standby; one that holds a lock is, and does. So what it has found is as
- * safe as what it has inserted, even a row that a crash has left visible and
+ * Locks existing rows: the update never happens, but it locks its row. PostgreSQL neither syncs a
+ * transaction that does nothing nor waits for a standby. For one that holds a lock, it does both.
+ * So a row that was found is as safe as one that was inserted, even if a crash left it visible but
  * not yet replicated.
  */
 const lockOrInsert =
   "ON CONFLICT (id) DO UPDATE SET name = kept.name WHERE false RETURNING kept.id";
 
 /**
- * The first row carries the promise: where it is not in force, its name is null,
- * and nothing is stored. VALUES, because Citus sends each row to its shard;
- * it would collect the rows of a SELECT first, and copy them.
+ * The first row carries the promise: if the settings have no effect, its name is null and nothing
+ * is stored. Uses VALUES, because Citus sends each row to its shard. The rows of a SELECT would be
+ * collected and copied first.
  */
 function insertOf(count: number): string {
   const rows = rowsOf(count, (place, parameters) =>
@@ -44,16 +42,16 @@ function insertOf(count: number): string {
   return `INSERT INTO plants AS kept (${columns.join(", ")}) VALUES ${rows} ${lockOrInsert}`;
 }
 
-/** Fails where inserts would, for what the statement says: inserts nothing. */
+/** Inserts nothing, but fails if an insert would be rejected as a statement. */
 const insertNothing = `
   INSERT INTO plants AS kept (${columns.join(", ")})
   SELECT ${columns.join(", ")} FROM plants WHERE false ${lockOrInsert}`;
 
 /**
- * Which rows are equal to what is stored, as bytes: a column may have a
- * collation that takes two texts for one. The server compares, because what is
- * stored may be far larger than what it is compared with. The list of ids says
- * nothing new, but Citus then asks no shard that has none of them.
+ * Finds the rows that are equal to what is stored, byte by byte, because a column's collation may
+ * treat two different texts as equal. The server compares, because what is stored may be far larger
+ * than what it is compared with. The list of ids is redundant, but keeps Citus from querying shards
+ * that have none of them.
  */
 function compareOf(count: number): string {
   const rows = rowsOf(count, (place, parameters) => [
@@ -83,7 +81,7 @@ function rowsOf(
  * Writes the batch. Both statements may be run again, by anybody, at any time.
  *
  * @returns One outcome a row, in the order of the rows.
- * @throws {Unconfirmed} Where a row is gone that was there a moment ago.
+ * @throws {Unconfirmed} If a row disappeared that was there a moment ago.
  */
 export async function writeBatch(
   query: Query,
@@ -103,10 +101,9 @@ export async function writeBatch(
 }
 
 /**
- * Writes as a batch does, by the same rights and to the same disk, and leaves
- * nothing. The transaction commits, so its log is flushed and standbys are
- * waited for; the savepoint takes the row back. An id that is taken is locked
- * and left as it is.
+ * Writes to the same disk with the same permissions as a batch, and leaves nothing. The transaction
+ * commits, so its log is flushed and it waits for standbys; the savepoint removes the row. If the
+ * id is taken, its row is locked and left unchanged.
  *
  * @param execute Runs statements without parameters.
  */
@@ -115,24 +112,24 @@ export async function probeWrite(
   query: Query,
   execute: (text: string) => Promise<void>,
 ): Promise<void> {
-  // Outside the savepoint, which would take the promise back as well.
+  // Outside the savepoint, whose rollback would undo the settings as well.
   await execute(`BEGIN; SELECT ${promise} THEN true END; SAVEPOINT probe`);
   try {
     await insertRows(query, [{ id, name: "", tag: undefined }]);
     await execute("ROLLBACK TO SAVEPOINT probe; COMMIT");
   } catch (error) {
-    // Where this fails, the connection is lost, and with it the transaction.
+    // If this fails, the connection is lost, and the transaction with it.
     await execute("ROLLBACK").catch(() => {});
     throw error;
   }
 }
 
-/** Proves that the statement is understood, and allowed. */
+/** Checks that the statement is valid and permitted. */
 export async function tryInsert(query: Query): Promise<void> {
   await query(insertNothing, []);
 }
 
-/** Sorted, so that batches that have ids in common lock them in one order. */
+/** Sorted, so that batches with common ids lock them in the same order. */
 function firstOfEachId(batch: readonly NewPlant[]): readonly NewPlant[] {
   const firsts = new Map<bigint, NewPlant>();
   for (const plant of batch) if (!firsts.has(plant.id)) firsts.set(plant.id, plant);

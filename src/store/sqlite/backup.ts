@@ -23,32 +23,34 @@ import { assertPlantStore } from "./schema.ts";
 export interface BackupOptions {
   /** Absolute. */
   readonly file: string;
-  /** Whether a file that is there is replaced. */
+  /** Whether to replace an existing file. */
   readonly force: boolean;
-  /** Ends it between two steps of the copy. */
+  /** Stops the backup between two steps of the copy. */
   readonly signal: AbortSignal;
-  /** Called between two steps of the copy, in pages of the database. */
+  /** Called between two steps of the copy; counts pages of the database. */
   readonly onProgress: (done: number, total: number) => void;
-  /** Told of each folder beside the file that holds what another backup to it has not finished. */
+  /**
+   * Called for each directory beside the file that another, unfinished backup to this file has
+   * left.
+   */
   readonly onUnfinished: (folder: string) => void;
 }
 
-/** Some 8 MiB: a signal is obeyed within tens of milliseconds. */
+/** About 8 MiB, so that an abort takes effect within tens of milliseconds. */
 const pagesEach = 2000;
 
 /**
- * Copies a database as it is now, while servers go on with it, and verifies the
- * copy. Pages are copied as they are, in one read transaction from the first to
- * the last: a writer is never waited for, nor made to wait, but its log grows
- * until the end, as no checkpoint may overwrite what is still to be read. So
- * the quickest way is the best: VACUUM INTO holds its snapshot longer, for it
- * builds the database anew. (Without the transaction, SQLite would begin anew
- * after each commit of a server.)
+ * Copies the current state of a database while servers are using it, and verifies the copy. The
+ * pages are copied in a single read transaction. No writer waits for it, and it waits for none. But
+ * the log grows until the end, because no checkpoint may overwrite pages that are still to be read.
+ * So the fastest copy is the best one: VACUUM INTO rebuilds the database and would hold its
+ * snapshot longer. (Without the transaction, SQLite would start over after each commit of a
+ * server.)
  *
- * The copy is one file, without a log, that may be read from where nobody can write.
+ * The copy is one file without a log, and can be read from read-only media.
  *
  * @param path Absolute.
- * @returns How many plants are in it.
+ * @returns The number of plants in the copy.
  * @throws {StoreOpenError} {@link BackupError}
  */
 export async function backupDatabase(
@@ -65,11 +67,11 @@ export async function backupDatabase(
   let folder: string | undefined;
   try {
     tellUnfinished(options);
-    // New, and for us alone: nothing that is not ours can be in it, whatever SQLite puts beside the copy.
+    // A new, private directory: whatever SQLite puts beside the copy, it holds only our files.
     folder = mkdtempSync(unfinishedPrefix(file));
-    // The name is not there a second time: SQLite opens no path of more than 512 bytes.
+    // A short name, because SQLite opens no path of more than 512 bytes.
     const temporary = join(folder, "copy");
-    // SQLite opens a file that is there, so that its mode is ours from the first byte.
+    // SQLite uses an existing file, so the file has our mode from the first byte.
     closeSync(openSync(temporary, "wx", 0o600));
     const count = await copy(path, temporary, busyTimeoutMs, options);
     verify(temporary, count);
@@ -85,12 +87,12 @@ export async function backupDatabase(
   }
 }
 
-/** What mkdtemp adds six letters to. */
+/** The prefix to which mkdtemp adds six characters. */
 function unfinishedPrefix(file: string): string {
   return join(dirname(file), `.${basename(file)}.part-`);
 }
 
-/** Nobody can know whether another process is still at it: that is for whoever is told. */
+/** It is unknown whether another process is still writing it. The caller has to decide. */
 function tellUnfinished({ file, onUnfinished }: BackupOptions): void {
   const prefix = basename(unfinishedPrefix(file));
   for (const name of namesIn(dirname(file))) {
@@ -98,7 +100,7 @@ function tellUnfinished({ file, onUnfinished }: BackupOptions): void {
   }
 }
 
-/** None of a folder that may not be looked into: files may be put there all the same. */
+/** Empty for a directory that may not be listed: creating files in it may still be allowed. */
 function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
@@ -179,7 +181,7 @@ function verify(temporary: string, count: number): void {
   }
 }
 
-/** Puts the copy in its place, on stable storage. */
+/** Moves the copy to its place and makes it durable. */
 function publish(temporary: string, { file, force }: BackupOptions): void {
   const descriptor = openSync(temporary, "r+");
   try {
@@ -192,7 +194,7 @@ function publish(temporary: string, { file, force }: BackupOptions): void {
   if (process.platform !== "win32") syncDirectory(dirname(file));
 }
 
-/** Unlike a rename, a link never replaces what somebody has put there meanwhile. */
+/** Unlike a rename, a link never replaces a file that was created in the meantime. */
 function linkNew(temporary: string, file: string): void {
   try {
     linkSync(temporary, file);

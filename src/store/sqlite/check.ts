@@ -6,13 +6,16 @@ import { assertDriver, Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
-/** Below this a commit may soon fail; below the other it is time to do something. */
+/** Below `fail`, a commit may soon fail. Below `warn`, it is time to act. */
 const freeBytesMin = { fail: 64 * 1024 * 1024, warn: 1024 * 1024 * 1024 } as const;
-/** Four times what a log is cut back to: somebody has read the store for long. */
+/**
+ * Four times the size to which a log is truncated. A larger log means that a reader has been open
+ * for long.
+ */
 const logBytesMax = 256 * 1024 * 1024;
 
 /**
- * Looks at a database, and at where it stands. Servers may go on with it.
+ * Checks a database and the file system it is on. Servers may keep using it.
  *
  * @param path Absolute.
  */
@@ -52,11 +55,13 @@ function* checkOpen(db: Database, path: string): Generator<Finding, void> {
   const text = `version ${version} of ${migrations.length}${due}`;
   yield { level: isDue ? "warn" : "ok", subject: "schema", text };
   yield* checkSettings(db);
-  // Reads all that there is: the last.
+  // Last, because it reads the whole database.
   yield checkIntegrity(db);
 }
 
-/** Each connection has its own: what is checked is that SQLite follows those of a server here. */
+/**
+ * These settings belong to a connection. This checks that SQLite accepts a server's settings here.
+ */
 function* checkSettings(db: Database): Generator<Finding, void> {
   const refused = configure(db);
   const [first] = refused;
@@ -82,7 +87,7 @@ function checkIntegrity(db: Database): Finding {
   return { level: "ok", subject: "integrity", text: `whole; plants: ${count}` };
 }
 
-/** Some faults end the search for others. */
+/** Some faults make it impossible to look for others. */
 function faultsOf(db: Database): readonly string[] {
   try {
     const rows = db.prepare("PRAGMA integrity_check(3)").all();
@@ -109,7 +114,7 @@ function* checkRights(path: string): Generator<Finding, void> {
     yield { level: "warn", subject: "rights", text };
   }
   const folder = statSync(dirname(path)).mode;
-  // With the sticky bit, nobody replaces what is another's.
+  // With the sticky bit, users cannot replace each other's files.
   if ((folder & 0o022) !== 0 && (folder & 0o1000) === 0) {
     const text = `others can replace files in ${dirname(path)}; run: chmod 700 ${dirname(path)}`;
     yield { level: "fail", subject: "rights", text };

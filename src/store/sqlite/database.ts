@@ -7,12 +7,12 @@ import { assertOurs, createFile, logPath, rewriteFile, syncDirectories } from ".
 import { assertKnown, migrate } from "./schema.ts";
 
 /**
- * Opens the database for writing, and makes it where it is missing. When it
- * returns, all that it holds is on stable storage, and so is the path to it.
+ * Opens the database for writing, and creates it if it is missing. When it returns, everything in
+ * it is on stable storage, and so is the path to it.
  *
  * @param path Absolute.
- * @param busyTimeoutMs How long to wait for other processes' locks, here and in
- * every later transaction.
+ * @param busyTimeoutMs How long to wait for locks of other processes, here and in every later
+ * transaction.
  * @throws {StoreOpenError}
  */
 export function openDatabase(path: string, busyTimeoutMs: number): Database {
@@ -22,7 +22,7 @@ export function openDatabase(path: string, busyTimeoutMs: number): Database {
   let db: Database | undefined;
   try {
     db = new Database(path, { timeout: busyTimeoutMs });
-    // Before the first write, so that the making of the database is synced, too.
+    // Before the first write, so that creating the database is synced, too.
     configure(db);
     migrate(db);
     enterWal(db);
@@ -38,7 +38,7 @@ export function openDatabase(path: string, busyTimeoutMs: number): Database {
 }
 
 /**
- * Reads how many migrations were applied to a database, and changes nothing.
+ * Reads the number of migrations applied to a database. Changes nothing.
  *
  * @param path Absolute.
  * @throws {StoreOpenError}
@@ -60,20 +60,20 @@ export function readSchemaVersion(path: string, busyTimeoutMs: number): number {
   }
 }
 
-/** What must be in force: SQLite has other defaults. */
+/** Required settings that differ from SQLite's defaults. */
 const settings = {
-  // FULL: in WAL, sync the log at every commit. NORMAL syncs at checkpoints only.
+  // FULL: in WAL mode, sync the log at every commit. NORMAL syncs at checkpoints only.
   synchronous: 2,
-  // macOS: a sync reaches the medium, not only the drive's cache.
+  // macOS: sync to the medium, not only to the drive's cache.
   fullfsync: 1,
   checkpoint_fullfsync: 1,
-  // The writer checkpoints by itself: SQLite's own swallows the errors.
+  // The writer runs checkpoints itself: SQLite's automatic ones swallow errors.
   wal_autocheckpoint: 0,
-  // Gives the space back after a log that a long reader had let grow, in bytes.
+  // In bytes. Truncates the log after a long reader let it grow.
   journal_size_limit: 64 * 1024 * 1024,
 } as const;
 
-/** @returns Those that SQLite does not follow here. */
+/** @returns The settings that SQLite does not accept here. */
 export function configure(db: Database): readonly string[] {
   for (const [name, value] of Object.entries(settings)) db.exec(`PRAGMA ${name} = ${value}`);
   const isRefused = ([name, value]: [string, number]) => readValue(db, `PRAGMA ${name}`) !== value;
@@ -87,7 +87,7 @@ function enterWal(db: Database): void {
 }
 
 /**
- * Reads every setting back: SQLite ignores a pragma it cannot follow without a word.
+ * Reads every setting back, because SQLite silently ignores a pragma that it cannot apply.
  *
  * @throws {StoreOpenError} `not_durable`
  */
@@ -104,18 +104,18 @@ export function assertDurable(db: Database): void {
 }
 
 /**
- * Copies what a crash left in the log into the database and syncs both. Before
- * that, plants are visible that a killed process had written and not yet
- * synced; to confirm one of them again would be too early.
+ * Copies what a crash left in the log into the database and syncs both. Until then, plants are
+ * visible that a killed process had written but not synced. Confirming one of them would be too
+ * early.
  *
- * The log is written anew first: if it is not on the disk as we see it, because
- * the syncs of the process before failed, a loss of power would bring an older
- * one back, to be laid over the newer database.
+ * The log is rewritten first. If syncs of the earlier process failed, the log on the disk may
+ * differ from the one we see. A power failure would then restore an older log and apply it to the
+ * newer database.
  *
  * @throws {StoreOpenError} `in_use`, `inaccessible`
  */
 function settle(db: Database, path: string, busyTimeoutMs: number): void {
-  // Immediate: nobody else appends to the log, or begins it anew, meanwhile.
+  // IMMEDIATE: nobody else appends to the log or restarts it in the meantime.
   inTransaction(db, () => rewriteFile(logPath(path)));
   const deadline = Date.now() + busyTimeoutMs;
   while (checkpoint(db, "FULL").busy !== 0) {
@@ -130,24 +130,27 @@ function settle(db: Database, path: string, busyTimeoutMs: number): void {
 }
 
 /**
- * So that a table that is missing or broken stops the start, not the first create, and
- * so does a file that the system refused to open for writing: SQLite then opens it for
- * reading alone, and even a transaction that is IMMEDIATE says nothing until a statement writes.
+ * Makes a missing or broken table fail at startup, not at the first create. The same goes for a
+ * file that the system does not let us open for writing. SQLite then opens it read-only, and even
+ * an IMMEDIATE transaction succeeds until a statement writes.
  */
 function assertUsable(db: Database): void {
   db.exec(`SELECT id, ${textFields.join(", ")} FROM plants LIMIT 1`);
   db.exec("DELETE FROM plants WHERE false");
 }
 
-/** Result of SQLite's wal_checkpoint; the counts are frames, of one page each. */
+/** Result of SQLite's wal_checkpoint. The counts are frames of one page each. */
 export interface Checkpoint {
-  /** 1 when another connection kept it from finishing. */
+  /** 1 if another connection prevented it from finishing. */
   readonly busy: number;
   readonly log: number;
   readonly checkpointed: number;
 }
 
-/** NOOP only tells the counts; PASSIVE never waits; FULL waits for the end of all writers and old readers. */
+/**
+ * NOOP only returns the counts. PASSIVE never waits. FULL waits for all writers and old readers to
+ * end.
+ */
 export function checkpoint(db: Database, mode: "NOOP" | "PASSIVE" | "FULL"): Checkpoint {
   return db.prepare(`PRAGMA wal_checkpoint(${mode})`).get() as unknown as Checkpoint;
 }
@@ -157,7 +160,7 @@ function pause(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** SQLite's primary result codes, to ours. */
+/** Our codes, by SQLite's primary result codes. */
 const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>> = {
   SQLITE_AUTH: ["inaccessible", "permission denied; give this user the right to write it"],
   SQLITE_BUSY: ["in_use", "another process keeps it locked; end that one first"],
@@ -170,7 +173,7 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
   SQLITE_READONLY: ["inaccessible", "it is read-only; give this user the right to write it"],
 };
 
-/** What kept a database from being opened, as an operator can mend it. */
+/** Explains why a database could not be opened, so that an operator can fix it. */
 export function openError(path: string, error: unknown): StoreOpenError {
   if (error instanceof StoreOpenError) return error;
   const code = failureCode(error);

@@ -16,9 +16,9 @@ function loadDriver(): typeof import("node:sqlite") {
   }
 }
 
-// Earlier releases can lose a checkpoint when two connections race to reset the
-// log (the "WAL-reset bug", sqlite.org/wal.html). Node has a later one from
-// 22.23, 24.15 and 26 on; a Node that was built against the system's may not.
+// Earlier releases can lose a checkpoint if two connections race to reset the log (the "WAL-reset
+// bug", sqlite.org/wal.html). Node 22.23, 24.15, 26 and later bundle a fixed release. A Node built
+// against the system's SQLite may not have one.
 const sqliteMin = [3, 51, 3] as const;
 
 /**
@@ -38,7 +38,7 @@ export function assertDriver(): string {
   return version;
 }
 
-/** Whether a version is earlier than the least one, part by part. */
+/** Whether a version is lower than the minimum, compared part by part. */
 export function isBelow(version: string, least: readonly number[]): boolean {
   const parts = version.split(".").map(Number);
   for (const [index, part] of least.entries()) {
@@ -48,15 +48,15 @@ export function isBelow(version: string, least: readonly number[]): boolean {
   return false;
 }
 
-/** @returns The first column of the first row; undefined where there is none. */
+/** @returns The first column of the first row; undefined if there is no row. */
 export function readValue(db: Database, sql: string): SQLOutputValue | undefined {
   return Object.values(db.prepare(sql).get() ?? {})[0];
 }
 
 /**
- * Runs `work` in a transaction that has the right to write from its beginning.
+ * Runs `work` in a transaction that may write from the start.
  *
- * @throws What `work` or the commit throws, after a rollback.
+ * @throws The error of `work` or of the commit, after a rollback.
  */
 export function inTransaction<T>(db: Database, work: () => T): T {
   db.exec("BEGIN IMMEDIATE");
@@ -65,7 +65,7 @@ export function inTransaction<T>(db: Database, work: () => T): T {
     db.exec("COMMIT");
     return result;
   } catch (error) {
-    // Some failures have rolled back by themselves.
+    // Some failures roll back by themselves.
     if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
   }

@@ -19,9 +19,8 @@ const magic = "SQLite format 3\0";
 const applicationIdOffset = 68;
 
 /**
- * Makes the database file, empty, and the directories above it, where they are
- * missing: for their owner alone. SQLite gives its own files (-wal, -shm,
- * -journal) the mode of this one.
+ * Creates an empty database file and its missing parent directories, accessible only to their
+ * owner. SQLite gives its own files (-wal, -shm, -journal) the mode of this one.
  *
  * @throws {StoreOpenError} `inaccessible`
  */
@@ -38,11 +37,11 @@ export function createFile(path: string): void {
 }
 
 /**
- * Reads the header before SQLite opens the file: opening a database may already
- * change it (roll a journal back, checkpoint a log).
+ * Reads the header before SQLite opens the file, because opening a database may already change it
+ * (roll back a journal, checkpoint a log).
  *
- * To be called while no connection of this process has the file open: closing
- * any descriptor of a file drops the POSIX locks of the whole process on it.
+ * Call only while no connection of this process has the file open: closing any descriptor of a file
+ * releases all POSIX locks that the process holds on it.
  *
  * @throws {StoreOpenError} `foreign`, `inaccessible`
  */
@@ -50,8 +49,8 @@ export function assertOurs(path: string): void {
   const header = readHeader(path);
   if (header.byteLength === 0) return;
   if (header.every((byte) => byte === 0) && existsSync(`${path}-journal`)) {
-    // The machine stopped while the database was being made, and left space that
-    // was not yet written to. SQLite undoes that; the schema is checked again then.
+    // The machine stopped while the database was being created and left unwritten space. SQLite
+    // rolls that back; the schema is checked again then.
     return;
   }
   if (header.byteLength < headerBytes || header.toString("latin1", 0, magic.length) !== magic) {
@@ -72,8 +71,7 @@ function foreign(path: string, what: string): StoreOpenError {
 function readHeader(path: string): Buffer {
   const header = Buffer.alloc(headerBytes);
   try {
-    // For writing, too: SQLite would open a file that it may only read, and say
-    // so at the first create.
+    // Open for writing, too. SQLite would open a read-only file and fail only at the first create.
     const descriptor = openSync(path, "r+");
     try {
       return header.subarray(0, readSync(descriptor, header, 0, headerBytes, 0));
@@ -86,9 +84,9 @@ function readHeader(path: string): Buffer {
 }
 
 /**
- * Makes the entries of the file and of every directory above it durable: a file
- * whose data are on the disk is lost with its name. All of them, not only those
- * just made, because an earlier start may have made them and then been killed.
+ * Makes the directory entries of the file and of every directory above it durable: a file whose
+ * data is on the disk is lost with its name. Syncs all of them, not only new ones, because an
+ * earlier start may have created them and then been killed.
  *
  * @throws {StoreOpenError} `inaccessible`
  */
@@ -104,7 +102,7 @@ export function syncDirectories(path: string): void {
   }
 }
 
-/** The log of a database that exists: beside the file itself, not beside a link to it. */
+/** The log of an existing database: beside the file itself, not beside a link to it. */
 export function logPath(path: string): string {
   return `${realpathSync(path)}-wal`;
 }
@@ -119,8 +117,8 @@ export function syncDirectory(directory: string): void {
       closeSync(descriptor);
     }
   } catch (error) {
-    // Who may not read a directory has not made it, and some file systems have
-    // no sync for directories at all.
+    // A directory that we may not read was not created by us, and some file systems cannot sync
+    // directories.
     if (errorCode(error) === "EACCES" || errorCode(error) === "EINVAL") return;
     throw inaccessible(directory, error);
   }
@@ -129,14 +127,12 @@ export function syncDirectory(directory: string): void {
 const copyBytes = 1024 * 1024;
 
 /**
- * Writes a file over itself, its size too, and syncs it. After a sync that
- * failed, the system may show what it could not write as if it were on the disk,
- * to every process and through any number of later syncs, until it is written
- * again. A loss of power on the way leaves at most a zero after the end, which a
- * log does not mind.
+ * Rewrites a file in place, including its size, and syncs it. After a failed sync, the system may
+ * show unwritten data as if it were on the disk. Every process sees it, and any number of later
+ * syncs succeed, until the data is written again. A power failure during the rewrite leaves at most
+ * a zero after the end, which a log tolerates.
  *
- * To be called while nobody else can write the file; where there is none, or an
- * empty one, nothing is done.
+ * Call only while nobody else can write the file. Does nothing if it is missing or empty.
  *
  * @throws {StoreOpenError} `inaccessible`
  */
@@ -150,10 +146,10 @@ export function rewriteFile(path: string): void {
       for (;;) {
         const length = readSync(descriptor, bytes, 0, copyBytes, position);
         if (length === 0) break;
-        // It may write less: the next turn reads the rest again.
+        // It may write less. The next iteration reads the rest again.
         position += writeSync(descriptor, bytes, 0, length, position);
       }
-      // A size that stays as it is would not be written.
+      // An unchanged size would not be written.
       ftruncateSync(descriptor, position + 1);
       ftruncateSync(descriptor, position);
       fsyncSync(descriptor);
@@ -166,11 +162,11 @@ export function rewriteFile(path: string): void {
 }
 
 /**
- * Watches whether the database and its log are still the files at their paths.
- * SQLite goes on writing to files that were deleted, moved or replaced, and what
- * it confirms then is lost with the process.
+ * Watches whether the database and its log are still the files at their paths. SQLite keeps writing
+ * to files that were deleted, moved or replaced. What it confirms then is lost when the process
+ * ends.
  *
- * @returns A check that throws when they are not.
+ * @returns A check that throws if they are not.
  */
 export function watchFiles(path: string): () => void {
   const watched = [path, logPath(path)].map((file) => ({ file, before: fileId(file) }));
@@ -183,7 +179,7 @@ export function watchFiles(path: string): () => void {
   };
 }
 
-/** The same for all paths to one file; `none` where there is none. */
+/** Equal for all paths to the same file; `none` if there is no file. */
 export function fileId(path: string): string {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats === undefined ? "none" : `${stats.dev}:${stats.ino}`;

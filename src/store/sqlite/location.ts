@@ -5,13 +5,13 @@ import { fileId } from "./files.ts";
 /** How long to wait for another process's lock: longer than any of our own commits takes. */
 export const busyTimeoutMs = 5000;
 
-/** The URL as it was given: nothing in it is secret. */
+/** The URL as given; it contains no secrets. */
 export function describeSqlite(location: string): string {
   parsePath(location);
   return `sqlite:${location}`;
 }
 
-/** The same for two paths to one file. */
+/** Equal for two paths to the same file. */
 export function identifySqlite(location: string): string {
   const path = parsePath(location);
   const file = fileId(path);
@@ -29,14 +29,14 @@ const misuses: readonly (readonly [isMisuse: (location: string) => boolean, advi
   [(at) => /[?#]/.test(at), "it takes no settings, and the path may not contain ? or #"],
   [(at) => at.startsWith("~"), "~ has no meaning here; write the whole path"],
   [(at) => at.endsWith("/"), "it names a folder; name a file in it"],
-  // A slip in a file of settings, which would make a new store.
+  // A typo in a settings file, which would create a new store.
   [(at) => at !== at.trim(), "the path may not begin or end with white space"],
   [(at) => at.includes("\0"), "the path may not contain U+0000"],
 ];
 
 /**
  * @param location A path, absolute or relative to the working directory.
- * @returns The absolute one.
+ * @returns The absolute path.
  * @throws {StoreOpenError} `invalid_url`
  */
 export function parsePath(location: string): string {

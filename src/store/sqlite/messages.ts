@@ -7,34 +7,34 @@ export interface WorkerSetup {
   /** Absolute. */
   readonly path: string;
   readonly busyTimeoutMs: number;
-  /** How much goes into one commit. */
+  /** The maximum for one commit. */
   readonly limits: Pick<CommitLimits, "batchRowsMax" | "batchBytesMax">;
-  /** The memory of the bell that wakes it. */
+  /** The memory of the bell that wakes the worker. */
   readonly bell: SharedArrayBuffer;
 }
 
-/** To the worker, which looks for it when its bell rings. */
+/** A message to the worker, which reads it when its bell rings. */
 export type Request =
-  /** Takes rows from one more queue. */
+  /** Adds a queue to take rows from. */
   | { readonly kind: "attach"; readonly memory: SharedArrayBuffer; readonly port: MessagePort }
-  /** Checks what opening the database asserted. */
+  /** Repeats the checks of opening the database. */
   | { readonly kind: "inspect" }
-  /** The same, and a commit that changes nothing. */
+  /** The same, plus a commit that changes nothing. */
   | { readonly kind: "probe" }
   /** Answered by the end of the thread. */
   | { readonly kind: "close" };
 
-/** From the worker. What becomes of rows is in the memory of their queue. */
+/** A message from the worker. The outcomes of rows are in the memory of their queue. */
 export type Reply =
   | { readonly kind: "opened" }
   | { readonly kind: "refused"; readonly code: StoreOpenErrorCode; readonly message: string }
-  /** An inspection or a probe has found nothing wrong. */
+  /** An inspection or a probe succeeded. */
   | { readonly kind: "well" }
-  /** An inspection or a probe has failed; the next may succeed. */
+  /** An inspection or a probe failed; the next may succeed. */
   | { readonly kind: "unwell"; readonly code: string; readonly message: string }
   /** A commit was rolled back; the next may succeed. */
   | { readonly kind: "commit_failed"; readonly code: string; readonly message: string }
-  /** The first commit that succeeded since one failed, or a probe. */
+  /** The first successful commit after a failed commit or probe. */
   | { readonly kind: "commit_succeeded" }
-  /** Nothing will be committed any more. May come at any time. */
+  /** Nothing will be committed any more. May be sent at any time. */
   | { readonly kind: "broken"; readonly code: string; readonly message: string };

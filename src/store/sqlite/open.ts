@@ -43,7 +43,7 @@ export async function openSharedSqlite(
   };
 }
 
-/** Uses a database that a thread has open. */
+/** Uses a database that another thread has open. */
 export function joinSqlite(
   end: QueueEnd,
   { obstacle, limits, observer, onStop, onClose }: JoinOptions,

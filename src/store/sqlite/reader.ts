@@ -12,7 +12,7 @@ import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 type PlantRow<Text> = Readonly<Record<TextField, Text | null>> & {
   readonly id: bigint;
   readonly name: Text;
-  /** Of all texts, in UTF-8. */
+  /** The size of all texts in UTF-8. */
   readonly bytes: bigint;
 };
 
@@ -21,8 +21,8 @@ const textBytes = textFields.map((field) => `coalesce(octet_length(${field}), 0)
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Reads on the thread of the caller: for commands that do nothing besides. A
- * server may have the file open meanwhile; its log grows until the reader closes.
+ * Reads on the caller's thread, for commands that do nothing else. A server may have the file open.
+ * Its log grows until the reader closes.
  */
 export class SqliteReader implements PlantReader {
   readonly count: number;
@@ -42,8 +42,8 @@ export class SqliteReader implements PlantReader {
     }
     let db: Database | undefined;
     try {
-      // Not by way of the file's header, as for writing: to close any descriptor
-      // of the file would drop the locks that this process has on it.
+      // Does not read the file's header first, as opening for writing does: closing any descriptor
+      // of the file would release the locks that this process holds on it.
       db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
       assertReadable(db, path);
       return new SqliteReader(db, path);
@@ -63,7 +63,7 @@ export class SqliteReader implements PlantReader {
     this.#select.setReadBigInts(true);
     const blobs = textFields.map((field) => `CAST(${field} AS BLOB) AS ${field}`).join(", ");
     this.#selectBytes = db.prepare(`SELECT ${blobs} FROM plants WHERE id = ?`);
-    // The snapshot is that of the first statement.
+    // The snapshot is taken by the first statement.
     db.exec("BEGIN");
     this.count = Number(readValue(db, "SELECT count(*) FROM plants"));
   }
@@ -99,8 +99,8 @@ export class SqliteReader implements PlantReader {
   }
 
   /**
-   * Reads a plant whose text Node may have changed: it puts U+FFFD for bytes that are not
-   * UTF-8, and before Node 26.10 ends a text at U+0000. Other programs can write such text.
+   * Reads a plant whose text Node may have changed: Node replaces bytes that are not UTF-8 with
+   * U+FFFD, and before 26.10 it ends a text at U+0000. Other programs can write such text.
    */
   #readBytes(id: bigint): NewPlant {
     const { name, tag } = this.#selectBytes.get(id) as unknown as PlantRow<Uint8Array>;

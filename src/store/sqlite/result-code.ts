@@ -4,7 +4,7 @@ const primaries =
     " ",
   );
 
-/** What the extended codes of a primary one add to its name, from 1 on. */
+/** The suffixes of the extended codes of a primary one, from 1 on. */
 const extensions: Readonly<Record<string, readonly string[]>> = {
   BUSY: "RECOVERY SNAPSHOT TIMEOUT".split(" "),
   CANTOPEN: "NOTEMPDIR ISDIR FULLPATH CONVPATH DIRTYWAL SYMLINK".split(" "),
@@ -21,8 +21,9 @@ const extensions: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * @param code An extended result code: the low byte is the primary one.
- * @returns SQLite's name of it, such as `SQLITE_IOERR_FSYNC` for 1034; the number where it has none here.
+ * @param code An extended result code. The low byte is the primary code.
+ * @returns SQLite's name for it, such as `SQLITE_IOERR_FSYNC` for 1034, or the number if it is
+ * unknown here.
  */
 export function resultCodeName(code: number): string {
   const primary = primaries[(code & 0xff) - 1];

@@ -2,22 +2,22 @@ import { readFileSync } from "node:fs";
 import { StoreOpenError } from "../open-error.ts";
 import { type Database, inTransaction, readValue } from "./driver.ts";
 
-/** "PLNT": marks our databases, in SQLite's application_id. */
+/** "PLNT": marks our databases in SQLite's application_id. */
 export const applicationId = 0x50_4c_4e_54;
 
-/** In order; the schema version (SQLite's user_version) is how many of them were applied. */
+/** In order. The schema version (SQLite's user_version) is the number of applied migrations. */
 export const migrations = ["0001_plants.sql"] as const;
 
 /**
- * Brings the schema up to date, one transaction a migration. The first makes
- * the database ours in the same transaction, so that a crash leaves either an
- * empty file or a complete database, never something unrecognisable.
+ * Migrates the schema to the latest version, one transaction a migration. The first one also marks
+ * the database as ours, so that a crash leaves either an empty file or a complete database, never
+ * something unrecognisable.
  *
  * @throws {StoreOpenError} `foreign`, `newer_schema`
  */
 export function migrate(db: Database): void {
-  // Immediate: of two processes that open a new file, the second waits and then
-  // finds the migration done.
+  // IMMEDIATE: if two processes open a new file, the second one waits and then finds the migration
+  // done.
   while (inTransaction(db, () => migrateOnce(db)));
 }
 
@@ -39,7 +39,7 @@ function migrateOnce(db: Database): boolean {
   return true;
 }
 
-/** @throws {StoreOpenError} `foreign`, of an empty database too */
+/** @throws {StoreOpenError} `foreign`, also for an empty database */
 export function assertPlantStore(db: Database): void {
   if (readValue(db, "PRAGMA application_id") === applicationId) return;
   throw new StoreOpenError("foreign", `${db.location()} is not the database of a plant store`);

@@ -1,4 +1,4 @@
-/** SQLite failed. `code` is its extended code by name, or the class of another error. */
+/** An error of SQLite. `code` is the name of its extended code, or the class of another error. */
 export class SqliteFailure extends Error {
   override readonly name = "SqliteFailure";
   readonly code: string;

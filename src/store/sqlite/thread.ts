@@ -11,29 +11,29 @@ import { createQueueMemory, leaveQueue, notifyProducer } from "./queue/memory.ts
 import type { QueueEnd } from "./queue/messages.ts";
 import { SqliteFailure } from "./sqlite-failure.ts";
 
-/** The worker is a .ts file in the source and a .js file in the build, as this one is. */
+/** The worker is a .ts file in the sources and a .js file in the build, like this file. */
 const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
 
 /** Absolute paths of the databases that threads of this process have open. */
 const openPaths = new Set<string>();
 
-/** Hears of the thread's commits. */
+/** Receives the results of the thread's commits. */
 export interface ThreadListener {
   /** A commit failed; the next may succeed. */
   commitFailed(error: Error): void;
-  /** The first that succeeded since one failed, or a probe. */
+  /** The first commit that succeeded after a failed commit or probe. */
   commitSucceeded(): void;
   /** Nothing will be committed any more. Called at most once. */
   failed(error: Error): void;
 }
 
-/** The service's end of the thread that owns the database. */
+/** The service's side of the thread that owns the database. */
 export class SqliteThread implements Engine {
   readonly #worker: Worker;
   readonly #bell: Bell;
   readonly #ended: Promise<void>;
   readonly #queues = new Set<SharedArrayBuffer>();
-  /** Inspections and probes, answered in their order. */
+  /** Inspections and probes, answered in order. */
   readonly #asked: PromiseWithResolvers<void>[] = [];
   #listener: ThreadListener | undefined;
   #failure: Error | undefined;
@@ -74,7 +74,7 @@ export class SqliteThread implements Engine {
     this.#listener = listener;
   }
 
-  /** Makes a queue whose plants the thread commits. Its end may go to another thread. */
+  /** Creates a queue whose plants the thread commits. Its end may be passed to another thread. */
   openQueue(): QueueEnd {
     const memory = createQueueMemory();
     const { port1, port2 } = new MessageChannel();
@@ -83,7 +83,7 @@ export class SqliteThread implements Engine {
     return { memory, bell: this.#bell.memory, port: port2 };
   }
 
-  /** The thread that had this end has ended. */
+  /** Call when the thread that had this end has ended. */
   releaseQueue({ memory }: QueueEnd): void {
     this.#queues.delete(memory);
     leaveQueue(memory);
@@ -99,7 +99,7 @@ export class SqliteThread implements Engine {
   }
 
   obstacle(): Obstacle | undefined {
-    // The thread says so in shared memory before it answers: ahead of its message.
+    // The thread sets this in shared memory before it sends its message.
     return this.#bell.isBroken ? "failed" : undefined;
   }
 
@@ -163,7 +163,7 @@ export class SqliteThread implements Engine {
   }
 }
 
-/** Of the codes that do not end the store. */
+/** For the codes that do not end the store. */
 const obstacleByCode: Readonly<Record<string, Obstacle>> = {
   SQLITE_BUSY: "locked",
   SQLITE_FULL: "disk_full",
@@ -176,7 +176,7 @@ async function firstReply(worker: Worker, ended: Promise<void>): Promise<Reply> 
     const endedFirst = ended.then(() => {
       throw new Error("it ended at once");
     });
-    // Rejects with the worker's error, if there is one first.
+    // Rejects with the worker's error if that comes first.
     const [reply] = (await Promise.race([once(worker, "message"), endedFirst])) as [Reply];
     return reply;
   } catch (cause) {

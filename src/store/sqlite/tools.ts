@@ -1,4 +1,4 @@
-/** What is done on the thread of the caller: for a command that does nothing besides. */
+/** Runs on the caller's thread, for commands that do nothing else. */
 import type { Finding } from "../finding.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import type { SchemaState } from "../schema-state.ts";
@@ -21,7 +21,7 @@ export async function openSqliteReader(location: string): Promise<PlantReader> {
 }
 
 /**
- * @returns How many plants are in the backup.
+ * @returns The number of plants in the backup.
  * @throws {StoreOpenError} {@link BackupError}
  */
 export async function backupSqlite(location: string, options: BackupOptions): Promise<number> {

@@ -1,7 +1,7 @@
 /**
- * The thread that owns the database: every call into SQLite may block for as
- * long as the disk does, so none happens on the event loop of the service. It
- * has no event loop: it sleeps until its bell rings.
+ * The thread that owns the database. Every call into SQLite may block for as long as the disk does,
+ * so none happens on the service's event loop. This thread has no event loop: it sleeps until its
+ * bell rings.
  */
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
@@ -14,8 +14,8 @@ import { QueueReader, type RowValues } from "./queue/queue-reader.ts";
 import { Writer } from "./writer.ts";
 
 /**
- * How long a probe waits for another process's lock. Its failure counts behind a commit that has
- * waited for the whole time, and the commits behind a probe wait for it.
+ * How long a probe waits for another process's lock. Short, because a probe follows a commit that
+ * already waited the full time, and the commits behind the probe wait for it.
  */
 const probeTimeoutMs = 250;
 
@@ -31,7 +31,7 @@ function main(): void {
   const assertFilesInPlace = watchFiles(path);
   const bell = Bell.share(bellMemory);
   let queues: QueueReader[] = [];
-  /** A commit or a probe has failed, and none succeeded since. */
+  /** A commit or a probe failed, and none has succeeded since. */
   let isAiling = false;
   reply({ kind: "opened" });
 
@@ -42,7 +42,7 @@ function main(): void {
     bell.wait(rings);
   }
 
-  /** @returns Whether to go on. */
+  /** @returns Whether to continue. */
   function followRequests(): boolean {
     for (;;) {
       const request = receiveRequest();
@@ -74,7 +74,7 @@ function main(): void {
     let idTaken: ReturnType<Writer["write"]> | undefined;
     let failure: unknown;
     try {
-      // Where all of the callers have left there is nothing to write.
+      // If all callers have left, there is nothing to write.
       if (rows > 0) idTaken = write(batches);
     } catch (error) {
       failure = error;
@@ -92,7 +92,7 @@ function main(): void {
     return batches.length > 0;
   }
 
-  /** From each queue in turn; another one is first the next time. */
+  /** Takes from each queue in turn, starting with a different one each time. */
   function takeWaiting(): readonly Batch[] {
     const batches: Batch[] = [];
     const room = { rows: limits.batchRowsMax, bytes: limits.batchBytesMax, isWhole: true };
@@ -128,7 +128,7 @@ function main(): void {
     else breakDown(error);
   }
 
-  /** @returns Whether nothing wrong was found. */
+  /** @returns Whether the check succeeded. */
   function answer(look: () => void): boolean {
     try {
       look();
@@ -157,8 +157,8 @@ function main(): void {
   }
 
   /**
-   * One that finds no room, or a lock, is made up for by the next, as the log
-   * keeps what it did not copy; any other failure is final.
+   * If a checkpoint finds no space or is locked out, the next one catches up, because the log keeps
+   * what was not copied. Any other failure is final.
    */
   function checkpointWhenDue(): void {
     try {
@@ -178,7 +178,7 @@ function main(): void {
 
   function close(): void {
     try {
-      // Closing would checkpoint as well, but without a word about errors.
+      // Closing would also checkpoint, but without reporting errors.
       checkpoint(db, "PASSIVE");
     } catch (error) {
       if (!isPassing(failureCode(error))) reply({ kind: "broken", ...describe(error) });

@@ -5,13 +5,13 @@ import { type Database, inTransaction, readValue } from "./driver.ts";
 import type { RowValues } from "./queue/queue-reader.ts";
 
 /**
- * Frames (pages of 4 KiB) in the log that bring about a checkpoint: few enough
- * that the commits behind it wait for tens of milliseconds and a start after a
- * crash is quick, many enough that a page is written once for several commits.
+ * The number of frames (pages of 4 KiB) in the log that triggers a checkpoint. Few enough that the
+ * commits behind it wait tens of milliseconds and startup after a crash is fast. Many enough that a
+ * page is written once for several commits.
  */
 const logFramesMax = 4000;
 
-/** Writes plants, batch by batch, on an open database. */
+/** Writes batches of plants to an open database. */
 export class Writer {
   readonly #db: Database;
   readonly #insert: StatementSync;
@@ -25,15 +25,15 @@ export class Writer {
     );
     const isSame = textFields.map((field) => `${field} IS ?`).join(" AND ");
     this.#same = db.prepare(`SELECT 1 FROM plants WHERE id = ? AND ${isSame}`);
-    // Else `run` throws behind an insert whose id, which it reports, is beyond 2^53.
+    // Otherwise `run` throws after inserting an id beyond 2^53, because it reports the id.
     this.#insert.setReadBigInts(true);
   }
 
   /**
    * Writes all batches in one transaction.
    *
-   * @returns After COMMIT: for each row of each batch whether its id is another plant's.
-   * @throws Whatever made the commit fail, after a rollback.
+   * @returns After COMMIT: for each row of each batch, whether its id belongs to another plant.
+   * @throws The error that made the commit fail, after a rollback.
    */
   write(batches: readonly (readonly RowValues[])[]): readonly (readonly boolean[])[] {
     const write = (all: typeof batches) => all.map((rows) => rows.map((row) => this.#isTaken(row)));
@@ -41,24 +41,24 @@ export class Writer {
   }
 
   /**
-   * Commits a transaction that changes nothing and still writes a page to the log and
-   * syncs it: the schema version, over itself. One that is rolled back never
-   * touches the disk.
+   * Commits a transaction that changes nothing but still writes a page to the log and syncs it: it
+   * overwrites the schema version with itself. A transaction that is rolled back never touches the
+   * disk.
    *
-   * @throws Whatever made the commit fail, after a rollback.
+   * @throws The error that made the commit fail, after a rollback.
    */
   probe(): void {
     const version = Number(readValue(this.#db, "PRAGMA user_version"));
     inTransaction(this.#db, () => this.#db.exec(`PRAGMA user_version = ${version}`));
   }
 
-  /** Moves the log into the database once it is long enough. */
+  /** Copies the log into the database once it is long enough. */
   checkpointWhenDue(): void {
     const { log, checkpointed } = checkpoint(this.#db, "NOOP");
     if (log - checkpointed >= logFramesMax) checkpoint(this.#db, "PASSIVE");
   }
 
-  /** Writes a row. @returns Whether its id is another plant's. */
+  /** Writes a row. @returns Whether its id belongs to another plant. */
   #isTaken(row: RowValues): boolean {
     if (this.#insert.run(...row).changes > 0) return false;
     return this.#same.get(...row) === undefined;

@@ -2,7 +2,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type { BearerGate } from "../../../src/auth/bearer.ts";
 import { type Principal, principalKey } from "../../../src/auth/principal.ts";
 
-/** What a gate does with one Authorization header: a principal, or an error in full. */
+/** A gate's result for one Authorization header: a principal, or the complete error. */
 export type Outcome =
   | { readonly principal: Principal }
   | {

@@ -3,12 +3,12 @@ import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from "j
 export const issuer = "https://issuer.example";
 export const audience = "plant-store";
 
-/** A key pair of an issuer of JWTs. */
+/** A key pair of a JWT issuer. */
 export interface SigningKey {
   readonly alg: string;
   readonly kid: string;
   readonly privateKey: CryptoKey;
-  /** As it stands in a key set. */
+  /** In the form of a key set. */
   readonly jwk: JWK;
 }
 
@@ -17,7 +17,7 @@ export async function createSigningKey(alg: string, kid: string): Promise<Signin
   return { alg, kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg } };
 }
 
-/** Claims that are right at the time given, in milliseconds. */
+/** Valid claims at the given time, in milliseconds. */
 export function goodClaims(now = Date.now()): Record<string, unknown> {
   return { iss: issuer, aud: audience, sub: "alice", exp: Math.floor(now / 1000) + 60 };
 }
@@ -32,14 +32,14 @@ export function sign(
     .sign(key.privateKey);
 }
 
-/** A compact JWS by hand, with any header and signature at all. */
+/** A handmade compact JWS, with any header and signature. */
 export function forge(header: object, claims: object, signature: string | Uint8Array): string {
   return [JSON.stringify(header), JSON.stringify(claims), signature]
     .map((part) => Buffer.from(part).toString("base64url"))
     .join(".");
 }
 
-/** Signs anything at all, right or wrong, with ES256. */
+/** Signs anything, valid or not, with ES256. */
 export async function signInput({ privateKey }: SigningKey, input: string): Promise<string> {
   const algorithm = { name: "ECDSA", hash: "SHA-256" };
   const signature = await crypto.subtle.sign(algorithm, privateKey, Buffer.from(input));

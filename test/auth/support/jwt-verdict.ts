@@ -5,7 +5,7 @@ import type { Verifier } from "../../../src/auth/verifier.ts";
 import { audience, issuer } from "./issuer.ts";
 import { type KeyServer, keySetOf, startKeyServer } from "./key-server.ts";
 
-/** A verifier of whatever a server of key sets answers. */
+/** A verifier that uses the key set server's current answer. */
 export function verifierAt(server: KeyServer, now = Date.now): Verifier {
   const keys = openKeySet({ url: server.url, report: () => {} });
   onTestFinished(() => keys.close());
@@ -16,7 +16,7 @@ export async function verifierOf(...jwks: readonly unknown[]): Promise<Verifier>
   return verifierAt(await startKeyServer(keySetOf(...jwks)));
 }
 
-/** The verdict in a word: the subject, the reason, or the kind. */
+/** The verdict in one word: the subject, the reason, or the kind. */
 export async function ask(verify: Verifier, token: string): Promise<string | undefined> {
   const verdict = await verify(token);
   if (verdict.kind === "refused") return verdict.reason;

@@ -4,13 +4,13 @@ import { onTestFinished } from "vitest";
 
 export interface KeyServer {
   readonly url: URL;
-  /** How many requests came. */
+  /** The number of requests so far. */
   hits: number;
-  /** What it answers from now on. */
+  /** The answer from now on. */
   answer: RequestListener;
 }
 
-/** A server of key sets on a free port; gone, with all its connections, when the test is over. */
+/** A key set server on a free port. Stopped with all its connections at the end of the test. */
 export async function startKeyServer(answer: RequestListener): Promise<KeyServer> {
   const server = createServer((request, response) => {
     started.hits++;
@@ -42,5 +42,5 @@ export function status(code: number, headers: Record<string, string> = {}): Requ
   };
 }
 
-/** Takes the request and never answers. */
+/** Accepts the request and never answers. */
 export const silence: RequestListener = () => {};

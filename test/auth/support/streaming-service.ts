@@ -23,7 +23,7 @@ export type StreamingService = GenService<{
 
 const typeName = "test.Streams";
 
-/** Made without a compiler, as the generated code has unary methods only. */
+/** Created without a compiler, because the generated code has only unary methods. */
 export function createStreamingService(): StreamingService {
   const empty = `.${EmptySchema.typeName}`;
   const kinds: readonly [name: string, clientStreaming: boolean, serverStreaming: boolean][] = [

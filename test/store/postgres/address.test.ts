@@ -34,7 +34,7 @@ describe("a store URL", () => {
       "//u@h/d?allow_unsafe=fsync,full_page_writes",
       { allowUnsafe: new Set(["fsync", "full_page_writes"] as const) },
     ],
-  ])("postgres:%s is understood", (location, expected) => {
+  ])("postgres:%s is parsed", (location, expected) => {
     expect(parseAddress(location)).toMatchObject(expected);
   });
 
@@ -66,7 +66,7 @@ describe("a store URL", () => {
     ["//u@h/d?pool_max_conns=", /from 1 to 100/],
     ["//u@h/d?allow_unsafe=secret", /fsync, full_page_writes/],
     ["//u@h/d?toString=secret", /settings that it takes/],
-  ])("postgres:%s is refused, and no part of it is repeated", async (location, message) => {
+  ])("postgres:%s is rejected, and no part of it is repeated", async (location, message) => {
     const opening = openStore(`postgres:${location}`);
     await expect(opening).rejects.toMatchObject({ name: "StoreOpenError", code: "invalid_url" });
     await expect(opening).rejects.toThrow(message);

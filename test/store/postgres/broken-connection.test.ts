@@ -1,4 +1,4 @@
-/** Between the store and its server: what does not arrive, or is not answered. */
+/** Failures between the store and its server: messages that do not arrive, or are not answered. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant } from "../../../src/plant.ts";
@@ -8,7 +8,7 @@ import { type Interference, openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf } from "../plant-of.ts";
 import { openTestStore, readPlants, through, untilReady, useServer, withoutSync } from "./fresh.ts";
 
-describe.skipIf(!hasPostgres)("on a server of its own", () => {
+describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer({ settings: withoutSync });
 
   /** A store behind a proxy that interferes with its writes. */
@@ -16,7 +16,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     const database = await server.current.createDatabase();
     const proxy = await openTcpProxy(server.current.port, "INSERT INTO plants");
     const store = await openTestStore(through(proxy, server.current.url(database)), limits);
-    // After the store, which the proxy outlives.
+    // After the store: the proxy must outlive it.
     onTestFinished(async () => {
       await store.close();
       await proxy[Symbol.asyncDispose]();
@@ -25,7 +25,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     return { database, store, proxy, before, kept: () => readPlants(server.current, database) };
   }
 
-  /** One of each: created, created again, refused. */
+  /** One of each: created, created again, rejected. */
   const first: NewPlant = { id: 1n, name: "Fern", tag: undefined };
   const other: NewPlant = { id: 1n, name: "Fern", tag: "" };
 
@@ -35,7 +35,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     ["reported a failure but persisted: the end of the answer was lost", "truncate-answer", true],
   ];
 
-  describe("a connection that is cut", () => {
+  describe("a broken connection", () => {
     test.each(interferences)("%s: nobody notices", async (_, interference) => {
       const { store, proxy, before, kept } = await openBehindProxy();
       proxy.interfere = (seenBefore) => (seenBefore === before ? interference : "pass");
@@ -57,7 +57,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     });
 
     test.each(interferences)(
-      "%s, each time: unavailable, and the same call again tells",
+      "%s, each time: unavailable, and the same call shows the outcome later",
       async (_, interference, persists) => {
         const { store, proxy, before, kept } = await openBehindProxy({ retryLimitMs: 1000 });
         proxy.interfere = () => interference;
@@ -80,7 +80,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
       },
     );
 
-    test("in the answer to a comparison: an owner is never told that its id is taken", async () => {
+    test("during a comparison: an owner never gets id_taken for its own plant", async () => {
       const database = await server.current.createDatabase();
       await using proxy = await openTcpProxy(server.current.port, "SELECT wanted.place");
       const store = await openTestStore(through(proxy, server.current.url(database)));
@@ -93,7 +93,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     });
   });
 
-  test("a server that falls silent is left for a new connection", async () => {
+  test("a server that stops answering gets a new connection", async () => {
     const { store, proxy, before, kept } = await openBehindProxy();
     proxy.interfere = (seenBefore) => (seenBefore === before ? "swallow" : "pass");
     await store.create(first);
@@ -101,7 +101,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(await kept()).toEqual([first]);
   });
 
-  test("while a server is away the store is not ready, and then is, by itself", async () => {
+  test("the store is not ready during an outage, and recovers by itself", async () => {
     const { store, proxy } = await openBehindProxy({ retryLimitMs: 100 });
     expect(store.obstacle()).toBeUndefined();
     proxy.refuse();
@@ -112,7 +112,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await store.create(first);
   });
 
-  test("a batch that nobody waits for any more is not tried again", async () => {
+  test("a batch without waiting callers is not retried", async () => {
     const { store, proxy, before } = await openBehindProxy({
       retryLimitMs: 60_000,
       backoffMinMs: 60_000,

@@ -1,4 +1,4 @@
-/** A table that Citus has distributed, as far as a PostgreSQL can play one. */
+/** A table that Citus has distributed, as far as plain PostgreSQL can simulate one. */
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Finding } from "../../../src/store/finding.ts";
@@ -14,12 +14,12 @@ import { untilObstacle } from "../until-obstacle.ts";
 import { fakeCitus } from "./fake-citus.ts";
 import { openTestStore, readPlants, useServer, withoutSync } from "./fresh.ts";
 
-/** What Citus says of a node that it has lost, and of one that it cannot reach. */
+/** Citus's errors for a node that it has lost, and for one that it cannot reach. */
 const lostStates = ["XX000", "08006"];
 
 const safe = "on on on";
 
-describe.skipIf(!hasPostgres)("on a server of its own", () => {
+describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer({ settings: withoutSync });
 
   async function openFresh(limits: Partial<PostgresLimits> = {}) {
@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     return { database, store, citus, ones: ones.map(plantOf), twos: twos.map(plantOf) };
   }
 
-  test("the node of a plant is known as Citus knows it", async () => {
+  test("the node of a plant is computed as in Citus", async () => {
     const ids = Array.from({ length: 500 }, () => randomBytes(8).readBigInt64BE());
     ids.push(0n, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n));
     const rows = await server.current.query(
@@ -49,7 +49,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
   });
 
   test.each(lostStates)(
-    "while a node is away (%s), plants of others are stored; its own when it is back",
+    "while a node is down (%s), plants of others are stored; its own when it is back",
     async (state) => {
       const { store, citus, ones, twos } = await openFresh();
       await citus.fail(1, state);
@@ -67,7 +67,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     },
   );
 
-  test("a node that takes statements is asked itself, and by way of the coordinator when it does not", async () => {
+  test("a node that accepts statements is used directly, or through the coordinator if it fails", async () => {
     const { database, url, citus } = await openDatabase(server.current);
     await using proxy = await openTcpProxy(
       server.current.port,
@@ -82,7 +82,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await Promise.all(ones.map((id) => store.create(plantOf(id))));
     expect(proxy.seen).toHaveLength(5);
     proxy.allow();
-    // It is found by itself, as a server is that was away.
+    // Recovered without help, like a server after an outage.
     for (let tries = 0; proxy.seen.length === 5; tries++) {
       await store.create(plantOf(ones[tries % ones.length] ?? 0n));
     }
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await store.close();
   });
 
-  test("a node that stays away makes its own plants unavailable, and no others", async () => {
+  test("a node that stays down makes its own plants unavailable, and no others", async () => {
     const { database, store, citus, ones, twos } = await openFresh({ retryLimitMs: 100 });
     await citus.fail(1, "XX000");
     const results = await Promise.allSettled([...ones, ...twos].map((p) => store.create(p)));
@@ -102,7 +102,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(store.obstacle()).toBeUndefined();
   });
 
-  test("all nodes away: the store cannot be reached, until one is back", async () => {
+  test("with all nodes down, the store is unreachable until one is back", async () => {
     const { store, citus, ones, twos } = await openFresh();
     await citus.fail(1, "08006");
     await citus.fail(2, "08006");
@@ -113,7 +113,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(store.obstacle()).toBeUndefined();
   });
 
-  test("one plant that fails each time does not keep others of its node", async () => {
+  test("one plant that always fails does not block others of its node", async () => {
     const { store, citus, ones } = await openFresh({ retryLimitMs: 1000 });
     const [first, ...others] = ones;
     await citus.failFor(first?.id ?? 0n, "XX000");
@@ -124,10 +124,10 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await failing;
   });
 
-  test("no more plants wait for a node than there is room for", async () => {
+  test("plants that wait for a node are limited", async () => {
     const { store, citus, ones, twos } = await openFresh({ stragglerBytesMax: 3000 });
     await citus.fail(1, "XX000");
-    // There is room for five; the others hear of it before the node is back.
+    // The limit allows five. The others are rejected before the node is back.
     const others = Promise.withResolvers<void>();
     let refused = 0;
     const creating = ones.map(async (plant) => {
@@ -143,7 +143,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     for (const plant of ones) await store.create(plant);
   });
 
-  test("a caller that leaves while its plant waits is let go at once", async () => {
+  test("a caller that leaves while its plant waits is released at once", async () => {
     const { store, citus, ones, twos } = await openFresh();
     await citus.fail(1, "XX000");
     const leaving = new AbortController();
@@ -154,7 +154,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await citus.mend();
   });
 
-  test("what waits for a node is finished before the store is closed", async () => {
+  test("closing finishes the plants that wait for a node", async () => {
     const { database, store, citus, ones } = await openFresh();
     await citus.fail(1, "XX000");
     const creating = Promise.all(ones.map((plant) => store.create(plant)));
@@ -164,9 +164,9 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(await readPlants(server.current, database)).toHaveLength(ones.length);
   });
 
-  test("a node that is away is no reason to refuse the others; check warns", async () => {
+  test("a node that is down does not prevent opening the store; check warns", async () => {
     const { url, citus } = await openDatabase(server.current);
-    // What the coordinator has as its default is no matter: statements bring their own.
+    // The coordinator's default does not matter, because statements set their own.
     await citus.answer({ c: "on on off", w1: safe, w2: undefined });
     await (await openTestStore(url)).close();
     const findings = await findingsOf(url);
@@ -186,7 +186,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
   });
 });
 
-describe.skipIf(!hasPostgres)("on a server that is safe itself", () => {
+describe.skipIf(!hasPostgres)("on a server with safe settings", () => {
   const server = useServer();
 
   test.each<[string, Record<string, string | undefined>, RegExp]>([
@@ -194,7 +194,7 @@ describe.skipIf(!hasPostgres)("on a server that is safe itself", () => {
     ["full_page_writes=off", { w1: "on off on", w2: safe }, /node w1:5432 .*full_page_writes=off/],
     ["synchronous_commit=off", { w1: safe, w2: "on on off" }, /node w2:5432 .*synchronous_commit/],
     ["fsync=off, another away", { w1: undefined, w2: "off on on" }, /w2:5432 .*fsync=off/],
-  ])("a node with %s is refused, by the start and by check", async (_, answers, message) => {
+  ])("a node with %s is rejected, at startup and by check", async (_, answers, message) => {
     const { url, citus } = await openDatabase(server.current);
     await citus.answer(answers);
     const opening = openTestStore(url);

@@ -11,7 +11,7 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
   const one = useServer({ settings: withoutSync });
   const two = useServer({ settings: withoutSync });
 
-  /** A database of one name on both. */
+  /** A database of the same name on both. */
   async function createBoth(): Promise<string> {
     for (const { current } of [one, two]) await current.set(readOnly, "off");
     const [name, other] = await Promise.all([
@@ -30,7 +30,7 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
   const idsIn = async (server: PostgresServer, database: string) =>
     (await readPlants(server, database)).map(({ id }) => id);
 
-  test("the first that takes writes is used", async () => {
+  test("the first that accepts writes is used", async () => {
     const database = await createBoth();
     const url = urlOf([one.current.port, two.current.port], database);
     const store = await openTestStore(url);
@@ -39,7 +39,7 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
   });
 
   test.each([[[]], [["target_session_attrs=read-write"]]])(
-    "one that is read-only or does not answer is passed over, with %j",
+    "one that is read-only or does not answer is skipped, with %j",
     async (params) => {
       const database = await createBoth();
       await one.current.set(readOnly, "on");
@@ -52,17 +52,17 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     },
   );
 
-  test("a primary that becomes read-only while it is in use is left for the new one", async () => {
+  test("a primary that becomes read-only while in use is replaced by the new one", async () => {
     const database = await createBoth();
     const url = urlOf([one.current.port, two.current.port], database);
-    // As a standby has it.
+    // As on a standby.
     await migrateStore(two.current.url(database));
     await two.current.set(readOnly, "on");
     const store = await openTestStore(url);
     const plants = Array.from({ length: 3000 }, (_, id) => plantOf(BigInt(id)));
     await Promise.all(plants.slice(0, 1500).map((plant) => store.create(plant)));
 
-    // Sessions that are open keep their connection, and learn of it by SQLSTATE 25006.
+    // Open sessions keep their connection and get SQLSTATE 25006.
     await one.current.set(readOnly, "on");
     const creating = Promise.all(plants.slice(1500).map((plant) => store.create(plant)));
     await two.current.set(readOnly, "off");
@@ -71,7 +71,7 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     expect(await idsIn(two.current, database)).toEqual(plants.slice(1500).map(({ id }) => id));
   });
 
-  test("none that takes writes: unavailable; the open is refused, and says why", async () => {
+  test("if none accepts writes: unavailable; opening fails and says why", async () => {
     const database = await createBoth();
     const url = urlOf([one.current.port, two.current.port], database);
     const store = await openTestStore(url, { retryLimitMs: 300 });

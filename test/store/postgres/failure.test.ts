@@ -27,7 +27,7 @@ test.each<[Remedy, unknown]>([
   ["again", new Unconfirmed("")],
   ["elsewhere", new ConnectionLost("")],
   ["elsewhere", new NoHost(new Map([["h", serverError("28P01")]]))],
-  // An error of the system that looks like an SQLSTATE.
+  // A system error that looks like an SQLSTATE.
   ["none", Object.assign(new Error("words"), { code: "57P01" })],
   ["none", new TypeError("ours")],
 ])("the remedy %s is for %s", (remedy, error) => {

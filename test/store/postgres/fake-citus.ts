@@ -1,21 +1,27 @@
-/** As much of Citus as the store asks it for, in a PostgreSQL: where plants are kept, and nodes that fail. */
+/**
+ * The part of Citus that the store uses, simulated in PostgreSQL: placement of plants, and failing
+ * nodes.
+ */
 import type { PostgresDatabases } from "../../support/postgres-databases.ts";
 
 export interface FakeCitus {
-  /** The ids, of those from 0 on, that a node keeps. */
+  /** The first ids, from 0, that a node stores. */
   idsOf(node: number, count: number): Promise<readonly bigint[]>;
   /** From now on, statements that touch a node fail as Citus reports it, with this SQLSTATE. */
   fail(node: number, state: string): Promise<void>;
-  /** A statement with this plant fails, whatever else it has. */
+  /** Any statement with this plant fails. */
   failFor(id: bigint, state: string): Promise<void>;
   mend(): Promise<void>;
-  /** From the next inspection on, a node takes statements itself at a port of this machine. */
+  /** From the next inspection on, a node accepts statements directly, at a port of this machine. */
   open(node: number, port: number): Promise<void>;
-  /** What nodes say of fsync, full_page_writes and synchronous_commit; undefined: they are silent. */
+  /**
+   * Sets what nodes report for fsync, full_page_writes and synchronous_commit; undefined: no
+   * answer.
+   */
   answer(answers: Readonly<Record<string, string | undefined>>): Promise<void>;
 }
 
-/** To be called when the tables of the store are there. Two nodes with shards, and a coordinator. */
+/** Call after the store's tables have been created. Two nodes with shards, and a coordinator. */
 export async function fakeCitus(server: PostgresDatabases, database: string): Promise<FakeCitus> {
   const run = (sql: string) => server.query(sql, database);
   await run(`

@@ -14,7 +14,7 @@ import {
 } from "../../support/postgres-server.ts";
 import { untilObstacle } from "../until-obstacle.ts";
 
-/** A server for all tests of a file; to be called at its top. */
+/** A server for all tests of a file. Call it at the top level. */
 export function useServer(options?: PostgresServerOptions): { readonly current: PostgresServer } {
   let server: PostgresServer | undefined;
   beforeAll(async () => {
@@ -30,10 +30,12 @@ export function useServer(options?: PostgresServerOptions): { readonly current: 
   };
 }
 
-/** For tests in which no machine crashes; its processes may. A new database takes less time. */
+/** For tests without a machine crash; processes may crash. Creating a database is faster. */
 export const withoutSync = { fsync: "off" } as const;
 
-/** Limits as in production, but in a hundredth of the time where a test waits for one. */
+/**
+ * The limits of production, except that those that a test waits for are a hundred times shorter.
+ */
 export const quickLimits: PostgresLimits = {
   ...defaultPostgresLimits,
   statementTimeoutMs: 300,
@@ -43,7 +45,7 @@ export const quickLimits: PostgresLimits = {
   backoffMaxMs: 50,
 };
 
-/** A store, closed when the test has finished. */
+/** A store that is closed at the end of the test. */
 export async function openTestStore(
   url: string,
   limits: Partial<PostgresLimits> = {},
@@ -55,12 +57,12 @@ export async function openTestStore(
   return store;
 }
 
-/** A store that was told of an outage says so until it has found out that it is over. */
+/** A store that detected an outage reports it until it detects its end. */
 export async function untilReady(store: PlantStore): Promise<void> {
   await untilObstacle(store, undefined);
 }
 
-/** What is in the table, as an operator reads it. */
+/** Reads the table as an operator would. */
 export async function readPlants(server: PostgresDatabases, database: string): Promise<NewPlant[]> {
   const rows = await server.query("SELECT id, name, tag FROM plants ORDER BY id", database);
   return rows.map(({ id, name, tag }) => ({
@@ -70,7 +72,7 @@ export async function readPlants(server: PostgresDatabases, database: string): P
   }));
 }
 
-/** The same URL by way of a proxy. */
+/** The same URL through a proxy. */
 export function through(proxy: { readonly port: number }, url: string): string {
   return url.replace(/:\d+\//, `:${proxy.port}/`);
 }

@@ -1,4 +1,4 @@
-/** What is done to a PostgreSQL while it is used: the store finds out, and when it is over. */
+/** Changes to a PostgreSQL server in use: the store detects the obstacle, and its end. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Obstacle, PlantStore } from "../../../src/plant.ts";
 import { createBatchedStore } from "../../../src/store/batched-store.ts";
@@ -11,10 +11,10 @@ import { plantOf } from "../plant-of.ts";
 import { untilObstacle } from "../until-obstacle.ts";
 import { openTestStore, quickLimits, readPlants, useServer } from "./fresh.ts";
 
-/** A login that may serve, and no more. */
+/** A role with only the permissions that serving needs. */
 const role = { name: "gardener", password: "soil" };
 
-describe.skipIf(!hasPostgres)("on a server of its own", () => {
+describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer();
 
   async function openFresh() {
@@ -69,7 +69,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await operate(mend);
     await untilObstacle(store, undefined);
     await store.create(plantOf(2n));
-    // A probe leaves nothing.
+    // A probe leaves nothing behind.
     expect(await readPlants(server.current, database)).toEqual([plantOf(1n), plantOf(2n)]);
   });
 
@@ -77,7 +77,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     const { store } = await openFresh();
     onTestFinished(() => server.current.set(name, "on"));
     await server.current.set(name, "off");
-    // No plant comes: the timer finds it.
+    // No plant arrives: the timer detects it.
     await untilObstacle(store, "not_durable");
     await expectRefused(store);
     await server.current.set(name, "on");
@@ -85,7 +85,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await store.create(plantOf(2n));
   });
 
-  test("what a reload turns off is refused before the timer looks, when an inspection is due", async () => {
+  test("a setting turned off by a reload is detected before a write, when an inspection is due", async () => {
     const { store, operate } = await openFresh();
     await operate("ALTER TABLE plants SET UNLOGGED");
     await expect(store.create(plantOf(2n))).rejects.toMatchObject({
@@ -95,7 +95,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(await operate("SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });
 
-  test("a table that somebody keeps locked, until it is free", async () => {
+  test("a locked table, until it is unlocked", async () => {
     const { store, url } = await openFresh();
     await using holder = await openPostgresClient(url);
     await holder.query("BEGIN; LOCK TABLE plants");
@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await untilObstacle(store, undefined);
   });
 
-  test("a row that somebody keeps locked is no obstacle to others", async () => {
+  test("a locked row does not affect other rows", async () => {
     const { store, url } = await openFresh();
     await using holder = await openPostgresClient(url);
     await holder.query("BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
@@ -114,7 +114,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(store.obstacle()).toBeUndefined();
   });
 
-  test("checks and commits together take no more connections than there may be", async () => {
+  test("checks and commits together stay within the connection limit", async () => {
     const database = await server.current.createDatabase();
     const address = parseAddress(
       `${server.current.url(database)}?pool_max_conns=1`.slice("postgres:".length),

@@ -15,10 +15,10 @@ import { expectKept } from "../suite.ts";
 import { untilObstacle } from "../until-obstacle.ts";
 import { openTestStore, readPlants, through, useServer, withoutSync } from "./fresh.ts";
 
-describe.skipIf(!hasPostgres)("on a server of its own", () => {
+describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer({ settings: withoutSync });
 
-  test("a new database gets its tables, and has the schema version afterwards", async () => {
+  test("a new database gets its tables and the current schema version", async () => {
     const url = server.current.url(await server.current.createDatabase());
     expect(await readSchemaState(url)).toEqual({ version: 0, latest: 1 });
     await (await openStore(url)).close();
@@ -34,7 +34,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
 
   test.each<[string, (database: string) => Promise<unknown>]>([
     ["", async () => {}],
-    // As CockroachDB has it.
+    // As in CockroachDB.
     [
       ", where advisory locks do nothing",
       async (database) => {
@@ -47,7 +47,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
         );
       },
     ],
-  ])("many that open a new database at once migrate it once%s", async (_, prepare) => {
+  ])("many processes that open a new database at once migrate it once%s", async (_, prepare) => {
     const database = await server.current.createDatabase();
     await prepare(database);
     const url = server.current.url(database);
@@ -58,7 +58,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(await readPlants(server.current, database)).toHaveLength(8);
   });
 
-  test("a process that died while it migrated leaves nothing in the way", async () => {
+  test("a process that died during a migration leaves no obstacle", async () => {
     const database = await server.current.createDatabase();
     await using proxy = await openTcpProxy(server.current.port, "CREATE TABLE plants");
     proxy.interfere = () => "lose-answer";
@@ -67,7 +67,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await store.create(plantOf(1n));
   });
 
-  test("a role that may only read and write rows is enough, once the tables are there", async () => {
+  test("a role that can only read and write rows is enough if the tables exist", async () => {
     const database = await server.current.createDatabase();
     const role = await server.current.createRole();
     const url = server.current.url(database, role);
@@ -88,7 +88,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
   test.each<[string, StoreOpenErrorCode, RegExp, string]>([
     ["LATIN1", "unsupported", /encoded in LATIN1.*'UTF8'/, "ENCODING 'LATIN1'"],
     ["SQL_ASCII", "unsupported", /encoded in SQL_ASCII.*'UTF8'/, "ENCODING 'SQL_ASCII'"],
-  ])("a database in %s is refused", async (_, code, message, options) => {
+  ])("a database in %s is rejected", async (_, code, message, options) => {
     const database = await server.current.createDatabase(options);
     await expectRefused(server.current.url(database), code, message);
     expect(
@@ -117,7 +117,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     ],
     ["that a crash would empty", "not_durable", /unlogged/, "ALTER TABLE plants SET UNLOGGED"],
     ["of another program", "foreign", /another program/, "DROP TABLE plant_store_migrations"],
-  ])("a database %s is refused, and left as it was", async (_, code, message, damage) => {
+  ])("a database %s is rejected and left unchanged", async (_, code, message, damage) => {
     const database = await server.current.createDatabase();
     const url = server.current.url(database);
     await (await openTestStore(url)).close();
@@ -142,13 +142,13 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     ["TLS with a server that has none", (url) => `${url}&sslmode=require`, /TLS.*sslmode/],
     ["nobody there", (url) => url.replace(/:\d+\//, ":1/"), /:1 \(ECONNREFUSED\)/],
     ["no such host", (url) => url.replace("127.0.0.1", "nowhere.invalid"), /nowhere\.invalid/],
-  ])("%s: the start is refused", async (_, change, message) => {
+  ])("%s: startup fails", async (_, change, message) => {
     const database = await server.current.createDatabase();
     await expectRefused(change(server.current.url(database)), "inaccessible", message);
   });
 
   test.each([[[]], [["sslmode=require"]]])(
-    "a server that says nothing is not waited for, with %j",
+    "a server that does not answer times out, with %j",
     async (params) => {
       await using proxy = await openTcpProxy(server.current.port, "");
       proxy.interfere = () => "swallow";
@@ -160,10 +160,10 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
   );
 });
 
-describe.skipIf(!hasPostgres)("on a server that could be safe", () => {
+describe.skipIf(!hasPostgres)("on a server with changeable settings", () => {
   const server = useServer();
 
-  test.each(["fsync", "full_page_writes"])("a server with %s=off is refused", async (name) => {
+  test.each(["fsync", "full_page_writes"])("a server with %s=off is rejected", async (name) => {
     const database = await server.current.createDatabase();
     const url = server.current.url(database);
     onTestFinished(() => server.current.set(name, "on"));
@@ -191,8 +191,8 @@ describe.skipIf(!hasPostgres)("a server that comes back with fsync=off", () => {
   });
 });
 
-describe.skipIf(!hasPostgres || !hasOpenssl)("a server that speaks TLS", () => {
-  test("is encrypted to, and told from another when asked", async () => {
+describe.skipIf(!hasPostgres || !hasOpenssl)("a server with TLS", () => {
+  test("is used encrypted, and distinguished from another server on request", async () => {
     await using folder = await createTemporaryFolder();
     const certificate = createCertificate(folder.path, "server");
     const other = createCertificate(folder.path, "other");

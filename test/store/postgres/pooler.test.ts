@@ -1,4 +1,4 @@
-/** Behind a pooler: a session of the server is not a session of the store. */
+/** Behind a pooler, a session of the server is not a session of the store. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../../src/store/open.ts";
 import { hasPgbouncer, type PoolMode, poolModes, startPgbouncer } from "../../support/pgbouncer.ts";
@@ -16,7 +16,7 @@ async function openPooler(server: PostgresDatabases, mode: PoolMode) {
   return pooler;
 }
 
-describe.skipIf(cannotRun)("before a server of its own", () => {
+describe.skipIf(cannotRun)("with its own server", () => {
   const server = useServer({ settings: withoutSync });
 
   for (const mode of poolModes) {
@@ -28,13 +28,13 @@ describe.skipIf(cannotRun)("before a server of its own", () => {
     });
   }
 
-  test("nothing that the store sets is left to others", async () => {
+  test("no setting of the store leaks to other clients", async () => {
     const database = await server.current.createDatabase();
     const pooler = await openPooler(server.current, "transaction");
     const store = await openTestStore(through(pooler, server.current.url(database)));
     await store.create(plantOf(1n));
     const { query } = openDatabases(pooler.port, []);
-    // PgBouncer itself sets what it keeps for each of its clients.
+    // PgBouncer itself sets what it tracks for each of its clients.
     const left = `SELECT name FROM pg_settings
       WHERE source = 'session' AND name NOT IN ('application_name', 'client_encoding')`;
     expect(await query(left, database)).toEqual([]);
@@ -46,19 +46,19 @@ describe.skipIf(cannotRun)("before a server of its own", () => {
   });
 });
 
-describe.skipIf(cannotRun)("before a server that crashes", () => {
-  // What waits for the writer of the log is lost in a crash: for long, here.
+describe.skipIf(cannotRun)("with a server that crashes", () => {
+  // A crash loses what the WAL writer has not written yet. Here, it waits long.
   const server = useServer({ settings: { wal_writer_delay: "10s" } });
 
   test.each(poolModes)(
-    "%s mode: no plant is lost, though the database has synchronous_commit=off",
+    "%s mode: no plant is lost, although the database has synchronous_commit=off",
     async (mode) => {
       const database = await server.current.createDatabase();
       await server.current.query(`ALTER DATABASE ${database} SET synchronous_commit = off`);
       const pooler = await openPooler(server.current, mode);
       const store = await openTestStore(through(pooler, server.current.url(database)));
       await store.create(plantOf(0n));
-      // The next statements run in sessions that the store has not seen.
+      // The next statements run in sessions that the store has not used.
       await server.current.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`,
       );

@@ -1,9 +1,9 @@
-/** What is made of the tables that are found, whoever makes them meanwhile. */
+/** How existing tables are classified, even if another process creates them at the same time. */
 import { expect, test } from "vitest";
 import { readSchemaVersion } from "../../../src/store/postgres/schema.ts";
 import type { Session } from "../../../src/store/postgres/session.ts";
 
-/** A session whose queries have these answers, of a row each. */
+/** A session whose queries return these answers, one row each. */
 function answering(...answers: readonly (readonly unknown[])[]): Session {
   const left = [...answers];
   const query = async () => {
@@ -14,12 +14,12 @@ function answering(...answers: readonly (readonly unknown[])[]): Session {
   return { host: { name: "db", port: 5432 }, query } as unknown as Session;
 }
 
-test("tables that another process makes between one look and the other are ours", async () => {
+test("tables that another process creates between two lookups are ours", async () => {
   const session = answering([false, true], [true, true], ["1"]);
   expect(await readSchemaVersion(session, 1000)).toBe(1);
 });
 
-test("a table plants that stays alone is another program's", async () => {
+test("a plants table without the other one belongs to another program", async () => {
   const session = answering([false, true], [false, true]);
   await expect(readSchemaVersion(session, 1000)).rejects.toMatchObject({ code: "foreign" });
 });

@@ -9,7 +9,7 @@ import { plantOf } from "../plant-of.ts";
 import { expectKept } from "../suite.ts";
 import { openTestStore, readPlants, useServer, withoutSync } from "./fresh.ts";
 
-describe.skipIf(!hasPostgres)("on a server of its own", () => {
+describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer({ settings: withoutSync });
 
   async function openFresh(limits: Partial<PostgresLimits> = {}) {
@@ -18,11 +18,11 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     return { database, store, kept: () => readPlants(server.current, database) };
   }
 
-  /** One of each: created, created again, refused. */
+  /** One of each: created, created again, rejected. */
   const first: NewPlant = { id: 1n, name: "Fern", tag: undefined };
   const other: NewPlant = { id: 1n, name: "Fern", tag: "" };
 
-  test("sessions that an operator terminates cost nothing but time", async () => {
+  test("terminating sessions only costs time", async () => {
     const { database, store, kept } = await openFresh();
     const plants = Array.from({ length: 3000 }, (_, id) => plantOf(BigInt(id)));
     let isOver = false;
@@ -46,7 +46,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
   });
 
   test.each(["fast", "immediate"] as const)(
-    "a restart (%s) in the middle of a load loses nothing that was confirmed",
+    "a restart (%s) under load loses nothing that was confirmed",
     async (how) => {
       const { store, kept } = await openFresh();
       const confirmed: NewPlant[] = [];
@@ -56,7 +56,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
       async function callUntilOver(caller: number): Promise<void> {
         for (let id = BigInt(caller) * 1_000_000n; !isOver; id++) {
           const plant = plantOf(id);
-          // As a client does that heard nothing: until it is told.
+          // Retries like a client without an answer, until it gets one.
           while (!(await isCreated(store, plant, failures)));
           confirmed.push(plant);
           if (confirmed.length === 300) enough.resolve();
@@ -77,7 +77,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     },
   );
 
-  test("a server with few connections left is used with those that it gives", async () => {
+  test("a server with few connections left is used with those it grants", async () => {
     const database = await server.current.createDatabase();
     const role = await server.current.createRole("CONNECTION LIMIT 2");
     await server.current.query(`GRANT ALL ON SCHEMA public TO ${role}`, database);
@@ -88,7 +88,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(await readPlants(server.current, database)).toEqual(plants);
   });
 
-  test("a row that stays locked: unavailable, and then as before", async () => {
+  test("a row that stays locked: unavailable, then back to normal", async () => {
     const { database, store, kept } = await openFresh({ retryLimitMs: 500 });
     await using holder = await openPostgresClient(server.current.url(database));
     await holder.query("BEGIN; INSERT INTO plants VALUES (1, 'held', NULL)");
@@ -114,7 +114,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await expect(kept()).resolves.toMatchObject([{ name: "held" }]);
   });
 
-  test("COMMIT itself fails: none of its plants was confirmed, and none is there", async () => {
+  test("COMMIT itself fails: none of its plants is confirmed or stored", async () => {
     const { database, store, kept } = await openFresh();
     await server.current.query(
       `CREATE TABLE parents (id int PRIMARY KEY);
@@ -134,7 +134,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(await kept()).toEqual([first]);
   });
 
-  test("a table that is gone: unavailable, and then as before", async () => {
+  test("a missing table: unavailable, then back to normal", async () => {
     const { database, store } = await openFresh();
     await server.current.query("ALTER TABLE plants RENAME TO elsewhere", database);
     await expect(store.create(first)).rejects.toMatchObject({
@@ -145,7 +145,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await store.create(first);
   });
 
-  test("rows that somebody deletes never make a plant's owner lose its id", async () => {
+  test("deleting rows never makes a plant's owner lose its id", async () => {
     const { database, store } = await openFresh();
     let isOver = false;
     const deleting = (async () => {
@@ -158,28 +158,28 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await deleting;
   });
 
-  describe("with a synchronous standby that is away", () => {
+  describe("with a synchronous standby that is down", () => {
     async function loseStandby(): Promise<void> {
       onTestFinished(() => server.current.set("synchronous_standby_names", ""));
       await server.current.set("synchronous_standby_names", "away");
     }
 
-    test("what is on one machine alone is not confirmed, and no statement stays behind", async () => {
+    test("a plant on only one machine is not confirmed, and no statement stays behind", async () => {
       const { database, store, kept } = await openFresh({ retryLimitMs: 700 });
       await loseStandby();
       await expect(store.create(first)).rejects.toMatchObject({ code: "unavailable" });
       await within("the end of all statements", untilNobodyWaits(database));
       expect(await kept()).toEqual([first]);
-      // Visible by now, and no safer: the same call again does not find it good.
+      // It is visible by now, but no safer: the same call must not confirm it.
       await expect(store.create(first)).rejects.toMatchObject({ code: "unavailable" });
       await server.current.set("synchronous_standby_names", "");
       await store.create(first);
       await expect(store.create(other)).rejects.toMatchObject({ code: "id_taken" });
     });
 
-    test("a wait that an operator cancels is no success", async () => {
+    test("a wait that an operator cancels is not a success", async () => {
       const { database, kept } = await openFresh();
-      // The warning is all there is to tell by; a role may have it hidden.
+      // Only the warning shows it, and a role may have it hidden.
       await server.current.query(
         `ALTER ROLE postgres IN DATABASE ${database} SET client_min_messages = error`,
       );
@@ -196,7 +196,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
         `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`,
       );
       await within("the row being visible", untilRows(kept, 1));
-      // The second try, which waits for the same.
+      // The second attempt, which waits for the same thing.
       await untilWaiting(database, "IPC");
       expect(isSettled).toBe(false);
       await server.current.set("synchronous_standby_names", "");

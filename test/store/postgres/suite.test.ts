@@ -9,7 +9,7 @@ import { plantOf } from "../plant-of.ts";
 import { storeSuite } from "../suite.ts";
 import { openTestStore, readPlants, through, useServer, withoutSync } from "./fresh.ts";
 
-describe.skipIf(!hasPostgres)("on a server of its own", () => {
+describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer({ settings: withoutSync });
 
   storeSuite("postgres", async () => {
@@ -18,13 +18,13 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
       onTestFinished(drop);
       return () => openStore(url);
     }
-    // A schema of its own takes a tenth of the time that a database takes.
+    // Creating a schema takes a tenth of the time of creating a database.
     const role = await server.current.createRole();
     await server.current.query(`CREATE SCHEMA AUTHORIZATION ${role}`);
     return () => openStore(server.current.url("postgres", role));
   });
 
-  test("rows are plain, and read by others while the store is open", async () => {
+  test("rows are plain and can be read by others while the store is open", async () => {
     const database = await server.current.createDatabase();
     const store = await openTestStore(server.current.url(database));
     const plants: NewPlant[] = [
@@ -43,7 +43,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(bytes).toEqual({ hex: "efbbbf65cc81" });
   });
 
-  test("what arrives together is written by few statements, on few connections", async () => {
+  test("plants that arrive together need few statements and connections", async () => {
     const database = await server.current.createDatabase();
     const store = await openTestStore(server.current.url(database));
     const ids = Array.from({ length: 8000 }, (_, id) => BigInt(id));
@@ -59,7 +59,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     expect(sessions?.["count"]).toBeLessThanOrEqual(4);
   });
 
-  test("connections that rest are closed, but for one", async () => {
+  test("idle connections are closed, except one", async () => {
     const database = await server.current.createDatabase();
     const store = await openTestStore(server.current.url(database), { idleTimeoutMs: 20 });
     const ids = Array.from({ length: 4000 }, (_, id) => BigInt(id));
@@ -73,7 +73,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await store.create(plantOf(1n));
   });
 
-  test("stores of two processes on one database agree about every id", async () => {
+  test("the stores of two processes on one database agree on every id", async () => {
     const database = await server.current.createDatabase();
     const stores = await Promise.all(
       [1, 2, 3].map(() => openTestStore(server.current.url(database))),
@@ -96,7 +96,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     }
   });
 
-  test("a database, role or server with other defaults changes nothing", async () => {
+  test("different defaults of a database, role or server change nothing", async () => {
     const database = await server.current.createDatabase();
     const role = await server.current.createRole();
     await server.current.query(`GRANT ALL ON SCHEMA public TO ${role}`, database);
@@ -134,7 +134,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     ["local", "on"],
     ["remote_write", "on"],
     ["remote_apply", "remote_apply"],
-  ])("with synchronous_commit=%s all around, every commit has it %s", async (around, expected) => {
+  ])("with synchronous_commit=%s everywhere, every commit uses %s", async (around, expected) => {
     const database = await server.current.createDatabase();
     await server.current.query(`ALTER DATABASE ${database} SET synchronous_commit = ${around}`);
     const store = await openTestStore(server.current.url(database));
@@ -158,7 +158,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     ]);
   });
 
-  test("text is compared as bytes, even in a column whose collation finds it equal", async () => {
+  test("text is compared as bytes, even if the column's collation treats it as equal", async () => {
     const database = await server.current.createDatabase();
     const store = await openTestStore(server.current.url(database));
     await server.current.query(
@@ -176,7 +176,7 @@ describe.skipIf(!hasPostgres)("on a server of its own", () => {
     await store.create({ id: 1n, name: "Aloe", tag: "a" });
   });
 
-  test("a small plant is compared with a large one without fetching it", async () => {
+  test("comparing a small plant with a large one does not fetch the large one", async () => {
     const database = await server.current.createDatabase();
     await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants");
     const store = await openTestStore(through(proxy, server.current.url(database)));

@@ -1,14 +1,14 @@
-/** Requests that are no HTTP/1.1, byte by byte, and what each is refused with. */
+/** Invalid HTTP/1.1 requests, byte by byte, and how each is rejected. */
 import { Code } from "@connectrpc/connect";
 import { knownToken } from "../test-server.ts";
 
 export const plant = '{"id":1,"name":"Basil"}';
 
-/** The bytes of a request; what a row gives replaces what would be right. */
+/** The bytes of a request. The row overrides parts of a valid one. */
 function requestOf(row: {
   line?: string;
   host?: string;
-  /** Lines in place of Content-Length, which frame the body. */
+  /** Header lines that frame the body, instead of Content-Length. */
   framing?: string;
   more?: string;
   body?: string;

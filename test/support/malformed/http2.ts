@@ -1,4 +1,4 @@
-/** Requests that are wrong in HTTP/2 itself, frame by frame. */
+/** Requests that violate HTTP/2 itself, frame by frame. */
 import { Code } from "@connectrpc/connect";
 import {
   errorCode,
@@ -21,7 +21,7 @@ export const right: readonly Field[] = [
 ];
 export const plant = Buffer.from('{"id":1,"name":"Basil"}');
 
-/** The right fields, with these in place of those of the same name; null leaves one out. */
+/** Valid fields, with these replacing those of the same name; null removes one. */
 export function fields(other: Readonly<Record<string, string | null>>): Field[] {
   const kept = right.map(([name, value]) => [name, name in other ? other[name] : value] as const);
   const added = Object.entries(other).filter(([name]) => !right.some(([known]) => known === name));
@@ -36,7 +36,7 @@ export function request(block: readonly Field[], streamId = 1): Buffer {
   ]);
 }
 
-/** A request that its client gives up at once. */
+/** A request that its client cancels at once. */
 export function takenBack(streamId: number): Buffer {
   const payload = fieldBlock(right);
   const cancel = Buffer.of(0, 0, 0, errorCode.cancel);
@@ -66,7 +66,7 @@ export const answered: readonly (readonly [what: string, block: readonly Field[]
     ["an expectation that nobody knows", fields({ expect: "more" }), Code.InvalidArgument],
   ];
 
-/** Fields for which the stream is reset. */
+/** Fields that cause a stream reset. */
 export const reset: readonly (readonly [what: string, block: readonly Field[]])[] = [
   ["no :method", fields({ ":method": null })],
   ["no :scheme", fields({ ":scheme": null })],
@@ -89,7 +89,7 @@ export const reset: readonly (readonly [what: string, block: readonly Field[]])[
   ["another te than trailers", fields({ te: "gzip" })],
 ];
 
-/** Bytes that end the connection. */
+/** Bytes that cause the end of the connection. */
 export const ending: readonly (readonly [what: string, bytes: Buffer])[] = [
   ["a block of fields that is garbage", garbage(frameType.headers, 1)],
   ["data on a stream that is not open", frame(frameType.data, { streamId: 1, payload: plant })],

@@ -1,4 +1,4 @@
-/** Requests of REST whose content is wrong, and what each is refused with. */
+/** REST requests with invalid content, and how each is rejected. */
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 
@@ -30,7 +30,7 @@ function describeBody(body: string | Uint8Array): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 }
 
-/** A sound plant with these bytes as its name. */
+/** A valid plant with these bytes as its name. */
 function named(...bytes: number[]): Buffer {
   return Buffer.concat([Buffer.from('{"id":1,"name":"a'), Buffer.from(bytes), Buffer.from('b"}')]);
 }

@@ -1,4 +1,4 @@
-/** Requests of Connect, gRPC and gRPC-Web that are wrong, and the code that each is refused with. */
+/** Invalid requests of Connect, gRPC and gRPC-Web, and the code that rejects each. */
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { envelope } from "../../../packages/gateway/test/support/envelope.ts";
@@ -28,7 +28,7 @@ function refused(code: Code, bodies: Bodies, headers?: Row["headers"]): Row[] {
   }));
 }
 
-/** JSON that no protocol may take for a plant. */
+/** JSON that no protocol may accept as a plant. */
 const badJson: Bodies = {
   "no end": '{"plant":{"id":1,"name":"Basil"}',
   "a word": "plant",
@@ -66,7 +66,7 @@ const badJson: Bodies = {
   "30,000 levels": `{"x":${"[".repeat(15_000)}${"]".repeat(15_000)}}`,
 };
 
-/** protobuf that says something else than a plant. */
+/** Valid protobuf that is not a valid plant. */
 const incompleteBinary: Bodies = {
   "an empty message": "",
   "an empty plant": Buffer.of(0x0a, 0x00),
@@ -106,7 +106,7 @@ const gzip = gzipSync(json);
 const bomb = gzipSync(Buffer.alloc(20 * 1024 * 1024));
 const long = `{"plant":{"id":1,"name":"${"x".repeat(bodyBytesMax)}"}}`;
 
-/** The code that a protocol has for a body in a bad gzip. */
+/** The code of a protocol for an invalid gzip body. */
 const badGzip: Bodies = {
   "not gzip at all": json,
   "gzip that is cut": gzip.subarray(0, 15),
@@ -142,7 +142,7 @@ const connectBinary: readonly Row[] = [
 const enveloped = (bodies: Bodies): Bodies =>
   Object.fromEntries(Object.entries(bodies).map(([what, body]) => [what, envelope(body)]));
 
-/** Envelopes that break off, or of which there are too many or too few. */
+/** Truncated envelopes, or too many or too few of them. */
 const badEnvelopes: readonly Row[] = [
   ...refused(Code.InvalidArgument, {
     "half of the head of an envelope": envelope(binary).subarray(0, 3),
@@ -150,20 +150,20 @@ const badEnvelopes: readonly Row[] = [
     "an envelope that is cut": envelope(binary).subarray(0, -1),
     "bytes behind the envelope": Buffer.concat([envelope(binary), Buffer.of(1)]),
   }),
-  // What gRPC says of a call that does not have exactly one message.
+  // gRPC's code for a call without exactly one message.
   ...refused(Code.Unimplemented, {
     "no envelope": "",
     "two messages": Buffer.concat([envelope(binary), envelope(binary)]),
   }),
-  // What gRPC says of a message that is compressed, nobody knows how.
+  // gRPC's code for a message compressed in an unknown way.
   ...refused(Code.Internal, {
     "a compressed message without a coding": envelope(gzipSync(binary), 1),
   }),
-  // Its first bytes read as an envelope of a gigabyte.
+  // Its first bytes look like an envelope of a gigabyte.
   ...refused(Code.ResourceExhausted, { "a message without an envelope": binary }),
 ];
 
-/** gRPC and gRPC-Web have their envelopes in common. */
+/** gRPC and gRPC-Web share their envelopes. */
 const grpcBinary: readonly Row[] = [
   ...badEnvelopes,
   ...refused(Code.InvalidArgument, enveloped(incompleteBinary)),

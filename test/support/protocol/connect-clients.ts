@@ -1,4 +1,4 @@
-/** The clients of connect-es. */
+/** The connect-es clients. */
 import { type Client, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import {
   createConnectTransport,

@@ -1,4 +1,4 @@
-/** gRPC by an implementation from elsewhere. */
+/** gRPC with an independent implementation. */
 import { ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import {

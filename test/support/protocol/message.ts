@@ -1,4 +1,4 @@
-/** CreatePlant's messages, in each encoding. */
+/** The messages of CreatePlant in each encoding. */
 import { create, fromBinary, fromJsonString, toBinary } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
@@ -10,10 +10,10 @@ import {
 } from "../../../gen/plantstore/v1/plant_service_pb.ts";
 import type { Outcome, PlantInput, Refusal } from "./protocol.ts";
 
-/** The path of CreatePlant, for all protocols but REST. */
+/** The path of CreatePlant in all protocols but REST. */
 export const createPlantPath = `/${PlantService.typeName}/${PlantService.method.createPlant.name}`;
 
-/** The id as a JSON number, with all of its digits. */
+/** The id as a JSON number with all its digits. */
 export function newPlantJson({ id, name, tag }: PlantInput): string {
   const members = [
     id === undefined ? [] : `"id":${id}`,
@@ -45,7 +45,7 @@ export function outcomeFrom({ plant }: CreatePlantResponse): Outcome {
   return { ok: tag === undefined ? { name } : { name, tag } };
 }
 
-/** @param status The status of HTTP, where it is known. */
+/** @param status The HTTP status, if known. */
 export function refusalFrom(error: ConnectError, status: number | undefined): Refusal {
   const [badRequest] = error.findDetails(BadRequestSchema);
   const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay;

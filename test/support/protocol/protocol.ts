@@ -1,7 +1,7 @@
 import type { Code } from "@connectrpc/connect";
 import { knownToken } from "../test-server.ts";
 
-/** A plant to ask for; what is left out is not sent. */
+/** A plant to create. Omitted fields are not sent. */
 export interface PlantInput {
   readonly id?: bigint;
   readonly name?: string;
@@ -11,13 +11,13 @@ export interface PlantInput {
 export interface Refusal {
   readonly code: Code;
   readonly message: string;
-  /** The BadRequest among the details; undefined where there is none. */
+  /** The BadRequest in the details; undefined if there is none. */
   readonly violations: readonly Violation[] | undefined;
-  /** What the RetryInfo among the details asks to wait; undefined where there is none. */
+  /** The delay of the RetryInfo in the details; undefined if there is none. */
   readonly retryDelayMs: number | undefined;
-  /** What came with the error: headers and trailers. */
+  /** The headers and trailers of the error. */
   readonly metadata: Headers;
-  /** The status of HTTP; undefined where the client does not show it. */
+  /** The HTTP status; undefined if the client does not expose it. */
   readonly status: number | undefined;
 }
 
@@ -26,11 +26,11 @@ export interface Violation {
   readonly description: string;
 }
 
-/** What every protocol has in common, whoever speaks it. */
+/** The common result of all protocols and clients. */
 export type Outcome = { readonly ok: { readonly name: string; readonly tag?: string } } | Refusal;
 
 export interface CallOptions {
-  /** The Authorization header; null sends none. Default: the token that test servers know. */
+  /** The Authorization header; null sends none. Default: the token of test servers. */
   readonly authorization?: string | null;
   readonly timeoutMs?: number;
 }
@@ -39,7 +39,7 @@ export interface PlantCaller extends Disposable {
   create(plant: PlantInput, options?: CallOptions): Promise<Outcome>;
 }
 
-/** A protocol, as one client speaks it. */
+/** A protocol as spoken by one client. */
 export interface Protocol {
   readonly name: string;
   open(url: string): PlantCaller;
@@ -49,7 +49,7 @@ export function authorizationOf({ authorization }: CallOptions): string | null {
   return authorization === undefined ? `Bearer ${knownToken}` : authorization;
 }
 
-/** The refusal, or the reason that the test fails. */
+/** The rejection. Fails the test if the call succeeded. */
 export function refusalOf(outcome: Outcome): Refusal {
   if ("ok" in outcome) throw new Error(`a plant was created: ${JSON.stringify(outcome.ok)}`);
   return outcome;

@@ -3,5 +3,5 @@ import { grpcJs } from "./grpc-js.ts";
 import type { Protocol } from "./protocol.ts";
 import { rawProtocols } from "./raw.ts";
 
-/** Every way into the service that the suite for all protocols runs over. */
+/** All clients that the suite for all protocols runs with. */
 export const protocols: readonly Protocol[] = [...rawProtocols, ...connectClients, grpcJs];

@@ -1,4 +1,4 @@
-/** Each protocol spoken by hand, so that a test can say what no client would. */
+/** Each protocol written by hand, so that a test can send what no client would. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
@@ -25,18 +25,18 @@ import {
   type Protocol,
 } from "./protocol.ts";
 
-/** What one protocol makes of a message: a request of HTTP; and of the answer: an outcome. */
+/** Converts a message to a protocol's HTTP request, and its answer to an outcome. */
 export interface RawProtocol extends Protocol {
   readonly version: HttpVersion;
   readonly path: string;
   readonly contentType: string;
   readonly encoding: "json" | "binary";
-  /** The message that asks for a plant, in the encoding of the protocol. */
+  /** Encodes the CreatePlant request in the encoding of the protocol. */
   encode(plant: PlantInput): Uint8Array;
-  /** The body that carries the message. */
+  /** The body that contains the message. */
   frame(message: Uint8Array): Uint8Array;
   read(response: HttpResponse): Outcome;
-  /** Sends bytes in place of a message. */
+  /** Sends bytes instead of a valid message. */
   send(url: string, message: Uint8Array, options?: CallOptions): Promise<Outcome>;
 }
 
@@ -170,7 +170,7 @@ function headersOf(wire: Wire, options: CallOptions): Record<string, string> {
   };
 }
 
-/** gRPC needs HTTP/2; all others run on both. */
+/** gRPC needs HTTP/2; all others work on both. */
 export const rawProtocols: readonly RawProtocol[] = [
   over("1.1", rest),
   over("2", rest),

@@ -1,7 +1,7 @@
 /**
- * Plain messages: those of scalars, and of messages like that. Most are, and
- * short besides; they are read and written here at a fraction of what protobuf-es
- * takes, which does all others.
+ * Plain messages contain only scalars and other plain messages. Most messages are plain, and short.
+ * They are read and written here at a fraction of protobuf-es's cost. protobuf-es handles all
+ * others.
  */
 import type { DescField, DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
@@ -9,7 +9,7 @@ import { wireTypeOf } from "./wire-format.ts";
 
 export interface PlainMessage {
   readonly desc: DescMessage;
-  /** How deep messages nest in it: 1 where none do. */
+  /** The nesting depth: 1 if it contains no message. */
   readonly depth: number;
   /** In the order of their numbers. */
   readonly fields: readonly PlainField[];
@@ -18,31 +18,31 @@ export interface PlainMessage {
 export interface PlainField {
   readonly desc: DescField;
   readonly name: string;
-  /** Number and wire type, as they stand before the value. */
+  /** Number and wire type, encoded as the tag before the value. */
   readonly tag: number;
-  /** What it is called in JSON. */
+  /** Its JSON name. */
   readonly key: string;
-  /** All that it may be called there, in UTF-8: the proto name, too. */
+  /** All its names in JSON, in UTF-8, including the proto name. */
   readonly keys: readonly Uint8Array[];
   readonly type: ScalarType | PlainMessage;
-  /** Whether the message has an integer of 64 bits as text. */
+  /** Whether the message has a 64-bit integer that is stored as text. */
   readonly longAsString: boolean;
 }
 
 const known = new WeakMap<DescMessage, PlainMessage | undefined>();
 
-/** @returns undefined for a message that is not plain. */
+/** @returns undefined if the message is not plain. */
 export function plainMessageOf(desc: DescMessage): PlainMessage | undefined {
   const found = known.get(desc);
   if (found !== undefined || known.has(desc)) return found;
-  known.set(desc, undefined); // one that contains itself is not plain
+  known.set(desc, undefined); // a message that contains itself is not plain
   const created = createPlainMessage(desc);
   known.set(desc, created);
   return created;
 }
 
 function createPlainMessage(desc: DescMessage): PlainMessage | undefined {
-  // In the message that holds them, those may be another thing.
+  // In JSON, these may differ from a message with their fields.
   if (desc.typeName.startsWith("google.protobuf.")) return undefined;
   const fields: PlainField[] = [];
   let depth = 1;
@@ -56,16 +56,16 @@ function createPlainMessage(desc: DescMessage): PlainMessage | undefined {
   return isClear ? { desc, depth, fields } : undefined;
 }
 
-/** Whether no two fields share a name in JSON. */
+/** Whether no two fields have a JSON name in common. */
 function haveOwnKeys(fields: readonly DescField[]): boolean {
   const keys = fields.flatMap(({ name, jsonName }) => [...new Set([name, jsonName])]);
   return new Set(keys).size === keys.length;
 }
 
-/** Far less than protobuf and JSON allow. */
+/** Far below the limits of protobuf and JSON. */
 const depthMax = 30;
 
-/** A tag of those below has 31 bits. */
+/** A tag of a lower number has at most 31 bits. */
 const numberEnd = 2 ** 28;
 
 function createPlainField(field: DescField): PlainField | undefined {
@@ -81,7 +81,9 @@ function createPlainField(field: DescField): PlainField | undefined {
   return { desc: field, name, tag, key, keys, type, longAsString };
 }
 
-/** One that has escapes in JSON text, or another place in an object than it was given. */
+/**
+ * Keys with escapes in JSON text, or whose place in an object differs from the order of insertion.
+ */
 const unusualKey = /["\\]|\p{Cc}|^\d/u;
 
 function plainTypeOf(field: DescField): PlainField["type"] | undefined {

@@ -6,9 +6,8 @@ type Message = MessageShape<DescMessage>;
 /**
  * Writes a message.
  *
- * @returns undefined for one that is not plain, or is long, and for what is unusual
- * in any way, right or wrong: unknown fields, values of another type, negative
- * numbers of 32 bits.
+ * @returns undefined if the message is not plain, is long, or has anything unusual, valid or not:
+ * unknown fields, values of another type, negative 32-bit numbers.
  */
 export function writePlainBinary(desc: DescMessage, message: Message): Uint8Array | undefined {
   const plain = plainMessageOf(desc);
@@ -17,7 +16,7 @@ export function writePlainBinary(desc: DescMessage, message: Message): Uint8Arra
   return writeMessage(to, plain, message) ? to.copy() : undefined;
 }
 
-/** @returns false for what is unusual. */
+/** @returns false if the message is unusual. */
 function writeMessage(to: Sink, { desc, fields }: PlainMessage, message: Message): boolean {
   if (message.$typeName !== desc.typeName || message.$unknown !== undefined) return false;
   for (let i = fields.length - 1; i >= 0; i--) {
@@ -81,7 +80,7 @@ function isUint64(value: unknown): value is bigint {
   return typeof value === "bigint" && value === BigInt.asUintN(64, value);
 }
 
-/** Whether it is a number that a float holds, or rounds to another one. */
+/** Whether it is a number that a float can hold or is rounded to. */
 function isFloat(value: unknown): value is number {
   return (
     typeof value === "number" && (Number.isFinite(Math.fround(value)) || !Number.isFinite(value))
@@ -92,29 +91,29 @@ function isMessage(value: unknown): value is Message {
   return typeof value === "object" && value !== null && "$typeName" in value;
 }
 
-/** As long as a short message may be. */
+/** The maximum length of a short message. */
 const bytesMax = 4096;
 
-/** Where messages are put together, one after the other. */
+/** A buffer that all messages are assembled in, one after another. */
 const scratch = Buffer.allocUnsafeSlow(bytesMax);
 
-/** Where a varint of 64 bits is taken apart. */
+/** For splitting a 64-bit varint. */
 const parts = new DataView(new ArrayBuffer(8));
 
 /**
- * Bytes that are written from their end to their start, so that the length of a message
- * is known when its turn comes. Each method returns whether there was room.
+ * A buffer that is filled from its end to its start, so that the length of a message is known by
+ * the time it is written. Each method returns whether there was room.
  */
 class Sink {
   position = bytesMax;
 
   byte(value: number): boolean {
     this.position--;
-    scratch[this.position] = value; // before the start, nothing is
+    scratch[this.position] = value; // ignored if it is before the start
     return this.position >= 0;
   }
 
-  /** A number from 0 to 2^31 - 1, as a varint; also tags and lengths. */
+  /** Writes a number from 0 to 2^31 - 1 as a varint; also used for tags and lengths. */
   uint31(value: number): boolean {
     if (value < 0x80) return this.byte(value);
     let shift = 7;
@@ -127,9 +126,9 @@ class Sink {
     return this.position >= 0;
   }
 
-  /** 64 bits, as a varint. */
+  /** Writes 64 bits as a varint. */
   word(value: bigint): boolean {
-    parts.setBigUint64(0, value, true); // takes the bits of a negative one as they are
+    parts.setBigUint64(0, value, true); // keeps the bits of a negative number
     const low = parts.getUint32(0, true);
     const high = parts.getUint32(4, true);
     const groups = [
@@ -180,7 +179,7 @@ class Sink {
     return this.uint31(bytes.byteLength);
   }
 
-  /** A copy of all that was written. */
+  /** A copy of everything written so far. */
   copy(): Uint8Array {
     const bytes = Buffer.allocUnsafe(bytesMax - this.position);
     scratch.copy(bytes, 0, this.position);

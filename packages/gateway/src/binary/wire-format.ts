@@ -3,13 +3,13 @@ import { ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
 /**
- * Asserts what protobuf-es does not look at: that each known field has its own
- * wire type, and that what is inside of a field ends where the field does. It
- * reads an id out of the length of something else, and a text past the end of its
- * message, where others refuse the bytes: a message that nobody has sent.
+ * Checks what protobuf-es does not: that each known field has its own wire type, and that the
+ * content of a field ends with the field. protobuf-es would read an id from the length of something
+ * else, or a text past the end of its message. Other implementations reject such bytes. The result
+ * would be a message that nobody has sent.
  *
- * @param fieldsMax How many fields there may be, known or not, at every depth
- * of what is known. Default: any number.
+ * @param fieldsMax The maximum number of fields, known or not, at every depth of known messages.
+ * Default: no limit.
  * @throws {RangeError}
  */
 export function assertWireFormat(
@@ -40,7 +40,7 @@ class FieldReader extends BinaryReader {
   }
 }
 
-/** How a field may stand on the wire, and what is known of its inside. */
+/** The form of a field on the wire, and what is known about its content. */
 interface FieldShape {
   readonly name: string;
   readonly wireTypes: readonly WireType[];
@@ -92,7 +92,7 @@ function shapeOf(field: DescField): FieldShape {
     return { name, wireTypes: [WireType.StartGroup], inside: undefined };
   }
   const own = wireTypeOf(field.scalar, message);
-  // Whether it is packed is for its writer to choose.
+  // The writer may choose whether it is packed.
   const isPackable = field.fieldKind === "list" && own !== WireType.LengthDelimited;
   return { name, wireTypes: isPackable ? [own, WireType.LengthDelimited] : [own], inside };
 }

@@ -1,7 +1,7 @@
 /**
- * What an address counts as, given as Node writes it: an IPv4 address as itself,
- * over IPv6 too; an IPv6 address as its /64, because whoever has one of those has
- * all of them (RFC 6177: a site gets a /64 at least).
+ * The key under which an address is counted, given in Node's form. An IPv4 address is its own key,
+ * over IPv6 too. The key of an IPv6 address is its /64, because its owner has all addresses in it
+ * (RFC 6177: a site gets at least a /64).
  */
 export function addressKey(address: string): string {
   if (!address.includes(":")) return address;
@@ -17,7 +17,7 @@ export function addressKey(address: string): string {
 
 const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
-/** Dots are two groups, and always the last ones: nobody looks at what they say. */
+/** A dotted part counts as two groups. It is always last, and its content is not used. */
 function groupsOf(text: string): string[] {
   if (text === "") return [];
   return text.split(":").flatMap((group) => (group.includes(".") ? ["v4", "v4"] : [group]));

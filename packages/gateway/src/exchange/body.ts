@@ -1,9 +1,8 @@
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 
 /**
- * What has come of a body. A chunk that is alone, as most are, is kept as it is;
- * others are copied together, so that a body in small pieces takes no more
- * memory than its bytes do.
+ * Collects the chunks of a body. A single chunk, the usual case, is kept as it is. Several are
+ * copied into one buffer, so that a body in small pieces takes no more memory than its bytes.
  */
 export class BodyBuffer {
   #bytes: Uint8Array = noBytes;
@@ -32,7 +31,7 @@ export class BodyBuffer {
     this.#length = length;
   }
 
-  /** Takes the first bytes out. */
+  /** Removes the first bytes and returns them. */
   take(length: number): Uint8Array {
     const taken = this.#bytes.subarray(0, length);
     this.#bytes = this.#bytes.subarray(length);
@@ -50,7 +49,7 @@ export class BodyBuffer {
 
 const noBytes = new Uint8Array(0);
 
-/** What a body is before it is written: JSON stays text until then, which Node writes faster. */
+/** A body before it is written. JSON stays text until then, because Node writes text faster. */
 export type Body = Uint8Array | string;
 
 export function byteLengthOf(body: Body): number {
@@ -61,7 +60,7 @@ export function bytesOf(body: Body): Uint8Array {
   return typeof body === "string" ? Buffer.from(body) : body;
 }
 
-/** An adapter may bring a body as JSON that it has parsed; ours does not. */
+/** An adapter may pass a body as parsed JSON; ours does not. */
 export function bodyOf(request: UniversalServerRequest): AsyncIterable<Uint8Array> {
   return request.body as AsyncIterable<Uint8Array>;
 }

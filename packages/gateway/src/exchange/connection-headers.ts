@@ -1,6 +1,6 @@
 import type { NodeHeaders } from "./lazy-headers.ts";
 
-/** RFC 9113 section 8.2.2: what belongs to a connection has no place in HTTP/2. */
+/** RFC 9113 section 8.2.2: connection-specific headers are not allowed in HTTP/2. */
 const connectionHeaders = new Set([
   "connection",
   "http2-settings",
@@ -16,7 +16,7 @@ export function isOfConnection(name: string): boolean {
   return connectionHeaders.has(name);
 }
 
-/** The headers that a response over HTTP/2 may have; Node refuses to send the others. */
+/** The headers allowed in a response over HTTP/2. Node throws if it is given others. */
 export function withoutConnection(headers: NodeHeaders): NodeHeaders {
   for (const name in headers) {
     if (connectionHeaders.has(name)) return filtered(headers);

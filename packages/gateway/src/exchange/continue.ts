@@ -1,9 +1,9 @@
 import type { NodeHandler } from "./node-handler.ts";
 
 /**
- * Sends 100 (Continue) when the body of a request is first read, whoever reads it. So what is
- * refused by its headers never asks for the body (RFC 9110 section 10.1.1). For the listeners of
- * `checkContinue`: of other requests, Node has sent it already.
+ * Sends 100 (Continue) when the body of a request is first read. So a request that is rejected by
+ * its headers never asks for the body (RFC 9110 section 10.1.1). For listeners of `checkContinue`
+ * only: for other requests, Node has already sent it.
  */
 export function continueWhenRead(...[request, response]: Parameters<NodeHandler>): void {
   const read = request._read;
@@ -14,7 +14,7 @@ export function continueWhenRead(...[request, response]: Parameters<NodeHandler>
   };
 }
 
-/** Whether an answer has begun or can no more: what is read then is thrown away. */
+/** Whether an answer has begun or is no longer possible. What is read then is discarded. */
 function isOver(response: Parameters<NodeHandler>[1]): boolean {
   if (response.headersSent) return true;
   return "stream" in response && (response.stream.destroyed || response.stream.closed);

@@ -3,82 +3,84 @@ import type { Code } from "@connectrpc/connect";
 import type { Body } from "./body.ts";
 import type { NodeHeaders } from "./lazy-headers.ts";
 
-/** One HTTP request and the response to it, over either version of HTTP. */
+/** One HTTP request and its response, over HTTP/1.1 or HTTP/2. */
 export interface Exchange {
   readonly method: string;
   /** The request target, raw: path and query. */
   readonly target: string;
-  /** As Node gives them: lower-case names. Pseudo-headers may be among them. */
+  /** In Node's form, with lower-case names. May include pseudo-headers. */
   readonly headers: IncomingHttpHeaders;
-  /** Scheme and authority that the request goes to, `http://localhost:8080`. */
+  /** Scheme and authority of the request, for example `http://localhost:8080`. */
   readonly origin: string;
-  /** The address at the other end of the connection; undefined once it is gone. */
+  /** The peer address of the connection; undefined once it is closed. */
   readonly peerAddress: string | undefined;
 
   /**
-   * Reads the body, from now on, into a sink.
+   * Reads the body into a sink, starting now.
    *
-   * @returns what the sink makes of it.
-   * @throws what the sink throws, which ends the reading; a ClientGoneError if
-   * the client leaves.
+   * @returns the result of the sink.
+   * @throws what the sink throws, which stops the reading; a ClientGoneError if the client leaves.
    */
   readBody<T>(sink: BodySink<T>): Promise<T>;
 
-  /** Adds to the headers of the answer that is to come. */
+  /** Adds headers to the answer before it is sent. */
   addHeader(header: Readonly<Record<string, string>>): void;
 
-  /** Answers, unless the client has gone. */
+  /** Answers, unless the client has left. */
   respond(response: Response): void;
 
-  /** Whether the head of an answer is on its way. */
+  /** Whether the answer's headers have been sent. */
   readonly isAnswered: boolean;
 
-  /** The status of the answer, once its head is on its way. */
+  /** The status of the answer, once its headers have been sent. */
   readonly status: number | undefined;
 
   /**
-   * What the client has got: the code of an error, undefined for success.
-   * `Canceled` until there is an answer.
+   * The result for the client: the code of an error, undefined for success. `Canceled` until there
+   * is an answer.
    */
   readonly code: Code | undefined;
 
-  /** Whether nobody is left to hear the answer. */
+  /** Whether the client can no longer receive an answer. */
   readonly isClosed: boolean;
 
-  /** What ended the exchange, where it was an error. */
+  /** The error that ended the exchange, if there was one. */
   readonly closeReason: unknown;
 
-  /** Ends an answer that cannot go on, so that nobody takes what there is for the whole. */
+  /**
+   * Aborts an answer that cannot continue, so that the client does not mistake it for a complete
+   * one.
+   */
   breakOff(): void;
 
-  /** The one that is aborted when the exchange is over, with an error where one ended it. */
+  /** Aborted when the exchange ends, with the error if there was one. */
   call: Abortable | undefined;
 }
 
-/** What can be given up. */
+/** Something that can be aborted. */
 export interface Abortable {
   abort(reason: unknown): void;
 }
 
-/** What a body is read into. */
+/** Receives a body. */
 export interface BodySink<T> {
   push(chunk: Uint8Array): void;
-  /** The body is whole. */
+  /** Called at the end of the body. */
   end(): T | Promise<T>;
 }
 
-/** A whole response, written at once. */
+/** A complete response, written at once. */
 export interface Response {
   readonly status: number;
   readonly header: NodeHeaders;
   readonly body: Body;
-  /** HTTP trailers, for what has a place for them. */
+  /** HTTP trailers, for protocols that support them. */
   readonly trailer?: NodeHeaders;
-  /** What the answer says has failed; absent for success. */
+  /** The error code of the answer; absent for success. */
   readonly code?: Code | undefined;
 }
 
-/** The value of a header, given its lower-case name; null if it is not there. */
+/** The value of a header, by its lower-case name; null if it is missing. */
 export function headerOf({ headers }: Exchange, name: string): string | null {
   const value = headers[name];
   return value === undefined ? null : String(value).trim();

@@ -1,31 +1,31 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
 import { inspect } from "node:util";
 
-/** Headers as Node holds them: lower-case names; pseudo-headers may be among them. */
+/** Headers in Node's form, with lower-case names. May include pseudo-headers. */
 export type NodeHeaders = Readonly<IncomingHttpHeaders | OutgoingHttpHeaders>;
 
 /**
- * `Headers` over an object of Node's. Real ones are made and filled when more
- * than a field is looked up: most calls look up one or two, and to fill them costs
- * more than all the gateway's other work on headers.
+ * `Headers` on top of Node's headers object. A real `Headers` is created and filled only for more
+ * than a field lookup. Most calls look up one or two fields, and filling a real one costs more than
+ * all the gateway's other work on headers.
  */
 export class LazyHeaders implements Headers {
   readonly #initial: NodeHeaders;
   #source: NodeHeaders | undefined;
   #filled: Headers | undefined;
 
-  /** @param source Must not change from now on. Pseudo-headers are left out. */
+  /** @param source Must not change from now on. Pseudo-headers are ignored. */
   constructor(source: NodeHeaders) {
     this.#initial = source;
     this.#source = source;
   }
 
-  /** What it was made of, if nothing has changed. */
+  /** The source, if nothing has changed. */
   toNode(): NodeHeaders {
     return this.#source ?? toNodeHeaders(this);
   }
 
-  /** Takes the fields of another in place of its own, but for those that it began with. */
+  /** Replaces its own fields with those of another, except the fields it was created with. */
   replace(other: Headers): void {
     if (other === this) return;
     for (const name of [...this.keys()]) this.delete(name);
@@ -86,12 +86,12 @@ export class LazyHeaders implements Headers {
     return this.entries();
   }
 
-  /** What `console.log` shows. */
+  /** Used by `console.log`. */
   [inspect.custom](_depth: number, options: object): string {
     return inspect(this.#fill(), options);
   }
 
-  /** Whether a field is not there; a name in another case, or of no field, is for Headers to judge. */
+  /** Whether a field is missing. A name in another case, or an invalid one, is left to Headers. */
   #lacks(name: string, value: unknown): boolean {
     return value === undefined && this.#source !== undefined && lowerCaseName.test(name);
   }
@@ -109,21 +109,21 @@ export class LazyHeaders implements Headers {
   }
 }
 
-// `instanceof Headers`, without the price of its constructor.
+// For `instanceof Headers`, without the cost of its constructor.
 Object.setPrototypeOf(LazyHeaders.prototype, Headers.prototype);
 
 const lowerCaseName = /^[a-z\d-]+$/;
 
-/** Whether Headers would keep the value as it is. */
+/** Whether Headers would keep the value unchanged. */
 function isTrimmed(value: string): boolean {
   return value === "" || (value.charCodeAt(0) > 0x20 && value.charCodeAt(value.length - 1) > 0x20);
 }
 
-/** Headers as Node writes them: a field that occurs more than once is an array. */
+/** Headers in the form that Node writes: a repeated field is an array. */
 export function toNodeHeaders(headers: Headers): OutgoingHttpHeaders {
   const result: OutgoingHttpHeaders = Object.create(null);
   for (const [name, value] of headers) {
-    const existing = result[name]; // only Set-Cookie comes more than once
+    const existing = result[name]; // only Set-Cookie is repeated
     if (existing === undefined) result[name] = value;
     else if (Array.isArray(existing)) existing.push(value);
     else result[name] = [`${existing}`, value];

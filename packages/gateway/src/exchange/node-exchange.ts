@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { Code } from "@connectrpc/connect";
 import type { Abortable, BodySink, Exchange } from "./exchange.ts";
 
-/** What exchanges over requests and streams of Node's have in common. */
+/** The common part of exchanges over Node's requests and streams. */
 export abstract class NodeExchange
   implements Pick<Exchange, "origin" | "code" | "call" | "readBody">
 {
@@ -15,10 +15,10 @@ export abstract class NodeExchange
     this.origin = origin;
   }
 
-  /** Where the body comes from. */
+  /** The source of the body. */
   protected abstract readonly source: Readable;
 
-  /** Once it is, the body tells nobody any more, or ends as if it were whole. */
+  /** After this, the body emits no more events, or ends as if it were complete. */
   abstract readonly isClosed: boolean;
 
   abstract readonly closeReason: unknown;
@@ -29,17 +29,18 @@ export abstract class NodeExchange
     const { source } = this;
     if (this.isClosed) this.#leave();
     else if (source.readableEnded)
-      this.#end(); // an empty body may end by itself, before it is read
+      this.#end(); // an empty body may end by itself before it is read
     else {
       source.on("data", (chunk: Uint8Array) => this.#push(chunk));
       source.on("end", () => this.#end());
-      // Now, and not in the next tick: what comes with the head need not be kept until then.
+      // Now and not in the next tick, so that data that arrives with the headers need not be
+      // buffered.
       source.read(0);
     }
     return promise;
   }
 
-  /** To be called once, when the exchange is over. */
+  /** Call once when the exchange ends. */
   protected close(): void {
     this.#leave();
     this.call?.abort(this.closeReason);
@@ -48,7 +49,7 @@ export abstract class NodeExchange
 
   #push(chunk: Uint8Array): void {
     try {
-      this.#reading?.sink.push(chunk); // what comes after a failure is passed over
+      this.#reading?.sink.push(chunk); // chunks after a failure are ignored
     } catch (error) {
       this.#fail(error);
     }
@@ -78,8 +79,8 @@ export abstract class NodeExchange
 }
 
 /**
- * All that the body's listeners know of the call, and let go of when it is over: Node may
- * hold a stream, and its listeners, for longer.
+ * The references from the body's listeners to the call. Released when the call ends, because Node
+ * may hold a stream and its listeners for longer.
  */
 interface Reading {
   readonly sink: BodySink<unknown>;
@@ -87,7 +88,7 @@ interface Reading {
   readonly reject: (reason: unknown) => void;
 }
 
-/** The client closed its end before the request was whole. */
+/** The client closed the connection before the request was complete. */
 export class ClientGoneError extends Error {
   override readonly name = "ClientGoneError";
 }

@@ -3,15 +3,15 @@ import type { BodySink, Exchange } from "./exchange.ts";
 
 export interface BodyLimit {
   readonly bytesMax: number;
-  /** The error of a larger body, whose size is given if it is announced. */
+  /** Creates the error for a larger body. The size is given if it is announced. */
   readonly tooLarge: (size: number | undefined) => Error;
 }
 
 /**
- * Reads a whole body, as it was sent.
+ * Reads a whole body, as sent.
  *
  * @returns what `parse` makes of it.
- * @throws for a body over the limit: before it is read, where its length is announced.
+ * @throws for a body over the limit. If its length is announced, before reading it.
  */
 export function readBody<T>(
   exchange: Exchange,

@@ -1,16 +1,16 @@
 /**
- * The field of a request that may be sent once and was sent more often, if one was. Node keeps
- * the first of them and drops the others without a word, proxies may keep the last: who is let
- * in, and what a body is, must not depend on that (RFC 9110 section 5.3).
+ * Finds a repeated field that may occur only once in a request. Node keeps the first one and
+ * silently drops the others, while proxies may keep the last. Authorization and the meaning of a
+ * body must not depend on that (RFC 9110 section 5.3).
  *
- * @param rawHeaders As Node has them: name, value, name, value, …
+ * @param rawHeaders In Node's form: name, value, name, value, …
  */
 export function findRepeatedField(rawHeaders: readonly string[]): string | undefined {
   let hasType = false;
   let hasAuthorization = false;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? "";
-    // On the path of every request: most names have another length.
+    // Runs for every request: most names have another length.
     if (name.length === contentType.length && isNamed(name, contentType)) {
       if (hasType) return "Content-Type";
       hasType = true;

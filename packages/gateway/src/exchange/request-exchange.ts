@@ -10,7 +10,9 @@ import type { NodeHandler } from "./node-handler.ts";
 import { resetReason } from "./reset-reason.ts";
 import { bodyAlreadyRead } from "./unread-body.ts";
 
-/** An exchange over a request and a response of Node: HTTP/1.1, or HTTP/2 by its compatibility API. */
+/**
+ * An exchange over Node's request and response: HTTP/1.1, or HTTP/2 through the compatibility API.
+ */
 export class RequestExchange extends NodeExchange implements Exchange {
   readonly #request: Parameters<NodeHandler>[0];
   readonly #response: Parameters<NodeHandler>[1];
@@ -54,7 +56,7 @@ export class RequestExchange extends NodeExchange implements Exchange {
   respond({ status, header, body, trailer, code }: Response): void {
     const response = this.#response;
     if (this.isClosed || this.isAnswered) return;
-    const vary = response.getHeader("vary"); // of CORS; what is written now would replace it
+    const vary = response.getHeader("vary"); // set by CORS; writing ours would replace it
     const isMerged = vary !== undefined && header["vary"] !== undefined;
     const merged = isMerged ? { ...header, vary: `${header["vary"]}, ${vary}` } : header;
     writeHead(response, status, merged);
@@ -75,7 +77,7 @@ export class RequestExchange extends NodeExchange implements Exchange {
   get isClosed(): boolean {
     const response = this.#response;
     if ("stream" in response) return response.stream.destroyed || response.stream.closed;
-    // A write that is cut off may be told before the response hears of it.
+    // A failed write may be reported before the response is destroyed.
     return response.destroyed || response.req.socket.destroyed;
   }
 
@@ -96,12 +98,14 @@ export class RequestExchange extends NodeExchange implements Exchange {
   }
 }
 
-/** Of HTTP/1.0 a clean end of the connection is that of the body. TLS tells a break by itself. */
+/**
+ * With HTTP/1.0, a clean end of the connection ends the body. TLS detects a truncation by itself.
+ */
 function endsByClose({ req }: ServerResponse): boolean {
   return req.httpVersion === "1.0" && !("encrypted" in req.socket);
 }
 
-/** Node writes head and text together, both in UTF-8, where a head must be in Latin-1. */
+/** Node writes headers and text together in UTF-8, but headers must be Latin-1. */
 function isAscii(header: NodeHeaders): boolean {
   for (const name in header) {
     const value = header[name];
@@ -112,7 +116,7 @@ function isAscii(header: NodeHeaders): boolean {
 
 const notAscii = /[^\0-\x7f]/;
 
-/** The two kinds of response have one method, and two signatures for it. */
+/** The two kinds of response share a method, but with different signatures. */
 function writeHead(
   response: Parameters<NodeHandler>[1],
   status: number,

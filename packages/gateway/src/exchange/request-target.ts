@@ -2,9 +2,9 @@ import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 
 export interface RequestTarget {
-  /** The raw path, percent-encoding and all. */
+  /** The raw path, still percent-encoded. */
   readonly path: string;
-  /** What stands behind the first `?`, raw; empty if none does. */
+  /** The raw text after the first `?`; empty if there is none. */
   readonly query: string;
 }
 
@@ -21,10 +21,10 @@ const absoluteForm = /^https?:\/\/([^/?#]*)/i;
 // RFC 3986 section 3.2: host and port, without user information.
 const authority = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:\d{0,5})?$/;
 
-/** A target that a URL holds as it is: nothing to encode, no dot segments. */
+/** A target that a URL keeps unchanged: nothing to encode, no dot segments. */
 const plainTarget = /^(?:\/[\w~-][\w.~-]*)+$/;
 
-/** The last that was found to be plain: most requests go to few. */
+/** The last target found to be plain. Most requests go to few. */
 let lastPlain = "";
 
 function isPlain(target: string): boolean {
@@ -34,15 +34,15 @@ function isPlain(target: string): boolean {
   return true;
 }
 
-/** The URL of a request, normalised. */
+/** The normalised URL of a request. */
 export function resolveUrl(origin: string, target: string): string {
   return isPlain(target) ? origin + target : new URL(target, origin).toString();
 }
 
 /**
- * Scheme and authority of where a request goes, normalised; undefined if it
- * does not name one host, or no URL can be made of that and its target.
- * HTTP/1.0 need not name a host; such a request gets `localhost`.
+ * The normalised scheme and authority of a request. Undefined if it does not name exactly one host,
+ * or no URL can be made of it and the target. HTTP/1.0 need not name a host; such a request gets
+ * `localhost`.
  */
 export function originOf(request: IncomingMessage | Http2ServerRequest): string | undefined {
   const { headers, url = "" } = request;
@@ -54,7 +54,7 @@ export function originOf(request: IncomingMessage | Http2ServerRequest): string 
   return parseOrigin(isEncrypted ? "https" : "http", host, url);
 }
 
-/** As {@link originOf}, from the parts of a request. */
+/** Like {@link originOf}, from the parts of a request. */
 export function parseOrigin(
   scheme: "http" | "https",
   host: string | undefined,
@@ -82,12 +82,12 @@ interface Origin {
   readonly origin: string;
 }
 
-/** A service has few names: what was found out of the last ones is kept, the latest first. */
+/** A service has few names, so the last results are cached, most recent first. */
 const origins: Origin[] = [];
 const originsMax = 16;
 
 function normalOrigin(scheme: string, host: string): string | undefined {
-  // Strings that are new with each request: to hash one costs more than to compare it with a few.
+  // The strings are new with each request: hashing one costs more than comparing it with a few.
   for (const known of origins) {
     if (known.host === host && known.scheme === scheme) return known.origin;
   }

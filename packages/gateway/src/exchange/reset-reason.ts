@@ -1,7 +1,7 @@
 import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 
-/** The codes of RFC 9113 section 7 that say why a stream ended, as connect-es names them. */
+/** The codes of RFC 9113 section 7 that say why a stream ended, with their names in connect-es. */
 const reasons: ReadonlyMap<number, readonly [name: string, code: Code]> = new Map([
   [constants.NGHTTP2_PROTOCOL_ERROR, ["PROTOCOL_ERROR", Code.Internal]],
   [constants.NGHTTP2_INTERNAL_ERROR, ["INTERNAL_ERROR", Code.Internal]],
@@ -17,7 +17,7 @@ const reasons: ReadonlyMap<number, readonly [name: string, code: Code]> = new Ma
   [constants.NGHTTP2_HTTP_1_1_REQUIRED, ["HTTP_1_1_REQUIRED", Code.PermissionDenied]],
 ]);
 
-/** What a call is told when its stream is reset; undefined where the code says nothing. */
+/** The error for a call whose stream was reset; undefined if the code gives no reason. */
 export function resetReason(resetCode: number | undefined): ConnectError | undefined {
   const reason = reasons.get(resetCode ?? constants.NGHTTP2_NO_ERROR);
   if (reason === undefined) return undefined;

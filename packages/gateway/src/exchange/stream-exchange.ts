@@ -6,7 +6,10 @@ import type { NodeHeaders } from "./lazy-headers.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
 
-/** An exchange over a stream of HTTP/2, by Node's core API: half the cost of the other one. */
+/**
+ * An exchange over an HTTP/2 stream with Node's core API, at half the cost of the compatibility
+ * API.
+ */
 export class StreamExchange extends NodeExchange implements Exchange {
   readonly #stream: ServerHttp2Stream;
   readonly headers: IncomingHttpHeaders;
@@ -16,7 +19,8 @@ export class StreamExchange extends NodeExchange implements Exchange {
     super(origin);
     this.#stream = stream;
     this.headers = headers;
-    // Without a listener the error of one stream would end the process; its close tells the rest.
+    // Without a listener, the error of one stream would end the process. The close event reports
+    // the rest.
     stream.on("error", ignore);
     stream.on("close", () => this.close());
   }
@@ -83,9 +87,9 @@ export class StreamExchange extends NodeExchange implements Exchange {
 }
 
 /**
- * Ends a stream whose answer did not need the rest of the request, without an
- * error, so that the client stops sending (RFC 9113 section 8.1): once the end
- * of the answer has left, because a reset would overtake it.
+ * Ends a stream whose answer did not need the rest of the request, without an error, so that the
+ * client stops sending (RFC 9113 section 8.1). Waits until the end of the answer has been sent,
+ * because a reset would overtake it.
  */
 export function leaveRequest(stream: ServerHttp2Stream): void {
   if (stream.destroyed || stream.readableEnded) return;
@@ -94,12 +98,12 @@ export function leaveRequest(stream: ServerHttp2Stream): void {
     return;
   }
   stream.close(constants.NGHTTP2_NO_ERROR);
-  // Node waits for someone to read what has come of the request, and with it for ever holds
-  // the session of a client that says it leaves (GOAWAY).
+  // Node waits for someone to read the received part of the request. Until then, it keeps the
+  // session of a client open that has sent GOAWAY, possibly forever.
   stream.destroy();
 }
 
-/** How often it is looked whether an answer has left; Node does not tell. */
+/** How often to check whether an answer has been sent. Node has no event for it. */
 const leaveIntervalMs = 10;
 
 function ignore(): void {}

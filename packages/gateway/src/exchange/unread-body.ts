@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
 
 /**
- * The error of a request whose body is gone, if it is. Whoever reads it then would find it
- * empty, and take that for what the client has sent.
+ * The error for a request whose body was already read, if it was. Reading it again would find it
+ * empty, and that would look as if the client had sent nothing.
  *
  * @returns undefined for a body that nobody has begun to read, or that is empty.
  */
@@ -12,7 +12,7 @@ export function bodyAlreadyRead(
   return request.readableDidRead ? new BodyAlreadyReadError() : undefined;
 }
 
-/** Not the client's fault: the server is put together in the wrong order. */
+/** Not the client's fault: the server's handlers are in the wrong order. */
 export class BodyAlreadyReadError extends Error {
   override readonly name = "BodyAlreadyReadError";
 

@@ -10,16 +10,16 @@ import {
 import { type Readiness, resolveReadiness } from "./readiness.ts";
 
 export interface HealthHandlersOptions extends Readiness {
-  /** What the paths begin with, each with all handlers. Default: the root alone. */
+  /** Path prefixes. Each has all handlers. Default: only the root. */
   readonly prefixes?: readonly string[];
   /** Renders errors, as `rest.renderError` does. Default: `google.rpc.Status`. */
   readonly renderError?: RenderError;
 }
 
 /**
- * `GET /healthz`: the process runs. `GET /readyz`: it would accept work; 503 while it would not.
+ * `GET /healthz`: the process is running. `GET /readyz`: it would accept requests; otherwise 503.
  *
- * @returns the handlers by their whole paths.
+ * @returns the handlers by full path.
  */
 export function createHealthHandlers({
   prefixes = [""],
@@ -52,7 +52,7 @@ const notReady = new RestFailure(503, Code.Unavailable, "the server is not ready
 
 const well = { status: 200, body: { status: "ok" } };
 
-/** Node leaves the body of an answer to HEAD out by itself. */
+/** Node omits the body of an answer to HEAD by itself. */
 function answer(
   response: Parameters<NodeHandler>[1],
   failure: RestFailure | undefined,

@@ -1,8 +1,8 @@
 import { LinkedList } from "../call/linked-list.ts";
 
-/** Tells those who wait when a server's readiness changes. */
+/** Notifies waiters when a server's readiness changes. */
 export interface ReadinessWatch {
-  /** Resolves when the readiness is another than `ready`, at the latest when the signal aborts. */
+  /** Resolves when the readiness differs from `ready`, or when the signal aborts. */
   untilNot(ready: boolean, signal: AbortSignal): Promise<void>;
 }
 
@@ -11,13 +11,13 @@ interface Waiting {
   readonly wake: () => void;
 }
 
-/** How late a change may be told. Stores and threads have no event for it. */
+/** The longest delay before a change is reported. Stores and threads have no event for it. */
 const intervalMs = 250;
 
 /**
- * Looks only while someone waits, once for all of them.
+ * Polls only while someone waits, once for all of them.
  *
- * @param draining Its abort wakes everyone at once.
+ * @param draining When it aborts, all waiters are notified at once.
  */
 export function createReadinessWatch(
   isReady: () => boolean,

@@ -1,17 +1,17 @@
 import { drainingSignal } from "../call/draining.ts";
 
-/** What health goes by. */
+/** What determines the health of a server. */
 export interface Readiness {
   /**
-   * Whether a request that comes now would be served. Default: it would. If it throws, the server is
-   * not ready: it is also asked by a timer, where an error would end the process.
+   * Whether a request would be served now. Default: yes. If it throws, the server is not ready: it
+   * is also called by a timer, where an error would end the process.
    */
   readonly isReady?: () => boolean;
-  /** Aborts when the server begins to drain: it is not ready from then on. Default: never. */
+  /** Aborts when the server begins to drain. From then on, it is not ready. Default: never. */
   readonly draining?: AbortSignal;
 }
 
-/** The readiness with its defaults. */
+/** Fills in the defaults. */
 export function resolveReadiness({ isReady, draining }: Readiness): Required<Readiness> {
   const signal = drainingSignal(draining);
   return { isReady: () => !signal.aborted && saysReady(isReady), draining: signal };

@@ -11,18 +11,18 @@ import { type Readiness, resolveReadiness } from "./readiness.ts";
 import { createReadinessWatch } from "./readiness-watch.ts";
 
 export interface HealthOptions extends Readiness {
-  /** The services that are as well as the server is. Default: all on the router. */
+  /** The services that have the same health as the server. Default: all on the router. */
   readonly services?: readonly DescService[];
-  /** Watches at the same time. Default: 1024. */
+  /** The maximum number of concurrent watches. Default: 1024. */
   readonly watchesMax?: number;
 }
 
 /**
- * Adds `grpc.health.v1.Health` to a router, behind the same gate and interceptors as the others
- * unless `handler` says otherwise. A drain ends every Watch, behind a last NOT_SERVING, so that
- * none holds it up. See https://github.com/grpc/grpc/blob/master/doc/health-checking.md.
+ * Adds `grpc.health.v1.Health` to a router, with the same gate and interceptors as the other
+ * services unless `handler` says otherwise. A drain ends every Watch after a last NOT_SERVING, so
+ * that none delays it. See https://github.com/grpc/grpc/blob/master/doc/health-checking.md.
  *
- * @param handler Options of the service, as `router.service` takes them.
+ * @param handler Options of the service, as for `router.service`.
  */
 export function addHealth(
   router: ConnectRouter,
@@ -36,8 +36,8 @@ export function addHealth(
 }
 
 /**
- * A Watch lives as long as its client likes, who needs no token: so many of
- * them, each of some ten KiB, are more than the load balancers of one server.
+ * A Watch lasts as long as its client likes, and needs no token. The limit is well above the number
+ * of load balancers of one server. Each Watch takes about ten KiB.
  */
 const watchesMaxDefault = 1024;
 
@@ -49,7 +49,7 @@ function createHealthService(
   const watch = createReadinessWatch(isReady, draining);
   const enter = createStreamLimit(watchesMax, "there are too many watches");
   let known: ReadonlySet<string> | undefined;
-  // When it is first asked for: then the router has all its services.
+  // On first use, when the router has all its services.
   const isKnown = (name: string) => {
     known ??= new Set(names());
     return known.has(name);
@@ -79,7 +79,7 @@ function createHealthService(
         last = status;
         draining.throwIfAborted();
         await watch.untilNot(ready, signal);
-        signal.throwIfAborted(); // the server may have cut it: that is no success
+        signal.throwIfAborted(); // the server may have ended it: that is not a success
       }
     },
   };

@@ -8,21 +8,23 @@ export interface Token {
 }
 
 /**
- * Keeps keys with escapes from `JSON.parse`. That of V8 14 may take one for the key that an earlier
- * text had in its place, if that one had a backslash (https://github.com/nodejs/node/issues/63785):
- * once someone has sent `{"ta\\": 1}`, `{"ta\u0067": "herb"}` has no `tag` any more.
+ * Protects keys with escapes from `JSON.parse`. V8 14 may confuse such a key with one that an
+ * earlier text had in its place, if that one had a backslash
+ * (https://github.com/nodejs/node/issues/63785). After someone has sent `{"ta\\": 1}`,
+ * `{"ta\u0067": "herb"}` loses its `tag`.
  *
- * A key that needs no escapes is written without them; another gets a name, until the text is read.
+ * Keys that need no escapes are written without them. Others get a placeholder until the text is
+ * parsed.
  */
 export class EscapedKeys {
-  /** The same JSON text, in which no key has an escape. */
+  /** The same JSON text, without escapes in keys. */
   readonly text: string;
-  /** How names begin that stand for keys: as no key of anyone's. */
+  /** Prefix of the placeholders. Random, so that no client's key has it. */
   readonly #prefix = randomUUID();
   readonly #names = new Map<string, string>();
   readonly #keys = new Map<string, string>();
 
-  /** @throws {SyntaxError} for a key that is no JSON string. */
+  /** @throws {SyntaxError} if a key is not a JSON string. */
   constructor(text: string, keys: readonly Token[]) {
     const pieces: string[] = [];
     let copied = 0;
@@ -33,7 +35,7 @@ export class EscapedKeys {
     this.text = pieces.join("") + text.slice(copied);
   }
 
-  /** Gives the keys their own names again. */
+  /** Restores the original keys. */
   restore(json: ExactJson): ExactJson {
     if (this.#keys.size === 0) return json;
     if (Array.isArray(json)) return json.map((item) => this.restore(item));

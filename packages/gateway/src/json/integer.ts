@@ -1,11 +1,10 @@
 /**
- * The exact value of a decimal number, if it is an integer of at most 20 digits
- * (every 64-bit integer is).
+ * The exact value of a decimal number, if it is an integer of at most 20 digits (as every 64-bit
+ * integer is).
  *
- * @param source A number in the syntax of JSON (RFC 8259 section 6), for
- * example `12`, `12.0` or `1.2e1`.
- * @returns The integer in plain decimal digits, or undefined for a fraction,
- * a longer number, or another syntax.
+ * @param source A number in JSON syntax (RFC 8259 section 6), for example `12`, `12.0` or `1.2e1`.
+ * @returns The integer in plain decimal digits, or undefined for a fraction, a longer number, or
+ * another syntax.
  */
 export function integerFromDecimal(source: string): string | undefined {
   const match = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source);

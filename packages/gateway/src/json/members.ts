@@ -1,4 +1,4 @@
-/** The members of a JSON object that is a message. */
+/** The members of a JSON object that represents a message. */
 import type {
   DescExtension,
   DescField,
@@ -10,17 +10,20 @@ import { FieldViolation } from "../call/violation.ts";
 import type { JsonOptions, Normaliser } from "./scalar.ts";
 import { type ExactJson, isJsonObject } from "./value.ts";
 
-/** What the JSON of a message may have in it. */
+/** The members that the JSON of a message may have. */
 export interface Members {
   readonly byName: ReadonlyMap<string, Member>;
-  /** Whether two different keys may say the same: a field has two names, or a oneof two members. */
+  /**
+   * Whether two different keys may set the same thing: a field has two names, or a oneof has two
+   * members.
+   */
   readonly mayRepeat: boolean;
 }
 
 interface Member {
   readonly field: DescField;
   readonly normalise: Normaliser;
-  /** Whether null is a value; else it means that the field is not set. */
+  /** Whether null is a value. Otherwise it means that the field is not set. */
   readonly takesNull: boolean;
 }
 
@@ -39,13 +42,13 @@ export function createMembers(
   return { byName, mayRepeat };
 }
 
-/** Reads a member that no field is named. @throws {FieldViolation} */
+/** Reads a member that matches no field. @throws {FieldViolation} */
 type UnknownReader = (key: string, json: ExactJson, options: JsonOptions) => JsonValue;
 
 /**
- * Normalises the members of an object, one by one, in their places.
+ * Normalises the members of an object one by one, in place.
  *
- * @throws {FieldViolation} for one that cannot be read, or that another has said already.
+ * @throws {FieldViolation} if a member cannot be read, or sets what another one has already set.
  */
 export function normaliseMembers(
   { byName, mayRepeat }: Members,
@@ -67,7 +70,7 @@ export function normaliseMembers(
   }
 }
 
-/** Notes that a key is there. @throws {FieldViolation} if another has said the same. */
+/** Records that a key was seen. @throws {FieldViolation} if another key has set the same. */
 function assertNotSeen(
   seen: Set<DescField | DescOneof>,
   key: string,
@@ -82,12 +85,12 @@ function assertNotSeen(
   seen.add(oneof);
 }
 
-/** How a key is called that no field has: in a path, a dot or nothing at all would be misread. */
+/** How an unknown key is written in a path, where a dot or an empty key would be misread. */
 function nameOf(key: string): string {
   return key === "" || /^[^[]*\./.test(key) ? `[${JSON.stringify(key)}]` : key;
 }
 
-/** As `within`, without a function for each of the fields that a message has. */
+/** Like `within`, but without creating a function for each field. */
 function normaliseMember(
   key: string,
   { normalise }: Member,
@@ -101,7 +104,7 @@ function normaliseMember(
   }
 }
 
-/** @throws {FieldViolation} unless what no field is named is passed over. */
+/** @throws {FieldViolation} unless unknown members are ignored. */
 export function assertMayBeUnknown({ ignoreUnknownFields }: JsonOptions): void {
   if (ignoreUnknownFields !== true) throw new FieldViolation("", "is not a known field");
 }
@@ -119,7 +122,7 @@ export function asObject(json: ExactJson): { [key: string]: ExactJson } {
   return json;
 }
 
-/** Reads what stands under a name: what is wrong in it is told with that name. */
+/** Reads a named value. Adds the name to the path of any error inside it. */
 export function within<T>(name: string, read: () => T): T {
   try {
     return read();

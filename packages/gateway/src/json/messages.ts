@@ -1,7 +1,7 @@
 /**
- * Exact ProtoJSON: what protobuf-es reads from JSON, without its roundings.
- * Every number is first brought into a form that it reads exactly, field by
- * field; a plain message is made of that, any other by protobuf-es as ever.
+ * Exact ProtoJSON: what protobuf-es reads from JSON, without its rounding. Every number is first
+ * converted, field by field, to a form that protobuf-es reads exactly. Plain messages are created
+ * directly from that, all others by protobuf-es.
  */
 import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
 import { badRequest, FieldViolation } from "../call/violation.ts";
@@ -34,7 +34,7 @@ export function messageFromJson<D extends DescMessage>(
   });
 }
 
-/** As {@link messageFromJson}, from the text of a body. */
+/** Like {@link messageFromJson}, from the text of a body. */
 export function messageFromJsonText<D extends DescMessage>(
   desc: D,
   bytes: Uint8Array,
@@ -48,7 +48,7 @@ export function messageFromJsonText<D extends DescMessage>(
 /**
  * Parses the text of a body.
  *
- * @param valuesMax How many values it may have. Default: any number.
+ * @param valuesMax The maximum number of values. Default: no limit.
  * @throws {ConnectError} INVALID_ARGUMENT.
  */
 export function parseJson(bytes: Uint8Array, valuesMax?: number): ExactJson {
@@ -56,8 +56,8 @@ export function parseJson(bytes: Uint8Array, valuesMax?: number): ExactJson {
 }
 
 /**
- * A stand-in for the `TextDecoder` with which connect-es reads JSON messages:
- * its text holds the same message, in a form that protobuf-es reads exactly.
+ * Replaces the `TextDecoder` that connect-es uses to read JSON messages. Its text contains the same
+ * message, in a form that protobuf-es reads exactly.
  */
 export function exactJsonDecoder(
   desc: DescMessage,
@@ -72,7 +72,7 @@ export function exactJsonDecoder(
   };
 }
 
-/** JSON.stringify, but -0 stays what it is. */
+/** Like JSON.stringify, but keeps -0. */
 function stringify(json: JsonValue): string {
   return JSON.stringify(json, (_key, value) => (Object.is(value, -0) ? rawJson("-0") : value));
 }
@@ -89,7 +89,7 @@ function rejectViolations<T>(read: () => T): T {
   }
 }
 
-/** protobuf-es puts the field at fault, where there is one, in the cause. */
+/** protobuf-es reports the field, if there is one, in the cause. */
 function violationFrom(error: unknown): FieldViolation {
   const message = error instanceof Error ? error.message : String(error);
   const cause = error instanceof Error ? error.cause : undefined;

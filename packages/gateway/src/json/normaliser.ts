@@ -1,9 +1,9 @@
 /**
- * JSON in forms that protobuf-es reads exactly, for each kind of field.
+ * Converts JSON to forms that protobuf-es reads exactly, for each kind of field.
  *
- * protobuf-es takes numbers from `JSON.parse`, which rounds them, and integers
- * in strings from `BigInt()` and `Number()`, which accept `"0x10"`, `" 1"` and
- * `""`. And where a value is wrong, it does not say where it stands.
+ * protobuf-es takes numbers from `JSON.parse`, which rounds them, and integers in strings from
+ * `BigInt()` and `Number()`, which accept `"0x10"`, `" 1"` and `""`. Its errors do not say where
+ * the value is.
  */
 import {
   type DescExtension,
@@ -35,7 +35,7 @@ import { type ExactJson, JsonNumber } from "./value.ts";
 
 const normalisers = new WeakMap<DescMessage, Normaliser>();
 
-/** The normaliser of a message, made once. It changes the JSON that it is given. */
+/** The normaliser of a message, created once. It changes the JSON in place. */
 export function normaliserOf(desc: DescMessage): Normaliser {
   const known = normalisers.get(desc);
   if (known !== undefined) return known;
@@ -44,7 +44,7 @@ export function normaliserOf(desc: DescMessage): Normaliser {
     normalisers.set(desc, special);
     return special;
   }
-  // Made when it is first read: a message may contain itself.
+  // Created on first use, because a message may contain itself.
   let members: Members | undefined;
   const created: Normaliser = (json, options) => {
     members ??= createMembers(desc, fieldNormaliser);
@@ -56,7 +56,10 @@ export function normaliserOf(desc: DescMessage): Normaliser {
   return created;
 }
 
-/** An extension, or what no field is named; the latter only where it is passed over. */
+/**
+ * Reads an extension or an unknown member. The latter is accepted only if unknown members are
+ * ignored.
+ */
 function readUnknown(key: string, json: ExactJson, options: JsonOptions): JsonValue {
   const [, typeName = ""] = /^\[(.*)\]$/.exec(key) ?? [];
   const extension = options.registry?.getExtension(typeName);
@@ -77,7 +80,7 @@ function fieldNormaliser(field: DescField | DescExtension): Normaliser {
   }
 }
 
-/** The normaliser of one value of the field: an item, of a list; a value, of a map. */
+/** The normaliser for one value of a field: an item of a list, or a value of a map. */
 function elementNormaliser({
   message,
   enum: enumeration,
@@ -108,7 +111,7 @@ function mapNormaliser(
     for (const name of Object.keys(object)) {
       const value = object[name] ?? null;
       object[name] = within(`["${name}"]`, () => {
-        // A key has one form, whatever a value may have.
+        // A key has only one form, even if a value may have several.
         checkKey?.(plainInteger.test(name) ? name : "", options);
         if (!name.isWellFormed()) {
           throw new FieldViolation("", "must not have a lone surrogate in its key");
@@ -132,7 +135,7 @@ function readElement(
   return element(json, options);
 }
 
-/** google.protobuf types whose JSON is not that of a message with fields. */
+/** google.protobuf types whose JSON is not an object with their fields. */
 function wellKnownNormaliser(desc: DescMessage): Normaliser | undefined {
   if (isWrapperDesc(desc)) return scalarNormaliser(desc.fields[0].scalar);
   switch (desc.typeName) {
@@ -161,7 +164,7 @@ function readChecked(desc: DescMessage, json: ExactJson, options: JsonOptions): 
   }
 }
 
-/** protobuf-es makes March 2 of February 30, and the next day of 24:00. */
+/** protobuf-es turns February 30 into March 2, and 24:00 into the next day. */
 function assertDateExists(text: string): void {
   const [year = 0, month = 0, day = 0, hour = 0] = text.split(/[-T:]/, 4).map(Number);
   const daysInMonth = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
@@ -184,7 +187,7 @@ function readAny(json: ExactJson, options: JsonOptions): JsonValue {
   return { "@type": plain(type), ...(value as Record<string, JsonValue>) };
 }
 
-/** The same JSON with every number a double, for what holds JSON or a string. */
+/** The same JSON with every number as a double, for types that contain JSON or a string. */
 function plain(json: ExactJson): JsonValue {
   if (json instanceof JsonNumber) return scalarNormaliser(ScalarType.DOUBLE)(json, {});
   if (typeof json === "string") return scalarNormaliser(ScalarType.STRING)(json, {});

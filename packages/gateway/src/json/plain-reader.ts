@@ -5,19 +5,19 @@ import type { JsonOptions } from "./scalar.ts";
 
 type Message = MessageShape<DescMessage>;
 
-/** Longer text is read faster as a whole. */
+/** For longer text, parsing as a whole is faster. */
 const bytesMax = 4096;
 
-/** As many fields have a bit each. */
+/** The number of fields that have one bit each. */
 const fieldsMax = 31;
 
 /**
  * Reads a message from JSON text.
  *
- * @param valuesMax How many values it may have, at every depth. Default: any number.
- * @returns undefined for a message that is not plain, and for text that is long, or
- * unusual in any way, right or wrong: a usual one names each field once at most, and
- * nothing else, and has each number in its plainest form.
+ * @param valuesMax The maximum number of values, at every depth. Default: no limit.
+ * @returns undefined for a message that is not plain, and for text that is long or unusual in any
+ * way, valid or not. Usual text names each field at most once, contains nothing else, and writes
+ * each number in its plainest form.
  */
 export function readPlainJson(
   desc: DescMessage,
@@ -25,7 +25,7 @@ export function readPlainJson(
   { registry, recursionLimit }: JsonOptions,
   valuesMax: number = Number.POSITIVE_INFINITY,
 ): Message | undefined {
-  // Extensions, and a limit of depth that is not that of the text, are for protobuf-es.
+  // protobuf-es handles extensions, and a depth limit other than the text's.
   if (registry !== undefined || recursionLimit !== undefined) return undefined;
   const plain = bytes.length > bytesMax ? undefined : plainMessageOf(desc);
   if (plain === undefined) return undefined;
@@ -39,7 +39,7 @@ function readMessage(from: Cursor, { desc, fields }: PlainMessage): Message | un
   const message = create(desc) as Message & Record<string, unknown>;
   if (from.take(closeBrace)) return message;
   let seen = 0;
-  let next = 0; // members mostly come in the order of the fields
+  let next = 0; // members usually come in the order of the fields
   do {
     const index = from.key(fields, next);
     const field = fields[index];
@@ -52,10 +52,10 @@ function readMessage(from: Cursor, { desc, fields }: PlainMessage): Message | un
   return from.take(closeBrace) ? message : undefined;
 }
 
-/** @returns false for what is unusual. */
+/** @returns false if the text is unusual. */
 function readMember(from: Cursor, field: PlainField, message: Record<string, unknown>): boolean {
   from.values++;
-  if (from.null()) return true; // it is not set
+  if (from.null()) return true; // the field is not set
   const value = readValue(from, field.type);
   if (value === undefined) return false;
   message[field.name] = field.longAsString ? String(value) : value;
@@ -112,9 +112,11 @@ const falseBytes = Buffer.from("false");
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** A place in JSON text, and what stands there: undefined for what is unusual. */
+/**
+ * A position in JSON text. Its methods read what is there, or return undefined if it is unusual.
+ */
 class Cursor {
-  /** How many were read, the one that is the whole text included; counted by who reads them. */
+  /** The number of values read, including the whole text. Counted by the caller. */
   values = 1;
   readonly #bytes: Buffer;
   #position = 0;
@@ -128,7 +130,7 @@ class Cursor {
     return this.#position === this.#bytes.length;
   }
 
-  /** Takes one character, and the space around it. @returns whether it is there. */
+  /** Consumes one character and the space around it. @returns whether it was there. */
   take(character: number): boolean {
     this.#skipSpace();
     if (this.#bytes[this.#position] !== character) return false;
@@ -137,7 +139,10 @@ class Cursor {
     return true;
   }
 
-  /** Takes a key. @returns which field it is of, -1 for none; looked for from one on. */
+  /**
+   * Consumes a key. @returns the index of its field, or -1 if there is none. The search starts at
+   * `first`.
+   */
   key(fields: readonly PlainField[], first: number): number {
     for (let i = first; i < fields.length; i++) if (this.#takeOneOf(fields[i]?.keys)) return i;
     for (let i = 0; i < first; i++) if (this.#takeOneOf(fields[i]?.keys)) return i;
@@ -231,7 +236,7 @@ class Cursor {
     return true;
   }
 
-  /** An integer without fraction and exponent; beyond 2^53 it is rounded. Not `-0`. */
+  /** An integer without fraction and exponent, rounded beyond 2^53. Not `-0`. */
   #digits(): number | undefined {
     const isNegative = this.#bytes[this.#position] === minus;
     if (isNegative) this.#position++;
@@ -240,7 +245,7 @@ class Cursor {
     for (;;) {
       const byte = this.#bytes[this.#position] ?? 0;
       if (byte < zero || byte > nine) break;
-      value = 10 * value + (byte - zero); // not beyond 2^53 before it is there
+      value = 10 * value + (byte - zero); // exact until it exceeds 2^53
       this.#position++;
     }
     const count = this.#position - start;

@@ -12,10 +12,10 @@ import { type ExactJson, JsonNumber } from "./value.ts";
 
 export type JsonOptions = Partial<JsonReadOptions>;
 
-/** Turns the JSON of one kind of value into the same value, exact. @throws {FieldViolation} */
+/** Converts the JSON of one kind of value to the same value, exactly. @throws {FieldViolation} */
 export type Normaliser = (json: ExactJson, options: JsonOptions) => JsonValue;
 
-/** The integers of protobuf. */
+/** The integer types of protobuf. */
 export const integerTypes: ReadonlyMap<ScalarType, { bits: 32 | 64; signed: boolean }> = new Map([
   [ScalarType.INT32, { bits: 32, signed: true }],
   [ScalarType.SINT32, { bits: 32, signed: true }],
@@ -79,21 +79,24 @@ function integerNormaliser(type: { bits: 32 | 64; signed: boolean }): Normaliser
     if (value < min || value > max) {
       throw new FieldViolation("", `${description}, from ${min} to ${max}`);
     }
-    return type.bits === 64 ? digits : Number(value); // by way of a bigint: there is no -0
+    return type.bits === 64 ? digits : Number(value); // converted from a bigint: there is no -0
   };
 }
 
 /** The digits of a number that is an integer. */
 function integerDigits(json: ExactJson): string | undefined {
   if (json instanceof JsonNumber) return integerFromDecimal(json.source);
-  // A number that is kept as one is written as String() writes it: 1e+21, for example.
+  // A number that is stored as a double is written as String() writes it: 1e+21, for example.
   return typeof json === "number" ? integerFromDecimal(String(json)) : undefined;
 }
 
-/** Of 32 bits in any form that a JSON number has; of 64 bits in plain digits, as an id is written. */
+/**
+ * 32-bit integers may have any form of a JSON number. 64-bit ones must be plain digits, as ids are
+ * written.
+ */
 function integerInString(text: string, bits: 32 | 64): string | undefined {
   if (bits === 32) return text.length <= 40 ? integerFromDecimal(text) : undefined;
-  // 20 characters hold every 64-bit integer; a longer string is not worth reading.
+  // 20 characters hold every 64-bit integer; a longer string need not be parsed.
   return text.length <= 20 && /^-?(0|[1-9][0-9]*)$/.test(text) ? text : undefined;
 }
 

@@ -1,8 +1,8 @@
-/** JSON text, read without losing anything that ProtoJSON can tell apart. */
+/** Parses JSON text without losing anything that ProtoJSON distinguishes. */
 import { EscapedKeys, type Token } from "./escaped-keys.ts";
 import { type ExactJson, isJsonObject, JsonNumber } from "./value.ts";
 
-/** The bytes are not a JSON text that can be read without loss; the message is a predicate. */
+/** The bytes are not a JSON text that can be parsed without loss. The message is a predicate. */
 export class JsonTextError extends Error {
   override readonly name = "JsonTextError";
 }
@@ -10,21 +10,23 @@ export class JsonTextError extends Error {
 /** Deep enough for any message (protobuf's own limit), shallow enough for any stack. */
 const depthMax = 100;
 
-/** Every integer of up to 15 digits is a double, and those of 16 are up to 2^53. */
+/**
+ * Every integer of up to 15 digits is exact as a double. Those with 16 digits are exact up to 2^53.
+ */
 const exactDigitsMax = 15;
 const safeLengthMax = 17;
 
-// ignoreBOM keeps a leading U+FEFF in the text, where JSON.parse refuses it.
+// ignoreBOM keeps a leading U+FEFF in the text, which JSON.parse then rejects.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Reads a JSON text (RFC 8259).
+ * Parses a JSON text (RFC 8259).
  *
- * @param bytes The text in UTF-8. Invalid UTF-8 is refused, never replaced.
- * @param valuesMax How many values it may have, at every depth. Default: any number.
- * @throws {JsonTextError} for anything but one JSON value, for an object that
- * names a member twice; for more than 100 levels of nesting and more than
- * `valuesMax` values, before anything is made of them.
+ * @param bytes The text in UTF-8. Invalid UTF-8 is rejected, never replaced.
+ * @param valuesMax The maximum number of values, at every depth. Default: no limit.
+ * @throws {JsonTextError} for anything but one JSON value; for an object with a duplicate member;
+ * for more than 100 levels of nesting or more than `valuesMax` values, before anything is created
+ * from them.
  */
 export function parseJsonText(
   bytes: Uint8Array,
@@ -69,7 +71,7 @@ function parseTextWithEscapedKeys(
     const escaped = new EscapedKeys(text, keys);
     return escaped.restore(parse(escaped.text, reviver));
   } catch (cause) {
-    // A reason would quote what nobody has sent.
+    // The reason would quote the rewritten text, which the client did not send.
     throw new JsonTextError("is not valid JSON", { cause });
   }
 }
@@ -91,12 +93,12 @@ interface Scan {
 }
 
 /**
- * Looks at what `JSON.parse` passes over in silence: depth, how many values there are,
- * numbers that a double may not hold, how many members, as of duplicates it keeps one, and
- * keys with escapes, which it may misread.
+ * Finds what `JSON.parse` silently accepts or misreads: depth, the number of values, numbers that a
+ * double may not hold, the number of members (it keeps one of several duplicates), and keys with
+ * escapes.
  *
- * @param text Any text; what is said of one that is no JSON means nothing, and as soon as
- * that shows, no more is looked at.
+ * @param text Any text. For text that is not JSON, the result means nothing, and the scan stops as
+ * soon as that is clear.
  */
 function scanText(text: string, valuesMax: number): Scan {
   const hasEscapes = text.includes("\\");
@@ -153,13 +155,13 @@ function scanText(text: string, valuesMax: number): Scan {
         break;
       default: {
         const end = endOf(numberCharacters, text, i);
-        if (end === i) return { members, exact, escapedKeys }; // no JSON
+        if (end === i) return { members, exact, escapedKeys }; // not JSON
         valuesAndKeys++;
         exact &&= isExactInteger(text.slice(i, end));
         i = end - 1;
       }
     }
-    // Of all three, as in what is no JSON there may be any number of colons and commas.
+    // Check all three, because text that is not JSON may have any number of colons and commas.
     if (valuesAndKeys - members > valuesMax || members > valuesMax || commas > valuesMax) {
       throw new JsonTextError(`has more than ${valuesMax} values`);
     }
@@ -178,7 +180,7 @@ function countMembers(json: ExactJson): number {
   return count;
 }
 
-/** Finds the first member that its object has already. */
+/** Finds the first member that its object already has. */
 function duplicateIn(text: string): JsonTextError {
   const open: (Set<string> | undefined)[] = [];
   let atKey = false;
@@ -235,7 +237,9 @@ function endOfString(text: string, start: number): number {
 const whiteSpace = /[ \t\n\r]+/y;
 const numberCharacters = /[-0-9][-+.0-9Ee]*/y;
 
-/** The index behind what the sticky expression finds at `start`; `start` itself if nothing. */
+/**
+ * The index after the match of the sticky expression at `start`, or `start` if it does not match.
+ */
 function endOf(expression: RegExp, text: string, start: number): number {
   expression.lastIndex = start;
   return expression.test(text) ? expression.lastIndex : start;

@@ -1,9 +1,9 @@
-/** JSON values of which nothing is lost that ProtoJSON can tell apart. */
+/** JSON values that keep everything that ProtoJSON distinguishes. */
 import type { JsonValue } from "@bufbuild/protobuf";
 
 /**
- * A number as it was written, where a double might differ from it: `JSON.parse`
- * alone turns 9007199254740993 into ...992, and 1.0000000000000000001 into 1.
+ * A number as written, where a double might differ from it: `JSON.parse` alone turns
+ * 9007199254740993 into ...992, and 1.0000000000000000001 into 1.
  */
 export class JsonNumber {
   /** The token, in the number syntax of RFC 8259 section 6. */
@@ -24,7 +24,7 @@ export type ExactJson =
   | ExactJson[]
   | { [key: string]: ExactJson };
 
-/** Whether it is a JSON object: neither an array, nor a number that is kept as written. */
+/** Whether it is a JSON object, and neither an array nor a number that is kept as written. */
 export function isJsonObject<T>(json: T): json is Extract<T, { [key: string]: unknown }> {
   return (
     typeof json === "object" &&
@@ -34,8 +34,8 @@ export function isJsonObject<T>(json: T): json is Extract<T, { [key: string]: un
   );
 }
 
-/** JSON that `JSON.stringify` writes as it is, for numbers that it would change. */
+/** JSON that `JSON.stringify` writes unchanged, for numbers that it would change. */
 export function rawJson(text: string): JsonValue {
-  // ES2026; the library's types do not know it yet.
+  // ES2026; not yet in the library's types.
   return (JSON as unknown as { rawJSON(text: string): JsonValue }).rawJSON(text);
 }

@@ -1,4 +1,4 @@
-/** Messages as JSON values, for `JSON.stringify`. */
+/** Converts messages to JSON values for `JSON.stringify`. */
 import {
   type DescField,
   type DescMessage,
@@ -13,13 +13,13 @@ import { isJsonObject, rawJson } from "./value.ts";
 
 export interface JsonWriterOptions extends Partial<JsonWriteStringOptions> {
   /**
-   * How 64-bit integers are written. `string` is ProtoJSON, and the default:
-   * few readers keep a `number` past 2^53 exact.
+   * How to write 64-bit integers. `string` is ProtoJSON, and the default: few readers keep a
+   * `number` past 2^53 exact.
    */
   readonly int64?: "string" | "number";
 }
 
-/** Writes a message, with fields that are not set left out, as ProtoJSON does. */
+/** Writes a message. Omits unset fields, as ProtoJSON does. */
 export function messageToJson<D extends DescMessage>(
   desc: D,
   message: MessageShape<D>,

@@ -1,12 +1,15 @@
-/** Comments of a proto, where its descriptors have them: compilers keep them, generated code does not. */
+/**
+ * Comments of a proto, from its descriptors. Those of compilers include them, generated code does
+ * not.
+ */
 import type { AnyDesc, DescFile } from "@bufbuild/protobuf";
 
-/** What comments are on. */
+/** The descriptors that can have comments. */
 export type Commented = Exclude<AnyDesc, { kind: "file" }>;
 
 /**
- * The comment in front of an element, or else behind it, as plain text: its lines
- * joined, its paragraphs kept. Empty without one.
+ * The comment before an element, or else after it, as plain text: lines joined, paragraphs kept.
+ * Empty if there is none.
  */
 export function commentOf(desc: Commented): string {
   const path = pathOf(desc);
@@ -49,7 +52,7 @@ function fileOf(desc: Commented): DescFile {
   }
 }
 
-/** Where it stands in its file: the numbers of the fields of descriptor.proto, and indexes. */
+/** Its location in the file: field numbers of descriptor.proto, and indexes. */
 function pathOf(desc: Commented): readonly number[] | undefined {
   switch (desc.kind) {
     case "message":

@@ -1,19 +1,18 @@
-/** What the document refers to under `#/components/schemas`. */
+/** The schemas under `#/components/schemas` that the document refers to. */
 import type { JsonObject } from "./json-object.ts";
 import { chooseNames, type Named } from "./names.ts";
 
-/** One schema with a name of its own. */
+/** A schema with its own name. */
 export interface Component extends Named {
-  /** Of a message that requests and answers show in different ways: which of them it is. */
+  /** Set if requests and answers have different schemas for a message: which of them this is. */
   readonly twin: "request" | "response" | undefined;
-  /** What it is called after, of a message that options of its service show in another way. */
+  /** The name of the service, if its options change the schema of the message. */
   readonly variant?: string | undefined;
 }
 
 /**
- * Schemas, gathered as they are referred to. Which names they can have is known only
- * when all are: so a document is made twice, the second time with the names that the
- * first one has led to.
+ * Collects schemas as they are referred to. Their names can be chosen only when all are known, so a
+ * document is created twice, the second time with the names from the first.
  */
 export class Components {
   readonly schemas: { [name: string]: JsonObject } = {};
@@ -24,7 +23,7 @@ export class Components {
     this.#names = names;
   }
 
-  /** A reference to a schema, which is made when it is first referred to. */
+  /** A reference to a schema, which is created on the first reference. */
   refer(component: Component, create: () => JsonObject): JsonObject {
     const key = keyOf(component);
     const name = this.#names.get(key) ?? key;
@@ -36,12 +35,12 @@ export class Components {
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  /** Whether a schema has that full name. */
+  /** Whether a schema with this full name exists. */
   has(full: string): boolean {
     return [...this.#all.values()].some((component) => component.full === full);
   }
 
-  /** The names for all that was referred to. */
+  /** The names for all referenced schemas. */
   chooseNames(): ReadonlyMap<string, string> {
     const entries = [...this.#all].map(([key, component]) => ({
       key,

@@ -1,4 +1,4 @@
-/** Bodies: JSON, streams of JSON, and what google.api.HttpBody takes and answers as it is. */
+/** Bodies: JSON, streams of JSON, and google.api.HttpBody, which is passed through unchanged. */
 import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { bodyTypesOf, mergePatchType } from "../rest/request/body-types.ts";
@@ -18,15 +18,15 @@ export interface ContentContext {
   readonly schemas: Schemas;
   readonly components: Components;
   readonly openapi: OpenApiSettings["openapi"];
-  /** What errors look like: the last message of a stream may be one. */
+  /** The schema of errors, because the last message of a stream may be one. */
   readonly errorSchema: JsonObject;
-  /** What a body is called that no message is. */
+  /** The name of a body that is not a message. */
   readonly bodyName: Pick<Component, "full" | "short">;
 }
 
 const binary = { "*/*": { schema: { type: "string", format: "binary" } } };
 
-/** What a request has as its body; undefined for none. */
+/** The content of a request body; undefined for none. */
 export function requestContent(
   method: DescMethod,
   binding: Binding & { readonly updateMask: UpdateMask | undefined },
@@ -43,7 +43,7 @@ export function requestContent(
   return Object.fromEntries(types.map((type) => [type, { schema: ofType(type) }]));
 }
 
-/** Whether a body of nothing will do: it is the empty message, a stream of none, or no bytes. */
+/** Whether an empty body is accepted: it is the empty message, an empty stream, or no bytes. */
 export function mayBeAbsent(
   { input, methodKind }: DescMethod,
   { body, variables }: Binding,
@@ -65,7 +65,7 @@ function mayBeEmpty(message: DescMessage, taken: Taken | undefined): boolean {
   );
 }
 
-/** What a success has as its body. */
+/** The content of a successful answer. */
 export function responseContent(
   method: DescMethod,
   { responseBody }: Binding,
@@ -83,7 +83,7 @@ export function responseContent(
   return { ...streamContent(item, context), "text/event-stream": events(schema, context) };
 }
 
-/** The whole message or a field of it, without what the path has. */
+/** The schema of the whole message or one of its fields, without the fields in the path. */
 function bodySchema(
   { input }: DescMethod,
   body: Exclude<Binding["body"], undefined>,
@@ -103,7 +103,9 @@ function bodySchema(
   return components.refer(component, () => schemas.forRest(message, inner));
 }
 
-/** RFC 7396: null clears a field. Of a message in the resource, this is not said of its fields. */
+/**
+ * RFC 7396: null clears a field. This does not describe the fields of messages inside the resource.
+ */
 function patchSchema(
   { body, variables }: Binding,
   { schemas, components, bodyName }: ContentContext,
@@ -115,7 +117,7 @@ function patchSchema(
   return components.refer({ ...names, twin: undefined }, () => schemas.forPatch(message, taken));
 }
 
-/** The answer for a field that is not set, where there is no zero to show for it. */
+/** The answer for an unset field that has no zero value. */
 function orNull(field: Exclude<Binding["responseBody"], undefined>, schema: JsonObject) {
   const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
   const isValue = field.fieldKind === "scalar" || field.fieldKind === "enum";
@@ -149,7 +151,9 @@ function events(item: JsonObject, { openapi, errorSchema }: ContentContext): Jso
   return { schema: text("application/json", description, item) };
 }
 
-/** A text of several values, of which OpenAPI 3.1 can tell what each is, but not where. */
+/**
+ * A text of several values. OpenAPI 3.1 can describe each value, but not where it is in the text.
+ */
 function text(contentMediaType: string, description: string, item: JsonObject): JsonObject {
   return { type: "string", contentMediaType, contentSchema: item, description };
 }

@@ -1,4 +1,4 @@
-/** An OpenAPI document of what the gateway serves over REST. */
+/** Creates an OpenAPI document of what the gateway serves over REST. */
 import type { DescService } from "@bufbuild/protobuf";
 import { assertServices } from "../rest/options.ts";
 import { assertStatuses } from "../rest/response/success-status.ts";
@@ -13,13 +13,12 @@ import { type OpenApiOptions, type OpenApiSettings, resolveOpenApiOptions } from
 import { errorFormOf, schemasOf } from "./service-schemas.ts";
 
 /**
- * Describes what the gateway serves of the services over REST. Comments become
- * descriptions where the descriptors have them: those of a compiler have, generated
- * code has none.
+ * Describes what the gateway serves over REST for the services. Comments become descriptions if the
+ * descriptors include them: those of a compiler do, generated code does not.
  *
  * @throws {RuleError} for a rule that cannot be served or described.
- * @throws {TypeError} for an option of REST by service or method that nothing served has.
- * @throws {Error} for an option that makes no sense.
+ * @throws {TypeError} for a REST option by service or method that refers to nothing that is served.
+ * @throws {Error} for an invalid option.
  */
 export function createOpenApiDocument(
   services: readonly DescService[],
@@ -55,7 +54,7 @@ function build(
   const contextOf = (service: DescService): OperationContext => {
     const own = rest.services.get(service.typeName) ?? rest;
     const schemas = schemasOf(own, settings, components);
-    // What renders errors is told of no service how it writes integers.
+    // The function that renders errors does not know how a service writes integers.
     const errorForm = errorFormOf(own, settings, schemasOf(rest, settings, components), components);
     return { settings, rest: own, schemas, components, errorForm, tag: tags.get(service.typeName) };
   };

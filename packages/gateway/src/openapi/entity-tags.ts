@@ -1,9 +1,9 @@
-/** What `rest.etag` adds to an operation. */
+/** The additions of `rest.etag` to an operation. */
 import type { JsonObject } from "./json-object.ts";
 
 const schema = { type: "string" };
 
-/** Of a success, and of the answer that the client has that already. */
+/** Headers of a success, and of the answer 304. */
 export const tagHeaders: JsonObject = {
   ETag: { description: "Changes with the answer.", schema },
 };

@@ -1,16 +1,16 @@
-/** The answers of every operation that are no success. */
+/** The error responses of every operation. */
 import type { JsonObject } from "./json-object.ts";
 import type { ErrorAnswer, OpenApiSettings } from "./options.ts";
 
 /** How a service renders errors. */
 export interface ErrorForm {
-  /** What their names begin with. */
+  /** The prefix of their names. */
   readonly name: string;
   readonly contentType: string;
   readonly schema: JsonObject;
 }
 
-/** The answers of all forms, to be referred to by name. */
+/** The error responses of all forms, referred to by name. */
 export function errorComponents(
   { errors }: Pick<OpenApiSettings, "errors">,
   forms: readonly ErrorForm[],
@@ -28,7 +28,7 @@ export function errorComponents(
   return Object.fromEntries(named);
 }
 
-/** References to them, for an operation. */
+/** References to the error responses, for an operation. */
 export function errorResponses(
   { errors }: Pick<OpenApiSettings, "errors">,
   form: ErrorForm,
@@ -62,7 +62,7 @@ function contentOf(
   return { [contentType]: { schema, ...(named !== undefined && { examples: named }) } };
 }
 
-/** Names begin with a letter: code is generated from them. */
+/** Names must start with a letter, because code is generated from them. */
 function nameOf(status: string, { name }: ErrorForm): string {
   return status === "default" ? name : `${name}${status}`;
 }

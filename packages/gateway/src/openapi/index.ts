@@ -1,3 +1,3 @@
-/** OpenAPI documents of services, by their `google.api.http` options. */
+/** Creates OpenAPI documents of services from their `google.api.http` options. */
 export { createOpenApiDocument } from "./document.ts";
 export type { ErrorAnswer, OpenApiOptions } from "./options.ts";

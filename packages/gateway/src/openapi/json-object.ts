@@ -1,2 +1,2 @@
-/** A JSON object that is being put together. */
+/** A JSON object under construction. */
 export type JsonObject = { [key: string]: unknown };

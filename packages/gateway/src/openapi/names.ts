@@ -1,12 +1,12 @@
-/** Names in one space: short ones, and full ones where two short ones are the same. */
+/** Names in one namespace: short names, or full names if two short ones are equal. */
 
 export interface Named {
-  /** Differs from the full name of all others. */
+  /** Unique among all full names. */
   readonly full: string;
   readonly short: string;
 }
 
-/** @returns the name of each, by its full name. */
+/** @returns the chosen name of each, by its full name. */
 export function chooseNames(all: readonly Named[]): ReadonlyMap<string, string> {
   const count = new Map<string, number>();
   for (const { short } of all) count.set(short, (count.get(short) ?? 0) + 1);

@@ -1,4 +1,4 @@
-/** One operation: what it takes, and what it answers. */
+/** Describes one operation: its parameters, request and responses. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { RestServiceSettings } from "../rest/options.ts";
 import { updateMaskOf } from "../rest/request/update-mask.ts";
@@ -16,12 +16,12 @@ import type { Schemas } from "./schema/schema.ts";
 
 export interface OperationContext {
   readonly settings: OpenApiSettings;
-  /** The options of REST that its service has. */
+  /** The REST options of its service. */
   readonly rest: RestServiceSettings;
   readonly schemas: Schemas;
   readonly components: Components;
   readonly errorForm: ErrorForm;
-  /** What its service is called. */
+  /** The name of its service. */
   readonly tag: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What the gateway serves, method by method: the bindings of REST, each with names of its own. */
+/** The methods that the gateway serves: their REST bindings, each with its own name. */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { HttpRule } from "../../gen/google/api/http_pb.ts";
 import { assertSelectors, type Binding, bindingsOf, RuleError } from "../rest/rule/rule.ts";
@@ -8,21 +8,21 @@ import { createOpenApiPath, type OpenApiPath, withNames } from "./paths/path.ts"
 export interface Operation {
   readonly method: DescMethod;
   readonly binding: Binding;
-  /** Of OpenAPI: `get`, or a method of one's own, `SEARCH`. */
+  /** An OpenAPI method such as `get`, or a custom one such as `SEARCH`. */
   readonly httpMethod: string;
   readonly path: OpenApiPath;
-  /** The short name is for most; the full one where two short ones are the same. */
+  /** The short name, or the full name if two short ones are equal. */
   readonly id: string;
 }
 
-/** HTTP methods that every version of OpenAPI has. */
+/** The HTTP methods in all versions of OpenAPI. */
 const known = new Set(["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"]);
 
 /**
  * The operations of the services' methods.
  *
- * @throws {RuleError} for a rule that cannot be served; for two operations in the
- * same place, and for an HTTP method that the version of OpenAPI does not have.
+ * @throws {RuleError} for a rule that cannot be served, for two operations with the same path and
+ * method, and for an HTTP method that the OpenAPI version does not support.
  */
 export function operationsOf(
   services: readonly DescService[],
@@ -49,7 +49,7 @@ export function operationsOf(
   });
 }
 
-/** Streams in both directions are for gRPC alone, whatever a rule says. */
+/** Bidirectional streams are served only over gRPC, whatever a rule says. */
 export function isServed(method: DescMethod, rules: readonly HttpRule[]): boolean {
   return method.methodKind !== "bidi_streaming" && bindingsOf(method, rules).length > 0;
 }
@@ -72,7 +72,7 @@ function placesOf(method: DescMethod, rules: readonly HttpRule[]): Place[] {
   }));
 }
 
-/** A binding of any method has those that no other one has on its path. */
+/** A binding for any method gets the methods that no other binding has on its path. */
 function withHttpMethods(place: Place, taken: ReadonlySet<string>): OpenPlace[] {
   const { method: verb, body } = place.binding;
   if (verb !== "*") return [{ ...place, httpMethod: known.has(verb) ? verb.toLowerCase() : verb }];

@@ -3,7 +3,7 @@ import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { JsonObject } from "./json-object.ts";
 
-/** What a document says beyond the protos. */
+/** What a document contains besides the protos. */
 export interface OpenApiOptions {
   /** The title of the interface. Default: the full names of its services. */
   readonly title?: string;
@@ -12,47 +12,52 @@ export interface OpenApiOptions {
   /** An SPDX identifier, https://spdx.org/licenses. Default: none. */
   readonly license?: string;
   /**
-   * The version of OpenAPI. Only 3.2 can describe each message of a stream, and HTTP
-   * methods of one's own. Default `3.1`, which more tools read.
+   * The version of OpenAPI. Only 3.2 can describe each message of a stream, and custom HTTP
+   * methods. Default `3.1`, which more tools support.
    */
   readonly openapi?: "3.1" | "3.2";
-  /** Whether every operation asks for a bearer token. Default: no. */
+  /** Whether every operation requires a bearer token. Default: no. */
   readonly bearer?: boolean;
-  /** Security schemes by name, as OpenAPI has them. Default: none but that of `bearer`. */
+  /** Security schemes by name, in OpenAPI's format. Default: only the one of `bearer`. */
   readonly securitySchemes?: { readonly [name: string]: JsonObject };
-  /** What each operation asks for. Default: the token, with `bearer`; else nothing. */
+  /**
+   * The security requirements of each operation. Default: the token, with `bearer`; otherwise none.
+   */
   readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
   /**
-   * What `rest.renderError` makes. Default: `google.rpc.Status`. That of `renderProblem` is known,
-   * and needs no message.
+   * The message that `rest.renderError` renders. Default: `google.rpc.Status`. Not needed for
+   * `renderProblem`, whose form is known.
    */
   readonly error?: DescMessage;
-  /** The errors that every operation may answer, by status (`400`, `5XX`), beside any other one. */
+  /**
+   * The errors that every operation may return, by status (`400`, `5XX`), in addition to a default
+   * one.
+   */
   readonly errors?: { readonly [status: string]: ErrorAnswer };
   /**
-   * A regular expression that every text in requests must match, fields and keys of maps, where the
-   * implementation refuses what the protos have no rule against: `^[^\\x00]*$` for a store that
-   * cannot hold U+0000. Default: any text.
+   * A regular expression that every text in requests must match, including keys of maps. Set it if
+   * the implementation rejects text that the protos allow: `^[^\\x00]*$` for a store that cannot
+   * hold U+0000. Default: any text.
    */
   readonly textPattern?: string;
-  /** An example of a message, in JSON, by its full name. */
+  /** Examples of messages, in JSON, by full name. */
   readonly examples?: { readonly [message: string]: JsonValue };
-  /** The options of the gateway, those by service included. */
+  /** The options of the gateway, including those by service. */
   readonly rest?: RestOptions;
 }
 
 export interface ErrorAnswer {
-  /** When it is answered. */
+  /** When this error is returned. */
   readonly description: string;
-  /** Headers by name. Their schema is by default that of any text. */
+  /** Headers by name. Their default schema is any text. */
   readonly headers?: { readonly [name: string]: { description?: string; schema?: JsonObject } };
-  /** Examples of the body, by a name each. */
+  /** Examples of the body by name. */
   readonly examples?: { readonly [name: string]: JsonValue };
 }
 
 export type OpenApiSettings = ReturnType<typeof resolveOpenApiOptions>;
 
-/** Checks the options, and fills in the defaults. @throws {Error} */
+/** Validates the options and fills in the defaults. @throws {Error} */
 export function resolveOpenApiOptions({ rest = {}, ...options }: OpenApiOptions) {
   const { bearer = false, errors = {}, securitySchemes = {} } = options;
   for (const status of Object.keys(errors)) {

@@ -1,4 +1,4 @@
-/** Schemas of one service, by the options of REST that it has. */
+/** Schemas of one service, according to its REST options. */
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import type { RestServiceSettings } from "../rest/options.ts";
 import { problemType, renderProblem } from "../rest/problem.ts";
@@ -9,8 +9,8 @@ import type { OpenApiSettings } from "./options.ts";
 import { Schemas } from "./schema/schema.ts";
 
 /**
- * A message that two services show in different ways has two schemas: that of the service whose
- * options differ from those of all is called after them.
+ * A message that two services render differently has two schemas. The one of the service whose
+ * options differ from the general ones is named after that service.
  */
 export function schemasOf(
   own: RestServiceSettings,
@@ -26,7 +26,7 @@ export function schemasOf(
   return new Schemas(components, { int64, ignoreUnknownFields, examples, textPattern, variants });
 }
 
-/** What errors look like. */
+/** The form of errors. */
 export function errorFormOf(
   { renderError }: RestServiceSettings,
   { error }: OpenApiSettings,

@@ -1,9 +1,9 @@
-/** Which fields of a request the path has, so that body and query must not say them again. */
+/** The request fields in the path, which body and query must not repeat. */
 import type { DescField } from "@bufbuild/protobuf";
 import type { FieldPath } from "../rest/rule/field-path.ts";
 
 export class Taken {
-  /** From the message that is looked at, down. */
+  /** Relative to the current message. */
   readonly #paths: readonly (readonly DescField[])[];
 
   constructor(paths: readonly (readonly DescField[])[]) {
@@ -14,7 +14,9 @@ export class Taken {
     return new Taken(variables.map(({ path }) => path));
   }
 
-  /** Whether something is left of a field: not if the path has it, or another of its oneof. */
+  /**
+   * Whether something of a field is left. Not if the path has it, or another member of its oneof.
+   */
   isLeft(field: DescField): boolean {
     return this.#paths.every(([first, ...rest]) => {
       if (first === field) return rest.length > 0;
@@ -22,7 +24,7 @@ export class Taken {
     });
   }
 
-  /** What the path has of the message in a field; undefined if nothing. */
+  /** The fields in the path of the message in a field; undefined if there are none. */
   within(field: DescField): Taken | undefined {
     const inner = this.#paths.filter(([first, ...rest]) => first === field && rest.length > 0);
     return inner.length === 0 ? undefined : new Taken(inner.map((path) => path.slice(1)));

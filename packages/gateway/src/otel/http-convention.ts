@@ -1,7 +1,7 @@
 import type { CallConvention } from "./convention.ts";
 import { grpcStatusOf, isServerError } from "./status-code.ts";
 
-/** Calls of REST. */
+/** REST calls. */
 export const httpConvention: CallConvention = {
   describeRequest({ pathTemplate, requestMethod }, scheme) {
     const method = methods.has(requestMethod) ? requestMethod : "_OTHER";
@@ -19,7 +19,7 @@ export const httpConvention: CallConvention = {
   describeEnding(_, { code, status }) {
     const attributes = status === undefined ? {} : { "http.response.status_code": status };
     if (status !== undefined && status >= 500) return { attributes, errorType: String(status) };
-    // A stream that began well and broke off.
+    // A stream that started successfully and then failed.
     const isBroken = status !== undefined && status < 400 && isServerError(code);
     return { attributes, errorType: isBroken ? grpcStatusOf(code) : undefined };
   },

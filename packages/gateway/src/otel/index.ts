@@ -1,4 +1,4 @@
-/** OpenTelemetry of calls: spans and metrics, made with a tracer or a meter of yours. */
+/** OpenTelemetry for calls: spans and metrics, created with your tracer or meter. */
 
 export type { Scheme } from "./convention.ts";
 export { createMetricsObserver, type MetricsObserverOptions } from "./metrics-observer.ts";

@@ -10,13 +10,13 @@ import { conventionOf } from "./convention-of.ts";
 
 export interface MetricsObserverOptions {
   readonly meter: Meter;
-  /** `url.scheme` of REST. Default: `http`. */
+  /** `url.scheme` of REST calls. Default: `http`. */
   readonly scheme?: Scheme;
 }
 
 /**
- * Records how long every request takes, in seconds: `rpc.server.call.duration` for gRPC, gRPC-Web
- * and Connect, `http.server.request.duration` for REST. No attribute is the client's to choose.
+ * Records the duration of every request in seconds: `rpc.server.call.duration` for gRPC, gRPC-Web
+ * and Connect, `http.server.request.duration` for REST. Clients cannot choose any attribute.
  */
 export function createMetricsObserver(options: MetricsObserverOptions): CallObserver {
   const { meter, scheme = "http" } = options;
@@ -39,7 +39,7 @@ function createDuration(meter: Meter, name: string, description: string): Histog
   return meter.createHistogram(name, { description, unit: "s", advice });
 }
 
-/** Of both conventions. */
+/** The boundaries of both conventions. */
 const boundaries = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
 class MeasuredCall implements CallObservation {

@@ -1,7 +1,7 @@
 import type { CallConvention } from "./convention.ts";
 import { connectStatusOf, grpcStatusOf, isServerError } from "./status-code.ts";
 
-/** Calls of gRPC, gRPC-Web and Connect. */
+/** gRPC, gRPC-Web and Connect calls. */
 export const rpcConvention: CallConvention = {
   describeRequest({ method, protocol }) {
     const system = protocol === "connect" ? "connectrpc" : "grpc";

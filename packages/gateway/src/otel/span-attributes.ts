@@ -1,18 +1,20 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { ObservedRequest } from "../adapter/observer.ts";
 
-/** What only spans say: the host is the client's to choose, and there are many peers. */
+/**
+ * Attributes only for spans, not for metrics: clients choose the host, and there are many peers.
+ */
 export function describeForSpan(request: ObservedRequest): Attributes {
   return { ...describePath(request), ...describeConnection(request) };
 }
 
-/** A path with variables, or one that leads nowhere, may hold anything: ids, names, tokens. */
+/** A path with variables, or an unknown one, may contain anything: ids, names, tokens. */
 function describePath({ protocol, pathTemplate }: ObservedRequest): Attributes {
   const isFixed = pathTemplate !== undefined && !/[{*]/.test(pathTemplate);
   return protocol === "rest" && isFixed ? { "url.path": pathTemplate } : {};
 }
 
-/** The service as the client addressed it, and the other end of the connection. */
+/** The service as addressed by the client, and the peer of the connection. */
 function describeConnection({ headers, peerAddress }: ObservedRequest): Attributes {
   const [, host, port] = authority.exec(String(headers[":authority"] ?? headers.host ?? "")) ?? [];
   const peer = peerAddress();
@@ -23,5 +25,5 @@ function describeConnection({ headers, peerAddress }: ObservedRequest): Attribut
   };
 }
 
-/** A name or address, no longer than DNS has them, and a port. */
+/** A name or address of at most the DNS length, and a port. */
 const authority = /^([\w.-]{1,253}|\[[\dA-Fa-f:.]{2,45}\])(?::(\d{1,5}))?$/;

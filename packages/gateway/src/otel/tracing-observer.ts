@@ -22,33 +22,33 @@ import { conventionOf } from "./convention-of.ts";
 import { describeForSpan } from "./span-attributes.ts";
 
 export interface TracingObserverOptions {
-  /** Makes the spans. */
+  /** Creates the spans. */
   readonly tracer: Tracer;
   /**
    * Reads the caller's context from the headers. Default: the global one, which `NodeSDK` or
-   * `propagation.setGlobalPropagator` sets. Without any, every call begins a trace of its own.
+   * `propagation.setGlobalPropagator` sets. Without one, every call starts its own trace.
    */
   readonly propagator?: Pick<TextMapPropagator, "extract">;
-  /** `url.scheme` of REST. Default: `http`. */
+  /** `url.scheme` of REST calls. Default: `http`. */
   readonly scheme?: Scheme;
 }
 
 export interface TracingObserver extends CallObserver {
-  /** The span of a request that this observer was told of, sampled or not: for logs. */
+  /** The span of a request that this observer has seen, sampled or not. For logs. */
   spanContextOf(request: ObservedRequest): SpanContext | undefined;
 }
 
 /**
- * The context of a call, in its values: its span, and the baggage that the propagator read.
- * Default: the root context, for calls that nobody traces. It is the parent of spans of yours:
+ * The context of a call, in its context values: its span, and the baggage that the propagator read.
+ * Default: the root context, for calls that are not traced. Use it as the parent of your own spans:
  *
  * ```ts
  * async getVolume({ name }, { values }) {
  *   const span = tracer.startSpan("read volume", {}, values.get(callContextKey));
  * ```
  *
- * With a context manager (`NodeSDK` registers one) an interceptor makes it the active context of
- * unary calls, so that the spans of drivers and clients stand below that of the call:
+ * With a context manager (`NodeSDK` registers one), an interceptor can make it the active context
+ * of unary calls. Then the spans of drivers and clients become children of the call's span:
  *
  * ```ts
  * const inCall: Interceptor = (next) => (request) =>
@@ -60,11 +60,11 @@ export const callContextKey: ContextKey<Context> = createContextKey(ROOT_CONTEXT
 });
 
 /**
- * Makes a span of the kind `SERVER` for every request, below the caller's if it names one:
- * by the RPC conventions for gRPC, gRPC-Web and Connect, by those of HTTP for REST.
+ * Creates a span of kind `SERVER` for every request, as a child of the caller's span if it names
+ * one. gRPC, gRPC-Web and Connect follow the RPC conventions, REST the HTTP conventions.
  *
- * Never in a span are queries, bodies, paths but for the route's, and headers but for the
- * host and what the propagator takes.
+ * Spans never contain queries, bodies, paths other than the route's, or headers other than the host
+ * and those that the propagator reads.
  */
 export function createTracingObserver(options: TracingObserverOptions): TracingObserver {
   const { tracer, propagator = propagation, scheme = "http" } = options;
@@ -106,7 +106,7 @@ class TracedCall implements CallObservation {
     this.#parts = parts;
   }
 
-  /** Also what is not sampled: spans below it must not begin traces of their own. */
+  /** Also for calls that are not sampled: spans below them must not start their own traces. */
   calling(values: ContextValues): void {
     values.set(callContextKey, this.#parts.context);
   }

@@ -16,7 +16,7 @@ import type { Endpoint, EndpointOptions } from "./endpoint.ts";
 
 type Message = MessageShape<DescMessage>;
 
-/** How the messages of one method are read and written. */
+/** Reads and writes the messages of one method. */
 export interface Codec {
   /** @throws {ConnectError} INVALID_ARGUMENT, or RESOURCE_EXHAUSTED above `readMaxBytes`. */
   readonly parse: (bytes: Uint8Array) => Message;
@@ -36,7 +36,7 @@ export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options
   return {
     binary: limited(options, {
       parse(bytes) {
-        const mayBeMany = bytes.length > 2 * readMaxValues; // a field has two bytes at least
+        const mayBeMany = bytes.length > 2 * readMaxValues; // a field has at least two bytes
         return readBinary(() => {
           if (mayBeMany) assertWireFormat(input, bytes, readMaxValues);
           const message = fromBinary(input, bytes, binaryOptions);

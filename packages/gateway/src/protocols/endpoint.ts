@@ -19,36 +19,36 @@ import { type ErrorListener, reportingOptions } from "../call/unexpected.ts";
 import { exactJsonDecoder } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
 
-/** What bounds the work for a message, besides the options of connect-es. */
+/** Limits on the work for a message, in addition to the options of connect-es. */
 export interface MessageLimits {
   /**
-   * How many values a message may have that a client sends, at every depth: those of
-   * JSON, or the fields of protobuf, known or not. Looked at before anything is made
-   * of them, since a short body may hold very many. Not for protobuf in streams of
-   * gRPC, gRPC-Web and Connect. Default: any number.
+   * The maximum number of values in a message from a client, at every depth: those of JSON, or the
+   * fields of protobuf, known or not. Checked before anything is created from them, because a short
+   * body may contain very many. Not applied to protobuf in streams of gRPC, gRPC-Web and Connect.
+   * Default: no limit.
    */
   readonly readMaxValues?: number;
 }
 
-/** The router's options, with those of the service or method on top. */
+/** The router's options, overridden by those of the service or method. */
 export type EndpointOptions = Omit<UniversalHandlerOptions, "acceptCompression"> &
   MessageLimits &
   ErrorListener & { readonly acceptCompression: readonly Compression[] };
 
-/** One method of one service, with all that serves it. */
+/** One method of one service, with everything that serves it. */
 export interface Endpoint {
   readonly spec: MethodImplSpec;
   readonly options: EndpointOptions;
-  /** The stock handler of connect-es for gRPC, gRPC-Web and Connect. */
+  /** The connect-es handler for gRPC, gRPC-Web and Connect. */
   readonly rpc: UniversalHandler;
 }
 
 /**
- * Runs the application's route definitions, and returns what they register.
- * Options merge as in connect-es: those of a service replace the router's, one
- * by one. JSON is read exactly, on every protocol.
+ * Runs the application's route definitions and returns what they register. Options merge as in
+ * connect-es: each option of a service replaces the router's. JSON is read exactly, in every
+ * protocol.
  *
- * @param isObserved Whether somebody wants to know how streams end.
+ * @param isObserved Whether to report how streams end.
  */
 export function collectEndpoints(
   routerOptions: ConnectRouterOptions & MessageLimits & ErrorListener,
@@ -66,7 +66,7 @@ export function collectEndpoints(
     const readOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
     const textDecoder = exactJsonDecoder(spec.method.input, readOptions, options.readMaxValues);
     const jsonOptions = { ...options.jsonOptions, textDecoder };
-    // What has options of its own gets its protocols from them alone.
+    // A service or method with its own options gets its protocols only from them.
     const protocols = definedOnly(protocolSwitches(own ?? base));
     // The gateway calls unary methods itself.
     const calling = spec.kind === "unary" ? {} : stockCallOptions(options);
@@ -92,7 +92,10 @@ export function collectEndpoints(
   return endpoints;
 }
 
-/** Of methods that connect-es serves. Without interceptors there are no violations to tell. */
+/**
+ * Options for methods that connect-es serves. Without interceptors, there are no violations to
+ * report.
+ */
 function stockCallOptions(options: UniversalHandlerOptions & ErrorListener) {
   const { interceptors } = options;
   const telling = interceptors.length > 0 ? [tellRuleViolations, ...interceptors] : [];

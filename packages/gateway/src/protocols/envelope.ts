@@ -1,4 +1,4 @@
-/** Messages in envelopes: a byte of flags, four of length, then the message. */
+/** Messages in envelopes: one byte of flags, four bytes of length, then the message. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
 import { type Body, bytesOf } from "../exchange/body.ts";
@@ -6,20 +6,19 @@ import type { BodySink, Exchange } from "../exchange/exchange.ts";
 import { type Envelope, EnvelopeSplitter, wrapEnvelope } from "./envelope-splitter.ts";
 
 export interface EnvelopeOptions {
-  /** The compression that the request announces. */
+  /** The compression announced by the request. */
   readonly compression: Compression | null;
   readonly readMaxBytes: number;
-  /** Envelopes with this flag hold no message, and are passed over. 0 for none. */
+  /** Envelopes with this flag contain no message and are skipped. 0 for none. */
   readonly endFlag: number;
 }
 
 /**
- * Reads the one message of a unary call, decompressed, and what `parse` makes
- * of it.
+ * Reads the single message of a unary call, decompresses it, and returns what `parse` makes of it.
  *
- * @throws {ConnectError} RESOURCE_EXHAUSTED for a message above `readMaxBytes`,
- * as soon as its length is there; UNIMPLEMENTED for none, or more than one;
- * INVALID_ARGUMENT for an envelope that is cut short.
+ * @throws {ConnectError} RESOURCE_EXHAUSTED for a message above `readMaxBytes`, as soon as its
+ * length is known; UNIMPLEMENTED for no message or more than one; INVALID_ARGUMENT for a truncated
+ * envelope.
  */
 export function readEnvelope<T>(
   exchange: Exchange,
@@ -29,14 +28,14 @@ export function readEnvelope<T>(
   const reader = new EnvelopeReader(options, parse);
   const read = exchange.readBody(reader);
   if (options.compression === null) return read;
-  // What is wrong in an envelope goes before what is wrong behind it, though it takes longer.
+  // An error in an envelope takes precedence over one after it, even if it is found later.
   return read.catch(async (error: unknown) => {
     if (error instanceof ConnectError) await reader.begun();
     throw error;
   });
 }
 
-/** Puts a message into an envelope, compressed where that is worth it. */
+/** Puts a message into an envelope. Compresses it if it is large enough. */
 export function writeEnvelope(
   body: Body,
   compression: Compression | null,
@@ -48,9 +47,8 @@ export function writeEnvelope(
 }
 
 /**
- * Takes a body apart as it arrives, and parses what is whole: what is wrong with
- * a message is told before what is wrong behind it, and not only when the body
- * has ended.
+ * Splits a body as it arrives and parses complete messages. So an error in a message is reported
+ * before an error after it, without waiting for the end of the body.
  */
 class EnvelopeReader<T> implements BodySink<T> {
   readonly #options: EnvelopeOptions;
@@ -70,7 +68,7 @@ class EnvelopeReader<T> implements BodySink<T> {
     for (const envelope of this.#splitter.push(chunk)) this.#add(envelope);
   }
 
-  /** @returns the one message. */
+  /** @returns the single message. */
   end(): T | Promise<T> {
     if (this.#splitter.isAmid) {
       throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
@@ -85,7 +83,7 @@ class EnvelopeReader<T> implements BodySink<T> {
     );
   }
 
-  /** Resolves when all that is decompressed is right; rejects with what is wrong first. */
+  /** Resolves when everything decompressed is valid; rejects with the first error. */
   async begun(): Promise<void> {
     for (const one of this.#begun) await one;
   }
@@ -111,7 +109,7 @@ class EnvelopeReader<T> implements BodySink<T> {
     if (compression === null) throw notDecompressible();
     const bytes = compression.decompress(data, readMaxBytes);
     const parsed = bytes.then((whole) => (isEnd ? undefined : this.#parse(whole))) as Promise<T>;
-    parsed.catch(() => {}); // nobody may come to wait for it
+    parsed.catch(() => {}); // there may be nobody waiting for it
     this.#begun.push(parsed);
     return parsed;
   }

@@ -3,8 +3,8 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip as stockGzip } from "@connectrpc/connect-node";
 
 /**
- * The gzip of connect-node. A body that is cut short is its sender's fault: the
- * original calls it an internal error.
+ * The gzip of connect-node, except that a truncated body is reported as the sender's error. The
+ * original reports an internal error.
  */
 export const compressionGzip: Compression = {
   ...stockGzip,

@@ -4,15 +4,15 @@ import { compressionNegotiate } from "@connectrpc/connect/protocol";
 export type Negotiated = ReturnType<typeof compressionNegotiate>;
 
 /**
- * @param requested How the request says that it is compressed.
- * @param accepted What the client says it can decompress.
+ * @param requested The compression of the request.
+ * @param accepted The compressions that the client can decompress.
  */
 export type Negotiate = (requested: string | null, accepted: string | null) => Negotiated;
 
-/** The clients of a service send few different lists; what was chosen for one is kept. */
+/** The clients of a service send few different lists, so the choice for each is cached. */
 const keptMax = 64;
 
-/** Chooses compressions as connect-es does. */
+/** Chooses compressions like connect-es. */
 export function createNegotiator(
   available: readonly Compression[],
   headerNameAcceptEncoding: string,

@@ -2,15 +2,17 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 
-/** Options for the services of the gateway's own, on top of which come the caller's. */
+/** Default options for the gateway's own services. The caller's options override them. */
 export const smallMessages: Partial<UniversalHandlerOptions> = {
-  // Names and nothing else: a stranger must not make us read or unpack more.
+  // Requests contain only names. A stranger must not make us read or decompress more.
   readMaxBytes: 4096,
-  // What a stranger asks for again and again is not compressed again and again.
+  // Never compress answers that a stranger can request again and again.
   compressMinBytes: 0xffffffff,
 };
 
-/** What is registered on a router, also after this call: look when it matters. */
+/**
+ * The services registered on a router. More may be added later, so call this when they are needed.
+ */
 export function servicesOf(router: ConnectRouter): readonly DescService[] {
   return [...new Set(router.handlers.map(({ service }) => service))];
 }

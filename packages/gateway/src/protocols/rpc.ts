@@ -4,7 +4,7 @@ import { createGrpc } from "./grpc/handler.ts";
 import { createGrpcWeb } from "./grpc-web/handler.ts";
 import { type UnaryEndpoint, type UnaryHandler, unsupportedMediaType } from "./unary.ts";
 
-/** Clients of a service name few media types; what was chosen for one is kept. */
+/** The clients of a service use few media types, so the handler for each is cached. */
 interface KeptHandler {
   readonly contentType: string;
   readonly method: string;
@@ -14,8 +14,8 @@ interface KeptHandler {
 const keptMax = 16;
 
 /**
- * Serves a unary method by the protocol that the media type of a request names.
- * That the method has the HTTP method is known by then.
+ * Serves a unary method with the protocol of the request's media type. The caller has already
+ * checked that the method supports the HTTP method.
  */
 export function createRpcHandler(endpoint: UnaryEndpoint): UnaryHandler {
   const { protocolNames } = endpoint.rpc;
@@ -34,7 +34,7 @@ export function createRpcHandler(endpoint: UnaryEndpoint): UnaryHandler {
   }
 
   function handlerFor(contentType: string, method: string): UnaryHandler | undefined {
-    // Strings that are new with each request: to hash one costs more than to compare it with a few.
+    // The strings are new with each request: hashing one costs more than comparing it with a few.
     for (const known of kept) {
       if (known.contentType === contentType && known.method === method) return known.handler;
     }

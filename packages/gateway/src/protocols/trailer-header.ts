@@ -2,12 +2,12 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../exchange/lazy-headers.ts";
 
-/** What a call has by way of trailers before the application adds any. */
+/** The trailers of a call before the application adds any. */
 export const noTrailer = {};
 
 /**
- * The headers of an answer whose trailers are among them: fields that begin
- * with `trailer-`, as Connect has it for unary calls.
+ * The headers of an answer that include its trailers, as fields that begin with `trailer-`. Connect
+ * does this for unary calls.
  */
 export function headerWithTrailer({
   responseHeader,

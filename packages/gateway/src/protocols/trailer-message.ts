@@ -2,12 +2,12 @@ import type { ConnectError } from "@connectrpc/connect";
 import { withMessage } from "../call/outcome.ts";
 
 /**
- * The most that a message may take of the trailers, percent-encoded, in bytes: beside all else that is in
- * them, they have to fit into what clients take (8 KiB in some) and what nghttp2 sends (64 KiB).
+ * The maximum size of a message in the trailers, percent-encoded, in bytes. All trailers must fit
+ * into what clients accept (8 KiB in some) and what nghttp2 sends (64 KiB).
  */
 const encodedBytesMax = 4096;
 
-/** The same error; one whose message is too long for trailers has it cut. */
+/** The same error, with its message truncated if it is too long for trailers. */
 export function withTrailerMessage(error: ConnectError): ConnectError {
   const { rawMessage } = error;
   if (rawMessage.length * bytesPerCodeUnitMax <= encodedBytesMax) return error;

@@ -1,17 +1,17 @@
-/** What serves unary calls by one protocol. */
+/** Serves unary calls with one protocol. */
 import { Code, type ContextValues } from "@connectrpc/connect";
 import type { UnarySpec } from "../call/call.ts";
 import type { Exchange, Response } from "../exchange/exchange.ts";
 import type { Codecs } from "./codec.ts";
 import type { Endpoint } from "./endpoint.ts";
 
-/** A unary method, with all that serves it. */
+/** A unary method, with everything that serves it. */
 export interface UnaryEndpoint extends Endpoint {
   readonly spec: UnarySpec;
   readonly codecs: Codecs;
 }
 
-/** Serves one call: answers the exchange. Throws or rejects where even an error cannot be answered. */
+/** Serves one call and answers the exchange. Throws or rejects if not even an error can be sent. */
 export type UnaryHandler = (
   exchange: Exchange,
   contextValues: ContextValues | undefined,
@@ -19,9 +19,9 @@ export type UnaryHandler = (
 
 /** One protocol, for one method. */
 export interface UnaryProtocol {
-  /** As connect-es calls it. */
+  /** The name in connect-es. */
   readonly name: "grpc" | "grpc-web" | "connect";
-  /** The HTTP methods by which it is called. */
+  /** The HTTP methods that it uses. */
   readonly methods: readonly string[];
   /** @returns the handler for a media type; undefined for one of another protocol. */
   readonly handlerFor: (contentType: string, method: string) => UnaryHandler | undefined;

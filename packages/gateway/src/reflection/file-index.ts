@@ -2,7 +2,7 @@ import { type AnyDesc, type DescExtension, type DescFile, toBinary } from "@bufb
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
-/** A proto file, as reflection hands it out. */
+/** A proto file, as returned by reflection. */
 export interface IndexedFile {
   readonly name: string;
   /** A serialized `google.protobuf.FileDescriptorProto`. */
@@ -10,20 +10,20 @@ export interface IndexedFile {
   readonly imports: readonly IndexedFile[];
 }
 
-/** Files, and those that they import, to be found by what is in them. */
+/** Files and their imports, indexed by their contents. */
 export interface FileIndex {
   readonly byName: ReadonlyMap<string, IndexedFile>;
   /** By the full name of any declaration: message, field, enum value, method, … */
   readonly bySymbol: ReadonlyMap<string, IndexedFile>;
-  /** By the full name of the message that is extended, and the number of the extension. */
+  /** By the full name of the extended message and the extension's number. */
   readonly byExtension: ReadonlyMap<string, ReadonlyMap<number, IndexedFile>>;
   readonly messages: ReadonlySet<string>;
 }
 
 /**
- * Everything is made once, so that a look-up costs no more than its answer.
+ * Everything is created once, so that a lookup costs no more than its answer.
  *
- * @param files Where two have one name or declare the same, the first counts.
+ * @param files If two have the same name or declare the same symbol, the first one counts.
  */
 export function createFileIndex(files: readonly DescFile[]): FileIndex {
   const byName = new Map<string, IndexedFile>();
@@ -57,7 +57,9 @@ export function createFileIndex(files: readonly DescFile[]): FileIndex {
   return { byName, bySymbol, byExtension, messages };
 }
 
-/** A declaration and what is declared in it, but for types, which come by themselves. */
+/**
+ * A declaration and everything declared in it, except nested types, which are visited separately.
+ */
 function symbolsOf(desc: AnyDesc): string[] {
   switch (desc.kind) {
     case "message": {
@@ -65,7 +67,8 @@ function symbolsOf(desc: AnyDesc): string[] {
       return [desc.typeName, ...names];
     }
     case "enum": {
-      // The values of an enum stand beside it: https://protobuf.dev/programming-guides/proto3/#enum
+      // The values of an enum are siblings of the enum:
+      // https://protobuf.dev/programming-guides/proto3/#enum
       const scope = desc.typeName.slice(0, -desc.name.length);
       return [desc.typeName, ...desc.values.map(({ name }) => scope + name)];
     }

@@ -19,28 +19,29 @@ type Answer = NonNullable<
   MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]
 >;
 
-/** Clients ask a few dozen questions; all that there is to know here needs fewer than this. */
+/** Clients send a few dozen requests. Reading everything takes fewer than this. */
 const requestsMax = 1000;
 
 /**
- * Streams at the same time. One whose client takes no answers holds some hundred KiB, and a
- * connection may have hundreds; tools have one, for as long as a few questions take.
+ * Concurrent streams. A stream whose client reads no answers holds some hundred KiB, and a
+ * connection may have hundreds. Tools have one, for the duration of a few requests.
  */
 const streamsMax = 64;
 
 export interface ReflectionOptions {
-  /** The services that are described. Default: all on the router. */
+  /** The services to describe. Default: all on the router. */
   readonly services?: readonly DescService[];
-  /** Aborts when the server begins to drain, which ends every stream. Default: never. */
+  /** Aborts when the server begins to drain. This ends every stream. Default: never. */
   readonly draining?: AbortSignal;
 }
 
 /**
- * Adds `grpc.reflection.v1.ServerReflection` and its older `v1alpha` to a router, which tell
- * clients the protos of its services, behind the same gate and interceptors as the others unless
- * `handler` says otherwise. See https://github.com/grpc/grpc/blob/master/doc/server-reflection.md.
+ * Adds `grpc.reflection.v1.ServerReflection` and its older `v1alpha` to a router. They return the
+ * protos of its services to clients. They have the same gate and interceptors as the other services
+ * unless `handler` says otherwise. See
+ * https://github.com/grpc/grpc/blob/master/doc/server-reflection.md.
  *
- * @param handler Options of the services, as `router.service` takes them.
+ * @param handler Options of the services, as for `router.service`.
  */
 export function addReflection(
   router: ConnectRouter,
@@ -51,12 +52,12 @@ export function addReflection(
   const reflection = createReflectionService(described, drainingSignal(draining));
   const options = { ...smallMessages, ...handler };
   router.service(ServerReflection, reflection, options);
-  // The older package has the same messages, under its own name.
+  // The older package has the same messages under its own name.
   const older = reflection as unknown as ServiceImpl<typeof ServerReflectionAlpha>;
   router.service(ServerReflectionAlpha, older, options);
 }
 
-/** @param draining Its abort ends every stream, with its reason. */
+/** @param draining When it aborts, every stream ends with its reason. */
 function createReflectionService(
   services: () => readonly DescService[],
   draining: AbortSignal,
@@ -67,11 +68,11 @@ function createReflectionService(
     async *serverReflectionInfo(requests, { signal }) {
       if (signal.aborted) return;
       enter(signal);
-      known ??= describe(services()); // when it is first asked for: then the router has all
+      known ??= describe(services()); // on first use, when the router has all its services
       const { index, names } = known;
       const sent = new Set<IndexedFile>();
       let count = 0;
-      // To wait for requests does not end by itself when the server cuts the call.
+      // Waiting for requests does not end by itself when the server ends the call.
       const asked = untilAborted(untilAborted(requests, draining), signal);
       for await (const request of asked) {
         if (++count > requestsMax) {
@@ -89,8 +90,8 @@ function createReflectionService(
 }
 
 /**
- * What errors have in their details. No service need import it, and a client that cannot look it
- * up shows bytes instead of the field that is wrong.
+ * The types in the details of errors. No service needs to import them, and a client that cannot
+ * look them up shows bytes instead of the invalid field.
  */
 const errorFiles = [file_google_rpc_error_details, file_google_rpc_status];
 
@@ -102,9 +103,9 @@ function describe(services: readonly DescService[]): Pick<Known, "index" | "name
 
 interface Known {
   readonly index: FileIndex;
-  /** Of the services. */
+  /** The names of the services. */
   readonly names: readonly string[];
-  /** What the client of this stream has by now. */
+  /** What the client of this stream has already received. */
   readonly sent: Set<IndexedFile>;
 }
 
@@ -139,7 +140,7 @@ function answerTo(
   }
 }
 
-/** The file, and those that it imports which the client does not have yet. */
+/** The file, and those of its imports that the client does not have yet. */
 function filesAnswer(file: IndexedFile | undefined, sent: Set<IndexedFile>): Answer {
   if (file === undefined) return notFound;
   const files = new Set([file]);

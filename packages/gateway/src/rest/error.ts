@@ -6,29 +6,34 @@ import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { type RetryInfo, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { connectErrorFrom } from "../call/outcome.ts";
 
-/** An error of a REST call: what an RPC call would have got, and its HTTP status. */
+/** An error of a REST call: the error that an RPC call would get, and its HTTP status. */
 export interface RestError {
   readonly status: number;
   readonly error: ConnectError;
 }
 
-/** What a client gets for an error. */
+/** The answer to a client for an error. */
 export interface RenderedError {
   readonly status: number;
   readonly body: JsonValue;
-  /** Of the whole answer, as `application/problem+json`. Default: `application/json`. */
+  /**
+   * The media type of the answer, such as `application/problem+json`. Default: `application/json`.
+   */
   readonly contentType?: string;
 }
 
 export type RenderError = (error: RestError) => RenderedError;
 
 /**
- * Thrown where HTTP has a status of its own that no code maps to: 413, 415, … To interceptors it
- * is a ConnectError, as anything else that is wrong with a request.
+ * Thrown for an HTTP status that no code maps to: 413, 415, … Interceptors see a ConnectError, as
+ * for any other invalid request.
  */
 export class RestFailure extends ConnectError {
   readonly status: number;
-  /** Headers that the answer must have; those in an error's metadata are the application's. */
+  /**
+   * Headers that the answer must have. The headers in an error's metadata belong to the
+   * application.
+   */
   readonly header: Readonly<Record<string, string>>;
 
   constructor(
@@ -42,20 +47,20 @@ export class RestFailure extends ConnectError {
     this.header = header;
   }
 
-  /** That of ConnectError takes all that look like one. */
+  /** ConnectError's own check accepts everything that looks like a ConnectError. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof ConnectError && Object.getPrototypeOf(value) === RestFailure.prototype;
   }
 }
 
-/** The REST error of what a call threw. */
+/** Converts what a call threw to a REST error. */
 export function restErrorFrom(reason: unknown): RestError {
   if (reason instanceof RestFailure) return { status: reason.status, error: reason };
   const error = connectErrorFrom(reason);
   return { status: codeToHttpStatus(error.code), error };
 }
 
-/** The default rendering: `google.rpc.Status` in JSON, as of https://google.aip.dev/193. */
+/** The default rendering: `google.rpc.Status` in JSON, as in https://google.aip.dev/193. */
 export function renderStatus({ status, error }: RestError) {
   const details = error.details.map(renderDetail);
   return {
@@ -64,7 +69,7 @@ export function renderStatus({ status, error }: RestError) {
   } satisfies RenderedError;
 }
 
-/** A google.protobuf.Any; of a type that is not known here, its bytes. */
+/** A google.protobuf.Any. If its type is unknown here, contains its bytes. */
 function renderDetail(detail: ConnectError["details"][number]): JsonValue {
   const isOurs = "desc" in detail;
   const bytes = isOurs ? toBinary(detail.desc, create(detail.desc, detail.value)) : detail.value;
@@ -73,12 +78,12 @@ function renderDetail(detail: ConnectError["details"][number]): JsonValue {
   try {
     if (isOurs) return toJson(AnySchema, any, { registry: createRegistry(detail.desc) });
   } catch {
-    // What JSON has no form for (an Any within, for example) goes as bytes, too.
+    // Also used for anything without a JSON form (a nested Any, for example).
   }
   return { "@type": typeUrl, value: base64Encode(bytes) };
 }
 
-/** What `google.rpc.RetryInfo` in the details says, in whole seconds, not less than it says. */
+/** The delay of `google.rpc.RetryInfo` in the details, rounded up to whole seconds. */
 export function retryAfterSeconds(error: ConnectError): number | undefined {
   for (const detail of error.details) {
     if (!("desc" in detail) || detail.desc.typeName !== RetryInfoSchema.typeName) continue;

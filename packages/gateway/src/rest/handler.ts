@@ -15,7 +15,7 @@ import { assertSelectors, bindingsOf, RuleError } from "./rule/rule.ts";
 import { createStreamHandler, type RestStreamHandler } from "./stream/stream.ts";
 import { createUnaryHandler, type RestUnaryHandler } from "./unary.ts";
 
-/** What serves the requests to a bound method and path. */
+/** Handles the requests of a bound method and path. */
 export type RestHandler = {
   readonly method: DescMethod;
   readonly pathTemplate: string;
@@ -27,10 +27,9 @@ export type RestHandler = {
 );
 
 /**
- * The REST half of the gateway: a handler for every `google.api.http` binding
- * of the endpoints.
+ * The REST half of the gateway: a handler for every `google.api.http` binding of the endpoints.
  *
- * @throws {RuleError} for a rule, a TypeError for an option.
+ * @throws {RuleError} for an invalid rule; a TypeError for an invalid option.
  */
 export function createRestRoutes(
   endpoints: readonly Endpoint[],
@@ -52,7 +51,7 @@ export function createRestRoutes(
     const bindings = bindingsOf(spec.method, settings.rules);
     if (bindings.length > 0) bound.push(spec.method);
     for (const binding of bindings) {
-      if (spec.kind === "bidi_streaming") continue; // bindingsOf has refused it
+      if (spec.kind === "bidi_streaming") continue; // rejected by bindingsOf
       const { method, template } = binding;
       const path = printPathTemplate(template);
       const updateMask = own.fillUpdateMask ? updateMaskOf(spec.method.input, binding) : undefined;

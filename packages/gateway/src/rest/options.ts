@@ -8,73 +8,74 @@ import type { SuccessStatuses } from "./response/success-status.ts";
 import { RuleError } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
 
-/** Those options of REST that a service may have of its own. */
+/** REST options that can also be set for one service. */
 export interface RestServiceOptions {
   /**
-   * Renders an error for a client: status, JSON body, media type. Also what ends a stream, without
-   * the media type, which is that of the stream. `renderProblem` is that of RFC 9457. Default:
+   * Renders an error for a client: status, JSON body, media type. Also renders the error that ends
+   * a stream, but a stream keeps its own media type. `renderProblem` renders RFC 9457. Default:
    * `google.rpc.Status` in JSON.
    */
   readonly renderError?: RenderError;
-  /** Whether JSON members that no field has are passed over. Default: they are refused. */
+  /** Whether to ignore unknown JSON members. Default: reject them. */
   readonly ignoreUnknownFields?: boolean;
   /**
-   * How answers write 64-bit integers: as `string`, as ProtoJSON says, or as
-   * `number`, which most readers round past 2^53. Default `string`.
+   * How answers write 64-bit integers: as `string`, like ProtoJSON, or as `number`, which most
+   * readers round past 2^53. Default `string`.
    */
   readonly int64?: "string" | "number";
-  /** The form of a stream for a client whose Accept does not choose one. Default `ndjson`. */
+  /** The format of a stream if the client's Accept header does not choose one. Default `ndjson`. */
   readonly streamFormat?: StreamFormatName;
   /**
-   * Names of query parameters that are passed over where no field has them, `["utm_*", "fbclid"]`,
-   * as what campaigns and analytics append to links; `*` stands for any text. A parameter that a
-   * field has is read as ever, and an error in it is one. Default: none, others get a 400. An empty
-   * pattern stops the start with a TypeError.
+   * Unknown query parameters to ignore, for example `["utm_*", "fbclid"]`, which campaigns and
+   * analytics append to links. `*` matches any text. A parameter that matches a field is always
+   * read, and must be valid. Default: none; an unknown parameter gets a 400. An empty pattern
+   * throws a TypeError at startup.
    */
   readonly ignoreQueryParameters?: readonly string[];
   /**
-   * Whether a PATCH that sends no `update_mask` gets one that names what its body says, as from
-   * grpc-gateway: where the rule's body is a field, a message, and the request has a
-   * `google.protobuf.FieldMask update_mask`. AIP-134 has it so: an omitted mask stands for all
-   * fields that are there, and only who reads the JSON can tell those that are there and zero.
-   * Such a PATCH also takes `application/merge-patch+json`, RFC 7396. Default: true.
+   * Whether a PATCH without `update_mask` gets one with the fields in its body, as in grpc-gateway.
+   * Applies if the rule's body is a field of message type and the request has a
+   * `google.protobuf.FieldMask update_mask`. AIP-134 requires it: an omitted mask stands for all
+   * fields that are present, and only the reader of the JSON can distinguish a field that is zero
+   * from a missing one. Such a PATCH also accepts `application/merge-patch+json`, RFC 7396.
+   * Default: true.
    */
   readonly fillUpdateMask?: boolean;
   /**
-   * Whether the answer to a GET or HEAD of a unary method has an ETag, a weak one of its body, and
-   * is a 304 without body to a client whose If-None-Match names it. An ETag that the implementation
-   * sets goes before, and is answered the same way. The implementation runs each time, and each
-   * answer is hashed: about 8 µs for 8 KB. Default: false.
+   * Whether GET and HEAD of a unary method return a weak ETag of the body, and a 304 without body
+   * if the client's If-None-Match contains it. An ETag set by the implementation takes precedence
+   * and is matched the same way. The implementation runs each time, and each answer is hashed:
+   * about 8 µs for 8 KB. Default: false.
    */
   readonly etag?: boolean;
   /**
-   * The codings in which answers may be compressed, the preferred first, for clients that accept
-   * several alike. Streams are not compressed, nor are answers below `compressMinBytes`. Default:
-   * `["zstd", "br", "gzip"]`, zstd only where Node has it (22.15), then what else
-   * `acceptCompression` has; none if that is empty. A coding that Node does not have stops the start
-   * with a TypeError.
+   * The content codings for answers, in order of preference if the client accepts several equally.
+   * Streams and answers below `compressMinBytes` are not compressed. Default:
+   * `["zstd", "br", "gzip"]`, then the other codings in `acceptCompression`. zstd requires Node
+   * 22.15. If `acceptCompression` is empty, there is none by default. A coding that Node does not
+   * have throws a TypeError at startup.
    */
   readonly answerCodings?: readonly AnswerCodingName[];
 }
 
-/** What REST adds to the options of a Connect router. */
+/** The REST options, in addition to those of a Connect router. */
 export interface RestOptions extends RestServiceOptions {
   /**
-   * Rules for methods that their proto does not annotate, as in a service
-   * config: `HttpRule`s or plain objects, each with the full name of its method
-   * as `selector`. They replace the method's annotation.
+   * Rules for methods that their proto does not annotate, as in a service config: `HttpRule`s or
+   * plain objects, each with the full name of its method as `selector`. They replace the method's
+   * annotation.
    */
   readonly rules?: readonly MessageInitShape<typeof HttpRuleSchema>[];
   /**
-   * The status of success of methods, by their full names, `{ "pkg.v1.Service.Method": 201 }`:
-   * 2xx, but for 206 and 226. An answer of 204 or 205 has no body. Default: 200. A name that REST
-   * does not serve, or another status, stops the start with a TypeError.
+   * The success status by full method name, `{ "pkg.v1.Service.Method": 201 }`: 2xx except 206 and
+   * 226. An answer with 204 or 205 has no body. Default: 200. A method that REST does not serve, or
+   * another status, throws a TypeError at startup.
    */
   readonly statuses?: SuccessStatuses;
   /**
-   * Options by service, `{ "pkg.v1.Service": { int64: "number" } }`: they replace those of all, one
-   * by one, for its methods. Default: none. A service that is not served stops the start with a
-   * TypeError.
+   * Options by service, `{ "pkg.v1.Service": { int64: "number" } }`. Each replaces the general
+   * option for the methods of the service. Default: none. A service that is not served throws a
+   * TypeError at startup.
    */
   readonly services?: Readonly<Record<string, RestServiceOptions>>;
 }
@@ -146,7 +147,7 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
 }
 
 /**
- * Asserts that options by service are for services of the methods.
+ * Asserts that the services with their own options belong to the given methods.
  *
  * @throws {TypeError}
  */
@@ -164,7 +165,7 @@ function resolve(own: RestServiceOptions, common: RestServiceSettings): RestServ
   return { ...common, ...definedOnly(own) };
 }
 
-/** @throws {RuleError} for a member that a rule does not have: `create` would leave it out. */
+/** @throws {RuleError} for a member that a rule does not have. `create` would ignore it. */
 function createRule(rule: MessageInitShape<typeof HttpRuleSchema>): HttpRule {
   const members = HttpRuleSchema.members.map(({ localName }) => localName);
   const known = new Set(["$typeName", "$unknown", ...members]);

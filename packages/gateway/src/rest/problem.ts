@@ -4,9 +4,9 @@ import { type RenderedError, type RestError, renderStatus } from "./error.ts";
 export const problemType = "application/problem+json";
 
 /**
- * Renders errors as `application/problem+json`, RFC 9457, for `rest.renderError`: of the type
- * `about:blank`, whose title is that of the status, with the members `code` and `details` of
- * `google.rpc.Status` beside.
+ * Renders errors as `application/problem+json`, RFC 9457. Use it as `rest.renderError`. The type is
+ * `about:blank`, the title is that of the status, and the members `code` and `details` are those of
+ * `google.rpc.Status`.
  */
 export function renderProblem(failure: RestError): RenderedError {
   const { status, error } = failure;

@@ -1,4 +1,4 @@
-/** Unary calls by REST. */
+/** Unary calls over REST. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
@@ -14,7 +14,7 @@ import type { Route, Target } from "./routing/route.ts";
 
 type Message = MessageShape<DescMessage>;
 
-/** Serves one call: answers the exchange. */
+/** Serves one call and answers the exchange. */
 export type RestUnaryHandler = (
   exchange: Exchange,
   contextValues: ContextValues | undefined,
@@ -49,7 +49,7 @@ interface RestCallParts {
   readonly exchange: Exchange;
   readonly context: CallContext;
   readonly target: Target;
-  /** Why the call is refused, once the gate has let it pass. */
+  /** Why to reject the call after the gate has admitted it. */
   readonly refusal: ConnectError | undefined;
 }
 

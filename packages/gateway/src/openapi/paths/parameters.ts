@@ -1,4 +1,4 @@
-/** What a path and a query take: text, of fields of the request message. */
+/** The parameters of a path and a query: text that sets fields of the request message. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { parameterReader } from "../../rest/request/parameter.ts";
 import { leafOf } from "../../rest/rule/field-path.ts";
@@ -26,7 +26,7 @@ export function pathParameter(
     required: true,
     ...describe(pathDescription(parameter, field)),
     ...deprecated,
-    // Only 3.2 can say that slashes stay as they are.
+    // Only 3.2 can express that slashes are not encoded.
     ...(kind === "rest" && openapi === "3.2" && { allowReserved: true }),
     schema:
       kind === "whole" && field !== undefined ? wholeSchema(field, schemas) : pathSchema(kind),
@@ -62,7 +62,7 @@ function pathDescription({ kind, variable }: PathParameter, field: DescField | u
   }
 }
 
-/** The parameters that the query may have, fields of fields included. */
+/** The possible query parameters, including nested fields. */
 export function queryParameters(
   input: DescMessage,
   {
@@ -70,7 +70,7 @@ export function queryParameters(
     variables,
     filled,
   }: Pick<Binding, "body" | "variables"> & {
-    /** A field that need not be said, as the gateway fills it in. */
+    /** A field that is optional because the gateway fills it in. */
     readonly filled?: DescField | undefined;
   },
   schemas: Schemas,
@@ -98,10 +98,10 @@ export function queryParameters(
 
 interface Parent {
   readonly path: readonly DescField[];
-  /** The messages around; one in itself would go on for ever. */
+  /** The enclosing messages. A message inside itself would never end. */
   readonly messages: readonly DescMessage[];
   readonly taken: Taken | undefined;
-  /** Whether all around must be set. */
+  /** Whether all enclosing fields are required. */
   readonly isRequired: boolean;
 }
 
@@ -127,7 +127,7 @@ function queryParameter(
   };
 }
 
-/** Without what the parameter says itself. */
+/** Removes what the parameter itself specifies. */
 function bare({ description: _, deprecated: __, ...schema }: JsonObject): JsonObject {
   return schema;
 }
@@ -136,7 +136,7 @@ function describe(description: string): JsonObject {
   return description === "" ? {} : { description };
 }
 
-/** Fields of fields of fields: messages that hold each other would make parameters without end. */
+/** The depth of nested fields: messages that contain each other would create endless parameters. */
 const depthMax = 5;
 
 function mayHold({ path, messages }: Parent, message: DescMessage): boolean {

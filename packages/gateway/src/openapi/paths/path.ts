@@ -1,6 +1,6 @@
 /**
- * Paths of OpenAPI. Their parameters are of one segment each and have no patterns:
- * `/v1/{name=shelves/*}` is `/v1/shelves/{shelf}`.
+ * Paths of OpenAPI. Their parameters are single segments without patterns: `/v1/{name=shelves/*}`
+ * becomes `/v1/shelves/{shelf}`.
  */
 import type { Segment, Variable } from "../../rest/rule/path-template.ts";
 import type { Binding } from "../../rest/rule/rule.ts";
@@ -11,8 +11,8 @@ type BoundVariable = Binding["variables"][number];
 export interface PathParameter {
   readonly name: string;
   /**
-   * What it stands for: the whole value of a variable, a segment of one, the rest of the
-   * path, or a segment that no variable has.
+   * What it captures: the whole value of a variable, one of its segments, the rest of the path, or
+   * a segment that belongs to no variable.
    */
   readonly kind: "whole" | "part" | "rest" | "unbound";
   readonly variable: BoundVariable | undefined;
@@ -20,7 +20,7 @@ export interface PathParameter {
 
 export interface OpenApiPath {
   readonly path: string;
-  /** The same for paths that differ in the names of parameters alone. */
+  /** Equal for paths that differ only in the names of parameters. */
   readonly shape: string;
   readonly parameters: readonly PathParameter[];
 }
@@ -40,7 +40,7 @@ export function createOpenApiPath({ template, variables }: Binding): OpenApiPath
   return { path, shape: path.replaceAll(/\{[^}]*\}/g, "{}"), parameters };
 }
 
-/** The same path, whose parameters are called as those of another of its shape. */
+/** The same path, with the parameter names of another path of the same shape. */
 export function withNames({ parameters }: OpenApiPath, other: OpenApiPath): OpenApiPath {
   const renamed = parameters.map((parameter, i) => ({
     ...parameter,
@@ -63,7 +63,7 @@ function nameOf(
   const field = variable?.fieldPath.join("_") ?? "segment";
   if (kind === "whole" || kind === "rest" || before?.kind !== "literal") return field;
   const word = before.value.replaceAll(/[^A-Za-z0-9]+/g, "_").replaceAll(/^_|_$/g, "");
-  const isCollection = /^[A-Za-z]/.test(word) && !/^v\d/.test(word); // and no version
+  const isCollection = /^[A-Za-z]/.test(word) && !/^v\d/.test(word); // and not a version
   return isCollection ? singularOf(word) : field;
 }
 
@@ -74,7 +74,7 @@ function uniqueName(parameters: readonly PathParameter[], wanted: string): strin
   return name;
 }
 
-/** Braces are those of parameters. */
+/** Escapes braces, which OpenAPI reserves for parameters. */
 function encode(text: string): string {
   return encodeURIComponent(text).replaceAll("*", "%2A");
 }

@@ -1,4 +1,4 @@
-/** What one of the things in a collection is called, as resource names do: `shelves` are of `shelf`. */
+/** The singular of a collection's name, as in resource names: `shelf` for `shelves`. */
 
 const irregular: Readonly<Record<string, string>> = {
   aliases: "alias",
@@ -20,7 +20,7 @@ const irregular: Readonly<Record<string, string>> = {
   wolves: "wolf",
 };
 
-/** @param plural May have words before it: `book_shelves`, `bookShelves`. */
+/** @param plural May have other words before it: `book_shelves`, `bookShelves`. */
 export function singularOf(plural: string): string {
   const [, before = "", word = ""] = /^(.*?)([A-Z]?[a-z0-9]*)$/.exec(plural) ?? [];
   const known = irregular[word.toLowerCase()];

@@ -3,7 +3,10 @@ import type { RestOptions, RestServiceOptions } from "../../rest/options.ts";
 import { renderProblem } from "../../rest/problem.ts";
 import type { OpenApiOptions } from "../options.ts";
 
-/** Those of a document, with a message by its name, and rules in the JSON of `google.api.HttpRule`. */
+/**
+ * The options of a document, with a message given by name, and rules in the JSON of
+ * `google.api.HttpRule`.
+ */
 export interface PluginOptions extends Omit<OpenApiOptions, "error" | "rest"> {
   readonly error?: string;
   readonly rest: Omit<RestOptions, "rules"> & { readonly rules?: readonly JsonValue[] };
@@ -11,7 +14,7 @@ export interface PluginOptions extends Omit<OpenApiOptions, "error" | "rest"> {
 
 type Kind = "text" | "flag" | "object" | "list" | readonly string[];
 
-/** Those of the gateway that a service may have of its own. */
+/** The gateway options that can be set by service. */
 const serviceOptions: Readonly<Record<string, Kind>> = {
   int64: ["string", "number"],
   ignoreUnknownFields: "flag",
@@ -20,7 +23,7 @@ const serviceOptions: Readonly<Record<string, Kind>> = {
   renderError: ["problem"],
 };
 
-/** Those of the gateway. */
+/** The gateway options. */
 const restOptions: Readonly<Record<string, Kind>> = {
   rules: "list",
   statuses: "object",
@@ -28,7 +31,7 @@ const restOptions: Readonly<Record<string, Kind>> = {
   ...serviceOptions,
 };
 
-/** What there is, and of what form. */
+/** All options and their kinds. */
 const options: Readonly<Record<string, Kind>> = {
   title: "text",
   version: "text",
@@ -45,9 +48,9 @@ const options: Readonly<Record<string, Kind>> = {
 };
 
 /**
- * @param parameter `key=value` and `key`, with commas between. They go before the
- * file that `config` names.
- * @throws {Error} for an option that there is not, or of another form.
+ * @param parameter `key=value` and `key`, separated by commas. They take precedence over the file
+ * that `config` names.
+ * @throws {Error} for an unknown option or an invalid value.
  */
 export function parsePluginOptions(
   parameter: string,
@@ -80,7 +83,7 @@ function restOf({ services = {}, ...given }: { [name: string]: JsonValue }): Plu
   return { ...withRenderer(given), services: Object.fromEntries(own) };
 }
 
-/** What renders errors is a function there, and a name here. */
+/** The error renderer is a function there and a name here. */
 function withRenderer({ renderError, ...others }: { [name: string]: JsonValue }) {
   const options: RestServiceOptions = others;
   return renderError === undefined ? options : { ...options, renderError: renderProblem };
@@ -102,7 +105,7 @@ function check(known: typeof options, name: string, value: JsonValue): void {
   if (problem !== undefined) throw new Error(`${name} must be ${problem}`);
 }
 
-/** What it must be, if it is not. */
+/** What the value must be, if it is not. */
 function problemWith(kind: Kind, value: JsonValue): string | undefined {
   switch (kind) {
     case "text":

@@ -1,9 +1,8 @@
 /**
- * A protoc plugin that writes `openapi.json`: one document for all services of the
- * files that are generated. Its options are those of `createOpenApiDocument`: what is
- * text or true or false as `key=value` or `key`; any of them in a JSON file,
- * `config=FILE`, whose path is relative to where the compiler runs. `renderError=problem`
- * stands for `renderProblem`.
+ * A protoc plugin that writes `openapi.json`: one document for all services of the generated files.
+ * Its options are those of `createOpenApiDocument`. Text and booleans can be given as `key=value`
+ * or `key`. All of them can be given in a JSON file, `config=FILE`, whose path is relative to the
+ * compiler's working directory. `renderError=problem` stands for `renderProblem`.
  */
 import {
   create,
@@ -34,8 +33,8 @@ const features =
 const support = { supportedFeatures: BigInt(features), minimumEdition, maximumEdition };
 
 /**
- * Answers a `google.protobuf.compiler.CodeGeneratorRequest` with a response. What goes
- * wrong is in that, for the compiler to report.
+ * Answers a `google.protobuf.compiler.CodeGeneratorRequest` with a response. The response contains
+ * any error, for the compiler to report.
  *
  * @param readText Reads the file that `config` names.
  */

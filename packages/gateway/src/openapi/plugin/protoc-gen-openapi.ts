@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The plugin as a program: a request on its input, a response on its output. */
+/** The plugin as a program: reads a request from stdin, writes a response to stdout. */
 import { readFileSync, writeSync } from "node:fs";
 import { runPlugin } from "./plugin.ts";
 

@@ -1,12 +1,12 @@
-/** Of a oneof, one member at most. */
+/** At most one member of a oneof may be present. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { JsonObject } from "../json-object.ts";
 import { choicesOf } from "../validate/options.ts";
 import type { Place } from "./scalar-schema.ts";
 
 /**
- * What an object must not have. Said with `not`, as generators of code
- * make types of the alternatives of `oneOf` and `anyOf`.
+ * What an object must not contain. Expressed with `not`, because code generators create types for
+ * the alternatives of `oneOf` and `anyOf`.
  */
 export function choiceSchema(
   message: DescMessage,
@@ -24,7 +24,9 @@ export function choiceSchema(
   return refused.length === 0 ? {} : { not: anyOf(refused) };
 }
 
-/** An object that has these members. Linters want to see what is required. */
+/**
+ * An object that has these members. Linters require `required` members to be listed as properties.
+ */
 function having(...names: readonly string[]): JsonObject {
   return { properties: Object.fromEntries(names.map((name) => [name, {}])), required: names };
 }

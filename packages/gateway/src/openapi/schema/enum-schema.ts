@@ -14,7 +14,7 @@ export function enumNames(desc: DescEnum): JsonObject {
   };
 }
 
-/** An enum that is open has any number: those of later versions have no name here. */
+/** An open enum accepts any number, because later versions may have values without a name here. */
 export function enumNumbers({ open, values }: DescEnum): JsonObject {
   if (open) return integerNumber("int32", { min: -(2n ** 31n), max: 2n ** 31n - 1n });
   return {

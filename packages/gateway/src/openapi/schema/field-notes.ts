@@ -1,11 +1,11 @@
-/** What a schema says about a field beside the form of its value. */
+/** What a schema says about a field, apart from its value. */
 import { type DescField, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { commentOf } from "../comments.ts";
 import type { JsonObject } from "../json-object.ts";
 import { traitsOf } from "./field-traits.ts";
 
-/** Its description, and for whom it is. */
+/** Its description, and whether it is only for requests or answers. */
 export function notedOf(field: DescField): JsonObject {
   const { isOutput, isInput } = traitsOf(field);
   const description = descriptionOf(field);
@@ -37,10 +37,7 @@ function jsonOf(field: DescField, value: unknown): JsonValue {
   return value as JsonValue;
 }
 
-/**
- * The schema of a field that must be set: where its zero is the same as "not set",
- * that does not do.
- */
+/** The schema of a field that must be set. If its zero value means "not set", excludes zero. */
 export function nonZeroOf(field: DescField, schema: JsonObject): JsonObject {
   if (!traitsOf(field).isImplicit) return schema;
   switch (field.fieldKind) {

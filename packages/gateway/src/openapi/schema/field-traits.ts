@@ -5,12 +5,12 @@ import { FieldBehavior, field_behavior } from "../../../gen/google/api/field_beh
 
 export interface FieldTraits {
   readonly isRequired: boolean;
-  /** Only answers have it. */
+  /** Only in answers. */
   readonly isOutput: boolean;
-  /** Only requests have it. */
+  /** Only in requests. */
   readonly isInput: boolean;
   readonly isImmutable: boolean;
-  /** Whether its zero and "not set" are the same, so that JSON leaves its zero out. */
+  /** Whether zero means "not set", so that JSON omits it. */
   readonly isImplicit: boolean;
 }
 

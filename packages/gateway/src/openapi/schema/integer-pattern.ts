@@ -1,13 +1,13 @@
-/** Regular expressions for the decimal digits of exactly the integers in a range. */
+/** Regular expressions that match exactly the decimal digits of the integers in a range. */
 
 /**
- * @returns an expression without anchors: no leading zeros, no `-0`, no `+`. It
- * uses nothing that the engines of JavaScript, Python, Go and Java see differently.
+ * @returns an expression without anchors: no leading zeros, no `-0`, no `+`. Uses only features
+ * that the engines of JavaScript, Python, Go and Java interpret the same way.
  */
 export function integerPattern(min: bigint, max: bigint): string {
   if (min >= 0n) return group(naturalPatterns(min, max));
   if (max < 0n) return `-${group(naturalPatterns(-max, -min))}`;
-  // What both signs have in common is said once.
+  // The part that both signs share appears only once.
   const common = -min < max ? -min : max;
   const signed = naturalPatterns(1n, common);
   return group([
@@ -26,14 +26,14 @@ function naturalPatterns(min: bigint, max: bigint): string[] {
   const isStart = min === end / 10n;
   if (max < end - 1n) return [sameLength(String(min), String(max))];
   if (!isStart) return [sameLength(String(min), String(end - 1n)), ...naturalPatterns(end, max)];
-  // Whole lengths are one expression.
+  // All numbers of the same length share one expression.
   const lengths = String(max + 1n).length - 1;
   const [least, most] = [digits - 1, lengths - 1];
   const counted = most === 0 ? "" : `[0-9]{${least === most ? least : `${least},${most}`}}`;
   return [`[1-9]${counted}`, ...naturalPatterns(10n ** BigInt(lengths), max)];
 }
 
-/** All numbers from `low` to `high`, which have as many digits each. */
+/** All numbers from `low` to `high`, which have the same number of digits. */
 function sameLength(low: string, high: string): string {
   if (low === high) return low;
   const [first = ""] = low;

@@ -10,7 +10,7 @@ import {
   textConditions,
 } from "./scalar-schema.ts";
 
-/** What the keys of a map may be: in JSON they are text, whatever their type. */
+/** The schema of a map's keys. In JSON, they are text, whatever their type. */
 export function mapKeySchema(
   type: ScalarType,
   place: Place,
@@ -19,7 +19,7 @@ export function mapKeySchema(
 ): JsonObject {
   const schema = keySchema(type, place, textPattern);
   const isRuled = rules !== undefined && type !== ScalarType.BOOL;
-  // Text is what a parameter is, too.
+  // A parameter is text, too.
   const names = isRuled ? constrain(schema, rules, { scalar: type }, "parameter") : schema;
   return Object.keys(names).length === 0 ? {} : { propertyNames: names };
 }

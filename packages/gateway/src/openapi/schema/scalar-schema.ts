@@ -1,23 +1,20 @@
-/** JSON Schema of scalars: what the gateway reads, and what it writes. */
+/** JSON Schema of scalars, as the gateway reads and writes them. */
 import { ScalarType } from "@bufbuild/protobuf";
 import { integerTypes } from "../../json/scalar.ts";
 import type { JsonObject } from "../json-object.ts";
 import { integerPattern } from "./integer-pattern.ts";
 
-/** A schema that stands for itself, or one that is worth a name. */
+/** A schema to use inline, or one with its own name. */
 export type ScalarSchema =
   | { readonly kind: "inline"; readonly schema: JsonObject }
   | { readonly kind: "named"; readonly name: string; readonly schema: JsonObject }
-  /** A number as in the schema, or the text that a parameter has. */
+  /** A number with this schema, or the text of a parameter. */
   | { readonly kind: "number_or_text"; readonly name: string; readonly number: JsonObject };
 
-/**
- * Where a value stands: in the JSON of a request or of an answer, or as the text
- * of a parameter.
- */
+/** The place of a value: the JSON of a request or an answer, or the text of a parameter. */
 export type Place = "request" | "response" | "parameter";
 
-/** Integers from one to the other, both included. */
+/** A range of integers, including both ends. */
 export interface IntegerRange {
   readonly min: bigint;
   readonly max: bigint;
@@ -29,7 +26,7 @@ const base64Pattern = `^(?:${base64}{4})*(?:${base64}{2}(?:==)?|${base64}{3}=?)?
 export interface ScalarOptions {
   /** How answers write 64-bit integers. */
   readonly int64: "string" | "number";
-  /** What every text of a request matches. */
+  /** The pattern that every text of a request must match. */
   readonly textPattern?: string | undefined;
 }
 
@@ -53,12 +50,12 @@ export function scalarSchema(
   }
 }
 
-/** What a text must be, of a field or as the key of a map. */
+/** The conditions for the text of a field or map key. */
 export function textConditions(place: Place, pattern: string | undefined): JsonObject {
   return pattern === undefined || place === "response" ? {} : { pattern };
 }
 
-/** The integers that a type has; undefined for what is no integer. */
+/** The range of an integer type; undefined for other types. */
 export function rangeOf(type: ScalarType): IntegerRange | undefined {
   const integer = integerTypes.get(type);
   if (integer === undefined) return undefined;
@@ -66,7 +63,7 @@ export function rangeOf(type: ScalarType): IntegerRange | undefined {
   return { min: integer.signed ? -max - 1n : 0n, max };
 }
 
-/** An integer, as a JSON number. Its bounds are doubles that are not outside of the range. */
+/** An integer as a JSON number. Its bounds are doubles inside the range. */
 export function integerNumber(format: string, { min, max }: IntegerRange): JsonObject {
   return { type: "integer", format, minimum: 0 - roundDown(-min), maximum: roundDown(max) };
 }
@@ -102,7 +99,7 @@ function floatSchema(format: "double" | "float", max: number, place: Place): Sca
   return { kind: "named", name: format === "double" ? "Double" : "Float", schema: { anyOf } };
 }
 
-/** The largest number that JavaScript writes in digits that are not more than the integer. */
+/** The largest number whose decimal form, as JavaScript writes it, is not above the integer. */
 function roundDown(integer: bigint): number {
   let number = Number(integer);
   while (BigInt(decimal(number)) > integer)
@@ -110,7 +107,7 @@ function roundDown(integer: bigint): number {
   return number;
 }
 
-/** What JSON.stringify writes. */
+/** The number as JSON.stringify writes it. */
 function decimal(number: number): string {
   return JSON.stringify(number);
 }

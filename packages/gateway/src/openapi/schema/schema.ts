@@ -23,11 +23,14 @@ import { type Place, type ScalarOptions, scalarSchema } from "./scalar-schema.ts
 import { wellKnownSchema } from "./well-known-schema.ts";
 
 export interface SchemaOptions extends ScalarOptions {
-  /** Whether requests may have members that no field has. */
+  /** Whether requests may have unknown members. */
   readonly ignoreUnknownFields: boolean;
-  /** Examples of messages, by their full names. */
+  /** Examples of messages by full name. */
   readonly examples: Readonly<Record<string, JsonValue>>;
-  /** What messages of requests and answers are called after, where these options are not those of all. */
+  /**
+   * The names for variants of request and response messages, if these options differ from the
+   * general ones.
+   */
   readonly variants: { readonly [twin in "request" | "response"]?: string | undefined };
 }
 
@@ -40,7 +43,7 @@ export class Schemas {
     this.#options = options;
   }
 
-  /** A schema for the value of a field, with all that is said about the field. */
+  /** A schema for the value of a field, with everything known about the field. */
   forField(field: DescField, place: Place, taken?: Taken): JsonObject {
     const rules = place === "response" ? undefined : rulesOf(field);
     const value = this.#forValue(field, place, rules, taken);
@@ -65,14 +68,14 @@ export class Schemas {
   }
 
   /**
-   * The schema of a request message without the fields that the path has. A body
-   * that says something else about these is refused.
+   * The schema of a request message without the fields in the path. A body that contradicts them is
+   * rejected.
    */
   forRest(message: DescMessage, taken: Taken): JsonObject {
     return this.#forFields(message, "request", taken);
   }
 
-  /** The same, in which null clears what need not be there. */
+  /** The same, but null clears optional members. */
   forPatch(message: DescMessage, taken: Taken | undefined): JsonObject {
     const { properties, ...schema } = this.#forFields(message, "request", taken);
     const { required } = schema;
@@ -131,7 +134,7 @@ export class Schemas {
     }
   }
 
-  /** One value of the field: an item of a list, a value of a map. */
+  /** One value of the field: an item of a list, or a value of a map. */
   #forOne(field: DescField, place: Place, rules: FieldRules | undefined): JsonObject {
     const { message } = field;
     if (message !== undefined) {
@@ -158,7 +161,7 @@ export class Schemas {
     });
   }
 
-  /** Names, in a schema of their own: code that is generated from that is an enum, too. */
+  /** The names in their own schema, so that generated code has an enum, too. */
   #forEnum(desc: DescEnum, place: Place): JsonObject {
     if (desc.typeName === "google.protobuf.NullValue") {
       return place === "parameter" ? { type: "string", enum: ["NULL_VALUE"] } : { type: "null" };
@@ -179,7 +182,7 @@ export class Schemas {
   }
 }
 
-/** Whether JSON must have it. */
+/** Whether JSON must contain it. */
 export function isRequired(
   field: DescField,
   place: Place,
@@ -205,7 +208,7 @@ function constrained(
   return rules === undefined ? schema : constrain(schema, rules, value, place);
 }
 
-/** `library.v1.Shelf.Theme` is `ShelfTheme`, or its full name. */
+/** `ShelfTheme` for `library.v1.Shelf.Theme`, or its full name. */
 function namesOf({ file, typeName }: DescMessage | DescEnum): { full: string; short: string } {
   const prefix = file.proto.package;
   const local = typeName.slice(prefix === "" ? 0 : prefix.length + 1);

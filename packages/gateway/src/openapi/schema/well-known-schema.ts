@@ -1,4 +1,4 @@
-/** JSON Schema of google.protobuf messages whose JSON is not that of their fields. */
+/** JSON Schema of google.protobuf messages whose JSON is not an object with their fields. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { JsonObject } from "../json-object.ts";
 import { integerPattern } from "./integer-pattern.ts";
@@ -36,8 +36,8 @@ const schemas: Readonly<Record<string, JsonObject>> = {
     properties: {
       "@type": { type: "string", description: "The URL of the message's type." },
     },
-    // Empty without a type. Said with `not`, as generators of code make types of the alternatives
-    // of `anyOf`.
+    // Must be empty without a type. Expressed with `not`, because code generators create types for
+    // the alternatives of `anyOf`.
     not: { minProperties: 1, properties: { "@type": { not: {} } } },
     additionalProperties: true,
     description: "A message of any type, with the name of that.",

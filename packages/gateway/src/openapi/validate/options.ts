@@ -1,6 +1,6 @@
 /**
- * The options of protovalidate, read by reflection: a proto that uses them has
- * `buf/validate/validate.proto` among the files that it needs.
+ * The options of protovalidate, read by reflection. A proto that uses them has
+ * `buf/validate/validate.proto` among its dependencies.
  */
 import {
   type DescExtension,
@@ -18,13 +18,13 @@ import {
 /** `buf.validate.FieldRules` in JSON. */
 export type FieldRules = { readonly [name: string]: JsonValue };
 
-/** Undefined for a field without rules, and for one whose rules are not to be looked at. */
+/** Undefined for a field without rules, and for one whose rules are disabled. */
 export function rulesOf(field: DescField): FieldRules | undefined {
   const rules = optionOf(field.parent.file, "buf.validate.field", field);
   return rules?.["ignore"] === "IGNORE_ALWAYS" ? undefined : rules;
 }
 
-/** Fields of which at most one may be set; one, if that is required. */
+/** Fields of which at most one may be set, or exactly one if required. */
 export interface Choice {
   readonly fields: readonly DescField[];
   readonly isRequired: boolean;
@@ -44,7 +44,7 @@ export function choicesOf(message: DescMessage): Choice[] {
   return [...oneofs, ...named];
 }
 
-/** The rules for the items of a list, or for the keys or values of a map. */
+/** The rules for the items of a list, or the keys or values of a map. */
 export function innerRules(
   rules: FieldRules | undefined,
   of: "items" | "keys" | "values",
@@ -60,7 +60,7 @@ const kinds = new Set([
   ...["repeated", "map", "any", "duration", "timestamp", "fieldMask"],
 ]);
 
-/** The rules for the type of a value, and what that is; an empty name without any. */
+/** The type of a value and its rules. The name is empty if there are none. */
 export function typeRules(rules: FieldRules): [kind: string, rules: FieldRules] {
   const kind = Object.keys(rules).find((name) => kinds.has(name)) ?? "";
   return [kind, (rules[kind] ?? {}) as FieldRules];
@@ -89,7 +89,7 @@ type Extension = DescExtension & { extendee: DescMessage };
 
 const extensionsByFile = new WeakMap<DescFile, ReadonlyMap<string, Extension>>();
 
-/** The extensions of protovalidate that a file can use, by name. */
+/** The protovalidate extensions available to a file, by name. */
 function extensionsOf(file: DescFile): ReadonlyMap<string, Extension> {
   const known = extensionsByFile.get(file);
   if (known !== undefined) return known;

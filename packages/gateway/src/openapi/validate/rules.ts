@@ -1,6 +1,6 @@
 /**
- * The rules of protovalidate as JSON Schema. Left out is what that has no words for:
- * CEL, bounds of points and spans of time; the bytes of a text are counted as characters.
+ * Converts the rules of protovalidate to JSON Schema. Omits what JSON Schema cannot express: CEL,
+ * and bounds of timestamps and durations. Bounds in bytes of text are converted to characters.
  */
 import { type DescEnum, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import type { JsonObject } from "../json-object.ts";
@@ -15,13 +15,13 @@ import {
 import { type FieldRules, listOf, typeRules } from "./options.ts";
 import { bytesConditions, pick, stringConditions, valueConditions } from "./text.ts";
 
-/** A value of a field: the whole of it, an item of a list, a key or a value of a map. */
+/** A value of a field: the whole value, an item of a list, or a key or value of a map. */
 export interface Ruled {
   readonly scalar?: ScalarType | undefined;
   readonly enum?: DescEnum | undefined;
 }
 
-/** The schema of a value, with what the rules ask for. */
+/** The schema of a value with the conditions of its rules. */
 export function constrain(
   schema: JsonObject,
   rules: FieldRules,
@@ -78,7 +78,7 @@ function numberSchema(
 ): JsonObject {
   const format = integerFormat(type);
   const range = rangeOf(type);
-  // A map's key is text, of 32 bits as well.
+  // A map key is text, even if it has 32 bits.
   if (range === undefined || schema["type"] === "integer") {
     return join(schema, [...valueConditions(rules), ...boundConditions(rules)]);
   }
@@ -99,7 +99,7 @@ function numberSchema(
   return join({ anyOf: [...numbers, ...texts] }, conditions);
 }
 
-/** The integers that the bounds let pass; undefined without bounds. */
+/** The integers within the bounds; undefined without bounds. */
 function rangesOf(rules: FieldRules, { min, max }: IntegerRange): IntegerRange[] | undefined {
   const bound = (name: string, shift: bigint): bigint | undefined => {
     const value = rules[name];
@@ -122,7 +122,7 @@ function boundConditions(rules: FieldRules): JsonObject[] {
   const most = { ...pick("maximum", rules["lte"]), ...pick("exclusiveMaximum", rules["lt"]) };
   const from = Number(rules["gte"] ?? rules["gt"] ?? Number.NEGATIVE_INFINITY);
   const to = Number(rules["lte"] ?? rules["lt"] ?? Number.POSITIVE_INFINITY);
-  // A lower bound above the upper one: what is between them is refused.
+  // If the lower bound is above the upper one, the values in between are rejected.
   return from > to ? [{ anyOf: [least, most] }] : [{ ...least, ...most }];
 }
 
@@ -147,7 +147,7 @@ function zeros({ scalar, enum: desc }: Ruled): JsonValue[] {
   return scalar === undefined ? [] : [0, "0"];
 }
 
-/** Adds conditions; those that say the same as another stand beside it. */
+/** Adds conditions. Those with the same keywords are combined with `allOf`. */
 function join(schema: JsonObject, conditions: readonly JsonObject[]): JsonObject {
   const joined = { ...schema };
   const others: JsonObject[] = [];
@@ -161,7 +161,7 @@ function join(schema: JsonObject, conditions: readonly JsonObject[]): JsonObject
   return others.length === 0 ? joined : { ...joined, allOf: others };
 }
 
-/** The type's own bounds are wider. */
+/** Bounds of a rule replace the type's own, which are wider. */
 function isBound(keyword: string): boolean {
   return keyword === "minimum" || keyword === "maximum";
 }

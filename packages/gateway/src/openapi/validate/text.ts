@@ -5,7 +5,7 @@ import { type FieldRules, listOf } from "./options.ts";
 
 export function stringConditions(rules: FieldRules): JsonObject[] {
   const least = rules["len"] ?? rules["minLen"];
-  // A character has one byte or more.
+  // A character has at least one byte.
   const most = rules["len"] ?? rules["maxLen"] ?? rules["lenBytes"] ?? rules["maxBytes"];
   const { pattern, prefix, suffix, contains, notContains } = rules;
   const patterns = [
@@ -24,7 +24,7 @@ export function stringConditions(rules: FieldRules): JsonObject[] {
   ];
 }
 
-/** Bounds of the text: base64 has four characters for three bytes, and padding that may be missing. */
+/** Bounds for the text: base64 has four characters for three bytes, and padding may be omitted. */
 export function bytesConditions(rules: FieldRules): JsonObject[] {
   const least = rules["len"] ?? rules["minLen"];
   const most = rules["len"] ?? rules["maxLen"];
@@ -34,12 +34,12 @@ export function bytesConditions(rules: FieldRules): JsonObject[] {
   return [...valueConditions(rules), { pattern: `^[A-Za-z0-9+/_-]${counted}={0,2}$` }];
 }
 
-/** A text that stands for itself in a regular expression. */
+/** Escapes a text for use in a regular expression. */
 function quote(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }
 
-/** What rules of every type may say. */
+/** Conditions from the rules of all types. */
 export function valueConditions(rules: FieldRules): JsonObject[] {
   return [
     rules["const"] === undefined ? {} : { enum: [rules["const"]] },
@@ -48,7 +48,7 @@ export function valueConditions(rules: FieldRules): JsonObject[] {
   ];
 }
 
-/** A keyword with what a rule says, if it does. */
+/** The keyword with the value of a rule, if the rule is set. */
 export function pick(keyword: string, value: JsonValue | undefined): JsonObject {
   if (value === undefined) return {};
   return { [keyword]: typeof value === "string" && keyword !== "pattern" ? Number(value) : value };
@@ -56,7 +56,7 @@ export function pick(keyword: string, value: JsonValue | undefined): JsonObject 
 
 const hex = "[0-9a-fA-F]";
 
-/** Rules that are true or not there. */
+/** Boolean rules. */
 export const formats: Readonly<Record<string, JsonObject>> = {
   email: { format: "email" },
   hostname: { format: "hostname" },
@@ -71,7 +71,7 @@ export const formats: Readonly<Record<string, JsonObject>> = {
   ulid: { pattern: "^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$" },
 };
 
-/** Whether what RE2 takes means something to the engine of JavaScript, too. */
+/** Whether a pattern for RE2 is also valid in JavaScript. */
 export function isPortable(pattern: string): boolean {
   try {
     new RegExp(pattern, "u");

@@ -1,9 +1,9 @@
-/** Whether protovalidate's rules refuse a value that is not set, of a field without presence. */
+/** Whether protovalidate's rules reject the unset value of a field without presence. */
 import type { JsonValue } from "@bufbuild/protobuf";
 import { type FieldRules, listOf, typeRules } from "./options.ts";
 import { formats, isPortable } from "./text.ts";
 
-/** Whether "not set" is a value that the rules refuse, of a field without presence. */
+/** Whether the rules reject the unset value of a field without presence. */
 export function refusesZero(rules: FieldRules): boolean {
   if (rules["ignore"] === "IGNORE_IF_ZERO_VALUE") return false;
   const [kind, own] = typeRules(rules);

@@ -1,4 +1,4 @@
-/** The Connect protocol, for unary calls: https://connectrpc.com/docs/protocol */
+/** Unary calls of the Connect protocol: https://connectrpc.com/docs/protocol */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
@@ -33,13 +33,13 @@ import {
 } from "../unary.ts";
 import { parseConnectQuery } from "./query.ts";
 
-/** How the request says what it says: in headers and body, or in the query. */
+/** The content of a request, from headers and body, or from the query. */
 interface ConnectRequest {
   readonly codec: Codec;
   readonly compression: string | null;
-  /** Checks the version of the protocol. @throws {ConnectError} INVALID_ARGUMENT. */
+  /** Checks the protocol version. @throws {ConnectError} INVALID_ARGUMENT. */
   readonly assertVersion: () => void;
-  /** Reads the bytes of the message, compressed or not, and what `parse` makes of them. */
+  /** Reads the message, compressed or not, and returns what `parse` makes of it. */
   readonly read: <T>(parse: Parse<T>) => T | Promise<T>;
 }
 
@@ -93,7 +93,7 @@ function postRequest(exchange: Exchange, codec: Codec, limit: BodyLimit): Connec
   };
 }
 
-/** @returns undefined for an encoding that there is not. */
+/** @returns undefined for an unknown encoding. */
 function getRequest(
   exchange: Exchange,
   codecs: UnaryEndpoint["codecs"],
@@ -160,7 +160,7 @@ interface ConnectCallParts {
   readonly request: ConnectRequest;
   readonly context: CallContext;
   readonly compression: Negotiated;
-  /** Why the call is refused, once the gate has let it pass. */
+  /** Why to reject the call after the gate has admitted it. */
   readonly refusal: ConnectError | undefined;
 }
 
@@ -192,7 +192,7 @@ class ConnectCall implements UnaryWire {
     const { responseHeader } = this.#parts.context;
     const error = connectErrorFrom(reason);
     responseHeader.set("content-type", contentTypeUnaryJson);
-    // What another service answered has headers of its own, which are not ours to pass on.
+    // If another service answered with this error, its headers are not ours to forward.
     if (!error.isWireError) mergeNonProtocolHeaders(responseHeader, error.metadata);
     return this.#answer(errorToJsonBytes(error, this.#options.jsonOptions), error.code);
   }

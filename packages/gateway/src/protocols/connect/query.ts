@@ -1,7 +1,7 @@
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 
-/** What the query of a Connect GET says: https://connectrpc.com/docs/protocol#unary-get-request */
+/** The query of a Connect GET: https://connectrpc.com/docs/protocol#unary-get-request */
 export interface ConnectQuery {
   /** `v1`. */
   readonly version: string | null;
@@ -11,7 +11,7 @@ export interface ConnectQuery {
   readonly readMessage: () => Uint8Array;
 }
 
-/** Reads the query of a URL. Of a parameter that is given twice, the first counts. */
+/** Parses the query of a URL. If a parameter is repeated, the first one counts. */
 export function parseConnectQuery(url: string): ConnectQuery {
   const { search, searchParams: parameters } = new URL(url);
   return {
@@ -34,7 +34,7 @@ function decodeBase64(text: string): Uint8Array {
   }
 }
 
-/** The bytes of a parameter, of which URLSearchParams would replace those that are not UTF-8. */
+/** The bytes of a parameter. URLSearchParams would replace those that are not UTF-8. */
 function rawParameter(query: string, name: string): Uint8Array {
   const part = query.split("&").find((one) => new URLSearchParams(`&${one}`).has(name)) ?? "";
   const equals = part.indexOf("=");
@@ -42,5 +42,5 @@ function rawParameter(query: string, name: string): Uint8Array {
   const bytes = value.replace(/%([\dA-Fa-f]{2})/g, (_, hex) =>
     String.fromCharCode(parseInt(hex, 16)),
   );
-  return Buffer.from(bytes, "latin1"); // a URL holds nothing but ASCII
+  return Buffer.from(bytes, "latin1"); // a URL contains only ASCII
 }

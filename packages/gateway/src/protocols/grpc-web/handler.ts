@@ -1,4 +1,4 @@
-/** gRPC-Web, for unary calls: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md */
+/** Unary calls of gRPC-Web: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md */
 import { compressedFlag } from "@connectrpc/connect/protocol";
 import {
   contentTypeJson,
@@ -46,12 +46,13 @@ function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: strin
 function responseWith(trailer: Uint8Array, { context, message, code }: GrpcOutcome): Response {
   const body = message ? Buffer.concat([message, trailer]) : trailer;
   const own = context.responseHeader.toNode();
-  // Node takes a field `Trailer` with chunks alone, and makes those where it has no length.
+  // Node accepts a `Trailer` field only with chunked encoding, which it uses if the length is
+  // missing.
   const header = "trailer" in own ? own : { ...own, "content-length": body.length };
   return { status: 200, header, body, code };
 }
 
-/** The last envelope of the body: the trailers, as header lines. */
+/** The last envelope of the body: the trailers as header lines. */
 function trailerEnvelope(
   { context, compression }: GrpcOutcome,
   compressMinBytes: number,

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { BodySink, Exchange, Response } from "../../exchange/exchange.ts";
 
-/** An exchange whose bodies travel as base64 (RFC 4648 section 4), as those of gRPC-Web text do. */
+/** An exchange whose bodies are encoded in base64 (RFC 4648 section 4), as in gRPC-Web text. */
 export class TextExchange implements Exchange {
   readonly #inner: Exchange;
 
@@ -91,7 +91,7 @@ export class TextExchange implements Exchange {
   }
 }
 
-/** @param text Whole groups of four; each message may have brought padding of its own. */
+/** @param text Whole groups of four. Each message may have its own padding. */
 function decodeBase64(text: string): Uint8Array {
   if (!/^(?:[A-Za-z\d+/]{4}|[A-Za-z\d+/]{3}=|[A-Za-z\d+/]{2}==)*$/.test(text)) throw notBase64();
   const parts = text.match(/[^=]+=*/g) ?? [];

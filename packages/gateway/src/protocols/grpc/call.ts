@@ -1,4 +1,4 @@
-/** What gRPC and gRPC-Web have in common: one message in an envelope in, one out, and a status. */
+/** The common part of gRPC and gRPC-Web: one message in an envelope each way, and a status. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
@@ -25,25 +25,28 @@ export interface GrpcVariant {
   /** The media type of the response. */
   readonly contentType: string;
   readonly codec: Codec;
-  /** Marks envelopes of the request that hold no message; 0 for none. */
+  /** Marks envelopes of the request that contain no message; 0 for none. */
   readonly endFlag: number;
 }
 
-/** What is left to write: headers and trailers, status included, are in the context. */
+/**
+ * The result of a call, to be written. Headers and trailers, including the status, are in the
+ * context.
+ */
 export interface GrpcOutcome {
   readonly context: CallContext;
   /** The message in its envelope; undefined if the call failed. */
   readonly message: Uint8Array | undefined;
-  /** What has failed; undefined if nothing has. */
+  /** The code of the failure; undefined for success. */
   readonly code: Code | undefined;
-  /** The compression that the client has asked for. */
+  /** The compression that the client requested. */
   readonly compression: Compression | null;
 }
 
-/** The trailers of a call to which the application added none. */
+/** The trailers of a call if the application added none. */
 export const okTrailer = { "grpc-status": grpcStatusOk };
 
-/** @param respond Makes the response of what is left to write. */
+/** @param respond Creates the response from the outcome. */
 export function createGrpcHandler(
   endpoint: UnaryEndpoint,
   { protocolName, contentType, codec, endFlag }: GrpcVariant,
@@ -81,7 +84,7 @@ export function createGrpcHandler(
   };
 }
 
-/** What is the same for all calls. */
+/** The properties shared by all calls. */
 interface GrpcMethod extends Pick<GrpcVariant, "codec" | "endFlag"> {
   readonly readMaxBytes: number;
   readonly compressMinBytes: number;
@@ -92,7 +95,7 @@ interface GrpcCallParts {
   readonly exchange: Exchange;
   readonly context: CallContext;
   readonly compression: Negotiated;
-  /** Why the call is refused, once the gate has let it pass. */
+  /** Why to reject the call after the gate has admitted it. */
   readonly refusal: ConnectError | undefined;
 }
 

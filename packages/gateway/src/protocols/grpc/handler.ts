@@ -1,4 +1,4 @@
-/** gRPC, for unary calls: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+/** Unary calls of gRPC: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 import {
   contentTypeJson,
   contentTypeProto,
@@ -36,7 +36,9 @@ function createHandler(endpoint: UnaryEndpoint, codec: Codec, contentType: strin
   }));
 }
 
-/** A length that the application tells is that of something else, and breaks the answer. */
+/**
+ * A Content-Length set by the application is not that of the envelope, and would break the answer.
+ */
 function withoutLength(fields: NodeHeaders): NodeHeaders {
   if (!("content-length" in fields)) return fields;
   const { "content-length": _length, ...rest } = fields;

@@ -1,4 +1,4 @@
-/** Puts a request message together from path, query and body. */
+/** Builds a request message from path, query and body. */
 import { type DescField, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { badRequest, FieldViolation } from "../../call/violation.ts";
 import { messageFromJson } from "../../json/messages.ts";
@@ -13,23 +13,23 @@ import { findQueryField } from "./query-field.ts";
 type JsonObject = { [key: string]: ExactJson };
 
 export interface RequestParts {
-  /** What the variables of the path have captured. */
+  /** The values captured by the path's variables. */
   readonly pathValues: readonly { readonly path: FieldPath; readonly text: string }[];
-  /** Raw, without its `?`. */
+  /** Raw, without the `?`. */
   readonly query: string;
-  /** Whether a parameter that no field has is passed over. Default: it is refused. */
+  /** Whether to ignore an unknown parameter. Default: reject it. */
   readonly ignoresParameter?: MatchName;
-  /** Which field the body is; the whole message for `*`. */
+  /** The field that the body sets; `*` for the whole message. */
   readonly bodyField: "*" | DescField | undefined;
-  /** The body; undefined where there is none. */
+  /** The body; undefined if there is none. */
   readonly body: ExactJson | undefined;
 }
 
 /**
  * Binds the parts of a request.
  *
- * The path wins. A body or query that says otherwise about the same field is
- * refused: it would deceive whoever has authorised the path.
+ * The path takes precedence. A body or query that contradicts it is rejected, because it would
+ * deceive whoever has authorised the path.
  *
  * @throws {ConnectError} INVALID_ARGUMENT with a `google.rpc.BadRequest`.
  */
@@ -99,7 +99,7 @@ function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
   const field = leafOf(path);
   const name = path.map(({ name }) => name).join(".");
   const read = parameterReader(field);
-  if (read === undefined) throw new Error(`${name} has no text form`); // a rule cannot name it
+  if (read === undefined) throw new Error(`${name} has no text form`); // no rule can name it
   const value = readAt(name, () => read(text));
   const holder = holderOf(tree, path);
   const spelling = spellingIn(holder, field);
@@ -111,7 +111,7 @@ function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
   holder[field.jsonName] = value;
 }
 
-/** The object in which the last field of the path stands, made where it is missing. */
+/** The object that contains the last field of the path. Created if missing. */
 function holderOf(tree: JsonObject, path: FieldPath): JsonObject {
   let holder = tree;
   for (const [depth, field] of path.slice(0, -1).entries()) {
@@ -127,21 +127,21 @@ function holderOf(tree: JsonObject, path: FieldPath): JsonObject {
   return holder;
 }
 
-/** How an object spells a field: JSON takes the proto name as well as the JSON name. */
+/** The spelling of a field in an object: JSON accepts the proto name as well as the JSON name. */
 function spellingIn(object: JsonObject, field: DescField): string | undefined {
   return [field.jsonName, field.name].find((name) => Object.hasOwn(object, name));
 }
 
-/** Compares what two JSON values make of a field: `"1"` and `1.0` are one number. */
+/** Whether two JSON values set a field to the same value: `"1"` and `1.0` are the same number. */
 function saysTheSame(field: DescField, said: ExactJson, value: ExactJson): boolean {
   const [left, right] = [said, value].map((json) => {
     const message = messageFromJson(field.parent, { [field.jsonName]: copyOf(json) }, {});
-    return toBinary(field.parent, message); // where NaN is NaN
+    return toBinary(field.parent, message); // NaN equals NaN
   });
   return left !== undefined && right !== undefined && Buffer.compare(left, right) === 0;
 }
 
-/** Reading changes the JSON that it reads. */
+/** A copy, because reading JSON changes it. */
 function copyOf(json: ExactJson): ExactJson {
   if (Array.isArray(json)) return json.map(copyOf);
   if (!isJsonObject(json)) return json;

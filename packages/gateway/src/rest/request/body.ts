@@ -7,7 +7,7 @@ import { RestFailure } from "../error.ts";
 
 type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
 
-/** What bounds the bodies of one route. */
+/** The limits on the bodies of one route. */
 export interface ReadLimits {
   readonly body: BodyLimit;
   readonly acceptCompression: readonly Compression[];
@@ -20,19 +20,18 @@ export function readLimits({ readMaxBytes, acceptCompression }: ReadOptions): Re
 
 export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 
-/** A request whose body is read whole. */
+/** A request whose body is read as a whole. */
 export interface WholeRequest {
   readonly header: Pick<Headers, "get">;
-  /** Reads the body as it was sent, and what `parse` makes of it. */
+  /** Reads the body as sent and returns what `parse` makes of it. */
   readBody<T>(limit: BodyLimit, parse: Parse<T>): Promise<T>;
 }
 
 /**
- * Reads a whole body, decompressed.
+ * Reads a whole body and decompresses it.
  *
  * @returns what `parse` makes of it.
- * @throws {RestFailure} 413 above the limit (compressed or not), 415 for
- * an unknown content coding.
+ * @throws {RestFailure} 413 above the limit (compressed or not), 415 for an unknown content coding.
  */
 export function readBody<T>(
   request: WholeRequest,
@@ -65,9 +64,9 @@ export function streamBody(request: UniversalServerRequest): AsyncIterable<Uint8
 }
 
 /**
- * Asserts that a stream of messages without a Content-Type has none.
+ * Asserts that a stream without a Content-Type contains no message.
  *
- * @param types The media types that are taken.
+ * @param types The accepted media types.
  * @throws {RestFailure} 415 for a body.
  */
 export async function assertNothing(
@@ -81,8 +80,8 @@ export async function assertNothing(
 }
 
 /**
- * @param types The media types that are taken, without parameters.
- * @returns The one that the request names.
+ * @param types The accepted media types, without parameters.
+ * @returns The request's media type.
  * @throws {RestFailure} 415 for another, and for a charset other than UTF-8.
  */
 export function assertMediaType(
@@ -103,11 +102,11 @@ export function assertMediaType(
 }
 
 /**
- * Reads the body of a request without a Content-Type: nothing, or it is refused, by its headers
- * alone where they say that something follows.
+ * Reads the body of a request without a Content-Type. It must be empty. If the headers announce a
+ * body, it is rejected before it is read.
  *
- * @param types The media types that are taken.
- * @returns what `parse` makes of nothing.
+ * @param types The accepted media types.
+ * @returns what `parse` makes of an empty body.
  * @throws {RestFailure} 415 for a body.
  */
 export function readNothing<T>(
@@ -135,7 +134,7 @@ function negotiateCoding(coding: string | null, available: ReadLimits["acceptCom
   const found = available.find((compression) => compression.name === coding.toLowerCase());
   if (found !== undefined) return found;
   const names = ["identity", ...available.map((compression) => compression.name)].join(", ");
-  // RFC 7694 section 3: a 415 for the coding lists the codings that are accepted.
+  // RFC 7694 section 3: the 415 lists the accepted codings.
   throw new RestFailure(415, Code.InvalidArgument, `Content-Encoding must be one of ${names}`, {
     "accept-encoding": names,
   });

@@ -14,7 +14,7 @@ import { isJsonObject } from "../../json/value.ts";
 import { type JsonWriterOptions, messageToJson } from "../../json/writer.ts";
 import type { Route } from "../routing/route.ts";
 
-/** The text of a message, or of the field that is answered. */
+/** The JSON text of a message, or of the field that is the answer. */
 export function messageText(
   { spec, binding, jsonOptions }: Pick<Route, "spec" | "binding" | "jsonOptions">,
   message: MessageShape<DescMessage>,
@@ -28,7 +28,7 @@ export function messageText(
   return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, jsonOptions));
 }
 
-/** The JSON of a field that is not set: its zero; null for a scalar that may be zero and set. */
+/** The JSON of an unset field: its zero value, or null for a scalar with presence. */
 function emptyValue(field: DescField, options: JsonWriterOptions): JsonValue {
   switch (field.fieldKind) {
     case "list":
@@ -56,6 +56,6 @@ function emptyMessage(desc: DescMessage, options: JsonWriterOptions): JsonValue 
   try {
     return messageToJson(desc, create(desc), options);
   } catch {
-    return {}; // it has a required field
+    return {}; // the message has a required field
   }
 }

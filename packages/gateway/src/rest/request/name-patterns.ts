@@ -1,11 +1,11 @@
-/** Whether a name is one of those that patterns stand for. */
+/** Whether a name matches one of the patterns. */
 export type MatchName = (name: string) => boolean;
 
 /**
- * Matches names against patterns in which `*` stands for any text, none too, and every other
+ * Matches names against patterns, where `*` stands for any text, including none, and every other
  * character for itself.
  *
- * @throws {TypeError} for a pattern that is empty.
+ * @throws {TypeError} for an empty pattern.
  */
 export function createNameMatcher(patterns: readonly string[]): MatchName {
   if (patterns.includes("")) throw new TypeError("rest.ignoreQueryParameters: an empty pattern");
@@ -13,7 +13,9 @@ export function createNameMatcher(patterns: readonly string[]): MatchName {
   return (name) => all.some((pieces) => matches(name, pieces));
 }
 
-/** By one look for each piece: names come from strangers, and are long where that costs. */
+/**
+ * Searches once for each piece, because names come from strangers and may be long to cause work.
+ */
 function matches(name: string, [first = "", ...others]: readonly string[]): boolean {
   const last = others.pop();
   if (last === undefined) return name === first;

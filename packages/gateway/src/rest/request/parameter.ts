@@ -1,15 +1,15 @@
-/** What stands in a path or a query is text; this makes it JSON of its field. */
+/** Converts the text of a path variable or query parameter to the JSON of its field. */
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { FieldViolation } from "../../call/violation.ts";
 import type { ExactJson } from "../../json/value.ts";
 
-/** Turns the text of one value into JSON. @throws {FieldViolation} */
+/** Converts the text of one value to JSON. @throws {FieldViolation} */
 export type ParameterReader = (text: string) => ExactJson;
 
 /**
- * The reader for one value of a field (one item, of a list; one value, of a
- * map). Undefined for a message that has no text of its own.
+ * The reader for one value of a field (an item of a list, a value of a map). Undefined for a
+ * message without a text form.
  */
 export function parameterReader(field: DescField): ParameterReader | undefined {
   if (field.enum !== undefined) return readEnum;
@@ -27,13 +27,13 @@ const textTypes = new Set([
   "google.protobuf.FieldMask",
 ]);
 
-/** ProtoJSON reads numbers and bytes from strings; it reads no bool from one. */
+/** ProtoJSON reads numbers and bytes from strings, but not bools. */
 function scalarReader(type: ScalarType): ParameterReader {
   if (type === ScalarType.BOOL) return readBool;
   return type === ScalarType.BYTES ? readBytes : readText;
 }
 
-/** A `+` of base64 that nobody encoded has become a space on its way through a query. */
+/** An unencoded `+` of base64 has become a space in a query. */
 function readBytes(text: string): ExactJson {
   return text.replaceAll(" ", "+");
 }

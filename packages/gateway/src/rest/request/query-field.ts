@@ -1,19 +1,19 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type FieldPath, hasCustomJson } from "../rule/field-path.ts";
 
-/** What the name of a query parameter stands for. */
+/** The field that a query parameter refers to. */
 export interface QueryField {
   readonly path: FieldPath;
-  /** Of an entry of a map, `labels[key]`. */
+  /** The key of a map entry, as in `labels[key]`. */
   readonly key: string | undefined;
 }
 
-/** As deep as a message may nest. */
+/** The maximum nesting depth of a message. */
 const depthMax = 100;
 
 /**
- * Finds the field that a query parameter names: by proto or JSON names, with dots between them.
- * A JSON name may be any text, `a[b]` or `a.b` too: what most of the text names counts.
+ * Finds the field that a query parameter names, by proto or JSON names separated by dots. A JSON
+ * name may be any text, including `a[b]` or `a.b`. The longest matching name wins.
  */
 export function findQueryField(message: DescMessage, name: string): QueryField | undefined {
   const path: DescField[] = [];
@@ -36,7 +36,7 @@ export function findQueryField(message: DescMessage, name: string): QueryField |
   return undefined;
 }
 
-/** The field whose name is most of what the text begins with. */
+/** The field with the longest name that the text starts with. */
 function longestName({ fields }: DescMessage, text: string) {
   let longest: { field: DescField | undefined; length: number } = { field: undefined, length: 0 };
   for (const field of fields) {
@@ -46,7 +46,7 @@ function longestName({ fields }: DescMessage, text: string) {
   return longest;
 }
 
-/** How long the name is, where the text is the name, or goes on behind it; else 0. */
+/** The length of the name if the text is the name or continues after it; otherwise 0. */
 function lengthIn(text: string, name: string): number {
   if (!text.startsWith(name)) return 0;
   const next = text[name.length];

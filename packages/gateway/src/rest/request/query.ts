@@ -1,11 +1,11 @@
-/** A query (RFC 3986 section 3.4) of `name=value` pairs, read without losing anything. */
+/** Parses a query (RFC 3986 section 3.4) of `name=value` pairs without losing anything. */
 import { FieldViolation } from "../../call/violation.ts";
 
-/** More parameters than that is no query, but work for its reader. */
+/** No real query has more; parsing it would only cost time. */
 const parametersMax = 1000;
 
 /**
- * @param query Raw, without its `?`. `+` is a space.
+ * @param query Raw, without the `?`. `+` is a space.
  * @throws {FieldViolation} for percent-encoding that is not UTF-8.
  */
 export function parseQuery(query: string): readonly (readonly [name: string, value: string])[] {

@@ -25,8 +25,8 @@ import { fillMask, maskPaths } from "./update-mask.ts";
 type Message = MessageShape<DescMessage>;
 
 /**
- * Reads the one message of a unary or server-streaming call. A body of nothing is the empty message,
- * as for other transcoders: it is what `curl -X POST` sends.
+ * Reads the single message of a unary or server-streaming call. An empty body is the empty message,
+ * as in other transcoders: `curl -X POST` sends that.
  *
  * @throws {ConnectError} {@link RestFailure}
  */
@@ -56,12 +56,15 @@ export function readMessage(route: Route, request: WholeRequest, target: Target)
   });
 }
 
-/** RFC 7396 section 2: any other value would take the place of the whole resource. */
+/** RFC 7396 section 2: any other value would replace the whole resource. */
 function assertPatch(json: ExactJson): void {
   if (!isJsonObject(json)) throw badRequest([new FieldViolation("", "must be a JSON object")]);
 }
 
-/** Reads a plain message of which the body says all; undefined for any other, or if it is unusual. */
+/**
+ * Reads a plain message that the body defines completely. Returns undefined for any other message,
+ * or unusual text.
+ */
 function readPlainBody(
   { binding, jsonOptions, options, spec, updateMask }: Route,
   { query }: Target,
@@ -77,7 +80,7 @@ function readPlainBody(
   return part && Object.assign(create(input), { [body.localName]: part });
 }
 
-/** What a body of nothing says: an empty message; of any other field, that it is not set. */
+/** The value of an empty body: an empty message. For any other field, it is not set. */
 function emptyBody(body: "*" | DescField | undefined): ExactJson | undefined {
   if (body === "*") return {};
   return body?.fieldKind === "message" && !hasCustomJson(body.message) ? {} : undefined;
@@ -86,11 +89,10 @@ function emptyBody(body: "*" | DescField | undefined): ExactJson | undefined {
 const streamTypes = ["application/x-ndjson", "application/json"];
 
 /**
- * Reads the messages of a client-streaming call, one by one as they arrive:
- * lines of NDJSON, the elements of a JSON array, or the chunks of a
- * google.api.HttpBody. What path and query say is said in each, and is read even
- * if there is none: a mistake in them is one. A body of nothing without a
- * Content-Type has none, as of NDJSON.
+ * Reads the messages of a client-streaming call as they arrive: lines of NDJSON, the elements of a
+ * JSON array, or the chunks of a google.api.HttpBody. Path and query apply to each message. They
+ * are also checked if there is no message, so that a mistake in them is reported. An empty body
+ * without a Content-Type has no messages, as in NDJSON.
  */
 export async function* readMessages(
   route: Route,
@@ -137,7 +139,7 @@ function bind(route: Route, { segments, query }: Target, body: ExactJson | undef
   });
   const { ignoresParameter } = route;
   const parts = { pathValues, query, bodyField: binding.body, body, ignoresParameter };
-  // Before the body is bound: that changes it.
+  // Read before binding the body, which changes it.
   const paths = updateMask && body !== undefined ? maskPaths(updateMask, body) : [];
   const message = bindRequest(spec.method.input, parts, jsonOptions);
   if (updateMask !== undefined) fillMask(updateMask, message, paths);
@@ -158,7 +160,7 @@ function withHttpBody(
   return message;
 }
 
-/** What has no place in the message would be lost in silence. */
+/** A body that has no place in the message would be silently lost. */
 function assertNoBody(bytes: Uint8Array): void {
   if (bytes.length > 0) throw badRequest([new FieldViolation("", "must not have a body")]);
 }

@@ -5,17 +5,17 @@ import { type ExactJson, isJsonObject } from "../../json/value.ts";
 import { type FieldPath, findField, hasCustomJson } from "../rule/field-path.ts";
 import type { Binding } from "../rule/rule.ts";
 
-/** How a binding fills the mask of a request that says none. */
+/** How a binding fills the mask of a request that has none. */
 export interface UpdateMask {
-  /** The field `update_mask` of the request. */
+  /** The `update_mask` field of the request. */
   readonly field: DescField;
-  /** What the body is. */
+  /** The message type of the body. */
   readonly resource: DescMessage;
-  /** Fields of it that the path sets, which a body cannot change. */
+  /** Fields of the resource that the path sets. A body cannot change them. */
   readonly fixed: readonly FieldPath[];
 }
 
-/** The mask of a binding that has one: of a PATCH whose body is a field that is a message. */
+/** The mask of a binding: only for a PATCH whose body is a field of message type. */
 export function updateMaskOf(input: DescMessage, binding: Binding): UpdateMask | undefined {
   const { method, body, variables } = binding;
   if (method !== "PATCH" || typeof body !== "object" || body.fieldKind !== "message") {
@@ -32,9 +32,9 @@ export function updateMaskOf(input: DescMessage, binding: Binding): UpdateMask |
 }
 
 /**
- * The paths of what a body says, by proto names: those of the values at the ends of its objects.
- * A list, a map and a message with a JSON of its own (a Timestamp, a Struct) are such values; so
- * is null, with which a client clears a field, and an object without members.
+ * The paths that a body sets, by proto names: those of the leaf values in its objects. Lists, maps
+ * and messages with a JSON form of their own (a Timestamp, a Struct) are leaves. So are null, with
+ * which a client clears a field, and an object without members.
  */
 export function maskPaths({ resource, fixed }: UpdateMask, body: ExactJson): string[] {
   const isFixed = (path: readonly DescField[]) =>
@@ -52,7 +52,7 @@ function* leaves(
   if (!isJsonObject(json)) return;
   for (const [name, value] of Object.entries(json)) {
     const field = findField(message, name);
-    if (field === undefined) continue; // refused by whoever reads the body, or passed over
+    if (field === undefined) continue; // the reader of the body rejects or ignores it
     const path = [...above, field];
     const hasFields = field.fieldKind === "message" && !hasCustomJson(field.message);
     const isBranch = hasFields && isJsonObject(value) && Object.keys(value).length > 0;

@@ -1,21 +1,23 @@
-/** How answers are compressed: RFC 9110 section 12.5.3. */
+/** Compression of answers: RFC 9110 section 12.5.3. */
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "../../protocols/gzip.ts";
 
-/** A coding that answers may have. */
+/** A content coding for answers. */
 export type AnswerCoding = Pick<Compression, "name" | "compress">;
 
 export type AnswerCodingName = "zstd" | "br" | "gzip";
 
-/** Levels as cheap as gzip's default, and as small; that of Brotli's own takes forty times as long. */
+/**
+ * As fast as gzip's default level, and as small. Brotli's own default takes forty times as long.
+ */
 const brotliParams = { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 };
 const zstdParams = { [zlib.constants.ZSTD_c_compressionLevel]: 3 };
 
 const brotli = promisify(zlib.brotliCompress);
 
-/** In the order in which they are preferred. Node has zstd from 22.15 on. */
+/** In order of preference. Node has zstd since 22.15. */
 const available: readonly AnswerCoding[] = [
   ...("zstdCompress" in zlib ? [zstdCoding()] : []),
   { name: "br", compress: (bytes) => brotli(bytes, { params: brotliParams }) },
@@ -28,12 +30,12 @@ function zstdCoding(): AnswerCoding {
 }
 
 /**
- * The codings of a route's answers, the preferred first.
+ * The codings of a route's answers, in order of preference.
  *
- * @param names Those that are chosen. Default: all, and what else the router accepts; none for a
- * router that accepts none.
- * @param accepted What the router accepts.
- * @throws {TypeError} for one that this Node does not have.
+ * @param names The chosen codings. Default: all of ours, then the others that the router accepts;
+ * none if the router accepts none.
+ * @param accepted The codings that the router accepts.
+ * @throws {TypeError} for a coding that this Node does not have.
  */
 export function answerCodingsOf(
   names: readonly AnswerCodingName[] | undefined,
@@ -50,7 +52,7 @@ export function answerCodingsOf(
   });
 }
 
-/** The coding that a client likes best, of equals the first; undefined for none. */
+/** The coding that the client prefers; the first of equals; undefined for none. */
 export function chooseCoding(
   acceptEncoding: string | null,
   codings: readonly AnswerCoding[],

@@ -5,11 +5,11 @@ import type { HandlerContext } from "@connectrpc/connect";
 import type { Body } from "../../exchange/body.ts";
 
 /**
- * Tags the answer to a GET or HEAD, unless the implementation has.
+ * Adds an ETag to the answer to a GET or HEAD, unless the implementation has set one.
  *
- * @param header Of the answer.
- * @param body Before it is compressed.
- * @returns whether the client has that answer already.
+ * @param header The headers of the answer.
+ * @param body The body before compression.
+ * @returns whether the client already has this answer.
  */
 export function isKnown(
   { requestMethod, requestHeader }: Pick<HandlerContext, "requestMethod" | "requestHeader">,
@@ -22,7 +22,7 @@ export function isKnown(
   return known !== null && includesTag(known, String(header["etag"]));
 }
 
-/** A weak one: it is the same of a body in any coding, whose bytes differ. */
+/** A weak ETag: it is the same for all codings of a body, whose bytes differ. */
 function entityTagOf(body: Body): string {
   return `W/"${hash("sha256", body, "base64url").slice(0, 22)}"`; // 132 bits
 }

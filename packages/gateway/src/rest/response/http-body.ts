@@ -1,9 +1,9 @@
-/** google.api.HttpBody: a message that stands for a whole HTTP body, of any media type. */
+/** google.api.HttpBody: a message that represents a whole HTTP body of any media type. */
 import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { type HttpBody, HttpBodySchema } from "../../../gen/google/api/httpbody_pb.ts";
 
-/** What of a message is a body: the whole of it (`*`, or undefined), or a field. */
+/** The part of a message that is the body: all of it (`*`, or undefined), or a field. */
 type Part = "*" | DescField | undefined;
 
 /** Whether that part of the message is a google.api.HttpBody. */
@@ -13,7 +13,7 @@ export function isHttpBody(message: DescMessage, part: Part): boolean {
   return isAlone && desc?.typeName === HttpBodySchema.typeName;
 }
 
-/** Puts a body where that part of the message is. */
+/** Sets that part of the message to a body. */
 export function setHttpBody(
   desc: DescMessage,
   message: MessageShape<DescMessage>,
@@ -24,7 +24,7 @@ export function setHttpBody(
   else reflect(desc, message).set(part, reflect(HttpBodySchema, create(HttpBodySchema, body)));
 }
 
-/** Takes the body out of that part of the message; an empty one where none is set. */
+/** Returns the body in that part of the message; an empty one if it is not set. */
 export function getHttpBody(
   desc: DescMessage,
   message: MessageShape<DescMessage>,

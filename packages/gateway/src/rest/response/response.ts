@@ -40,16 +40,16 @@ export type StreamResponse = UniversalServerResponse & {
   readonly body: AsyncIterable<Uint8Array>;
 };
 
-/** What one message is on the wire. */
+/** One message on the wire. */
 interface Content {
-  /** Empty for one of google.api.HttpBody that says none. */
+  /** Empty for a google.api.HttpBody without one. */
   readonly contentType: string;
   readonly data: Body;
 }
 
 /**
- * The response for one message. Trailers have no place in it that clients look
- * at: as in Connect, they are headers that begin with `trailer-`.
+ * The response for one message. Clients do not look at HTTP trailers, so trailers become headers
+ * that begin with `trailer-`, as in Connect.
  *
  * @throws {RestFailure} 500 above `writeMaxBytes`.
  */
@@ -63,17 +63,19 @@ export function messageResponse(
   const { contentType, data } = contentOf(route, message);
   const size = byteLengthOf(data);
   if (size > options.writeMaxBytes) {
-    // The code is that of connect-node. Its status, 429, would tell clients to try again, and the
-    // implementation to make the same answer: the fault is the server's, and stays.
+    // The code is that of connect-node, but not its status, 429. That would tell clients to retry,
+    // only for the implementation to create the same answer again. The error is the server's, and
+    // is permanent.
     const reason = `the answer is larger than writeMaxBytes, ${options.writeMaxBytes}`;
     throw new RestFailure(500, Code.ResourceExhausted, reason);
   }
-  // Ours needs no check; that of a google.api.HttpBody may not be a header at all.
+  // Our own type needs no check. The type of a google.api.HttpBody may not even be a valid header.
   const isJson = contentType === jsonType;
   if (!isJson && contentType !== "") context.responseHeader.set("content-type", contentType);
   const own = headerWithTrailer(context);
   const header = isJson ? { ...own, "content-type": jsonType } : { ...own };
-  // What the implementation has compressed itself would come out of another coding still packed.
+  // If the implementation has already compressed the body, decoding another coding would leave it
+  // compressed.
   const isPacked = header["content-encoding"] !== undefined;
   const isLarge = size >= options.compressMinBytes && !isPacked;
   if (settings.etag && isKnown(context, header, data)) return notModified(header, isLarge);
@@ -82,21 +84,21 @@ export function messageResponse(
   return { status, header, body: data };
 }
 
-/** RFC 9110 section 15.4.5: all that the answer would say, but of its body. */
+/** RFC 9110 section 15.4.5: all headers of the answer except those that describe its body. */
 function notModified(header: OutgoingHttpHeaders, isLarge: boolean): Response {
   if (isLarge) varyByCoding(header);
   const { "content-type": _type, "content-length": _length, ...rest } = header;
   return { status: 304, header: rest, body: "" };
 }
 
-/** What the implementation says of a body is about none. */
+/** Removes the implementation's headers about a body, because there is none. */
 function bodilessResponse(status: number, context: ResponseContext): Response {
   const {
     "content-type": _type,
     "content-length": _length,
     ...header
   } = headerWithTrailer(context) as OutgoingHttpHeaders;
-  // RFC 9110 section 8.6: with 204, Content-Length has no place.
+  // RFC 9110 section 8.6: Content-Length is not allowed with 204.
   return { status, header: status === 204 ? header : { ...header, "content-length": 0 }, body: "" };
 }
 
@@ -124,10 +126,10 @@ function varyByCoding(header: OutgoingHttpHeaders): void {
 }
 
 /**
- * The response for a stream. Waits for its first message, so that an error
- * before it still has a status; a later one is the last thing in the body.
+ * The response for a stream. Waits for the first message, so that an error before it still gets a
+ * status. A later error is the last item in the body.
  *
- * @throws what comes before the first message.
+ * @throws the error that precedes the first message.
  */
 export async function streamResponse(
   route: Route,
@@ -160,7 +162,7 @@ export function errorResponse(
   const header = context
     ? trailerMux(context.responseHeader, context.responseTrailer)
     : new Headers();
-  // What another service answered has headers of its own, which are not ours to pass on.
+  // If another service answered with this error, its headers are not ours to forward.
   if (!restError.error.isWireError) mergeNonProtocolHeaders(header, restError.error.metadata);
   if (reason instanceof RestFailure) {
     for (const [name, value] of Object.entries(reason.header)) header.set(name, value);
@@ -201,7 +203,7 @@ async function* writeMessages(
       prefix = "";
     }
   } catch (error) {
-    // The error of a write to a client that has left comes here, too.
+    // The error of a write to a client that has left also ends here.
     if (!isWriting) reportUnexpected(error, route.options, signal);
     const ending = endingError(error, signal);
     abort(ending);
@@ -215,7 +217,7 @@ async function* writeChunks(route: Route, messages: AsyncIterable<Message>) {
   for await (const message of messages) yield httpBodyOf(route, message).data;
 }
 
-/** The iterator again, from a result on that was already taken from it. */
+/** Continues an iterator from a result that was already taken from it. */
 async function* resume(
   first: IteratorResult<Message>,
   iterator: AsyncIterator<Message>,

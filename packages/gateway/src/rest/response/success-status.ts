@@ -1,22 +1,22 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { selectorOf } from "../rule/rule.ts";
 
-/** Statuses of success by method, `pkg.v1.Service.Method`. */
+/** Success statuses by method, `pkg.v1.Service.Method`. */
 export type SuccessStatuses = Readonly<Record<string, number>>;
 
-/** The status with which REST answers that a call of the method has succeeded. */
+/** The REST status of a successful call of the method. */
 export function successStatusOf(method: DescMethod, statuses: SuccessStatuses): number {
   const selector = selectorOf(method);
   return Object.hasOwn(statuses, selector) ? (statuses[selector] ?? 200) : 200;
 }
 
-/** Whether an answer with that status has no body: RFC 9110 sections 15.3.5 and 15.3.6. */
+/** Whether an answer with this status has no body: RFC 9110 sections 15.3.5 and 15.3.6. */
 export function isBodiless(status: number): boolean {
   return status === 204 || status === 205;
 }
 
 /**
- * Asserts that each status is one of success, for a method of those that REST serves.
+ * Asserts that each entry is a success status for a method that REST serves.
  *
  * @throws {TypeError}
  */
@@ -35,7 +35,7 @@ export function assertStatuses(statuses: SuccessStatuses, methods: readonly Desc
   }
 }
 
-/** 206 and 226 say that the body is a part of the answer, or a change to an earlier one. */
+/** 206 and 226 mean that the body is part of the answer, or a change to an earlier one. */
 const partial = new Set([206, 226]);
 
 function fail(selector: string, reason: string): never {

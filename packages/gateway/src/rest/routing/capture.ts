@@ -1,13 +1,13 @@
 import type { PathTemplate, Variable } from "../rule/path-template.ts";
 
 /**
- * The text that a variable of a template has captured.
+ * The text captured by a variable of a template.
  *
- * As google/api/http.proto says: a variable of one segment is decoded whole;
- * one of several keeps `%2F`, so that its slashes are those of the path.
+ * As in google/api/http.proto: a variable of one segment is decoded completely. A variable of
+ * several keeps `%2F`, so that its slashes are those of the path.
  *
  * @param segments The raw segments of the path.
- * @returns undefined where the percent-encoding is not valid UTF-8.
+ * @returns undefined if the percent-encoding is not valid UTF-8.
  */
 export function captureVariable(
   template: PathTemplate,
@@ -19,7 +19,7 @@ export function captureVariable(
   const isMulti = isOpen || to - from > 1;
   try {
     if (!isMulti) return decodeURIComponent(raw);
-    const parts = raw.split(/(%2F)/i); // the odd ones are what split them
+    const parts = raw.split(/(%2F)/i); // the odd ones are the separators
     return parts.map((part, i) => (i % 2 === 1 ? part : decodeURIComponent(part))).join("");
   } catch {
     return undefined;

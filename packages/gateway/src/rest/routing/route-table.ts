@@ -1,13 +1,13 @@
 import type { PathTemplate, Segment } from "../rule/path-template.ts";
 
-/** The outcome of one look-up: a 404 and a 405 come from the same place as a match. */
+/** The result of a lookup. A 404 and a 405 come from the same place as a match. */
 export type RouteMatch<T> =
   | {
       readonly kind: "found";
       readonly value: T;
       /** The segments of the path, raw, without the verb. */
       readonly segments: readonly string[];
-      /** The methods that the path has. */
+      /** The methods that the path supports. */
       readonly allow: readonly string[];
     }
   | {
@@ -18,40 +18,42 @@ export type RouteMatch<T> =
     }
   | { readonly kind: "not_found" };
 
-/** The method of a route that serves every method. */
+/** Stands for every method in a route. */
 const anyMethod = "*";
 
-/** What ends at a node: by verb (`""` for none), then by method. */
+/** The routes that end at a node: by verb (`""` for none), then by method. */
 type Ends<T> = Map<string, Map<string, T>>;
 
 interface Node<T> {
   readonly literals: Map<string, Node<T>>;
   any: Node<T> | undefined;
-  /** Routes whose last segment this is. */
+  /** Routes whose last segment is this node. */
   readonly ends: Ends<T>;
-  /** Routes that go on from here with `**`. */
+  /** Routes that continue with `**`. */
   readonly rests: Ends<T>;
 }
 
 /**
- * HTTP method and path -> what serves it.
+ * Maps an HTTP method and path to a handler.
  *
- * A trie over segments. A literal goes before `*`, and `*` before `**`; from a
- * branch that ends in nothing, or in another method, the search comes back.
+ * A trie over segments. A literal precedes `*`, and `*` precedes `**`. If a branch leads nowhere,
+ * or only to another method, the search backtracks.
  *
- * A look-up costs as much as the path is long, however many routes there are,
- * unless a literal and `*` stand side by side: each such place in the path may
- * double it. It sees no node more than once, twice for a path that ends in a
- * verb, so the segments of all routes are the most that it can cost.
+ * The cost of a lookup depends on the length of the path, not on the number of routes, unless a
+ * literal and `*` are alternatives. Each such segment in the path may double the cost. No node is
+ * visited more than once, or twice for a path that ends in a verb, so the total number of segments
+ * of all routes is the upper bound.
  */
 export class RouteTable<T extends object> {
   readonly #root: Node<T> = createNode();
   readonly #verbs = new Set<string>();
-  /** Paths without variables and their values; and, by path and method, the matches found so far. */
+  /**
+   * Paths without variables, with their values; and the matches found so far, by path and method.
+   */
   readonly #literals = new Set<T>();
   readonly #known = new Map<string, Map<string, RouteMatch<T>>>();
 
-  /** @returns false if the method and path have a route already. */
+  /** @returns false if the method and path already have a route. */
   add(method: string, { segments, verb = "" }: PathTemplate, value: T): boolean {
     if (verb !== "") this.#verbs.add(verb);
     const ends = endsOf(this.#root, segments);
@@ -76,7 +78,7 @@ export class RouteTable<T extends object> {
     return match;
   }
 
-  /** Whether there is a bounded number of such matches, whatever strangers ask for. */
+  /** Whether the number of such matches is bounded, whatever strangers request. */
   #isBounded(method: string, path: string, match: RouteMatch<T> & { kind: "found" }): boolean {
     return !path.includes("%") && this.#literals.has(match.value) && match.allow.includes(method);
   }
@@ -96,7 +98,7 @@ export class RouteTable<T extends object> {
     return { kind: "not_found" };
   }
 
-  /** A last segment may end in a verb that some route has; else a colon is part of it. */
+  /** The last segment may end in a verb of some route. Otherwise a colon is part of the segment. */
   *#readings(path: string): Generator<{ segments: string[]; verb: string }> {
     const segments = path.slice(1).split("/");
     const last = segments.at(-1) ?? "";
@@ -113,7 +115,7 @@ interface Search<T> {
   readonly method: string;
   readonly segments: readonly string[];
   readonly verb: string;
-  /** Gathers the methods of the routes that match but for theirs. */
+  /** Collects the methods of the routes that match except for the method. */
   readonly allow: Map<string, T>;
 }
 
@@ -121,7 +123,7 @@ function find<T>(node: Node<T>, depth: number, search: Search<T>): T | undefined
   const segment = search.segments[depth];
   if (segment === undefined) return choose(node.ends, search) ?? choose(node.rests, search);
   const literal = node.literals.get(segment);
-  const any = segment === "" ? undefined : node.any; // a segment that is not there is none
+  const any = segment === "" ? undefined : node.any; // an empty segment does not match
   return (
     (literal && find(literal, depth + 1, search)) ??
     (any && find(any, depth + 1, search)) ??
@@ -140,7 +142,7 @@ function choose<T>(ends: Ends<T>, { verb, method, allow }: Search<T>): T | undef
   return methods.get(method) ?? asGet ?? methods.get(anyMethod);
 }
 
-/** The place for routes with these segments, made where it is missing. */
+/** The place for routes with these segments. Created if missing. */
 function endsOf<T>(root: Node<T>, segments: readonly Segment[]): Ends<T> {
   let node = root;
   for (const segment of segments) {
@@ -156,7 +158,7 @@ function endsOf<T>(root: Node<T>, segments: readonly Segment[]): Ends<T> {
         node = node.any;
         break;
       case "rest":
-        return node.rests; // the grammar lets nothing follow it
+        return node.rests; // the grammar allows nothing after it
     }
   }
   return node.ends;
@@ -166,7 +168,7 @@ function createNode<T>(): Node<T> {
   return { literals: new Map(), any: undefined, ends: new Map(), rests: new Map() };
 }
 
-/** A segment that is not valid percent-encoding stays as it is: no literal has a bare `%`. */
+/** A segment with invalid percent-encoding stays unchanged: no literal contains a bare `%`. */
 function decodeSegment(raw: string): string {
   try {
     return raw.includes("%") ? decodeURIComponent(raw) : raw;

@@ -9,31 +9,31 @@ import type { UpdateMask } from "../request/update-mask.ts";
 import type { AnswerCoding } from "../response/answer-coding.ts";
 import type { Binding } from "../rule/rule.ts";
 
-/** What serves the requests that match one binding of one method. */
+/** Serves the requests that match one binding of one method. */
 export interface Route {
   readonly spec: Exclude<MethodImplSpec, { kind: "bidi_streaming" }>;
   readonly options: Endpoint["options"];
   readonly binding: Binding;
   readonly settings: RestServiceSettings;
-  /** That of success. */
+  /** The status of success. */
   readonly status: number;
   readonly readLimits: ReadLimits;
-  /** The codings of its answers, the preferred first. */
+  /** The codings of its answers, in order of preference. */
   readonly answerCodings: readonly AnswerCoding[];
-  /** How the mask of a PATCH is filled; undefined where it is not. */
+  /** How to fill the mask of a PATCH; undefined if it is not filled. */
   readonly updateMask: UpdateMask | undefined;
-  /** The media types that a body of JSON may have. */
+  /** The media types accepted for a JSON body. */
   readonly bodyTypes: readonly string[];
-  /** Whether a query parameter that no field has is passed over. */
+  /** Whether to ignore an unknown query parameter. */
   readonly ignoresParameter: MatchName;
-  /** How JSON is read and written: the options of the method, and those of REST. */
+  /** How to read and write JSON: the options of the method and of REST. */
   readonly jsonOptions: JsonOptions & JsonWriterOptions;
 }
 
-/** What a request's target says beyond the route. */
+/** The parts of a request's target beyond the route. */
 export interface Target {
   /** The raw segments of the path, without a verb. */
   readonly segments: readonly string[];
-  /** Raw, without its `?`. */
+  /** Raw, without the `?`. */
   readonly query: string;
 }

@@ -2,8 +2,8 @@ import type { DescField } from "@bufbuild/protobuf";
 import { type FieldPath, leafOf } from "./field-path.ts";
 
 /**
- * Why a request cannot set all the fields that a rule binds, whatever it says: two are one field,
- * or members of one oneof. A body may hold the field of a variable: the path goes before it.
+ * Why no request can set all the fields that a rule binds: two are the same field, or members of
+ * the same oneof. A body may contain the field of a variable, because the path takes precedence.
  *
  * @returns the reason; undefined if there is none.
  */
@@ -29,7 +29,7 @@ function isSame(left: FieldPath, right: FieldPath): boolean {
   return left.length === right.length && left.every((field, i) => field === right[i]);
 }
 
-/** The name of the oneof of which only one can be set, where the paths part. */
+/** The oneof that conflicts, at the point where the paths diverge. */
 function sharedOneof(left: FieldPath, right: FieldPath): string | undefined {
   const parting = left.findIndex((field, i) => field !== right[i]);
   const oneof = left[parting]?.oneof;

@@ -1,16 +1,16 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 
-/** Fields from a message down to one inside it. Never empty. */
+/** Fields from a message down to a nested one. Never empty. */
 export type FieldPath = readonly [DescField, ...DescField[]];
 
 /** Why names do not lead to a field. */
 export type FieldPathProblem =
   | { readonly kind: "unknown"; readonly name: string; readonly message: DescMessage }
-  /** Only a message that stands alone has fields to go on to. */
+  /** Only a singular message has fields to continue with. */
   | { readonly kind: "not_a_message"; readonly field: DescField };
 
-/** Follows names, in their proto or JSON spelling, from field to field. */
+/** Resolves proto or JSON names, field by field. */
 export function resolveFieldPath(
   message: DescMessage,
   names: readonly string[],
@@ -30,7 +30,7 @@ export function resolveFieldPath(
   return path as unknown as FieldPath;
 }
 
-/** The field of a name, in its proto or JSON spelling. */
+/** Finds a field by its proto or JSON name. */
 export function findField(message: DescMessage, name: string): DescField | undefined {
   return message.fields.find((field) => field.name === name || field.jsonName === name);
 }
@@ -39,7 +39,7 @@ export function leafOf(path: FieldPath): DescField {
   return path.at(-1) ?? path[0];
 }
 
-/** Whether JSON sees a value in it, and not its fields: a Timestamp, for example. */
+/** Whether its JSON is a value and not an object with its fields: a Timestamp, for example. */
 export function hasCustomJson(message: DescMessage): boolean {
   const others = ["Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any"];
   const prefix = "google.protobuf.";

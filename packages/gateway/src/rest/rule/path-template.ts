@@ -1,6 +1,6 @@
-/** Path templates, to the letter of google/api/http.proto. */
+/** Path templates, exactly as in google/api/http.proto. */
 
-/** One segment of a path, as a template describes it. */
+/** One segment of a template. */
 export type Segment =
   | { readonly kind: "literal"; readonly value: string }
   /** `*`: any one segment. */
@@ -8,7 +8,7 @@ export type Segment =
   /** `**`: all segments to the end, or none. */
   | { readonly kind: "rest" };
 
-/** `{field.path=pattern}`: the part of the path that a field of the request gets. */
+/** `{field.path=pattern}`: the part of the path that sets a field of the request. */
 export interface Variable {
   /** Names of fields, from the request message down. */
   readonly fieldPath: readonly string[];
@@ -19,16 +19,16 @@ export interface Variable {
 
 export interface PathTemplate {
   readonly segments: readonly Segment[];
-  /** In the order in which they stand. */
+  /** In the order of the template. */
   readonly variables: readonly Variable[];
-  /** What follows the last `:`; undefined without one. */
+  /** The text after the last `:`; undefined without one. */
   readonly verb: string | undefined;
 }
 
 /** A template that breaks the grammar. */
 export class TemplateError extends Error {
   override readonly name = "TemplateError";
-  /** Where in the template, from 1. */
+  /** The position in the template, from 1. */
   readonly column: number;
 
   constructor(column: number, reason: string) {
@@ -68,7 +68,10 @@ export function parsePathTemplate(text: string): PathTemplate {
     if (!take(token)) fail(`expected ${JSON.stringify(token)}`);
   }
 
-  /** Takes what the pattern matches here. It is sticky, and matches one character or more. */
+  /**
+   * Consumes the match of a pattern at the current position. The pattern is sticky and matches at
+   * least one character.
+   */
   function takeMatch(pattern: RegExp, what: string): string {
     pattern.lastIndex = at;
     const [match] = pattern.exec(text) ?? [];
@@ -78,7 +81,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   }
 
   function takeLiteral(): string {
-    // RFC 3986 section 3.3, without the characters that have a meaning here.
+    // RFC 3986 section 3.3, without the characters that have a meaning in templates.
     return decodeLiteral(takeMatch(/(?:[\w.~!$&'()+,;=@-]|%[\dA-Fa-f]{2})+/y, "a segment"));
   }
 
@@ -122,7 +125,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   }
 }
 
-/** The template as text; parsing that gives the same template. */
+/** The template as text. Parsing it gives the same template. */
 export function printPathTemplate({ segments, variables, verb }: PathTemplate): string {
   const parts = segments.map(printSegment);
   const printed: string[] = [];

@@ -12,20 +12,20 @@ import {
   type Variable,
 } from "./path-template.ts";
 
-/** One way to reach a method over HTTP: a `google.api.HttpRule`, checked. */
+/** One way to call a method over HTTP: a validated `google.api.HttpRule`. */
 export interface Binding {
-  /** The HTTP method, in capitals; `*` for any. */
+  /** The HTTP method in capitals; `*` for any. */
   readonly method: string;
   readonly template: PathTemplate;
   /** The template's variables, each with the field that it binds. */
   readonly variables: readonly (Variable & { readonly path: FieldPath })[];
-  /** What the body holds: the whole request message, one field of it, or nothing. */
+  /** What the body contains: the whole request message, one of its fields, or nothing. */
   readonly body: "*" | DescField | undefined;
-  /** The field of the response message that is answered; the whole if undefined. */
+  /** The field of the response message that is the answer; undefined for the whole message. */
   readonly responseBody: DescField | undefined;
 }
 
-/** A `google.api.http` rule that cannot be served. Stops the start, never a request. */
+/** A `google.api.http` rule that cannot be served. Thrown at startup, never for a request. */
 export class RuleError extends Error {
   override readonly name = "RuleError";
 
@@ -40,7 +40,7 @@ export function selectorOf(method: DescMethod): string {
 }
 
 /**
- * Asserts that each rule is for one of the methods.
+ * Asserts that each rule selects one of the methods.
  *
  * @throws {RuleError}
  */
@@ -53,16 +53,15 @@ export function assertSelectors(rules: readonly HttpRule[], methods: readonly De
 }
 
 /**
- * The bindings that a method has: those of the last rule given for it by selector
- * or, without one, of its `google.api.http` option; none without either, and none
- * of a rule by selector that has no pattern.
+ * The bindings of a method. They come from the last rule that selects it or, without one, from its
+ * `google.api.http` option. There are none without either, or if the rule has no pattern.
  *
  * @throws {RuleError}
  */
 export function bindingsOf(method: DescMethod, extraRules: readonly HttpRule[] = []): Binding[] {
   const selector = selectorOf(method);
   const annotated = hasOption(method, http) ? getOption(method, http) : undefined;
-  // As http.proto says: "last one wins".
+  // As in http.proto: "last one wins".
   const rule = extraRules.findLast((one) => one.selector === selector) ?? annotated;
   if (rule === undefined || isNone(rule)) return [];
   if (method.methodKind === "bidi_streaming") {
@@ -76,7 +75,7 @@ export function bindingsOf(method: DescMethod, extraRules: readonly HttpRule[] =
   return [rule, ...rule.additionalBindings].map((one) => createBinding(method, one));
 }
 
-/** Of a rule by selector: the method is not served by REST. */
+/** A rule without a pattern: REST does not serve the method. */
 function isNone({ selector, pattern, body, responseBody, additionalBindings }: HttpRule): boolean {
   const saysMore = body !== "" || responseBody !== "" || additionalBindings.length > 0;
   return selector !== "" && pattern.case === undefined && !saysMore;

@@ -1,4 +1,4 @@
-/** JSON values one after the other: NDJSON, or the elements of one JSON array. */
+/** Sequences of JSON values: NDJSON, or the elements of one JSON array. */
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { badRequest, FieldViolation } from "../../call/violation.ts";
 import { RestFailure } from "../error.ts";
@@ -13,11 +13,10 @@ const openObject = 0x7b;
 const closeObject = 0x7d;
 
 /**
- * Cuts a stream into the texts of its values: lines (NDJSON), blank ones left
- * out. What is in a text is for its reader to judge.
+ * Splits a stream into lines (NDJSON) without the blank ones. Does not check their content.
  *
- * @param valueBytesMax The longest that one value may be.
- * @throws {RestFailure} 413 past that.
+ * @param valueBytesMax The maximum length of a value.
+ * @throws {RestFailure} 413 above that.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -39,11 +38,10 @@ export async function* splitLines(
 }
 
 /**
- * Cuts a stream that is one JSON array into the texts of its elements, as they
- * arrive.
+ * Splits a JSON array into the texts of its elements as they arrive.
  *
- * @throws {ConnectError} INVALID_ARGUMENT if it is no array; a {@link RestFailure}, 413,
- * for an element longer than `valueBytesMax`.
+ * @throws {ConnectError} INVALID_ARGUMENT if it is not an array; a {@link RestFailure}, 413, for an
+ * element longer than `valueBytesMax`.
  */
 export async function* splitArray(
   chunks: AsyncIterable<Uint8Array>,
@@ -71,9 +69,9 @@ export async function* splitArray(
   if (!scanner.isDone) throw notAnArray();
 }
 
-/** Finds where the elements of an array begin and end, byte by byte. */
+/** Finds the start and end of an array's elements, byte by byte. */
 class ArrayScanner {
-  /** The brackets that are open, by what will close them. */
+  /** The closing brackets of all open brackets. */
   readonly #closing: number[] = [];
   #isDone = false;
   #inString = false;
@@ -87,7 +85,9 @@ class ArrayScanner {
     return this.#isDone;
   }
 
-  /** What the byte is: the array's start or end, the comma behind an element, or nothing of these. */
+  /**
+   * Classifies a byte: the array's start or end, the comma after an element, or nothing of these.
+   */
   next(byte: number): "start" | "comma" | "end" | "nothing" {
     if (this.#inString) {
       if (this.#isEscaped) this.#isEscaped = false;
@@ -121,7 +121,7 @@ class ArrayScanner {
   }
 }
 
-/** As deep as a message may nest, and the array around it. */
+/** The maximum nesting depth of a message, plus the array around it. */
 const depthMax = 101;
 
 function tooDeep(): ConnectError {
@@ -140,7 +140,7 @@ function isBlank(text: Uint8Array): boolean {
   return text.every(isSpace);
 }
 
-/** Gathers the pieces of one value, up to a limit. */
+/** Collects the pieces of one value, up to a limit. */
 class ValueBuffer {
   readonly #bytesMax: number;
   #pieces: Uint8Array[] = [];

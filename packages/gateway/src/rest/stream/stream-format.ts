@@ -1,11 +1,11 @@
-/** How a stream of messages looks in the body of one response. */
+/** The format of a stream of messages in a response body. */
 
-/** One way to write messages one after the other. An error is the last of them. */
+/** A way to write a sequence of messages. An error comes last. */
 export interface StreamFormat {
   readonly contentType: string;
-  /** Stands before the first message. */
+  /** Written before the first message. */
   readonly open: string;
-  /** Stands after the last. */
+  /** Written after the last message. */
   readonly close: string;
   message(json: string, index: number): string;
   error(json: string, index: number): string;
@@ -45,10 +45,10 @@ const formats: Readonly<Record<StreamFormatName, StreamFormat>> = {
 };
 
 /**
- * The format that the client likes best (RFC 9110 section 12.5.1).
+ * The format that the client prefers (RFC 9110 section 12.5.1).
  *
  * @param accept The Accept header.
- * @param byDefault For a client that takes anything, or nothing of ours.
+ * @param byDefault For a client that accepts anything, or none of our formats.
  */
 export function chooseStreamFormat(
   accept: string | null,

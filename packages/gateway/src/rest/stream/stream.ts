@@ -1,4 +1,4 @@
-/** Streaming calls by REST. */
+/** Streaming calls over REST. */
 import { type ConnectError, createHandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable, type UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
@@ -18,7 +18,7 @@ import {
 } from "../response/response.ts";
 import type { Route, Target } from "../routing/route.ts";
 
-/** Serves one call, whose body and answer may be streams. */
+/** Serves one call whose body and answer may be streams. */
 export type RestStreamHandler = (
   request: UniversalServerRequest,
   target: Target,
@@ -37,7 +37,8 @@ export function createStreamHandler(route: Route, spec: StreamSpec): RestStreamH
         refusal: deadline.error,
       });
       const body = finishing(response.body, context);
-      // Who waits for a client to read waits for ever when it has gone.
+      // Otherwise a write that waits for the client to read would wait forever after the client has
+      // left.
       request.signal.addEventListener("abort", () => void body.return(undefined).catch(() => {}));
       return { ...response, body };
     } catch (error) {
@@ -53,7 +54,7 @@ interface StreamCall {
   readonly request: UniversalServerRequest;
   readonly target: Target;
   readonly context: StreamContext;
-  /** Why the call is refused, once the gate has let it pass. */
+  /** Why to reject the call after the gate has admitted it. */
   readonly refusal: ConnectError | undefined;
 }
 
@@ -126,7 +127,7 @@ async function* once<T>(read: () => Promise<T>): AsyncGenerator<T> {
   yield await read();
 }
 
-/** The body again; when it ends, or nobody takes the rest, so does the call. */
+/** Passes the body on. The call ends when the body ends or is no longer read. */
 async function* finishing(body: AsyncIterable<Uint8Array>, context: StreamContext) {
   try {
     yield* body;
