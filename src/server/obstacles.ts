@@ -1,9 +1,9 @@
 /** What keeps the store from taking plants, in words. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { RestError } from "connect-gateway";
+import type { Log } from "connect-gateway/logging";
 import type { Obstacle } from "../plant.ts";
 import type { OnObstacle } from "../store/write-watch.ts";
-import type { Log } from "./log.ts";
 
 /** For anyone to read: `/readyz` asks for no token. The log has hosts, paths and codes. */
 const words: Readonly<Record<Exclude<Obstacle, "closed">, string>> = {

@@ -1,5 +1,5 @@
 /** A store, served at a port: what one thread does. */
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import {
   type CallObserver,
   cancellationOf,
@@ -11,19 +11,23 @@ import {
   requireFields,
 } from "connect-gateway";
 import { createHealthHandlers, type Readiness } from "connect-gateway/health";
+import {
+  type AccessEntry,
+  createAccessLog,
+  createLogger,
+  logFailures,
+} from "connect-gateway/logging";
+import type { ThreadMetrics } from "connect-gateway/metrics";
 import { serve as serveGateway } from "connect-gateway/server";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { createBearerGate, requirePrincipal } from "../auth/bearer.ts";
+import { principalId, principalKey } from "../auth/principal.ts";
 import type { Obstacle, PlantStore } from "../plant.ts";
 import { assertRoom, createPlantService } from "../service.ts";
 import { corsOptions } from "./cors.ts";
 import { renderPlantError } from "./error-body.ts";
 import { inOrder } from "./gate.ts";
-import { logFailures } from "./log-failures.ts";
-import { type AccessEntry, createAccessLog } from "./logging/access-log.ts";
-import { createLogger } from "./logging/logger.ts";
-import type { ThreadMetrics } from "./metrics/thread-metrics.ts";
 import { explainUnready } from "./obstacles.ts";
 import { createOpenServices } from "./open-services.ts";
 import { createPageHandlers } from "./page/handlers.ts";
@@ -179,7 +183,13 @@ function createObservers(
     const logger = createLogger(logFormat);
     const write = (entry: AccessEntry) => logger.info(entry, "request");
     const isErrorsOnly = accessLog === "errors";
-    observers.push(createAccessLog({ write, isErrorsOnly, findTraceId: tracing?.traceIdOf }));
+    const findTraceId = tracing?.traceIdOf;
+    observers.push(createAccessLog({ write, isErrorsOnly, findPrincipal, findTraceId }));
   }
   return observers;
+}
+
+function findPrincipal(values: ContextValues): string | undefined {
+  const principal = values.get(principalKey);
+  return principal && principalId(principal);
 }

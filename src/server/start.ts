@@ -1,12 +1,11 @@
 /** Where all parts meet. */
 import { availableParallelism } from "node:os";
+import { loadLoggerSoon } from "connect-gateway/logging";
 import { openAuthenticator } from "../auth/authenticator.ts";
 import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
 import { openStore } from "../store/open.ts";
-import type { AdminListener } from "./admin.ts";
 import { describeFewCores } from "./few-cores.ts";
-import { loadLoggerSoon } from "./logging/logger.ts";
-import type { ServiceMetrics } from "./metrics/service-metrics.ts";
+import type { Admin } from "./metrics/open.ts";
 import { describeOldNode } from "./node-floor.ts";
 import { reportObstacles } from "./obstacles.ts";
 import { createRateLimits } from "./rate-limit/rate-limits.ts";
@@ -48,14 +47,14 @@ export async function startServer(
   if (fewCores !== undefined) settings.log.warn(fewCores);
   const failed = Promise.withResolvers<Error>();
   const { auth } = settings;
-  const admin = await openMetrics(settings);
+  const admin = await openAdmin(settings);
   let firstToken: string | undefined;
   try {
     firstToken = await createFirstToken(auth);
     const hooks = { onFailure: failed.resolve, metrics: admin?.metrics };
     const serving =
       settings.threads === 1
-        ? await serveAlone(settings, hooks)
+        ? await serveAlone(settings, admin, hooks.onFailure)
         : await serveWithThreads(settings, options, hooks);
     admin?.metrics.watchReadiness(serving.isReady);
     if (options.log === undefined) loadLoggerSoon();
@@ -78,38 +77,22 @@ export async function startServer(
   }
 }
 
-interface Admin {
-  readonly metrics: ServiceMetrics;
-  readonly listener: AdminListener;
-  close(): Promise<void>;
-}
-
 /** @returns undefined where nobody wants metrics. Then nothing is measured. */
-async function openMetrics({
+async function openAdmin({
   adminHost,
   adminPort,
   threads,
 }: ServerSettings): Promise<Admin | undefined> {
   if (adminPort === undefined) return undefined;
   // Loaded where it is wanted alone.
-  const [{ ServiceMetrics }, { openAdmin }] = await Promise.all([
-    import("./metrics/service-metrics.ts"),
-    import("./admin.ts"),
-  ]);
-  const metrics = new ServiceMetrics(threads === 1 ? 0 : threads);
-  try {
-    const listener = await openAdmin({ host: adminHost, port: adminPort }, metrics);
-    const close = () => listener.close().finally(() => metrics.close());
-    return { metrics, listener, close };
-  } catch (error) {
-    metrics.close();
-    throw error;
-  }
+  const { openMetrics } = await import("./metrics/open.ts");
+  return await openMetrics({ host: adminHost, port: adminPort }, threads === 1 ? 0 : threads);
 }
 
 async function serveAlone(
   settings: ServerSettings,
-  { onFailure, metrics }: ServiceHooks,
+  admin: Admin | undefined,
+  onFailure: ServiceHooks["onFailure"],
 ): Promise<Serving> {
   const opened: (() => void | Promise<void>)[] = [];
   try {
@@ -118,13 +101,18 @@ async function serveAlone(
     const opening = openStore(settings.store, {
       onFailure,
       onObstacle: reportObstacles(settings.log),
-      observer: metrics?.main.commits,
+      observer: admin?.commits,
     });
     opened.push(() => opening.then((store) => store.close(), ignore));
     // A store opens on a thread of its own, or elsewhere; most of the code is loaded meanwhile.
     const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);
     const rateLimits = createRateLimits(settings);
-    return await serve(settings, { authenticator, store, rateLimits, metrics: metrics?.main });
+    return await serve(settings, {
+      authenticator,
+      store,
+      rateLimits,
+      metrics: admin?.metrics.main,
+    });
   } catch (error) {
     for (const close of opened.reverse()) await close();
     throw error;
@@ -137,7 +125,7 @@ function urlOf({ host, tls, basePath }: ServerSettings, port: number): string {
   return `${tls === undefined ? "http" : "https"}://${authorityOf(host, port)}${basePath}`;
 }
 
-function metricsUrlOf({ adminHost }: ServerSettings, { address }: AdminListener): string {
+function metricsUrlOf({ adminHost }: ServerSettings, { address }: Admin["listener"]): string {
   return `http://${authorityOf(adminHost, address.port)}/metrics`;
 }
 

@@ -1,9 +1,10 @@
 /** One line a request, on every protocol, with who called and nothing of what was sent. */
+
+import type { AccessEntry } from "connect-gateway/logging";
 import { describe, expect, test } from "vitest";
 import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import type { AccessEntry } from "../../src/server/logging/access-log.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
 import { protocols } from "../support/protocol/protocols.ts";

@@ -1,9 +1,9 @@
 /** What went wrong with us is written once: by logFailures, and not by the gateway as well. */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { logFailures } from "connect-gateway/logging";
 import { describe, expect, test } from "vitest";
 import { CatalogService, get, openCatalogOf } from "../../packages/gateway/test/support/catalog.ts";
 import { jsonOf } from "../../packages/gateway/test/support/gateway.ts";
-import { logFailures } from "../../src/server/log-failures.ts";
 import { createRecordedLog } from "../support/recorded-log.ts";
 
 const broken = new Error("disk I/O error");

@@ -1,4 +1,4 @@
-import type { Log } from "../../src/server/log.ts";
+import type { Log } from "connect-gateway/logging";
 import { watchCauseForTokens, watchForTokens } from "./token-leaks.ts";
 
 export interface LogLine {

@@ -20,6 +20,8 @@ const importsByFile = holdHouse({
     "src/reflection": ["gen", "src/protocols", "src/call"],
     "src/otel": ["src/adapter"],
     "src/client": ["src/protocols", "src/call", "src/exchange", "src/binary"],
+    "src/logging": ["src/adapter", "src/call", "src/exchange"],
+    "src/metrics": ["src/server", "src/adapter", "src/call", "src/exchange"],
     "src/proxy": ["gen", "src/client", "src/adapter", "src/rest", "src/call", "src/exchange"],
     // The way of a request goes from the adapter by rest or protocols to the call.
     "src/adapter": ["src/rest", "src/protocols", "src/json", "src/call", "src/exchange"],

@@ -1,5 +1,6 @@
+import { add, observe } from "connect-gateway/metrics";
 import type { CommitObserver, EndedCommit } from "../../store/commit-observer.ts";
-import { add, observe, places } from "./layout.ts";
+import { commitPlaces as places } from "./layout.ts";
 
 /** Counts and times commits. */
 export class CommitMetrics implements CommitObserver {

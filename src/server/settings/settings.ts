@@ -1,3 +1,5 @@
+import type { Log } from "connect-gateway/logging";
+import { createStderrLog } from "connect-gateway/logging";
 import type { TlsFiles } from "connect-gateway/server";
 import {
   type AuthOptions,
@@ -5,8 +7,6 @@ import {
   type AuthSettings,
   resolveAuthOptions,
 } from "../../auth/settings.ts";
-import type { Log } from "../log.ts";
-import { createStderrLog } from "../logging/stderr-log.ts";
 import type { Limits } from "./limits.ts";
 import { type SchemaEntry, type schema, schemaEntries } from "./schema.ts";
 import { findProblem, type Setting, type SettingValue, type ValueOf } from "./setting.ts";

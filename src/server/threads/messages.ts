@@ -1,5 +1,5 @@
+import type { Log } from "connect-gateway/logging";
 import type { StoreEnd } from "../../store/shared-store.ts";
-import type { Log } from "../log.ts";
 import type { RateLimitMemories } from "../rate-limit/rate-limits.ts";
 import type { ServerOptions } from "../settings/settings.ts";
 

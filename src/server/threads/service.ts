@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
+import type { ServiceMetrics } from "connect-gateway/metrics";
 import { listTokens } from "../../auth/token-file.ts";
 import { openSharedStore, openStore } from "../../store/open.ts";
 import type { StoreOptions } from "../../store/options.ts";
 import type { SharedStore } from "../../store/shared-store.ts";
-import type { ServiceMetrics } from "../metrics/service-metrics.ts";
 import { reportObstacles } from "../obstacles.ts";
 import { createRateLimitMemories } from "../rate-limit/rate-limits.ts";
 import type { Serving } from "../serve.ts";

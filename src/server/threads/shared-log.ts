@@ -1,4 +1,4 @@
-import type { Log } from "../log.ts";
+import type { Log } from "connect-gateway/logging";
 
 /** Within this, what another thread has said already is about the same event. */
 const sameEventMs = 2000;

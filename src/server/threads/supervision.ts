@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Log } from "../log.ts";
+import type { Log } from "connect-gateway/logging";
 import type { ServingThread } from "./thread.ts";
 
 export interface SupervisedThreads {

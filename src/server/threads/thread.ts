@@ -1,6 +1,6 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { Log } from "../log.ts";
+import type { Log } from "connect-gateway/logging";
 import type { LogEntry, ServingReport, ServingRequest, ServingSetup } from "./messages.ts";
 
 /** A serving thread, seen from the main thread. */

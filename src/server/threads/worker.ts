@@ -1,13 +1,12 @@
 /** A serving thread: the whole service but for what exists once, see service.ts. */
 import { parentPort, workerData } from "node:worker_threads";
+import type { Log } from "connect-gateway/logging";
+import { stackOf } from "connect-gateway/logging";
 import { openAuthenticator } from "../../auth/authenticator.ts";
 import type { PlantStore } from "../../plant.ts";
 import { heapBytesMin } from "../../store/heap-bytes.ts";
 import { joinStore, openStore } from "../../store/open.ts";
 import { type CommitLimits, defaultLimits } from "../../store/options.ts";
-import type { Log } from "../log.ts";
-import { stackOf } from "../logging/error.ts";
-import { ThreadMetrics } from "../metrics/thread-metrics.ts";
 import { reportObstacles } from "../obstacles.ts";
 import { createRateLimits } from "../rate-limit/rate-limits.ts";
 import { serve } from "../serve.ts";
@@ -20,7 +19,7 @@ const readinessIntervalMs = 250;
 
 const setup = workerData as ServingSetup;
 const readiness = Readiness.share(setup.readiness);
-const metrics = setup.metrics && new ThreadMetrics(setup.metrics);
+const metrics = setup.metrics && (await measure(setup.metrics));
 
 const settings = resolveSettings({
   ...setup.options,
@@ -42,16 +41,22 @@ const store =
       });
 const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
 const rateLimits = createRateLimits(settings, setup.rateLimits);
-const parts = { authenticator, store, rateLimits, others: readiness, metrics };
+const parts = { authenticator, store, rateLimits, others: readiness, metrics: metrics?.thread };
 const serving = await serve(settings, parts);
 parentPort?.once("message", (_: ServingRequest) => {
   // Nothing is open any more, and what was reported arrives.
   void serving.close().then(() => {
-    metrics?.close();
+    metrics?.thread.close();
     process.exit(0);
   });
 });
 report({ kind: "listening", port: serving.port });
+
+/** Loaded where it is wanted alone. */
+async function measure(memory: SharedArrayBuffer) {
+  const { createThreadMetrics } = await import("../metrics/thread-metrics.ts");
+  return createThreadMetrics(memory);
+}
 
 async function openOwnStore(settings: ServerSettings): Promise<PlantStore> {
   const { threads, number } = setup;

@@ -1,6 +1,6 @@
 import { ExportResultCode } from "@opentelemetry/core";
 import type { SpanExporter } from "@opentelemetry/sdk-trace";
-import type { Log } from "../log.ts";
+import type { Log } from "connect-gateway/logging";
 
 /** Tells the log when exports begin to fail, and when they work again: not of each that fails between. */
 export function reportOutcomes(exporter: SpanExporter, log: Log): SpanExporter {

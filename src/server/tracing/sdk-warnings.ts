@@ -1,5 +1,5 @@
 import { DiagLogLevel, diag } from "@opentelemetry/api";
-import type { Log } from "../log.ts";
+import type { Log } from "connect-gateway/logging";
 
 /** What the SDK says of wrong variables, and of spans that had no room. It has no bound itself. */
 const linesPerMinuteMax = 10;

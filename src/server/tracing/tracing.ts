@@ -1,6 +1,6 @@
 import type { Interceptor } from "@connectrpc/connect";
 import type { CallObserver, ObservedRequest } from "connect-gateway";
-import type { Log } from "../log.ts";
+import type { Log } from "connect-gateway/logging";
 
 /** The traces of one thread. Nothing is open before its first span has ended. */
 export interface Tracing {

@@ -1,9 +1,8 @@
 /** Pino is loaded late: then there may be no more files to open, which is no reason to end. */
 import { writeSync } from "node:fs";
 import { createRequire } from "node:module";
+import { createStderrLog, loadLoggerSoon } from "connect-gateway/logging";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { loadLoggerSoon } from "../../../src/server/logging/logger.ts";
-import { createStderrLog } from "../../../src/server/logging/stderr-log.ts";
 
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();

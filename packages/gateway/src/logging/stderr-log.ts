@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import type { Logger } from "pino";
-import type { Log } from "../log.ts";
+import type { Log } from "./log.ts";
 import { createLogger } from "./logger.ts";
 
 /**

@@ -1,7 +1,6 @@
 /** What is told of a service: each metric, and how it is made of the numbers of its threads. */
-import { codeNames } from "../call-names.ts";
-import { requestPlace } from "./call-metrics.ts";
-import { type HistogramPlace, methodNames, places, protocolNames, refusalKinds } from "./layout.ts";
+import { codeNames } from "../call/call-names.ts";
+import { type HistogramPlace, type MetricsLayout, protocolNames, refusalKinds } from "./layout.ts";
 
 /** The numbers of a service's threads. The first is the main thread. */
 export type ServiceNumbers = readonly Float64Array[];
@@ -23,122 +22,106 @@ export interface MetricFamily {
   readonly samples: () => Sample[];
 }
 
-export function createFamilies(numbers: ServiceNumbers): MetricFamily[] {
-  const sum = (at: number) => numbers.reduce((total, own) => total + (own[at] ?? 0), 0);
+/** @returns what all threads have at a place. */
+export function sumOf(numbers: ServiceNumbers): (at: number) => number {
+  return (at) => numbers.reduce((total, own) => total + (own[at] ?? 0), 0);
+}
+
+/** @param prefix What the names begin with: `connect_gateway`. */
+export function createFamilies(
+  prefix: string,
+  layout: MetricsLayout,
+  numbers: ServiceNumbers,
+): MetricFamily[] {
+  const sum = sumOf(numbers);
   const one = (at: number) => () => [{ labels: {}, value: sum(at) }];
   const eachThread = (at: number) => () =>
     numbers.map((own, index) => ({ labels: threadLabel(index), value: own[at] ?? 0 }));
 
   return [
     {
-      name: "plant_store_requests_total",
+      name: `${prefix}_requests_total`,
       help: "Requests that have ended, by method, protocol and google.rpc code.",
       type: "counter",
-      samples: () => requestSamples(sum),
+      samples: () => requestSamples(layout, sum),
     },
-    histogram("plant_store_request_duration_seconds", {
+    histogram(`${prefix}_request_duration_seconds`, {
       help: "From the head of a request to its answer, without streams: they end when clients like.",
       samples: (name) =>
         protocolNames.flatMap((protocol, index) =>
-          histogramSamples(name, places.requestSeconds[index], { protocol }, sum),
+          histogramSamples(name, layout.requestSeconds[index], { protocol }, sum),
         ),
     }),
     {
-      name: "plant_store_requests_in_flight",
+      name: `${prefix}_requests_in_flight`,
       help: "Requests that have begun and not ended.",
       type: "gauge",
-      samples: one(places.requestsInFlight),
+      samples: one(layout.requestsInFlight),
     },
     {
-      name: "plant_store_http_refusals_total",
+      name: `${prefix}_http_refusals_total`,
       help: "What was refused by the rules of HTTP, mostly before it was a request.",
       type: "counter",
       samples: () =>
         refusalKinds.map((reason, index) => ({
           labels: { reason },
-          value: sum(places.refusals + index),
+          value: sum(layout.refusals + index),
         })),
     },
     {
-      name: "plant_store_connections",
+      name: `${prefix}_connections`,
       help: "Open connections.",
       type: "gauge",
-      samples: one(places.connections),
+      samples: one(layout.connections),
     },
     {
-      name: "plant_store_connections_opened_total",
+      name: `${prefix}_connections_opened_total`,
       help: "Connections that were opened.",
       type: "counter",
-      samples: one(places.connectionsOpened),
+      samples: one(layout.connectionsOpened),
     },
     {
-      name: "plant_store_received_bytes_total",
+      name: `${prefix}_received_bytes_total`,
       help: "Bytes that came over connections.",
       type: "counter",
-      samples: one(places.receivedBytes),
+      samples: one(layout.receivedBytes),
     },
     {
-      name: "plant_store_sent_bytes_total",
+      name: `${prefix}_sent_bytes_total`,
       help: "Bytes that were written to connections.",
       type: "counter",
-      samples: one(places.sentBytes),
+      samples: one(layout.sentBytes),
     },
-    histogram("plant_store_commit_duration_seconds", {
-      help: "From a batch to the answer that it is durable, or not.",
-      samples: (name) => histogramSamples(name, places.commitSeconds, {}, sum),
-    }),
-    histogram("plant_store_commit_rows", {
-      help: "Plants that shared a commit.",
-      samples: (name) => histogramSamples(name, places.commitRows, {}, sum),
-    }),
-    {
-      name: "plant_store_commits_failed_total",
-      help: "Commits that failed, or of which that is not known.",
-      type: "counter",
-      samples: one(places.commitsFailed),
-    },
-    {
-      name: "plant_store_queue_rows",
-      help: "Plants that wait for a commit.",
-      type: "gauge",
-      samples: one(places.queueRows),
-    },
-    {
-      name: "plant_store_queue_bytes",
-      help: "What they may hold of the heap.",
-      type: "gauge",
-      samples: one(places.queueBytes),
-    },
-    histogram("plant_store_event_loop_delay_seconds", {
+    histogram(`${prefix}_event_loop_delay_seconds`, {
       help: "How late timers fire, by thread.",
       samples: (name) =>
         numbers.flatMap((own, index) =>
-          histogramSamples(name, places.loopDelaySeconds, threadLabel(index), (at) => own[at] ?? 0),
+          histogramSamples(name, layout.loopDelaySeconds, threadLabel(index), (at) => own[at] ?? 0),
         ),
     }),
     {
-      name: "plant_store_event_loop_active_seconds_total",
+      name: `${prefix}_event_loop_active_seconds_total`,
       help: "Time that the event loop was at work, by thread.",
       type: "counter",
-      samples: eachThread(places.loopActiveSeconds),
+      samples: eachThread(layout.loopActiveSeconds),
     },
     {
-      name: "plant_store_event_loop_idle_seconds_total",
+      name: `${prefix}_event_loop_idle_seconds_total`,
       help: "Time that the event loop waited for work, by thread.",
       type: "counter",
-      samples: eachThread(places.loopIdleSeconds),
+      samples: eachThread(layout.loopIdleSeconds),
     },
     {
-      name: "plant_store_gc_seconds_total",
+      name: `${prefix}_gc_seconds_total`,
       help: "Time in garbage collection, by thread.",
       type: "counter",
-      samples: eachThread(places.gcSeconds),
+      samples: eachThread(layout.gcSeconds),
     },
     {
-      name: "plant_store_heap_used_bytes",
+      name: `${prefix}_heap_used_bytes`,
       help: "What objects hold of the heap, by thread.",
       type: "gauge",
-      samples: eachThread(places.heapUsedBytes),
+      samples: eachThread(layout.heapUsedBytes),
     },
   ];
 }
@@ -148,26 +131,26 @@ function threadLabel(index: number): Labels {
   return { thread: index === 0 ? "main" : String(index) };
 }
 
-/** All that there can be, so that none begins at 1. */
-function requestSamples(sum: (at: number) => number): Sample[] {
-  return methodNames.flatMap((method, methodIndex) =>
+/** All that there can be of a method, so that none begins at 1. */
+function requestSamples(layout: MetricsLayout, sum: (at: number) => number): Sample[] {
+  return layout.methods.flatMap(([method, row]) =>
     protocolNames.flatMap((protocol, protocolIndex) =>
       codeNames.map((code, number) => ({
         labels: { method, protocol, code },
-        value: sum(requestPlace(methodIndex, protocolIndex, number)),
+        value: sum(layout.requestPlace(row, protocolIndex, number)),
       })),
     ),
   );
 }
 
-function histogram(
+export function histogram(
   name: string,
   { help, samples }: { help: string; samples: (name: string) => Sample[] },
 ): MetricFamily {
   return { name, help, type: "histogram", samples: () => samples(name) };
 }
 
-function histogramSamples(
+export function histogramSamples(
   name: string,
   place: HistogramPlace | undefined,
   labels: Labels,

@@ -1,27 +1,26 @@
 import type { ContextValues } from "@connectrpc/connect";
-import {
-  type CallEnding,
-  type CallObservation,
-  type CallObserver,
-  type ObservedRequest,
-  type ProtocolName,
-  parseRequestTarget,
-} from "connect-gateway";
-import { principalId, principalKey } from "../../auth/principal.ts";
-import { codeNameOf, methodNameOf } from "../call-names.ts";
+import type {
+  CallEnding,
+  CallObservation,
+  CallObserver,
+  ObservedRequest,
+  ProtocolName,
+} from "../adapter/observer.ts";
+import { codeNameOf, methodNameOf } from "../call/call-names.ts";
+import { parseRequestTarget } from "../exchange/request-target.ts";
 import { requestIdHeader, requestIdOf } from "./request-id.ts";
 import { traceIdOf } from "./trace-parent.ts";
 
 /** One request: nothing of its body, of its query or of its token. */
 export interface AccessEntry {
-  /** `plantstore.v1.PlantService/CreatePlant`; undefined where none was called. */
+  /** `bookshop.v1.BookService/GetBook`; undefined where none was called. */
   readonly method: string | undefined;
   readonly protocol: ProtocolName;
   /** Of google.rpc: what the client has got. */
   readonly code: string;
   /** Until the answer was handed to the system. */
   readonly durationMs: number;
-  /** Who calls; undefined where no token was accepted. */
+  /** Who calls; undefined where that is not known. */
   readonly principal: string | undefined;
   readonly requestId: string;
   /** Of a client that traces, or of our own span. */
@@ -41,6 +40,8 @@ export interface AccessLogOptions {
   readonly write: (entry: AccessEntry) => void;
   /** Whether requests that succeed have no entry. */
   readonly isErrorsOnly: boolean;
+  /** Who calls, by what the gate has left in the values of a call. Default: nobody knows. */
+  readonly findPrincipal?: ((values: ContextValues) => string | undefined) | undefined;
   /** The trace that a request belongs to. Default: the one that its client names. */
   readonly findTraceId?: FindTraceId | undefined;
 }
@@ -48,13 +49,17 @@ export interface AccessLogOptions {
 /** Tells of requests once, when they end; gives each an id, which its client gets, too. */
 export function createAccessLog(options: AccessLogOptions): CallObserver {
   const { findTraceId = ({ headers }) => traceIdOf(headers["traceparent"]) } = options;
-  const settings = { ...options, findTraceId };
+  const { findPrincipal = () => undefined } = options;
+  const settings = { ...options, findTraceId, findPrincipal };
   return { begin: (request) => new LoggedCall(request, settings) };
 }
 
 type FindTraceId = (request: ObservedRequest) => string | undefined;
 
-type LogSettings = AccessLogOptions & { readonly findTraceId: FindTraceId };
+type LogSettings = AccessLogOptions & {
+  readonly findTraceId: FindTraceId;
+  readonly findPrincipal: (values: ContextValues) => string | undefined;
+};
 
 class LoggedCall implements CallObservation {
   readonly responseHeader: Readonly<Record<string, string>>;
@@ -78,16 +83,16 @@ class LoggedCall implements CallObservation {
   }
 
   end({ code }: CallEnding): void {
-    const { write, isErrorsOnly, findTraceId } = this.#settings;
+    const { write, isErrorsOnly, findTraceId, findPrincipal } = this.#settings;
     if (isErrorsOnly && code === undefined) return;
     const { method, protocol, requestMethod, target } = this.#request;
-    const principal = this.#values?.get(principalKey);
+    const principal = this.#values && findPrincipal(this.#values);
     write({
       method: method && methodNameOf(method),
       protocol,
       code: codeNameOf(code),
       durationMs: Math.round((performance.now() - this.#startedAt) * 1000) / 1000,
-      principal: principal && principalId(principal).slice(0, principalCharactersMax),
+      principal: principal?.slice(0, principalCharactersMax),
       requestId: this.#requestId,
       traceId: findTraceId(this.#request),
       peer: this.#peer,

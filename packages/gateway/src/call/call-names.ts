@@ -28,7 +28,7 @@ export function codeNameOf(code: Code | undefined): string {
   return codeNames[code ?? 0] ?? "UNKNOWN";
 }
 
-/** `plantstore.v1.PlantService/CreatePlant`. */
+/** `bookshop.v1.BookService/GetBook`. */
 export function methodNameOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`;
 }

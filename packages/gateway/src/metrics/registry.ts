@@ -1,19 +1,11 @@
 /** The metrics of a service, as Prometheus reads them. */
 import { collectDefaultMetrics, type Metric, Registry } from "@prometheus-io/client";
-import { createFamilies, type Labels, type MetricFamily, type ServiceNumbers } from "./families.ts";
+import type { MetricFamily } from "./families.ts";
 
-/**
- * @param build What runs, for its labels.
- * @param isReady What `/readyz` says.
- */
-export function createRegistry(
-  numbers: ServiceNumbers,
-  build: Labels,
-  isReady: () => boolean,
-): Registry {
+/** @returns with those of the process. */
+export function createRegistry(families: readonly MetricFamily[]): Registry {
   const registry = new Registry();
-  for (const family of [...createFamilies(numbers), readiness(isReady), buildInfo(build)]) {
-    const { name, help, type, samples } = family;
+  for (const { name, help, type, samples } of families) {
     // What a registry asks of a metric. Those of the package count by themselves, and hash
     // the labels of each call; our numbers are counted already.
     const metric = { name, help, type, get: async () => ({ name, help, type, values: samples() }) };
@@ -45,21 +37,3 @@ const costly = [
     (part) => `nodejs_eventloop_lag${part}_seconds`,
   ),
 ];
-
-function readiness(isReady: () => boolean): MetricFamily {
-  return {
-    name: "plant_store_ready",
-    help: "Whether the service would take a plant, as /readyz says: 1, or 0.",
-    type: "gauge",
-    samples: () => [{ labels: {}, value: isReady() ? 1 : 0 }],
-  };
-}
-
-function buildInfo(labels: Labels): MetricFamily {
-  return {
-    name: "plant_store_build_info",
-    help: "What runs; always 1.",
-    type: "gauge",
-    samples: () => [{ labels, value: 1 }],
-  };
-}

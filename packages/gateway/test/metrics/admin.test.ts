@@ -1,8 +1,8 @@
 /** What a scraper that asks without end may cost. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
-import { openAdmin } from "../../src/server/admin.ts";
+import { openAdmin } from "../../src/metrics/admin.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
 
 const ask = "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n";
 
