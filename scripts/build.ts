@@ -1,10 +1,12 @@
 /**
- * Builds `dist/` of both packages: the published JavaScript and declarations, and the files that
- * they need.
+ * Builds `dist/` of both packages: modules and declarations for those who import them, the program
+ * as a bundle, and the files that they need.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { bundleProgram } from "./bundle.ts";
+import { collectLicenses } from "./supply/licenses.ts";
 import { createSbom } from "./supply/sbom.ts";
 
 // The gateway first: the plant store is compiled against the gateway's published form.
@@ -12,7 +14,8 @@ for (const folder of ["packages/gateway", "."]) {
   rmSync(join(folder, "dist"), { recursive: true, force: true });
   execFileSync("tsc", ["--project", join(folder, "tsconfig.build.json")], { stdio: "inherit" });
 }
-// tsc does not copy files other than TypeScript.
+writeFileSync("dist/licenses.txt", collectLicenses(await bundleProgram()));
+// Neither copies files other than TypeScript.
 for (const file of globSync("src/**/*.{sql,html,css,js,svg}")) cpSync(file, join("dist", file));
 cpSync("gen/openapi.json", "dist/gen/openapi.json");
 // Of a package of 12 MB, only what the API reference loads, and its licences.

@@ -2,15 +2,23 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createTemporaryFolder } from "../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../packages/gateway/test/support/within.ts";
 import { bundled } from "../scripts/supply/lock.ts";
+import { audience, createSigningKey, issuer, sign } from "./auth/support/issuer.ts";
+import { keySetOf, startKeyServer } from "./auth/support/key-server.ts";
 import { simulateContainer } from "./deploy/simulated-container.ts";
+import { runChild } from "./support/child.ts";
+import { spawnServer } from "./support/child-server.ts";
+import { openOtlpCollector } from "./support/otlp-collector.ts";
+import { hasPostgres } from "./support/postgres-server.ts";
+import { sharedServer } from "./support/shared-postgres.ts";
 import { knownToken } from "./support/test-server.ts";
 
 const run = promisify(execFile);
@@ -125,10 +133,105 @@ test("serves, and its client creates a plant", async () => {
   expect(await ended).toEqual([0, null]);
 }, 30_000);
 
+describe("the program needs only its own files", () => {
+  let home: string;
+  const program = (): string => join(home, "dist/src/cli/main.js");
+
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), "plant-store-program-"));
+    for (const name of ["dist", "package.json"]) {
+      const file = join(folder, "node_modules/plant-store", name);
+      await cp(file, join(home, name), { recursive: true });
+    }
+  });
+  afterAll(() => rm(home, { recursive: true }));
+
+  const stores: [name: string, create: () => Promise<string>][] = [
+    ["SQLite", async () => "sqlite:plants.db"],
+  ];
+  if (hasPostgres) {
+    const create = () => sharedServer.current.createDatabase();
+    stores.push(["PostgreSQL", async () => sharedServer.current.url(await create())]);
+  }
+
+  test.each(stores)(
+    "for each command, and to serve with all parts: %s",
+    async (_name, create) => {
+      await using collector = await openOtlpCollector();
+      const key = await createSigningKey("ES256", "1");
+      const keys = await startKeyServer(keySetOf(key.jwk));
+      await using cwd = await createTemporaryFolder();
+      const store = await create();
+      const settings = {
+        "admin-port": 0,
+        "jwks-url": keys.url.href,
+        "jwt-issuer": issuer,
+        "jwt-audience": audience,
+        threads: 2,
+      };
+      await writeFile(join(cwd.path, "settings.yaml"), JSON.stringify(settings));
+      await writeFile(join(cwd.path, "plants.csv"), "id,name,tag\n1,Basil,herb\n");
+      const options = { cwd: cwd.path, program: program() };
+      const server = await spawnServer({
+        ...options,
+        args: ["--config", "settings.yaml", "--store", store],
+        env: {
+          OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+          PLANT_STORE_TOKENS: "",
+          PLANT_STORE_TOKEN_FILE: "tokens",
+        },
+      });
+      await using _ = server;
+      const line = async (...args: readonly string[]) => {
+        const { code, stdout, stderr } = await runChild(args, {
+          ...options,
+          env: { PLANT_STORE_STORE: store, PLANT_STORE_TOKEN: await sign(key) },
+        });
+        if (code !== 0) throw new Error(`${args.join(" ")} ends with ${code}: ${stdout}${stderr}`);
+        return stdout;
+      };
+      await line("import", "plants.csv", "--url", server.url);
+      await collector.until(1);
+      const [, metrics = ""] = await server.stdout.until(/(http\S+\/metrics)/);
+      expect(await (await fetch(metrics)).text()).toContain("plant_store_");
+      for (const path of ["/", "/page/page.js", "/docs", "/page/swagger-ui.js", "/openapi.json"]) {
+        expect((await fetch(`${server.url}${path}`)).status).toBe(200);
+      }
+      expect(await line("export")).toBe('{"id":1,"name":"Basil","tag":"herb"}\n');
+      await line("token", "create", "alice", "--token-file", "tokens");
+      await line("check");
+      await line("copy", "--from", store, "--to", "sqlite:copy.db");
+      await line("backup", "backup.db", "--store", "sqlite:copy.db");
+      await line("migrate", "up");
+      await line("config", "check");
+      await line("completion", "fish");
+      expect(await line("--help")).toContain("Usage: plant-store");
+      server.process.kill("SIGTERM");
+      expect(await server.exited).toEqual({ code: 0, signal: null });
+    },
+    60_000,
+  );
+});
+
+test("brings the license of each package that the program has code of", async () => {
+  const home = join(folder, "node_modules/plant-store/dist");
+  const licenses = await readFile(join(home, "licenses.txt"), "utf8");
+  const { components }: Sbom = JSON.parse(await readFile(join(home, "sbom.cdx.json"), "utf8"));
+  for (const name of ["pg", "pino", "jose", "@bufbuild/protobuf", "@opentelemetry/api"]) {
+    const version = components.find((component) => component.name === name)?.version;
+    expect(licenses).toContain(`${name} ${version}, `);
+  }
+  // Some is not in a file LICENSE, but in source or README.
+  expect(licenses).toContain("Copyright 2008 Google Inc.");
+  expect(licenses).toContain("Copyright (c) 2013-2016 Hannes Hörl");
+  const titles = [...licenses.matchAll(/^(\S+) \d+\.\d+\.\d+, /gm)].map(([, name]) => name);
+  expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(titles));
+});
+
 test.skipIf(process.platform === "win32")(
   "runs as in its container: not as root, and with one folder that it can write to",
   async () => {
-    await using container = await simulateContainer(folder);
+    await using container = await simulateContainer(join(folder, "node_modules/plant-store"));
     const { server, output } = container;
     await output.until(/listens on/);
     const page = ["/", "/page/page.js", "/docs", "/page/swagger-ui.js", "/openapi.json"];

@@ -1,8 +1,8 @@
-/** What deploy/Containerfile makes of an installed package, as far as a process alone can show it. */
+/** What deploy/Containerfile makes of the build, as far as a process alone can show it. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, chown, copyFile, link, mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, chown, copyFile, cp, link, mkdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { findFreePort } from "../support/free-port.ts";
@@ -22,12 +22,12 @@ export interface SimulatedContainer extends AsyncDisposable {
 }
 
 /**
- * The image's command, variables and user, on an installation that the user may
+ * The image's files, command, variables and user, in a folder that the user may
  * not write to. Who is not root stays who they are, and the folder is locked.
  *
- * @param installation Where the package was installed.
+ * @param build Where the build is: the checkout, or the package.
  */
-export async function simulateContainer(installation: string): Promise<SimulatedContainer> {
+export async function simulateContainer(build: string): Promise<SimulatedContainer> {
   const image = parseContainerfile(readDeployFile("Containerfile")).at(-1);
   if (image === undefined) throw new Error("no image");
   const temporary = await createTemporaryFolder();
@@ -39,7 +39,15 @@ export async function simulateContainer(installation: string): Promise<Simulated
   // Where this Node is, another user may not be allowed to look.
   await link(process.execPath, node).catch(() => copyFile(process.execPath, node));
   await chmod(temporary.path, 0o755);
-  await chmod(installation, 0o555);
+  const home = join(temporary.path, "home");
+  await mkdir(home);
+  for (const { name, text } of image.instructions) {
+    const [source = "", destination = ""] = text.split(/\s+/);
+    if (name !== "COPY" || destination === stateFolder) continue;
+    const target = destination === "./" ? basename(source) : destination;
+    await cp(source.replace("/build", build), join(home, target), { recursive: true });
+  }
+  await chmod(home, 0o555);
 
   const port = await findFreePort();
   const inImage = [...environmentOf(image)].map(([name, value]): [string, string] => [
@@ -51,13 +59,11 @@ export async function simulateContainer(installation: string): Promise<Simulated
     PLANT_STORE_PORT: String(port),
     PLANT_STORE_TOKENS: knownToken,
   };
-  const options = { ...identity, cwd: installation, env };
+  const options = { ...identity, cwd: home, env };
 
   const folder = textOf(image, "WORKDIR");
   const program = [...wordsOf(textOf(image, "ENTRYPOINT")), ...wordsOf(textOf(image, "CMD"))];
-  const args = program
-    .slice(1)
-    .map((word) => word.replace(folder, join(installation, "node_modules/plant-store")));
+  const args = program.slice(1).map((word) => word.replace(folder, home));
   const server = spawn(node, args, { ...options, stdio: ["ignore", "pipe", "inherit"] });
   const exited = once(server, "exit");
   const check = wordsOf(textOf(image, "HEALTHCHECK").replace(/^.*CMD /, ""));
@@ -71,7 +77,7 @@ export async function simulateContainer(installation: string): Promise<Simulated
     async [Symbol.asyncDispose]() {
       server.kill("SIGKILL");
       await exited;
-      await chmod(installation, 0o755);
+      await chmod(home, 0o755);
       await rm(node);
       await temporary[Symbol.asyncDispose]();
     },

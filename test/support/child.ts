@@ -27,17 +27,20 @@ export interface ChildOptions {
   readonly stdin?: string;
   /** The maximum number of open files and connections. Default: that of the tests. */
   readonly filesMax?: number;
+  /** Its first file. Default: that of the sources. */
+  readonly program?: string;
 }
 
 /** Starts `plant-store` with these arguments. Killed at the end of an `await using`. */
 export function spawnChild(
   args: readonly string[],
-  { cwd, env, stdin, filesMax }: ChildOptions,
+  { cwd, env, stdin, filesMax, program = main }: ChildOptions,
 ): Child {
+  const command = [process.execPath, program, ...args] as const;
   const [file, ...all] =
     filesMax === undefined
-      ? [process.execPath, main, ...args]
-      : ["/bin/sh", "-c", `ulimit -n ${filesMax}; exec "$0" "$@"`, process.execPath, main, ...args];
+      ? command
+      : (["/bin/sh", "-c", `ulimit -n ${filesMax}; exec "$0" "$@"`, ...command] as const);
   const child = spawn(file, all, {
     cwd,
     env: { ...environmentWithoutSettings(), ...env, NODE_OPTIONS: nodeOptions(env) },
