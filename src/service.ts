@@ -49,7 +49,9 @@ export function createPlantService(
  * @throws {ConnectError} `unavailable`.
  */
 export function assertRoom(store: PlantStore): void {
-  if (store.isFull()) throw noRoom;
+  if (!store.isFull()) return;
+  noRoom ??= connectErrorFrom(overloaded());
+  throw noRoom;
 }
 
 function parseNewPlant(message: NewPlantMessage | undefined): NewPlant {
@@ -104,5 +106,8 @@ function connectErrorFrom(error: PlantError): ConnectError {
 /** Long enough to write a burst, and short enough that clients do not idle. */
 const retryAfterSeconds = 1n;
 
-/** Shared by all calls, because creating the error costs more than returning it. */
-const noRoom = connectErrorFrom(overloaded());
+/**
+ * Shared by all calls, because creating the error costs more than returning it. Not created at
+ * startup, because the first one loads undici.
+ */
+let noRoom: ConnectError | undefined;

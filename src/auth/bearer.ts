@@ -25,11 +25,11 @@ export function createBearerGate(verifiers: readonly Verifier[]): BearerGate {
     switch (authorization.kind) {
       case "absent":
       case "other_scheme":
-        throw credentialsMissing;
+        throw credentialsMissing();
       case "empty":
-        throw tokenEmpty;
+        throw tokenEmpty();
       case "malformed":
-        throw tokenMalformed;
+        throw tokenMalformed();
       case "bearer": {
         const verdict = verifyWith(verifiers, authorization.token);
         if (verdict instanceof Promise) return verdict.then((known) => admit(context, known));
@@ -44,7 +44,7 @@ export function createBearerGate(verifiers: readonly Verifier[]): BearerGate {
  * makes sure that nothing can be mounted around it.
  */
 export const requirePrincipal: Interceptor = (next) => (request) => {
-  if (request.contextValues.get(principalKey) === undefined) throw credentialsMissing;
+  if (request.contextValues.get(principalKey) === undefined) throw credentialsMissing();
   return next(request);
 };
 
@@ -54,33 +54,34 @@ function admit(context: Pick<HandlerContext, "values">, verdict: Verdict): void 
       context.values.set(principalKey, verdict.principal);
       return;
     case "refused":
-      throw refusals[verdict.reason];
+      throw refusals[verdict.reason]();
     case "unavailable":
-      throw verifierUnavailable;
+      throw verifierUnavailable();
   }
 }
 
 // Shared by all calls: strangers may call often, and creating an error costs more than rejecting
-// with it.
+// with it. Not created at startup: the first one loads undici, which takes 50 ms and 15 MiB.
 
-const verifierUnavailable = new ConnectError(
-  "bearer tokens cannot be verified right now",
-  Code.Unavailable,
+const verifierUnavailable = once(
+  () => new ConnectError("bearer tokens cannot be verified right now", Code.Unavailable),
 );
 
 const challenge = 'Bearer realm="plant-store"';
 
 /** RFC 6750, section 3.1: a request without credentials gets no error code. */
-const credentialsMissing = unauthenticated(
-  "a bearer token is required: send the header Authorization: Bearer <token>",
-  challenge,
+const credentialsMissing = once(() =>
+  unauthenticated(
+    "a bearer token is required: send the header Authorization: Bearer <token>",
+    challenge,
+  ),
 );
 
 const tokenEmpty = tokenInvalid("the bearer token is empty");
 
 const tokenMalformed = tokenInvalid("the bearer token is malformed");
 
-const refusals: Readonly<Record<RefusalReason, ConnectError>> = {
+const refusals: Readonly<Record<RefusalReason, () => ConnectError>> = {
   unknown: tokenInvalid("the bearer token is unknown or revoked"),
   expired: tokenInvalid("the bearer token has expired"),
   not_yet_valid: tokenInvalid("the bearer token is not valid yet"),
@@ -91,11 +92,19 @@ const refusals: Readonly<Record<RefusalReason, ConnectError>> = {
 };
 
 /** @param description ASCII without `"` and `\`, as `error_description` requires. */
-function tokenInvalid(description: string): ConnectError {
+function tokenInvalid(description: string): () => ConnectError {
   const parameters = `error="invalid_token", error_description="${description}"`;
-  return unauthenticated(description, `${challenge}, ${parameters}`);
+  return once(() => unauthenticated(description, `${challenge}, ${parameters}`));
 }
 
 function unauthenticated(message: string, wwwAuthenticate: string): ConnectError {
   return new ConnectError(message, Code.Unauthenticated, { "WWW-Authenticate": wwwAuthenticate });
+}
+
+function once<T>(create: () => T): () => T {
+  let created: T | undefined;
+  return () => {
+    created ??= create();
+    return created;
+  };
 }

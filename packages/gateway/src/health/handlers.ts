@@ -29,8 +29,8 @@ export function createHealthHandlers({
   const { isReady } = resolveReadiness(readiness);
   const serve = (isWell: () => boolean): NodeHandler => {
     return ({ method }, response) => {
-      const failure = method === "GET" || method === "HEAD" ? undefined : wrongMethod;
-      answer(response, failure ?? (isWell() ? undefined : notReady), renderError);
+      const failure = method === "GET" || method === "HEAD" ? undefined : wrongMethod();
+      answer(response, failure ?? (isWell() ? undefined : notReady()), renderError);
     };
   };
   const healthz = serve(() => true);
@@ -43,12 +43,15 @@ export function createHealthHandlers({
   );
 }
 
-const wrongMethod = new RestFailure(405, Code.Unimplemented, "the method must be GET or HEAD", {
-  allow: "GET, HEAD",
-});
-const notReady = new RestFailure(503, Code.Unavailable, "the server is not ready", {
-  "retry-after": "1",
-});
+function wrongMethod(): RestFailure {
+  const allow = "GET, HEAD";
+  return new RestFailure(405, Code.Unimplemented, "the method must be GET or HEAD", { allow });
+}
+
+function notReady(): RestFailure {
+  const header = { "retry-after": "1" };
+  return new RestFailure(503, Code.Unavailable, "the server is not ready", header);
+}
 
 const well = { status: 200, body: { status: "ok" } };
 

@@ -7,12 +7,14 @@ import type { NodeHandler } from "../exchange/node-handler.ts";
 import { type RenderError, RestFailure, restErrorFrom } from "../rest/error.ts";
 
 const failures = {
-  malformed: new RestFailure(400, Code.InvalidArgument, "the request is not valid HTTP/1.1"),
-  tunnel: new RestFailure(405, Code.Unimplemented, "the method must be POST", { allow: "POST" }),
-  late: new RestFailure(408, Code.DeadlineExceeded, "the request took too long to arrive"),
-  expectation: new RestFailure(417, Code.InvalidArgument, "Expect must be 100-continue"),
-  oversized: new RestFailure(431, Code.ResourceExhausted, "the request headers are too large"),
-} as const satisfies Record<string, RestFailure>;
+  malformed: () => new RestFailure(400, Code.InvalidArgument, "the request is not valid HTTP/1.1"),
+  tunnel: () =>
+    new RestFailure(405, Code.Unimplemented, "the method must be POST", { allow: "POST" }),
+  late: () => new RestFailure(408, Code.DeadlineExceeded, "the request took too long to arrive"),
+  expectation: () => new RestFailure(417, Code.InvalidArgument, "Expect must be 100-continue"),
+  oversized: () =>
+    new RestFailure(431, Code.ResourceExhausted, "the request headers are too large"),
+} as const satisfies Record<string, () => RestFailure>;
 
 export type RefusalKind = keyof typeof failures;
 
@@ -60,7 +62,7 @@ export class Refusals {
   }
 
   #render(kind: RefusalKind) {
-    const failure = failures[kind];
+    const failure = failures[kind]();
     const rendered = this.#renderError(restErrorFrom(failure));
     const body = JSON.stringify(rendered.body);
     const length = String(Buffer.byteLength(body));

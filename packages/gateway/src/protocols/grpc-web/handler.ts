@@ -69,7 +69,7 @@ function trailerEnvelope(
     .then((bytes) => wrapEnvelope(trailerFlag | compressedFlag, bytes));
 }
 
-const okLines = trailerSerialize(new Headers(okTrailer));
+const okLines = Buffer.from(`grpc-status: ${okTrailer["grpc-status"]}\r\n`);
 const okEnvelope = wrapEnvelope(trailerFlag, okLines);
 
 function contentTypeText(contentType: string): string {
