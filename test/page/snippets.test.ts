@@ -72,7 +72,7 @@ describe("the snippet", { timeout }, () => {
     database = join(folder.path, "plants.db");
     const args = ["--base-path", "/api", "--store", `sqlite:${database}`];
     server = await spawnServer({ cwd: folder.path, args });
-  });
+  }, timeout);
 
   afterAll(async () => {
     await server?.[Symbol.asyncDispose]();
