@@ -64,88 +64,198 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     for (const [label, value] of Object.entries(values)) await page.getByLabel(label).fill(value);
   }
 
+  async function create(): Promise<void> {
+    await page.getByRole("button", { name: "Create the plant" }).click();
+  }
+
+  /** The response as it is shown, from its status to its body. */
   async function findAnswer(): Promise<string> {
     await page.locator("#answer .status").waitFor();
     return (await page.locator("#answer").textContent()) ?? "";
   }
 
-  test("a click creates a plant, and its id is exact", async () => {
+  async function sendAs(protocol: string): Promise<void> {
+    await page.getByLabel(protocol, { exact: true }).check({ force: true });
+  }
+
+  /** What assistive technology says of a field: its error, and whether the focus is there. */
+  async function findFieldError(field: string) {
+    const [isInvalid, isFocused] = await page
+      .locator(`#${field}`)
+      .evaluate((input) => [input.ariaInvalid === "true", input === document.activeElement]);
+    return { error: await page.locator(`#${field}-error`).textContent(), isInvalid, isFocused };
+  }
+
+  const protocols = ["REST", "Connect", "gRPC-Web"];
+
+  test.each(protocols)("%s creates a plant, and its id is exact", async (protocol) => {
     await visit("/");
-    const plant = { Token: knownToken, Id: "9007199254740993", Name: 'It\'s a "fern" 🌿', Tag: "" };
+    await sendAs(protocol);
+    const id = 9007199254740993n + BigInt(protocols.indexOf(protocol));
+    const plant = { Token: knownToken, Id: `${id}`, Name: 'It\'s a "fern" 🌿', Tag: "" };
     await fill(plant);
-    await page.getByRole("button", { name: "Create" }).click();
+    await create();
     expect(await findAnswer()).toContain("200 OK");
-    expect(await findAnswer()).toContain(JSON.stringify({ name: plant.Name }));
-    expect(readStoredPlants(server.database)).toContainEqual(
-      storedForm({ id: 9007199254740993n, name: plant.Name }),
-    );
+    expect(await findAnswer()).toContain(JSON.stringify(plant.Name));
+    expect(readStoredPlants(server.database)).toContainEqual(storedForm({ id, name: plant.Name }));
     const kept = await page.evaluate(() => [localStorage.length, sessionStorage.length]);
     expect([...kept, await page.context().cookies()]).toEqual([0, 0, []]);
   });
 
-  test("the request is shown for a shell, and shows no token", async () => {
+  test.each([
+    ["REST", "/api/plants", "application/json"],
+    ["Connect", "/api/plantstore.v1.PlantService/CreatePlant", "application/json"],
+    ["gRPC-Web", "/api/plantstore.v1.PlantService/CreatePlant", "application/grpc-web+proto"],
+  ])("what is shown of %s is what goes over the wire", async (protocol, path, type) => {
     await visit("/");
-    await fill({ Token: knownToken, Id: "9223372036854775807", Name: "Jack's", Tag: "bean" });
-    const shown = await page.locator("#curl").textContent();
-    expect(shown).toBe(
-      `curl -X POST '${server.url}/plants' \\\n` +
-        '  -H "Authorization: Bearer $TOKEN" \\\n' +
-        '  -H "Content-Type: application/json" \\\n' +
-        `  -d '{"id": 9223372036854775807, "name": "Jack'\\''s", "tag": "bean"}'`,
-    );
+    await sendAs(protocol);
+    await fill({ Token: knownToken, Id: "-1", Name: "Basil", Tag: "herb" });
+    const sent = page.waitForRequest((request) => request.method() === "POST");
+    await create();
+    const request = await sent;
+    await findAnswer();
+    const shown = await page.locator("#request").textContent();
+    expect(new URL(request.url()).pathname).toBe(path);
+    expect(shown).toContain(`POST ${path} HTTP/1.1\n`);
+    expect(shown).toContain(`content-type: ${type}`);
+    expect(await request.headerValue("content-type")).toBe(type);
+    const body = request.postDataBuffer() ?? Buffer.alloc(0);
+    const cells = await page.locator("#request td:first-child").allTextContents();
+    if (protocol === "gRPC-Web")
+      expect(cells.join(" ")).toBe(body.toString("hex", 0).replace(/..(?=.)/g, "$& "));
+    else expect(shown).toContain(body.toString());
+    expect(shown).not.toContain(knownToken);
   });
 
-  test.each([
-    ["an id that is none", { Token: knownToken, Id: "1.5" }, "400", '"error":3'],
-    [
-      "an id that is too large",
-      { Token: knownToken, Id: "9223372036854775808" },
-      "400",
-      '"error":3',
-    ],
-    ["no id", { Token: knownToken, Id: "" }, "400", '"error":3'],
-    ["a token that nobody knows", { Token: "no-such-token-at-all" }, "401", '"error":16'],
-    ["no token", { Token: "" }, "401", '"error":16'],
-    ["a token that no header can carry", { Token: "tökén→" }, "Not sent", "token"],
-  ])("%s is refused, and why is shown", async (_, values, status, body) => {
+  test.each(protocols)(
+    "after a success, %s shows what a retry and a conflict do",
+    async (protocol) => {
+      await visit("/");
+      await sendAs(protocol);
+      const id = 100n + BigInt(protocols.indexOf(protocol));
+      await fill({ Token: knownToken, Id: `${id}`, Name: "Basil", Tag: "herb" });
+      expect(await page.locator("#promise").isVisible()).toBe(false);
+      await create();
+      await page.getByText("The plant is safely stored.", { exact: true }).waitFor();
+      const stored = readStoredPlants(server.database);
+
+      await page.getByRole("button", { name: "Another plant, same id" }).click();
+      await page.locator("#answer .status").getByText("ALREADY_EXISTS").waitFor();
+      expect(await findFieldError("id")).toEqual({
+        error: `another plant has the id ${id} (choose another id or repeat its name and tag)`,
+        isInvalid: true,
+        isFocused: false,
+      });
+
+      await page.getByRole("button", { name: "Send the same again" }).click();
+      await page.getByText("still one plant").waitFor();
+      expect(await page.locator("#answer .status").textContent()).toContain("200 OK");
+      expect(await page.getByLabel("Name").inputValue()).toBe("Basil");
+      expect(await findFieldError("id")).toMatchObject({ error: "", isInvalid: false });
+      expect(readStoredPlants(server.database)).toEqual(stored);
+    },
+  );
+
+  const unknown = "no-such-token-at-all";
+  test.each(
+    protocols.flatMap((protocol) => [
+      { protocol, values: { Id: "1.5" }, field: "id", says: "id must be a 64-bit integer" },
+      {
+        protocol,
+        values: { Id: "9223372036854775808" },
+        field: "id",
+        says: "id must be a 64-bit integer",
+      },
+      { protocol, values: { Id: "" }, field: "id", says: "id is required" },
+      {
+        protocol,
+        values: { Token: unknown },
+        field: "token",
+        says: "the bearer token is unknown or revoked",
+      },
+      { protocol, values: { Token: "" }, field: "token", says: "Enter a token." },
+      { protocol, values: { Token: "tökén→" }, field: "token", says: "HTTP headers cannot carry" },
+    ]),
+  )(
+    "$protocol with $values: the error is at its field",
+    async ({ protocol, values, field, says }) => {
+      await visit("/");
+      const before = readStoredPlants(server.database);
+      await sendAs(protocol);
+      await fill({ Token: knownToken, ...values });
+      requests.splice(0);
+      await create();
+      expect(await findAnswer()).toContain(says);
+      const isSent = requests.some((url) => /\/(plants|CreatePlant)$/.test(url));
+      expect(isSent).toBe(!(await findAnswer()).includes("Not sent"));
+      expect(await findFieldError(field)).toEqual({
+        error: expect.stringContaining(says),
+        isInvalid: true,
+        isFocused: true,
+      });
+      await page.locator(`#${field}`).press("End");
+      await page.locator(`#${field}`).pressSequentially("1");
+      expect(await findFieldError(field)).toMatchObject({ error: "", isInvalid: false });
+      expect(readStoredPlants(server.database)).toEqual(before);
+      requests.push(server.url);
+    },
+  );
+
+  test("a plant is drawn as what it is called", async () => {
     await visit("/");
-    const before = readStoredPlants(server.database);
-    await fill(values);
-    await page.getByRole("button", { name: "Create" }).click();
-    const shown = await findAnswer();
-    expect(shown).toContain(status);
-    expect(shown.toLowerCase()).toContain(body);
-    expect(readStoredPlants(server.database)).toEqual(before);
+    for (const [index, [name, tag, kind]] of [
+      ["Aloe vera", "herb", "blades"],
+      ["Spike", "cactus", "cactus"],
+      ["Mint", "", "basil"],
+    ].entries()) {
+      await fill({ Token: knownToken, Id: `${200 + index}`, Name: name ?? "", Tag: tag ?? "" });
+      await create();
+      await page
+        .locator("#drawn")
+        .getByText(`id ${200 + index}`)
+        .waitFor();
+      expect(await page.locator("#drawn use").getAttribute("href")).toBe(`#plant-${kind}`);
+    }
   });
 
   test("the keyboard alone is enough", async () => {
     await visit("/");
+    const press = async (...keys: string[]) => {
+      for (const key of keys) await page.keyboard.press(key);
+      return await page.evaluate(() => {
+        const element = document.activeElement as HTMLInputElement | null;
+        return element?.id || element?.value || element?.textContent?.trim() || "";
+      });
+    };
     const visited: string[] = [];
-    for (let i = 0; i < 7; i++) {
-      await page.keyboard.press("Tab");
-      visited.push(
-        await page.evaluate(() => {
-          const element = document.activeElement;
-          return element?.id || element?.textContent?.trim() || "";
-        }),
-      );
-    }
+    for (let i = 0; i < 8; i++) visited.push(await press("Tab"));
     expect(visited).toEqual([
       "Skip to the form",
       "API reference",
       "openapi.json",
+      "rest",
       "token",
       "id",
-      "tag",
       "name",
+      "tag",
     ]);
-    await page.getByLabel("Token").focus();
+    await press(..."12345".split("").map(() => "Shift+Tab"));
+    expect(await press("Tab", "ArrowRight", "ArrowRight")).toBe("grpc-web");
+    await press("Tab");
     await page.keyboard.type(knownToken);
-    await page.keyboard.press("Tab");
+    await press("Tab");
     await page.keyboard.type("-7");
-    await page.keyboard.press("Enter");
+    await press("Enter");
     expect(await findAnswer()).toContain("200 OK");
     expect(readStoredPlants(server.database).map(({ id }) => id)).toContain(-7n);
+    expect(await press("Tab", "Tab", "Tab", "Tab")).toBe("again");
+    await press("Enter");
+    await page.getByText("still one plant").waitFor();
+    expect(await press("Tab")).toBe("other");
+    await press("Enter");
+    await page.locator("#answer .status").getByText("ALREADY_EXISTS").waitFor();
+    expect(await press("Tab", "Tab", "ArrowRight", "ArrowRight")).toBe("TypeScript");
+    expect(await page.locator("#snippet").textContent()).toContain("createPlantClient");
   });
 
   test("the state of the service is live", async () => {
@@ -156,7 +266,7 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     const failure = { status: 503, body: "{}" };
     await page.route("**/readyz", (route) => route.fulfill(failure));
     await page.clock.runFor(6000);
-    await page.getByText("Takes no plants now").waitFor();
+    await page.getByText("Not ready").waitFor();
     await page.unroute("**/readyz");
     await page.clock.runFor(6000);
     await state.waitFor();
@@ -181,9 +291,11 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     await page.emulateMedia({ colorScheme });
     await visit(path);
     if (path === "/") {
+      await sendAs("gRPC-Web");
       await fill({ Token: knownToken, Id: "12", Name: "Basil", Tag: "herb" });
-      await page.getByRole("button", { name: "Create" }).click();
-      await findAnswer();
+      await create();
+      await page.getByRole("button", { name: "Another plant, same id" }).click();
+      await page.locator("#answer .status").getByText("ALREADY_EXISTS").waitFor();
     } else {
       await page.locator(".opblock-body").waitFor();
     }

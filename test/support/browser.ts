@@ -10,10 +10,11 @@ export const browserPath: string | undefined = (process.env["PATH"] ?? "")
   .flatMap((folder) => names.map((name) => join(folder, name)))
   .find((path) => existsSync(path));
 
-export async function launchBrowser(): Promise<Browser> {
+export async function launchBrowser(args: string[] = []): Promise<Browser> {
   // Loaded only if there is a browser.
   const { chromium } = await import("playwright-core");
   return await chromium.launch({
+    args,
     ...(browserPath === undefined ? {} : { executablePath: browserPath }),
     // The sandbox does not start as root, nor for any user in many containers. The pages are our
     // own.

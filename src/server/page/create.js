@@ -1,43 +1,107 @@
-/** The form: what it would send, and what came back. */
-import { createBody, createHeaders, renderCurl } from "./request.js";
+/** The form: what it would send, what was sent, and what came back. */
+import { codeNames, fieldOf, protocols, toBytes } from "./request.js";
+import { snippets } from "./snippets.js";
+import { specimen } from "./specimen.js";
+import { FieldError, hex } from "./wire.js";
 
-const url = new URL("plants", document.baseURI).href;
 const answerTimeoutMs = 30_000;
 
-const form = document.querySelector("#form");
-const submit = document.querySelector("#submit");
-const curl = document.querySelector("#curl");
-const copy = document.querySelector("#copy");
-const answer = document.querySelector("#answer");
+const find = (selector) => document.querySelector(selector);
+const form = find("#form");
+const submit = find("#submit");
+const request = find("#request");
+const requestState = find("#request-state");
+const snippet = find("#snippet");
+const copy = find("#copy");
+const answer = find("#answer");
+const outcome = find("#outcome");
+const drawn = find("#drawn");
+const received = find("#received");
+const promise = find("#promise");
 const fields = Object.fromEntries(
-  ["token", "id", "name", "tag"].map((name) => [name, document.querySelector(`#${name}`)]),
+  ["token", "id", "name", "tag"].map((name) => [name, find(`#${name}`)]),
 );
+/** The last plant that was stored: what the two buttons below the answer are about. */
+let stored;
+let isSending = false;
 
 export function watchForm() {
-  form.addEventListener("input", showRequest);
+  form.addEventListener("input", ({ target }) => {
+    if (target.id in fields) setFieldError(target.id, "");
+    showRequest("Not sent yet");
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (submit.getAttribute("aria-disabled") !== "true") void create(readForm());
+    void create({ says: "The plant is safely stored." });
   });
-  // Browsers have a clipboard only where the connection is safe.
+  find("#languages").addEventListener("input", showSnippet);
+  // Browsers have a clipboard only on a secure connection.
   copy.hidden = navigator.clipboard === undefined;
-  copy.addEventListener("click", copyRequest);
-  showRequest();
+  copy.addEventListener("click", copySnippet);
+  find("#again").addEventListener("click", () => {
+    fill(stored);
+    void create({ isDemo: true, says: "The same answer, and still one plant: retries are safe." });
+  });
+  find("#other").addEventListener("click", () => {
+    fill({ ...stored, name: stored.name === "Mint" ? "Sage" : "Mint" });
+    void create({ isDemo: true, says: "The plant is safely stored." });
+  });
+  showRequest("Not sent yet");
 }
 
-function readForm() {
-  const { token, id, name, tag } = fields;
-  return { token: token.value.trim(), id: id.value, name: name.value, tag: tag.value };
+function readPlant() {
+  const { id, name, tag } = fields;
+  return { id: id.value, name: name.value, tag: tag.value };
 }
 
-function showRequest() {
-  const { token, ...plant } = readForm();
-  curl.textContent = renderCurl(url, { hasToken: token !== "", body: createBody(plant) });
+function fill(plant) {
+  for (const [name, value] of Object.entries(plant)) fields[name].value = value;
 }
 
-async function copyRequest() {
+function chosen(name) {
+  return find(`input[name="${name}"]:checked`).value;
+}
+
+function urlOf({ path }) {
+  return new URL(path, document.baseURI);
+}
+
+/** As the browser tells of the last answer that did not come from its cache; empty before one. */
+function httpVersion() {
+  const entry = performance.getEntries().findLast(({ nextHopProtocol }) => nextHopProtocol);
+  return { h2: "HTTP/2", "http/1.1": "HTTP/1.1" }[entry?.nextHopProtocol] ?? "";
+}
+
+function showRequest(state) {
+  requestState.textContent = state;
+  const protocol = protocols[chosen("protocol")];
+  const { pathname, host } = urlOf(protocol);
+  const headers = { host, authorization: "Bearer ••••••", ...protocol.headers };
+  request.replaceChildren(
+    showHead(["POST", pathname, httpVersion()], Object.entries(headers)),
+    showBody(encode(protocol)),
+  );
+  showSnippet();
+}
+
+/** A plant that the protocol cannot carry has no body. The error is shown when it is sent. */
+function encode(protocol) {
   try {
-    await navigator.clipboard.writeText(curl.textContent);
+    return protocol.encode(readPlant());
+  } catch (error) {
+    if (error instanceof FieldError) return `Cannot be encoded: ${error.message}`;
+    throw error;
+  }
+}
+
+function showSnippet() {
+  const base = new URL("./", document.baseURI).href;
+  snippet.textContent = snippets[chosen("language")]({ base, plant: readPlant() });
+}
+
+async function copySnippet() {
+  try {
+    await navigator.clipboard.writeText(snippet.textContent);
     copy.textContent = "Copied";
   } catch {
     copy.textContent = "Not allowed";
@@ -47,110 +111,132 @@ async function copyRequest() {
   }, 2000);
 }
 
-async function create({ token, ...plant }) {
-  const request = createRequest(token, plant);
-  if (request === undefined) {
-    showFailure("Not sent", "The token has a character that no header can carry.");
+/** @param isDemo Leaves the focus on the button that was pressed, for the next step. */
+async function create({ says, isDemo = false }) {
+  if (isSending) return;
+  for (const name of Object.keys(fields)) setFieldError(name, "");
+  const protocol = protocols[chosen("protocol")];
+  const plant = readPlant();
+  const created = createRequest(protocol, plant);
+  if (created.field !== undefined) {
+    showRequest("Not sent");
+    showOutcome({ state: "failed", status: "Not sent", says: created.message });
+    setFieldError(created.field, created.message);
+    fields[created.field].focus();
     return;
   }
-  submit.setAttribute("aria-disabled", "true");
-  submit.textContent = "Creating…";
+  setSending(true);
   try {
     const startedAt = performance.now();
-    const response = await fetch(request);
-    const body = await response.text();
-    showAnswer(response, { body, plant, tookMs: performance.now() - startedAt });
+    const response = await fetch(created);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const tookMs = performance.now() - startedAt;
+    showAnswer(response, { ...protocol.decode(response, bytes), plant, says, isDemo, tookMs });
   } catch (error) {
     const isLate = error instanceof DOMException && error.name === "TimeoutError";
-    showFailure(
-      isLate ? "No answer in time" : "No answer",
-      "The plant may be stored or not. The same request again is safe, and tells.",
-    );
+    showOutcome({
+      state: "failed",
+      status: isLate ? "No answer in time" : "No answer",
+      says: "The plant may or may not be stored. Send the same request again: that is safe.",
+    });
   } finally {
-    submit.removeAttribute("aria-disabled");
-    submit.textContent = "Create the plant";
+    setSending(false);
+    showRequest("Sent");
   }
 }
 
-/** @returns undefined for a token that cannot be sent. */
-function createRequest(token, plant) {
+function setSending(value) {
+  isSending = value;
+  submit.setAttribute("aria-disabled", String(value));
+  submit.textContent = value ? "Creating…" : "Create the plant";
+}
+
+/** @returns a Request, or the field that prevents one, with a message. */
+function createRequest(protocol, plant) {
+  const token = fields.token.value.trim();
+  if (token === "") return { field: "token", message: "Enter a token." };
   try {
-    return new Request(url, {
+    return new Request(urlOf(protocol), {
       method: "POST",
-      headers: createHeaders(token),
-      body: createBody(plant),
+      headers: { authorization: `Bearer ${token}`, ...protocol.headers },
+      body: toBytes(protocol.encode(plant)),
       credentials: "omit",
       redirect: "error",
       signal: AbortSignal.timeout(answerTimeoutMs),
     });
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (error instanceof FieldError) return error;
+    return { field: "token", message: "The token has a character that HTTP headers cannot carry." };
   }
 }
 
-function showAnswer({ ok, status, statusText }, { body, plant, tookMs }) {
-  const statusLine = element("p", "status");
-  statusLine.append(
-    // HTTP/2 has no reason phrase.
-    element("strong", "", `${status} ${statusText}`.trim()),
-    element("span", "", `${tookMs.toFixed(tookMs < 10 ? 1 : 0)} ms`),
-  );
-  answer.dataset.state = ok ? "created" : "refused";
-  answer.replaceChildren(
-    statusLine,
-    element("p", "says", ok ? "The plant is safely stored." : explain(status, body)),
-    element("pre", "code", body),
-    ...(ok ? [specimen(plant)] : []),
-  );
-}
-
-function showFailure(what, why) {
-  const statusLine = element("p", "status");
-  statusLine.append(element("strong", "", what));
-  answer.dataset.state = "failed";
-  answer.replaceChildren(statusLine, element("p", "says", why));
-}
-
-/** https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto */
-const codeNames = {
-  3: "INVALID_ARGUMENT",
-  4: "DEADLINE_EXCEEDED",
-  6: "ALREADY_EXISTS",
-  7: "PERMISSION_DENIED",
-  8: "RESOURCE_EXHAUSTED",
-  13: "INTERNAL",
-  14: "UNAVAILABLE",
-  16: "UNAUTHENTICATED",
-};
-
-function explain(status, body) {
-  if (status === 401) return "The service does not know this token.";
-  const name = codeNames[parseError(body)?.error];
-  return name === undefined ? "The service refused." : `The service refused: ${name}.`;
-}
-
-function parseError(body) {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
+function showAnswer(response, { body, code, message, plant, says, isDemo, tookMs }) {
+  const isCreated = code === 0;
+  const name = codeNames[code];
+  const status = `${response.status} ${response.statusText}`.trim();
+  showOutcome({
+    state: isCreated ? "created" : "refused",
+    status: [status, ...(isCreated || name === undefined ? [] : [name])].join(" · "),
+    took: `${tookMs.toFixed(tookMs < 10 ? 1 : 0)} ms`,
+    says: isCreated ? says : message || "The answer did not come from plant-store.",
+  });
+  received.replaceChildren(showHead([httpVersion(), status], response.headers), showBody(body));
+  if (isCreated) drawn.replaceChildren(specimen(plant));
+  if (isCreated) {
+    stored = plant;
+    promise.hidden = false;
+    return;
   }
+  const field = fieldOf(code, message);
+  if (field === undefined) return;
+  setFieldError(field, message);
+  if (!isDemo) fields[field].focus();
 }
 
-const kinds = ["basil", "blades", "pilea", "cactus"];
-
-/** The plant, drawn. The same name and tag are always the same kind. */
-function specimen({ id, name, tag }) {
-  const copied = document.querySelector("#specimen").content.cloneNode(true);
-  const sum = [...`${tag} ${name}`].reduce((total, char) => total + char.codePointAt(0), 0);
-  copied.querySelector("use").setAttribute("href", `#plant-${kinds[sum % kinds.length]}`);
-  copied.querySelector(".specimen-name").textContent = name === "" ? "(no name)" : name;
-  copied.querySelector(".specimen-tag").textContent = tag;
-  copied.querySelector(".specimen-id").textContent = `id ${id}`;
-  return copied;
+function showOutcome({ state, status, took = "", says }) {
+  const line = element("p", "status");
+  line.append(element("strong", "", status), element("span", "", took));
+  answer.dataset.state = state;
+  outcome.replaceChildren(line, element("p", "says", says));
+  drawn.replaceChildren();
+  received.replaceChildren();
+  outcome.scrollIntoView({ block: "nearest" });
 }
 
-function element(name, className, text = "") {
+function setFieldError(name, message) {
+  const shown = find(`#${name}-error`);
+  shown.textContent = message;
+  shown.hidden = message === "";
+  if (message === "") fields[name].removeAttribute("aria-invalid");
+  else fields[name].setAttribute("aria-invalid", "true");
+}
+
+function showHead(firstLine, headers) {
+  const lines = Array.from(headers, ([name, value]) => `\n${name}: ${value}`);
+  return element("pre", "code", firstLine.join(" ").trim() + lines.join(""));
+}
+
+/** Text as it is; bytes in hex, each part beside its meaning. */
+function showBody(body) {
+  if (typeof body === "string") return element("pre", "code", body);
+  const table = element("table", "code");
+  const row = (kind, ...texts) => {
+    const created = element("tr");
+    created.append(...texts.map((text) => element(kind, "", text)));
+    return created;
+  };
+  const rows = body.map(({ bytes, means }) => row("td", shorten(bytes), means));
+  table.append(row("th", "Bytes", "Meaning"), ...rows);
+  return table;
+}
+
+/** Long parts are texts, which their meaning repeats in full. */
+function shorten(bytes) {
+  if (bytes.length <= 24) return hex(bytes);
+  return `${hex(bytes.slice(0, 16))} … ${bytes.length} bytes`;
+}
+
+function element(name, className = "", text = "") {
   const created = document.createElement(name);
   if (className !== "") created.className = className;
   created.textContent = text;

@@ -17,6 +17,12 @@ function leaveOut(...names) {
   return Object.fromEntries(names.map((name) => [name, () => () => null]));
 }
 
+/** Swagger UI gives its choice of examples no label. */
+const labelled =
+  (Original, { React }) =>
+  (props) =>
+    React.createElement("label", null, "Example ", React.createElement(Original, props));
+
 globalThis.SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#reference",
@@ -28,5 +34,7 @@ globalThis.SwaggerUIBundle({
   validatorUrl: null,
   // To try is what `/` is for: it keeps ids exact, and tokens to itself.
   supportedSubmitMethods: [],
-  plugins: [{ wrapComponents: leaveOut(...shownAbove, ...onlyToTry) }],
+  plugins: [
+    { wrapComponents: { ...leaveOut(...shownAbove, ...onlyToTry), ExamplesSelect: labelled } },
+  ],
 });

@@ -1,4 +1,4 @@
-/** Whether the service would take a plant, asked for as long as somebody looks. */
+/** Whether the service can create plants now. Polls only while the page is visible. */
 const intervalMs = 5000;
 const timeoutMs = 4000;
 const url = new URL("readyz", document.baseURI);
@@ -21,7 +21,7 @@ async function findReadiness() {
   try {
     const signal = AbortSignal.timeout(timeoutMs);
     const { ok, status } = await fetch(url, { cache: "no-store", signal });
-    // Where health is switched off, nobody can tell.
+    // Health checks are switched off.
     return ok ? "ready" : status === 404 ? "untold" : "unready";
   } catch {
     return "unreachable";
@@ -30,12 +30,12 @@ async function findReadiness() {
 
 const texts = {
   ready: "Ready for plants",
-  untold: "Not told",
-  unready: "Takes no plants now",
-  unreachable: "Cannot be reached",
+  untold: "Unknown",
+  unready: "Not ready",
+  unreachable: "Unreachable",
 };
 
-/** Only what has changed is written, and so read out. */
+/** Writes only changes, because screen readers announce each write. */
 function show(state) {
   if (shown.dataset.state === state) return;
   shown.dataset.state = state;

@@ -1,12 +1,12 @@
-/** The one operation, as the form asks for it. */
+/** The one operation in the three protocols that a browser can send. Siblings of one shape. */
+import { decodeResponse, encodeRequest, joinParts } from "./wire.js";
 
-/** JSON's own integers (RFC 8259 section 6). */
+/** JSON's integers (RFC 8259 section 6). */
 const integer = /^-?(0|[1-9][0-9]*)$/;
 
 /**
- * The body of the request. The id goes into it as it was typed, and is never a
- * number here: those round above 2^53. What is no integer goes as text, for the
- * service to say what is wrong with it.
+ * The plant as JSON. The id is copied as typed and never becomes a number, because numbers round
+ * above 2^53. Anything but an integer is sent as text, so that the service explains the error.
  */
 export function createBody({ id, name, tag }) {
   const members = [`"name": ${JSON.stringify(name)}`];
@@ -15,18 +15,78 @@ export function createBody({ id, name, tag }) {
   return `{${members.join(", ")}}`;
 }
 
-export function createHeaders(token) {
-  const header = { "Content-Type": "application/json" };
-  return token === "" ? header : { Authorization: `Bearer ${token}`, ...header };
+export const rpcPath = "plantstore.v1.PlantService/CreatePlant";
+
+export const protocols = {
+  rest: {
+    path: "plants",
+    headers: { "content-type": "application/json" },
+    encode: createBody,
+    decode(response, bytes) {
+      const text = new TextDecoder().decode(bytes);
+      const { error, message } = parseJson(text);
+      return { body: text, code: response.ok ? 0 : error, message };
+    },
+  },
+  connect: {
+    path: rpcPath,
+    headers: { "content-type": "application/json", "connect-protocol-version": "1" },
+    encode: (plant) => `{"plant": ${createBody(plant)}}`,
+    decode(response, bytes) {
+      const text = new TextDecoder().decode(bytes);
+      const { code, message } = parseJson(text);
+      const number = Object.entries(codeNames).find(([, name]) => name === code?.toUpperCase?.());
+      return { body: text, code: response.ok ? 0 : number && Number(number[0]), message };
+    },
+  },
+  "grpc-web": {
+    path: rpcPath,
+    headers: { "content-type": "application/grpc-web+proto", "x-grpc-web": "1" },
+    encode: encodeRequest,
+    decode(response, bytes) {
+      const { parts, trailers } = decodeResponse(bytes);
+      // Without a body, the trailers are headers.
+      const find = (name) => trailers.get(name) ?? response.headers.get(name);
+      const status = find("grpc-status");
+      const message = decodeURIComponent(find("grpc-message") ?? "");
+      return { body: parts, code: status === null ? undefined : Number(status), message };
+    },
+  },
+};
+
+/** For `fetch`: text as it is, parts as their bytes. */
+export function toBytes(body) {
+  return typeof body === "string" ? body : joinParts(body);
 }
 
-/** The request for a shell. The token stays a variable: what is shown may be copied on. */
-export function renderCurl(url, { hasToken, body }) {
-  const header = createHeaders(hasToken ? "$TOKEN" : "");
-  const lines = Object.entries(header).map(([name, value]) => `  -H "${name}: ${value}" \\\n`);
-  return `curl -X POST ${quote(url)} \\\n${lines.join("")}  -d ${quote(body)}`;
+function parseJson(text) {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    return {};
+  }
 }
 
-function quote(text) {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+/** https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto */
+export const codeNames = {
+  0: "OK",
+  1: "CANCELED",
+  2: "UNKNOWN",
+  3: "INVALID_ARGUMENT",
+  4: "DEADLINE_EXCEEDED",
+  5: "NOT_FOUND",
+  6: "ALREADY_EXISTS",
+  7: "PERMISSION_DENIED",
+  8: "RESOURCE_EXHAUSTED",
+  12: "UNIMPLEMENTED",
+  13: "INTERNAL",
+  14: "UNAVAILABLE",
+  16: "UNAUTHENTICATED",
+};
+
+/** The field of the form that an error is about; undefined if it is about none. */
+export function fieldOf(code, message = "") {
+  if (code === 6) return "id";
+  if (code === 7 || code === 16) return "token";
+  return /^(id|name|tag) /.exec(message)?.[1];
 }

@@ -1,0 +1,50 @@
+/** The alert rules parse, and ask for nothing that a server does not export. */
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type Scrape, scrape } from "../support/scrape.ts";
+import { openTestServer } from "../support/test-server.ts";
+import { readYaml } from "./facts.ts";
+
+interface Rules {
+  readonly groups: readonly {
+    readonly rules: readonly { readonly alert: string; readonly expr: string }[];
+  }[];
+}
+
+const file = "prometheus/alerts.yaml";
+const rules = (readYaml(file) as Rules).groups.flatMap((group) => group.rules);
+
+test.skipIf(spawnSync("promtool", ["--version"]).status !== 0)("promtool accepts them", () => {
+  const path = fileURLToPath(new URL(`../../deploy/${file}`, import.meta.url));
+  const { status, stdout, stderr } = spawnSync("promtool", ["check", "rules", path], {
+    encoding: "utf8",
+  });
+  expect(stderr).toBe("");
+  expect(stdout).toContain(`${rules.length} rules found`);
+  expect(status).toBe(0);
+});
+
+describe("against a server", () => {
+  let scraped: Scrape;
+
+  beforeAll(async () => {
+    await using server = await openTestServer({ adminPort: 0 });
+    scraped = await scrape(server.running.metricsUrl);
+  });
+
+  test.each(rules)("$alert uses metrics and codes that exist", ({ expr }) => {
+    const series = [...scraped.series.keys()];
+    const names = expr.match(/\bplant_store_\w+/g) ?? [];
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) {
+      expect(
+        series.some((one) => one.split("{", 1)[0] === name),
+        name,
+      ).toBe(true);
+    }
+    for (const [, codes = ""] of expr.matchAll(/code=~"([^"]*)"/g)) {
+      for (const code of codes.split("|")) expect(series.join("\n")).toContain(`code="${code}"`);
+    }
+  });
+});
