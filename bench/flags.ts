@@ -1,6 +1,14 @@
 import { parseArgs } from "node:util";
 
-export const partNames = ["rates", "latency", "stores", "memory", "full-store", "start"] as const;
+export const partNames = [
+  "rates",
+  "latency",
+  "stores",
+  "memory",
+  "full-store",
+  "start",
+  "proxy",
+] as const;
 export type PartName = (typeof partNames)[number];
 
 export interface Flags {

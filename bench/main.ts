@@ -10,6 +10,7 @@ import { fullStore } from "./parts/full-store.ts";
 import { latency } from "./parts/latency.ts";
 import { memory } from "./parts/memory.ts";
 import type { Part } from "./parts/part.ts";
+import { proxy } from "./parts/proxy.ts";
 import { rates } from "./parts/rates.ts";
 import { start } from "./parts/start.ts";
 import { stores } from "./parts/stores.ts";
@@ -26,6 +27,7 @@ const parts: Record<PartName, Part> = {
   memory,
   "full-store": fullStore,
   start,
+  proxy,
 };
 const folder = fileURLToPath(new URL("results", import.meta.url));
 

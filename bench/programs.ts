@@ -71,6 +71,23 @@ export const plantStoreOnPostgres: Program = {
   },
 };
 
+/** Serves REST before a gRPC server at a URL, as a process of its own. */
+export interface Front {
+  readonly name: string;
+  readonly before: (url: string) => Start;
+}
+
+export const fronts: readonly Front[] = [
+  {
+    name: "connect-gateway",
+    before: (url) => ({ args: [fileURLToPath(new URL("servers/proxy.ts", import.meta.url)), url] }),
+  },
+  {
+    name: "grpc-gateway",
+    before: (url) => ({ command: peerPrograms.go, args: [new URL(url).host, "gateway"] }),
+  },
+];
+
 /** A peer in another language, which takes the path of its database. */
 function builtPeer(name: PeerName, settings: string, ...args: readonly string[]): Program {
   return {

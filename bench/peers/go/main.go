@@ -2,6 +2,7 @@
 // ports, and the gateway calls the server over loopback: the setup that grpc-gateway documents.
 //
 // `peer DATABASE grpc|rest` announces the port of one of them. The token is in `PEER_TOKEN`.
+// `peer ADDRESS gateway` is grpc-gateway alone, before a server at that address.
 package main
 
 import (
@@ -28,9 +29,13 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		log.Fatal("usage: peer DATABASE grpc|rest")
+		log.Fatal("usage: peer DATABASE grpc|rest, peer ADDRESS gateway")
 	}
-	if err := run(os.Args[1], os.Args[2]); err != nil {
+	serve := run
+	if os.Args[2] == "gateway" {
+		serve = runGateway
+	}
+	if err := serve(os.Args[1], os.Args[2]); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -50,11 +55,7 @@ func run(path, announced string) error {
 	}
 	server := grpc.NewServer(grpc.UnaryInterceptor(requireToken("Bearer " + os.Getenv("PEER_TOKEN"))))
 	pb.RegisterPlantServiceServer(server, &service{store: store})
-	gateway := runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, &compactJSON{}))
-	err = pb.RegisterPlantServiceHandlerFromEndpoint(
-		context.Background(), gateway, grpcListener.Addr().String(),
-		[]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())},
-	)
+	gateway, err := newGateway(grpcListener.Addr().String())
 	if err != nil {
 		return err
 	}
@@ -68,6 +69,27 @@ func run(path, announced string) error {
 	}
 	fmt.Printf("listens on http://%s\n", listener.Addr())
 	return <-failed
+}
+
+func runGateway(address, _ string) error {
+	gateway, err := newGateway(address)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("listens on http://%s\n", listener.Addr())
+	return http.Serve(listener, gateway)
+}
+
+func newGateway(address string) (*runtime.ServeMux, error) {
+	gateway := runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, &compactJSON{}))
+	return gateway, pb.RegisterPlantServiceHandlerFromEndpoint(
+		context.Background(), gateway, address,
+		[]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())},
+	)
 }
 
 // requireToken holds for REST as well: the gateway passes the header on.

@@ -74,7 +74,7 @@ export function brokenOff(
   const { errored } = stream;
   if (errored instanceof ConnectError) return errored;
   const reset = connection.isLost ? undefined : resetReason(stream.rstCode);
-  if (reset !== undefined) return reset;
+  if (reset !== undefined) return Object.assign(reset, { cause: errored });
   const what =
     head === undefined || connection.isLost
       ? "the connection was lost"

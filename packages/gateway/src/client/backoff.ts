@@ -1,5 +1,5 @@
 /** From what a server needs to start again to what its clients may notice. */
-const pauseMs = { first: 50, max: 1000 } as const;
+const pauseMs = { first: 50, max: 500 } as const;
 
 /** Doubles with each failure, and spreads those that wait for the same server. */
 export function backoffMs(failures: number): number {

@@ -22,11 +22,11 @@ const fieldsMax = 31;
 export function readPlainJson(
   desc: DescMessage,
   bytes: Uint8Array,
-  { registry, recursionLimit }: JsonOptions,
+  { recursionLimit }: JsonOptions,
   valuesMax: number = Number.POSITIVE_INFINITY,
 ): Message | undefined {
-  // protobuf-es handles extensions, and a depth limit other than the text's.
-  if (registry !== undefined || recursionLimit !== undefined) return undefined;
+  // protobuf-es handles a depth limit other than the text's, and extensions, whose keys no field has.
+  if (recursionLimit !== undefined) return undefined;
   const plain = bytes.length > bytesMax ? undefined : plainMessageOf(desc);
   if (plain === undefined) return undefined;
   const from = new Cursor(bytes);

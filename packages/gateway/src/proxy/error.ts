@@ -33,11 +33,17 @@ export function forwardedError(
     case Code.Unavailable:
       return new ConnectError("the upstream is away", reason.code, undefined, undefined, reason);
     case Code.ResourceExhausted:
+      if (isReset(reason)) return reason;
       // An answer over the limit. The status of the code is 429, which asks for a retry.
       return new RestFailure(500, reason.code, reason.rawMessage);
     default:
       return reason;
   }
+}
+
+/** An upstream that has too much to do says so by ENHANCE_YOUR_CALM, which has the same code. */
+function isReset({ cause }: ConnectError): boolean {
+  return cause instanceof Error && "code" in cause && cause.code === "ERR_HTTP2_STREAM_ERROR";
 }
 
 function known(detail: Detail, registry: Registry): Detail {

@@ -134,6 +134,13 @@ describe("an upstream that does not answer as it should is an error that says so
       "http/2 stream closed with error code INTERNAL_ERROR (0x2)",
     ],
     [
+      "a stream that is reset as there are too many",
+      (stream) => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
+      429,
+      Code.ResourceExhausted,
+      "http/2 stream closed with error code ENHANCE_YOUR_CALM (0xb)",
+    ],
+    [
       "a connection that is cut, whose address is nobody's business",
       (stream) => stream.session?.destroy(),
       503,
