@@ -56,19 +56,37 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }));
 
-test("brings its peers and nothing else, in less than 8 MB", async () => {
+test("brings its peers, what its command needs and nothing else, in less than 12 MB", async () => {
   const lock = JSON.parse(await readFile(join(folder, "package-lock.json"), "utf8"));
   const paths = Object.keys(lock.packages).filter((path) => path !== "");
   expect(paths.map((path) => path.replace("node_modules/", ""))).toEqual([
     "@bufbuild/protobuf",
     "@connectrpc/connect",
     "@connectrpc/connect-node",
+    "@opentelemetry/api",
+    "@pinojs/redact",
+    "@prometheus-io/client",
+    "atomic-sleep",
+    "bintrees",
     "connect-gateway",
+    "on-exit-leak-free",
+    "pino",
+    "pino-abstract-transport",
+    "pino-std-serializers",
+    "process-warning",
+    "quick-format-unescaped",
+    "real-require",
+    "safe-stable-stringify",
+    "sonic-boom",
+    "split2",
+    "tdigest",
+    "thread-stream",
+    "yaml",
   ]);
   const files = await readdir(join(folder, "node_modules"), { recursive: true });
   const sizes = files.map(async (file) => (await stat(join(folder, "node_modules", file))).size);
   const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
-  expect(bytes).toBeLessThan(8e6);
+  expect(bytes).toBeLessThan(12e6);
 });
 
 test("what its README shows compiles, strictly, and with the types of libraries", async () => {
@@ -79,6 +97,7 @@ test("what its README shows compiles, strictly, and with the types of libraries"
   // What the README has developers install, as it is here.
   const tools = ["google-proto-files", "@types", "undici-types", "@opentelemetry"];
   for (const name of tools) {
+    await rm(join(folder, "node_modules", name), { recursive: true, force: true });
     await symlink(resolve("node_modules", name), join(folder, "node_modules", name));
   }
   await run("buf", ["generate"], { cwd: folder, env });

@@ -8,12 +8,13 @@ import {
   json,
   openCatalog,
   openProxiedCatalog,
+  openRemoteCatalog,
   send,
   ulysses,
   versions,
   walden,
 } from "./support/catalog.ts";
-import { jsonOf, type SentRequest } from "./support/gateway.ts";
+import { jsonOf, type SentRequest, type TestGateway } from "./support/gateway.ts";
 
 const notFound = (message: string) => ({ code: Code.NotFound, message, details: [] });
 
@@ -28,10 +29,16 @@ const refused = (field: string) => ({
   ],
 });
 
-const ways = [
-  ["in process", openCatalog],
-  ["through a proxy", openProxiedCatalog],
-] as const;
+/** Where `npm run test:upstreams` has a gateway in front of a server in another language. */
+const remote = process.env["CATALOG_ORIGIN"];
+
+const ways: readonly (readonly [how: string, open: () => Promise<TestGateway>])[] =
+  remote === undefined
+    ? [
+        ["in process", openCatalog],
+        ["through a proxy", openProxiedCatalog],
+      ]
+    : [["through the command", () => openRemoteCatalog(remote)]];
 
 describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version, how, open }))))(
   "over HTTP/$version, $how,",
@@ -282,6 +289,51 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
       expect(response.status).toBe(status);
       expect(response.headers.get("content-type")).toBe("application/json");
       expect(response.headers.get("content-length")).toBe(String(response.body.length));
+    });
+
+    test.each([
+      ["application/x-ndjson", `${JSON.stringify(walden)}\n${JSON.stringify(emma)}\n`],
+      ["text/event-stream", `data: ${JSON.stringify(walden)}\n\ndata: ${JSON.stringify(emma)}\n\n`],
+      ["application/json", `[${JSON.stringify(walden)},${JSON.stringify(emma)}]`],
+    ])("a stream of volumes is %s for who accepts that", async (accept, body) => {
+      await using gateway = await open();
+      const watch = get("/v1/shelves/a/volumes:watch");
+      const response = await gateway.send({ version, ...watch, headers: { accept } });
+      expect(response.status).toBe(200);
+      expect(response.headers.get("content-type")).toBe(accept);
+      expect(response.body.toString().trim().replaceAll(",\n", ",")).toBe(body.trim());
+    });
+
+    test("volumes come as a stream", async () => {
+      await using gateway = await open();
+      const lines = [{ id: "5", title: "Dune" }, { id: big }].map((one) => JSON.stringify(one));
+      const response = await gateway.send({
+        ...{ version, method: "POST", path: "/v1/shelves/c/volumes:import" },
+        headers: { "content-type": "application/x-ndjson" },
+        body: lines.join("\n"),
+      });
+      expect(jsonOf(response)).toEqual({ count: "2" });
+      expect(jsonOf(await gateway.send({ version, ...get("/v1/shelves/c/volumes") }))).toEqual({
+        volumes: [
+          { name: "shelves/c/volumes/5", id: "5", title: "Dune" },
+          { name: `shelves/c/volumes/${big}`, id: big },
+        ],
+      });
+    });
+
+    test.each([
+      ["whole", "PUT", "upload", "download"],
+      ["in pieces", "POST", "append", "stream"],
+    ])("a text goes in and out as it is, %s", async (_how, method, put, fetch) => {
+      await using gateway = await open();
+      const body = Buffer.from(Array.from({ length: 5000 }, (_, at) => at % 256));
+      const path = "/v1/shelves/a/volumes/1";
+      const headers = { "content-type": "image/png" };
+      const kept = await gateway.send({ version, method, path: `${path}:${put}`, headers, body });
+      expect(jsonOf(kept)).toEqual(walden);
+      const response = await gateway.send({ version, ...get(`${path}:${fetch}`) });
+      expect(response.headers.get("content-type")).toBe("image/png");
+      expect(response.body.equals(body)).toBe(true);
     });
 
     test("what was changed stays so", async () => {

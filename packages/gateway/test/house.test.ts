@@ -22,6 +22,10 @@ const importsByFile = holdHouse({
     "src/client": ["src/protocols", "src/call", "src/exchange", "src/binary"],
     "src/logging": ["src/adapter", "src/call", "src/exchange"],
     "src/metrics": ["src/server", "src/adapter", "src/call", "src/exchange"],
+    "src/cli": [
+      ...["gen", "src", "src/client", "src/proxy", "src/server", "src/health", "src/reflection"],
+      ...["src/openapi", "src/logging", "src/metrics", "src/rest", "src/call"],
+    ],
     "src/proxy": ["gen", "src/client", "src/adapter", "src/rest", "src/call", "src/exchange"],
     // The way of a request goes from the adapter by rest or protocols to the call.
     "src/adapter": ["src/rest", "src/protocols", "src/json", "src/call", "src/exchange"],

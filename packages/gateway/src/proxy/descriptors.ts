@@ -7,6 +7,7 @@ import {
   fromBinary,
 } from "@bufbuild/protobuf";
 import {
+  type DescriptorProto,
   type FileDescriptorProto,
   type FileDescriptorSet,
   FileDescriptorSetSchema,
@@ -55,11 +56,26 @@ function parseSet(bytes: Uint8Array): FileDescriptorSet {
  * @throws {DescriptorError}
  */
 export function createDescriptors(files: readonly FileDescriptorProto[]): Descriptors {
+  for (const { messageType } of files) fillJsonNames(messageType);
   const file = sorted(files);
   const registry = createRegistryOf(file);
   const all = [...registry].filter((type) => type.kind === "service");
   const services = all.filter(({ typeName }) => !typeName.startsWith("grpc."));
   return { services, registry };
+}
+
+/**
+ * The generated code of Java has descriptors without names for JSON, and so has its reflection. They
+ * are what protoc makes them.
+ */
+function fillJsonNames(messages: readonly DescriptorProto[]): void {
+  for (const { field: fields, nestedType } of messages) {
+    for (const field of fields) {
+      if (field.jsonName !== "") continue;
+      field.jsonName = field.name.replaceAll(/_+(.?)/g, (_, next: string) => next.toUpperCase());
+    }
+    fillJsonNames(nestedType);
+  }
 }
 
 /** Imports before the files that import them. */

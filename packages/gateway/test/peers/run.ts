@@ -8,7 +8,7 @@ import { basename, join } from "node:path";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const gateway = "packages/gateway";
-const { peerDependencies, devDependencies } = JSON.parse(
+const { dependencies, peerDependencies, devDependencies } = JSON.parse(
   readFileSync(join(gateway, "package.json"), "utf8"),
 );
 const lowest = Object.fromEntries(
@@ -25,7 +25,11 @@ try {
     filter: (path) => !["dist", "node_modules"].includes(basename(path)),
   });
   cpSync("tsconfig.json", join(folder.path, "tsconfig.json"));
-  const manifest = { type: "module", dependencies: lowest, devDependencies };
+  const manifest = {
+    type: "module",
+    dependencies: { ...dependencies, ...lowest },
+    devDependencies,
+  };
   writeFileSync(join(folder.path, "package.json"), JSON.stringify(manifest));
   run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]);
   run(process.execPath, ["node_modules/typescript/bin/tsc", "--noEmit"]);

@@ -37,6 +37,16 @@ test("it may be without the imports that everybody has", () => {
   expect(readDescriptors(bytes).registry.getMessage("google.api.HttpBody")).toBeDefined();
 });
 
+test("it may be without the names of JSON, as the reflection of Java is", () => {
+  const bytes = changed(({ file }) => {
+    for (const { field } of file.flatMap(({ messageType }) => messageType)) {
+      for (const one of field) one.jsonName = "";
+    }
+  });
+  const request = readDescriptors(bytes).registry.getMessage("library.v1.ListVolumesRequest");
+  expect(request?.fields.map(({ jsonName }) => jsonName)).toEqual(["parent", "pageSize", "titles"]);
+});
+
 const catalog = "library/v1/catalog.proto";
 
 test.each<[what: string, bytes: Uint8Array, message: string]>([

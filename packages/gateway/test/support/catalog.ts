@@ -8,6 +8,7 @@ import {
   type TestGateway,
   type TestGatewayOptions,
 } from "./gateway.ts";
+import { exchange } from "./http-exchange.ts";
 
 export { CatalogService };
 
@@ -38,6 +39,22 @@ export async function openCatalog(options: Partial<TestGatewayOptions> = {}): Pr
 /** The same, served by a gRPC server behind the gateway. */
 export async function openProxiedCatalog(): Promise<TestGateway> {
   return await fill(await openProxyOf((router) => router.service(CatalogService, createCatalog())));
+}
+
+/** The same at an origin, where each test finds it as at the first. */
+export async function openRemoteCatalog(origin: string): Promise<TestGateway> {
+  const send: TestGateway["send"] = ({ version = "1.1", ...request }) =>
+    exchange({ origin, version, ...request });
+  const remote: TestGateway = {
+    ...{ port: Number(new URL(origin).port), errors: [], origin: () => origin, send },
+    async [Symbol.asyncDispose]() {},
+  };
+  for (const shelf of ["a", "b", "c", "z"]) {
+    const { body } = await send(get(`/v1/shelves/${shelf}/volumes`));
+    const { volumes = [] }: { volumes?: { name: string }[] } = JSON.parse(body.toString());
+    for (const { name } of volumes) await send({ method: "DELETE", path: `/v1/${name}` });
+  }
+  return await fill(remote);
 }
 
 async function fill(gateway: TestGateway, prefix = ""): Promise<TestGateway> {

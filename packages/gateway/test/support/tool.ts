@@ -14,7 +14,7 @@ export async function runTool(
   [command, ...args]: readonly [string, ...string[]],
   env: NodeJS.ProcessEnv = {},
 ): Promise<string> {
-  const options = { cwd: folder, env: { ...environment, ...env }, timeout: 300_000 };
+  const options = { cwd: folder, env: { ...environment, ...env }, timeout: 600_000 };
   try {
     return (await run(command, args, { ...options, maxBuffer: 2 ** 26 })).stdout;
   } catch (reason) {

@@ -1,0 +1,31 @@
+import { methodNameOf } from "../call/call-names.ts";
+import type { ServiceMetrics } from "../metrics/index.ts";
+
+/** More than most servers have; the methods past these share a series. */
+const methodsMax = 256;
+
+export interface Measuring {
+  readonly metrics: ServiceMetrics;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** @returns undefined where nobody wants metrics. Then nothing is measured. */
+export async function openMetrics(
+  place: { readonly host: string; readonly port: number } | undefined,
+  version: string,
+): Promise<Measuring | undefined> {
+  if (place === undefined) return undefined;
+  // Loaded where it is wanted alone.
+  const { MetricsLayout, openAdmin, ServiceMetrics } = await import("../metrics/index.ts");
+  const layout = new MetricsLayout({ nameOf: methodNameOf, namesMax: methodsMax });
+  const metrics = new ServiceMetrics({ layout, prefix: "connect_gateway", version });
+  try {
+    const listener = await openAdmin(place, metrics);
+    const close = () => listener.close().finally(() => metrics.close());
+    return { metrics, port: listener.address.port, close };
+  } catch (error) {
+    metrics.close();
+    throw error;
+  }
+}
