@@ -12,7 +12,7 @@ export interface House {
   readonly rooms: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Holds a house to its plan. @returns the files that each file imports. */
+/** Checks the imports against the plan. @returns the files that each file imports. */
 export function holdHouse({ files, roomOf, rooms }: House): ReadonlyMap<string, readonly string[]> {
   const importsByFile = new Map(globSync(files).map((file) => [file, importsOf(file)] as const));
 
@@ -46,7 +46,7 @@ export function holdHouse({ files, roomOf, rooms }: House): ReadonlyMap<string, 
   return importsByFile;
 }
 
-/** The files that a file names as its imports, from the root of the repository. */
+/** The files that a file imports, relative to the root of the repository. */
 export function importsOf(file: string): string[] {
   const specifiers = readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?"(\.[^"]+)"/g);
   return [...specifiers].map(([, specifier = ""]) => join(dirname(file), specifier));
