@@ -1,5 +1,5 @@
--- Every request creates another plant. The ids are those of plant-ids.ts: each
--- thread has a stream of its own, in ascending order.
+-- Every request creates a different plant. The ids are those of plant-ids.ts: each
+-- thread has its own stream, in ascending order.
 local before = os.getenv("BENCH_REQUEST_BEFORE")
 local after = os.getenv("BENCH_REQUEST_AFTER")
 local first = tonumber(os.getenv("BENCH_FIRST_ID"))

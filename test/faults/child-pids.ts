@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** The processes that the main thread of this one has started; none where Linux is not there to tell. */
+/** The child processes of the main thread; empty on systems other than Linux. */
 export function childPids(): number[] {
   if (process.platform !== "linux") return [];
   const list = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8");

@@ -6,7 +6,7 @@ export interface Flags {
   readonly seed: number;
   /** The names of the campaigns to run. */
   readonly only: readonly string[];
-  /** The folder of a soak, which then runs alone. */
+  /** The directory of a soak, which then runs alone. */
   readonly soak?: string;
 }
 

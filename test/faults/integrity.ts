@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { readRows } from "../support/sqlite-rows.ts";
 
-/** What the engine itself finds wrong with its files; nothing, if all is well. */
+/** Problems that the engine itself finds in its files; empty if there are none. */
 export async function checkIntegrity(storeUrl: string): Promise<readonly string[]> {
   const [, path] = /^sqlite:(.*)$/.exec(storeUrl) ?? [];
   return path === undefined ? await checkPostgres(storeUrl) : checkSqlite(path);
@@ -28,7 +28,8 @@ async function checkPostgres(url: string): Promise<readonly string[]> {
       `SELECT FROM pg_available_extensions, pg_roles
        WHERE name = 'amcheck' AND rolname = current_user AND rolsuper`,
     );
-    // Not every installation brings it; the rows by way of the index are then compared alone.
+    // Not every installation has it. Without it, only the rows found through the index are
+    // compared.
     if (rowCount === 1) {
       await client.query("CREATE EXTENSION IF NOT EXISTS amcheck");
       await client.query("SELECT bt_index_check('plants_pkey', true)");
@@ -42,7 +43,7 @@ async function checkPostgres(url: string): Promise<readonly string[]> {
   }
 }
 
-/** Of all rows, while one way to read them is switched off. */
+/** Counts all rows with one way of reading them disabled. */
 async function count(client: pg.Client, without: "index" | "seq"): Promise<string> {
   const off = without === "seq" ? ["seqscan"] : ["indexscan", "indexonlyscan", "bitmapscan"];
   await client.query("BEGIN");

@@ -1,6 +1,6 @@
 /**
- * The server, killed at any moment under load over all protocols, and started
- * again on the same store: nothing that it had acknowledged is lost or changed.
+ * Kills the server at any moment under load over all protocols, and restarts it on the same store.
+ * Nothing that it acknowledged may be lost or changed.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
@@ -17,18 +17,18 @@ import { LoadClient } from "./load/client.ts";
 import { createRandom, type Random } from "./random.ts";
 import { patienceMs, startServer } from "./start-server.ts";
 
-/** For each engine; a run that has time for more ends there. */
+/** For each engine. A run with more time stops there. */
 const killsMax = 500;
 
-/** However little time there is. */
+/** Even with little time. */
 const killsMin = 2;
 
-/** A store of its own for so many kills: it is read whole after each of them. */
+/** The number of kills for each store, because the whole store is read after each of them. */
 const killsPerStore = 25;
 
 const clientCount = 12;
 
-/** Long: here it is the kill that ends requests. */
+/** Long, because here the kill ends requests. */
 const deadlinesMs = [8000, 10_000] as const;
 
 export const kill: Campaign = {
@@ -71,7 +71,7 @@ async function killOn(
     const service = { place, cwd: folder.path, random, recorder, clients };
     try {
       for (let round = 0; round < killsMin || (round < killsPerStore && !isDone()); round++) {
-        // The first start makes the store; the others may be cut short, too.
+        // The first start creates the store. Later ones may also be interrupted.
         const isAtStart = round > 0 && random.chance(0.15);
         if (isAtStart) await killAtStart(service);
         else await killUnderLoad(service);
@@ -102,12 +102,12 @@ interface Service {
 }
 
 function argsOf({ place, random }: Service): string[] {
-  // Seldom, because two threads take far longer to start.
+  // Rarely, because two threads take far longer to start.
   const threads = process.platform === "linux" && random.chance(0.15) ? 2 : 1;
   return ["--store", place.url, "--threads", `${threads}`];
 }
 
-/** Before anybody could use it: while it opens the store, and repairs what the last kill left. */
+/** Before anybody could use it: while it opens the store and repairs what the last kill left. */
 async function killAtStart(service: Service): Promise<void> {
   const env = { PLANT_STORE_TOKENS: knownToken };
   const args = ["serve", "--port", "0", ...argsOf(service)];
@@ -123,7 +123,7 @@ async function killUnderLoad(service: Service): Promise<void> {
   await recorder.read(place.read);
   const callers = openCallers(server.url);
   const killAt = random.int(1, 100);
-  // An answer that came too early is found if the kill comes at once behind it.
+  // A kill right after an answer reveals one that was sent too early.
   const pauseMs = random.chance(0.5) ? 0 : random.int(1, 40);
   let end: "killed" | "gone" | "stuck" | undefined;
   let stored = 0;
@@ -159,7 +159,7 @@ async function killUnderLoad(service: Service): Promise<void> {
   }
 }
 
-/** Clients ask until they know: what was under way at a kill is asked for again. */
+/** Clients retry until they know: they repeat the requests that a kill interrupted. */
 async function settle(service: Service): Promise<void> {
   await using server = await start(service);
   const callers = openCallers(server.url);

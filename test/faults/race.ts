@@ -1,6 +1,6 @@
 /**
- * Many clients at once for the same id, with equal and different plants, retries,
- * short deadlines and disconnects, over all protocols and through all replicas.
+ * Many concurrent clients for the same id, with equal and different plants, retries, short
+ * deadlines and disconnects, over all protocols and through all replicas.
  */
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -18,7 +18,7 @@ import { startServer } from "./start-server.ts";
 
 interface Arena {
   readonly kind: StoreKind;
-  /** Processes on the one store. */
+  /** Processes on the same store. */
   readonly replicas: number;
   readonly threads: number;
 }
@@ -30,10 +30,10 @@ const arenas: readonly Arena[] = [
   { kind: postgresKind, replicas: 2, threads: 2 },
 ];
 
-/** Races at once; each has an id of its own. */
+/** Concurrent races, each with its own id. */
 const lanes = 4;
 
-/** In each lane, however little time there is: fewer would not show much. */
+/** The minimum in each lane, even with little time: fewer would not show much. */
 const racesMin = 5;
 
 const deadlineMs = 10_000;
@@ -92,7 +92,7 @@ async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promis
   );
   await recorder.read(place.read);
   const found = linesOf(recorder.check(), nameOf(arena));
-  // Where nothing is disturbed but clients, no server has anything to complain of.
+  // Only clients are disturbed, so no server may log a complaint.
   const failures = servers.flatMap(({ stderr }) => stderr.text.split("\n").filter(isComplaint));
   found.push(...failures.map((line) => `${nameOf(arena)}: the server logged ${line}`));
   return { tried: { races, ...recorder.counts }, found };
@@ -104,11 +104,11 @@ interface Field {
   readonly recorder: Recorder;
 }
 
-/** How a client goes about its one plant; decided before the start. */
+/** How a client tries to store its plant; decided before the start. */
 interface Racer {
   readonly plant: TestPlant;
   readonly startMs: number;
-  /** Of each try; the last has time. */
+  /** For each try; the last one has enough time. */
   readonly tries: readonly {
     readonly caller: Caller;
     readonly deadlineMs: number;
@@ -118,7 +118,7 @@ interface Racer {
 
 async function raceFor(id: bigint, { random, callers, recorder }: Field): Promise<void> {
   const rivals = rivalPlants(id, random).slice(0, random.int(1, 3));
-  // All at once on one connection: so they come to share a commit.
+  // All on one connection, so that they share a commit.
   const shared = random.chance(0.5) ? random.pick(callers.filter(isMultiplexed)) : undefined;
   const first = shared && { caller: shared, deadlineMs, leaveMs: undefined };
   const racers = Array.from({ length: random.int(3, 8) }, (): Racer => {

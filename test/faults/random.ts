@@ -1,17 +1,17 @@
-/** A source of chance that says the same again for the same seed. */
+/** A random generator that repeats its sequence for the same seed. */
 export interface Random {
-  /** From 0 up to 1. */
+  /** From 0 up to, but excluding, 1. */
   next(): number;
-  /** A whole number from `min` to `max`, both included. */
+  /** An integer from `min` to `max`, including both. */
   int(min: number, max: number): number;
   /** True in this share of all cases. */
   chance(share: number): boolean;
   pick<T>(list: readonly [T, ...T[]] | readonly T[]): T;
-  /** In another order. */
+  /** The list in random order. */
   shuffle<T>(list: readonly T[]): T[];
 }
 
-/** @param name So that each user of a seed has numbers of its own, whatever the others take. */
+/** @param name Gives each user of a seed its own sequence, independent of the others. */
 export function createRandom(seed: number, name: string): Random {
   let state = hash(`${seed} ${name}`);
 

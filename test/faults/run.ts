@@ -1,7 +1,6 @@
 /**
- * `npm run test:faults`: does to the service what goes wrong in production, while
- * clients use it, and checks that it keeps its promise. Apart from `npm test`,
- * because it takes as long as it is given.
+ * `npm run test:faults`: injects the faults of production while clients use the service, and checks
+ * its promises. Separate from `npm test`, because it takes as long as it is given.
  */
 
 import { listenForStop } from "../../src/cli/stop-signal.ts";
@@ -24,13 +23,13 @@ npm run test:faults -- soak [--hours H] [--folder DIR] [--seed S]
   --seed S     a whole number; the same seed makes the same plan; default: a random one
 `;
 
-/** A campaign keeps its time by itself; one that takes this much longer is stuck. */
+/** A campaign limits its own time. One that takes this much longer is stuck. */
 const overrun = { factor: 2, minutes: 3 };
 
-/** How many broken promises are shown; the rest only counted. */
+/** How many broken promises are shown. The rest is only counted. */
 const shownMax = 20;
 
-/** After a signal, a campaign that does not end its processes in order loses its chance to. */
+/** After a signal, a campaign must end its processes within this time. */
 const endGraceMs = 30_000;
 
 const stop = listenForStop();
@@ -69,7 +68,7 @@ async function run({ minutes, seed, only, soak }: Flags): Promise<void> {
   end(failed > 0 || stop.signal.aborted ? 1 : 0);
 }
 
-/** With the processes of a campaign that was stuck: they would outlive this one. */
+/** Also ends the processes of a stuck campaign, which would otherwise outlive this one. */
 function end(code: number): never {
   for (const pid of childPids()) process.kill(pid, "SIGKILL");
   process.exit(code);

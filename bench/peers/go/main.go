@@ -92,7 +92,7 @@ func newGateway(address string) (*runtime.ServeMux, error) {
 	)
 }
 
-// requireToken holds for REST as well: the gateway passes the header on.
+// requireToken also applies to REST: the gateway forwards the header.
 func requireToken(expected string) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		values := metadata.ValueFromIncomingContext(ctx, "authorization")
@@ -126,7 +126,7 @@ func (s *service) CreatePlant(ctx context.Context, request *pb.CreatePlantReques
 	return &pb.CreatePlantResponse{Plant: &pb.Plant{Name: plant.Name, Tag: plant.Tag}}, nil
 }
 
-// compactJSON takes out the spaces that protojson adds in some builds and not in others: the bench compares bytes.
+// compactJSON removes the spaces that protojson adds in some builds only, because the bench compares bytes.
 type compactJSON struct{ runtime.JSONPb }
 
 func (c *compactJSON) Marshal(value any) ([]byte, error) {

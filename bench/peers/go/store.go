@@ -14,7 +14,7 @@ const (
 	waitingRowsMax = 16_384
 )
 
-// store keeps plants in SQLite: one goroutine writes, and commits all that waits at once.
+// store stores plants in SQLite: one goroutine writes, and commits everything that waits at once.
 type store struct {
 	db      *sql.DB
 	insert  *sql.Stmt
@@ -30,7 +30,7 @@ type row struct {
 
 type waitingRow struct {
 	row
-	// Has room for the answer, so that a caller that has left delays nobody.
+	// Buffered, so that a caller that has left delays nobody.
 	answer chan error
 }
 
@@ -93,7 +93,7 @@ func (s *store) write() {
 	}
 }
 
-// takeAll adds what waits now.
+// takeAll adds everything that waits now.
 func (s *store) takeAll(batch []waitingRow) []waitingRow {
 	for len(batch) < batchRowsMax {
 		select {
@@ -106,7 +106,7 @@ func (s *store) takeAll(batch []waitingRow) []waitingRow {
 	return batch
 }
 
-// commit tells of each row whether the store holds it. A failure rolls all of them back.
+// commit returns for each row whether it is stored. A failure rolls all of them back.
 func (s *store) commit(batch []waitingRow) ([]bool, error) {
 	tx, err := s.db.Begin()
 	if err != nil {

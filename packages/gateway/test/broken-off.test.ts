@@ -1,4 +1,4 @@
-/** A body that its client breaks off is no body, however much of it has come. */
+/** A body that the client aborts is not a complete body, however much of it has arrived. */
 import { describe, expect, test } from "vitest";
 import { gatewayNodeAdapter } from "../src/index.ts";
 import { FieldService } from "./gen/library/v1/fields_pb.ts";
@@ -43,7 +43,7 @@ describe.each(ways)("%s", (_protocol, path, contentType, body) => {
   test.each([
     ["CANCEL", errorCode.cancel],
     ["NO_ERROR", errorCode.noError],
-  ])("does not serve a whole message on a stream that is reset with %s", async (_name, code) => {
+  ])("does not serve a complete message on a stream that is reset with %s", async (_name, code) => {
     const service = createEchoService();
     const handler = gatewayNodeAdapter({
       routes: (router) => {
@@ -58,7 +58,8 @@ describe.each(ways)("%s", (_protocol, path, contentType, body) => {
       );
     const payload = Buffer.of(0, 0, 0, code);
     const reset = frame(frameType.rstStream, { streamId: 1, payload });
-    // All of a message, but for the end of its stream; then a good call, to see that it has come.
+    // A complete message without the end of its stream; then a valid call, to see that it has
+    // arrived.
     connection.write(Buffer.concat([greeting, settingsAck, ...message(1, 0)]));
     connection.write(Buffer.concat(message(3, flag.endStream)));
     await answered(3);

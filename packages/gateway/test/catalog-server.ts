@@ -1,4 +1,4 @@
-/** The catalog as a server of its own: `node packages/gateway/test/catalog-server.ts [PORT]`. */
+/** The catalog as a separate server: `node packages/gateway/test/catalog-server.ts [PORT]`. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pathToFileURL } from "node:url";

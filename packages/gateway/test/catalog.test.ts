@@ -1,4 +1,4 @@
-/** A resource-oriented service, whole, as a client of REST sees it. */
+/** A complete resource-oriented service, as seen by a REST client. */
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import {
@@ -18,7 +18,7 @@ import { jsonOf, type SentRequest, type TestGateway } from "./support/gateway.ts
 
 const notFound = (message: string) => ({ code: Code.NotFound, message, details: [] });
 
-/** A refusal that names the field. */
+/** A rejection that names the field. */
 const refused = (field: string) => ({
   code: Code.InvalidArgument,
   details: [
@@ -336,7 +336,7 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
       expect(response.body.equals(body)).toBe(true);
     });
 
-    test("what was changed stays so", async () => {
+    test("changes persist", async () => {
       await using gateway = await open();
       await gateway.send({ version, method: "DELETE", path: "/v1/shelves/a/volumes/1" });
       const move = send("POST", `/v1/${emma.name}:move`, { to: "shelves/b" });
@@ -394,7 +394,7 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
       ["/v1/shelves/a/volumes/9", 404],
       ["/v1/volumes/x", 400],
       ["/v1/nothing", 404],
-    ])("HEAD of %s has the head of GET, and no body", async (path, status) => {
+    ])("HEAD of %s returns the headers of GET and no body", async (path, status) => {
       await using gateway = await open();
       const byGet = await gateway.send({ version, method: "GET", path });
       const byHead = await gateway.send({ version, method: "HEAD", path });

@@ -1,4 +1,4 @@
-/** REST beside Connect: what is the same call must be the same to the implementation. */
+/** Compares REST with Connect: equivalent calls must look the same to the implementation. */
 import { once } from "node:events";
 import { fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
@@ -30,14 +30,14 @@ function openEcho(echo: Echo) {
   });
 }
 
-/** Equal for equal messages, whatever holds their bytes. */
+/** Equal for equal messages, whatever type holds their bytes. */
 function hexOf(message: EveryField): string {
   return Buffer.from(toBinary(EveryFieldSchema, message)).toString("hex");
 }
 
 describe("a message", () => {
   test.each(["1.1", "2"] as const)(
-    "reaches the implementation equal, over HTTP/%s",
+    "is equal for the implementation, over HTTP/%s",
     async (version) => {
       const service = createEchoService();
       await using gateway = await openGateway({
@@ -71,7 +71,7 @@ describe("a message", () => {
   );
 });
 
-/** What an error says to a client, in one form for both protocols. */
+/** What a client sees of an error, in the same form for both protocols. */
 interface SeenError {
   readonly status: number;
   readonly code: Code | undefined;
@@ -124,7 +124,7 @@ describe("an error", () => {
     },
   );
 
-  test("without words or details has none", async () => {
+  test("without message or details has none", async () => {
     const { rest, connect } = await errorsBoth(new ConnectError("", Code.Aborted));
     expect(rest).toEqual(connect);
     expect(rest).toMatchObject({ message: "", details: [] });
@@ -145,7 +145,7 @@ describe("an error", () => {
 });
 
 describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
-  test("the implementation sees the same of a request, but for its protocol", async () => {
+  test("the implementation sees the same request, except for its protocol", async () => {
     const seen: HandlerContext[] = [];
     await using gateway = await openEcho((request, context) => {
       seen.push(context);
@@ -183,7 +183,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
 describe("a deadline", () => {
   const paths = ["/v1/fields", connectPath];
 
-  test("is told to the implementation, and ends the call", async () => {
+  test("reaches the implementation, and ends the call", async () => {
     const seen: (number | undefined)[] = [];
     await using gateway = await openEcho(async (_request, { signal, timeoutMs }) => {
       seen.push(timeoutMs());
@@ -199,7 +199,7 @@ describe("a deadline", () => {
     for (const timeoutMs of seen) expect(timeoutMs).toBeLessThanOrEqual(50);
   });
 
-  test.each(["", "-1", "1.5", "soon", "12345678901"])("%j is refused", async (timeout) => {
+  test.each(["", "-1", "1.5", "soon", "12345678901"])("%j is rejected", async (timeout) => {
     await using gateway = await openEcho(() => ({}));
     for (const path of paths) {
       const headers = { ...json, "connect-timeout-ms": timeout };
@@ -237,7 +237,7 @@ test.each<[what: string, request: Omit<SentRequest, "path">, status: number]>([
   ["a field of another type", { headers: json, body: '{"int64":{}}' }, 400],
   ["another media type", { headers: { "content-type": "text/plain" }, body: "{}" }, 415],
   ["a gzip that is none", { headers: { ...json, "content-encoding": "gzip" }, body: "{}" }, 400],
-])("both refuse %s", async (_what, request, status) => {
+])("both reject %s", async (_what, request, status) => {
   await using gateway = await openEcho(() => ({}));
   for (const path of ["/v1/fields", connectPath]) {
     expect(await gateway.send({ ...request, path })).toMatchObject({ status });

@@ -1,4 +1,4 @@
-/** JSON on its way to an implementation, through the stock handlers of connect-es and REST. */
+/** JSON on its way to an implementation, through the handlers of connect-es and of REST. */
 import { toJsonString } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
@@ -20,7 +20,7 @@ async function sendTo(way: JsonWay, json: string | Uint8Array) {
 }
 
 describe.each(jsonWays)("$name:", (way) => {
-  test("an integer beyond 2^53 reaches the implementation as it was written", async () => {
+  test("an integer beyond 2^53 reaches the implementation as written", async () => {
     const { code, received } = await sendTo(
       way,
       '{"int64":9007199254740993,"children":[{"uint64":18446744073709551615}],"int64ByInt64":{"1":-9007199254740993}}',
@@ -35,7 +35,7 @@ describe.each(jsonWays)("$name:", (way) => {
     ]);
   });
 
-  test("and comes back as it is", async () => {
+  test("and is returned unchanged", async () => {
     const { response } = await sendTo(way, '{"int64":9007199254740993}');
     expect(response.body.toString("latin1")).toContain('{"int64":"9007199254740993"}');
   });
@@ -58,7 +58,7 @@ describe.each(jsonWays)("$name:", (way) => {
     ["101 levels", `{"listValue":${"[".repeat(100)}${"]".repeat(100)}}`],
     ["what protobuf-es refuses", '{"bytes":"*"}'],
     ["a double out of range", '{"double":1e400}'],
-    // The error quotes what was sent, half a surrogate pair; that must not break the answer.
+    // The error quotes what was sent, half a surrogate pair. That must not break the answer.
     ["a map's key that is no text", '{"int64ByInt64":{"\\ud800":1}}'],
     ["an emoji where a value should be", "[🌱]"],
   ];
@@ -70,7 +70,7 @@ describe.each(jsonWays)("$name:", (way) => {
   });
 });
 
-describe("REST and Connect tell a caller the same about", () => {
+describe("REST and Connect report the same about", () => {
   const rows: readonly [what: string, json: string][] = [
     ["no JSON", "{"],
     ["a member that is named twice", '{"int64":1,"int64":1}'],
@@ -91,7 +91,7 @@ describe("REST and Connect tell a caller the same about", () => {
   });
 });
 
-/** The error of REST, or of Connect. */
+/** The error of REST or Connect. */
 interface Told {
   readonly message: string;
   readonly details?: readonly { readonly debug?: object }[];
@@ -100,7 +100,7 @@ interface Told {
 describe("unknown fields", () => {
   const json = '{"isbn":9007199254740993,"child":{"isbn":{"a":[1.0]}},"int64":1}';
 
-  test.each(rpcWays)("$name: are passed over", async (way) => {
+  test.each(rpcWays)("$name: are ignored", async (way) => {
     const { code, received } = await sendTo(way, json);
     expect(code).toBeUndefined();
     expect(received.map((message) => toJsonString(EveryFieldSchema, message))).toEqual([
@@ -108,16 +108,16 @@ describe("unknown fields", () => {
     ]);
   });
 
-  test("REST: are refused", async () => {
+  test("REST: are rejected", async () => {
     const { code, received } = await sendTo(restWay, json);
     expect(code).toBe(Code.InvalidArgument);
     expect(received).toEqual([]);
   });
 });
 
-describe("a connect-es without the gateway", () => {
-  // The gateway's hold on JSON is an option that connect-es does not document as such. Should
-  // a release stop calling it, these fail, and no integer is rounded in silence.
+describe("connect-es without the gateway", () => {
+  // The gateway reads JSON through an option that connect-es does not document for this. If a
+  // release stops using it, these tests fail, so that no integer is silently rounded.
   test.each(rpcWays)("$name: reads JSON through jsonOptions.textDecoder", async (way) => {
     const service = createEchoService();
     const decoded: string[] = [];
@@ -130,7 +130,7 @@ describe("a connect-es without the gateway", () => {
     const routes: Parameters<typeof connectNodeAdapter>[0]["routes"] = (router) => {
       router.service(FieldService, service);
     };
-    // The type of jsonOptions does not know the decoder; its implementation does.
+    // The type of jsonOptions does not include the decoder; its implementation does.
     const options = { routes, jsonOptions: { textDecoder } as object };
     await using server = await openHandler(connectNodeAdapter(options));
     await server.send(way.request('{"int64":"1"}'));

@@ -13,7 +13,7 @@ const importsByFile = holdHouse({
       .replace(/^gen.*/, "gen"),
   rooms: {
     gen: [],
-    // What users import: index.ts.
+    // index.ts, which users import.
     src: ["src/adapter", "src/call", "src/exchange", "src/json", "src/protocols", "src/rest"],
     "src/server": ["src/adapter", "src/rest", "src/call", "src/exchange"],
     "src/health": ["gen", "src/rest", "src/protocols", "src/call", "src/exchange"],
@@ -27,7 +27,7 @@ const importsByFile = holdHouse({
       ...["src/openapi", "src/logging", "src/metrics", "src/rest", "src/call"],
     ],
     "src/proxy": ["gen", "src/client", "src/adapter", "src/rest", "src/call", "src/exchange"],
-    // The way of a request goes from the adapter by rest or protocols to the call.
+    // A request goes from the adapter through rest or protocols to the call.
     "src/adapter": ["src/rest", "src/protocols", "src/json", "src/call", "src/exchange"],
     "src/rest": ["gen", "src/protocols", "src/json", "src/call", "src/exchange"],
     "src/openapi": ["gen", "src/rest", "src/json"],
@@ -39,7 +39,7 @@ const importsByFile = holdHouse({
   },
 });
 
-test("only the room otel needs OpenTelemetry, and of that the API alone", () => {
+test("only the room otel needs OpenTelemetry, and only its API", () => {
   const needed = [...importsByFile.keys()].flatMap((file) =>
     [...readFileSync(file, "utf8").matchAll(/from "(@opentelemetry[^"]+)"/g)].map(
       ([, name]) => `${file.split("/")[3]} -> ${name}`,
@@ -48,7 +48,7 @@ test("only the room otel needs OpenTelemetry, and of that the API alone", () => 
   expect(new Set(needed)).toEqual(new Set(["otel -> @opentelemetry/api"]));
 });
 
-test("the package and its tests import no file from outside of the package", () => {
+test("the package and its tests import no file from outside the package", () => {
   const files = globSync("packages/gateway/{src,gen,test}/**/*.ts");
   expect(files.length).toBeGreaterThan(100);
   const leaving = files.flatMap((file) =>

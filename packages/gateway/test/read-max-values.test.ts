@@ -1,4 +1,4 @@
-/** How many values a message may have: short bodies that would be long to read. */
+/** The maximum number of values in a message: short bodies that would take long to read. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import fc from "fast-check";
@@ -32,16 +32,13 @@ describe("a JSON text", () => {
     ["[true, false, null]", 4],
     ['{"a": true, "b": false}', 3],
   ];
-  test.each(rows)(
-    "%s is read where there may be as many, and refused where not",
-    (text, values) => {
-      const bytes = Buffer.from(text);
-      expect(parseJsonText(bytes, values)).toEqual(JSON.parse(text));
-      expect(() => parseJsonText(bytes, values - 1)).toThrow(
-        new JsonTextError(`has more than ${values - 1} values`),
-      );
-    },
-  );
+  test.each(rows)("%s is read if that many are allowed, and otherwise rejected", (text, values) => {
+    const bytes = Buffer.from(text);
+    expect(parseJsonText(bytes, values)).toEqual(JSON.parse(text));
+    expect(() => parseJsonText(bytes, values - 1)).toThrow(
+      new JsonTextError(`has more than ${values - 1} values`),
+    );
+  });
 
   test("has as many values as JSON.stringify has to write", () => {
     fc.assert(
@@ -59,16 +56,16 @@ describe("a JSON text", () => {
   });
 });
 
-describe("what is no JSON", () => {
-  // To read each number or name of them takes longer than to count it.
+describe("text that is not JSON", () => {
+  // Reading each number or name takes longer than counting it.
   const rows = ["1 ", "12 ", "1,", ", ", "1:", '"" '].map((text) => [text] as const);
-  test.each(rows)("of %j again and again is refused after as many values", (text) => {
+  test.each(rows)("of repeated %j is rejected after that many values", (text) => {
     expect(() => parseJsonText(Buffer.from(text.repeat(100)), 50)).toThrow(
       new JsonTextError("has more than 50 values"),
     );
   });
 
-  test.each(["1a", "]", "\\"])("of %j again and again is refused for the first of them", (text) => {
+  test.each(["1a", "]", "\\"])("of repeated %j is rejected for the first one", (text) => {
     expect(() => parseJsonText(Buffer.from(text.repeat(100)), 50)).toThrow(/^is not valid JSON: /);
   });
 });
@@ -76,13 +73,13 @@ describe("what is no JSON", () => {
 describe.each(jsonWays)("JSON by $name", (way) => {
   const list = way.request('{"int32List": [1, 2, 3]}');
 
-  test("is read where it has as many values as it may", async () => {
+  test("is read with the maximum number of values", async () => {
     const { response, received } = await send(list, 5);
     expect(way.codeOf(response)).toBeUndefined();
     expect(received).toMatchObject([{ int32List: [1, 2, 3] }]);
   });
 
-  test("is refused where it has one more", async () => {
+  test("is rejected with one more", async () => {
     const { response, received } = await send(list, 4);
     expect(way.codeOf(response)).toBe(Code.InvalidArgument);
     expect(received).toEqual([]);

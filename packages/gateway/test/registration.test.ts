@@ -5,10 +5,10 @@ import { FieldService } from "./gen/library/v1/fields_pb.ts";
 import { LibraryService } from "./gen/library/v1/library_pb.ts";
 import { probe, universal } from "./support/probe.ts";
 
-describe("what routes register", () => {
+describe("registered routes", () => {
   const { service, rpc } = { service: FieldService, rpc: LibraryService.method.countBooks };
 
-  test("becomes endpoints in their order, with the path that connect-es gives them", () => {
+  test("become endpoints in their order, with the paths of connect-es", () => {
     const routes = (router: ConnectRouter) =>
       router.service(service, {}).rpc(rpc, () => ({ count: 1n }));
     const endpoints = collectEndpoints({}, routes);
@@ -31,7 +31,7 @@ describe("what routes register", () => {
     });
   });
 
-  test("keeps `this` of an implementation that is a class", async () => {
+  test("keep `this` of an implementation that is a class", async () => {
     class Library {
       readonly #count = 9007199254740993n;
       countBooks() {
@@ -46,7 +46,7 @@ describe("what routes register", () => {
     expect(first).toMatchObject({ body: '{"count":"9007199254740993"}' });
   });
 
-  test("answers UNIMPLEMENTED for what is not implemented", async () => {
+  test("answer UNIMPLEMENTED for methods without implementation", async () => {
     const [echo] = collectEndpoints({}, (router) => router.service(service, {}));
     const [first] = echo === undefined ? [] : await probe(universal(echo.rpc), []);
     expect(first).toMatchObject({

@@ -1,4 +1,4 @@
-/** A connection of HTTP/1.1 serves on, whatever was refused on it. */
+/** An HTTP/1.1 connection stays usable after a rejection. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { FieldService } from "./gen/library/v1/fields_pb.ts";
@@ -15,7 +15,7 @@ interface Refused {
   readonly path?: string;
   readonly type: string;
   readonly more?: string;
-  /** Sent in two chunks, the second behind the answer. */
+  /** Sent in two chunks, the second after the answer. */
   readonly body: Buffer;
 }
 

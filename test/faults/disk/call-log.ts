@@ -1,4 +1,4 @@
-/** What the shim (shim.c) has recorded. */
+/** The calls recorded by the shim (shim.c). */
 
 /** In the order of the shim's enum. */
 const kinds = [
@@ -17,19 +17,19 @@ const kinds = [
 /** One call of a recorded process. */
 export interface Call {
   readonly kind: (typeof kinds)[number];
-  /** Absolute; empty for `start`, which every process begins with. */
+  /** Absolute; empty for `start`, the first record of every process. */
   readonly path: string;
-  /** That of the call, or -errno. */
+  /** The result of the call, or -errno. */
   readonly result: number;
-  /** Of a write its offset, of a truncate the new size, of an open its flags. */
+  /** The offset of a write, the new size of a truncate, the flags of an open. */
   readonly number: number;
-  /** What a write has written. */
+  /** The bytes of a write. */
   readonly data: Buffer;
 }
 
 const headerBytes = 32;
 
-/** The last record is cut short where its process was killed in the middle of it. */
+/** The last record is incomplete if its process was killed in the middle of it. */
 export function parseCallLog(log: Buffer): readonly Call[] {
   const calls: Call[] = [];
   for (let at = 0; at + headerBytes <= log.byteLength; ) {
@@ -51,10 +51,10 @@ export function parseCallLog(log: Buffer): readonly Call[] {
   return calls;
 }
 
-/** The file that a recorded process appends the ids of acknowledged plants to, in its root. */
+/** The file in its root where a recorded process appends the ids of acknowledged plants. */
 export const acknowledgedName = "acknowledged";
 
-/** Whether the shim numbers the call: those that it can fail, or kill the process at. */
+/** Whether the shim numbers the call. It can make these calls fail, or kill the process at them. */
 export function isNumbered({ kind, path }: Call, root: string): boolean {
   return (
     kind !== "start" &&

@@ -7,17 +7,17 @@ import {
   type Versions,
 } from "./disk.ts";
 
-/** At least what a disk writes as one; a page is several. */
+/** The minimum that a disk writes atomically; a page has several. */
 const sectorBytes = 512;
 
-/** Picks what is found. */
+/** Chooses what is found. */
 interface Choice {
   page(versions: Versions<Buffer>, file: DiskFile, page: number): Buffer;
   size(versions: Versions<number>): number;
   entry(versions: Versions<DiskEntry>): DiskEntry;
 }
 
-/** From 0 up to 1. */
+/** From 0 up to, but excluding, 1. */
 type Random = () => number;
 
 const first = <T>({ all }: Versions<T>): T => all[0] as T;
@@ -41,7 +41,7 @@ function torn(versions: Versions<Buffer>, random: Random): Buffer {
 
 type ChooseBy = (random: Random, lastFile: DiskFile | undefined) => Choice;
 
-/** What a loss of power leaves of what was not synced. */
+/** What a power failure leaves of unsynced data. */
 export const outages = {
   "nothing unsynced": () => ({ page: first, size: first, entry: first }),
   everything: () => ({ page: last, size: last, entry: last }),
@@ -88,7 +88,7 @@ export const outages = {
 export type OutageName = keyof typeof outages;
 export const outageNames = Object.keys(outages) as readonly OutageName[];
 
-/** What is left of a folder. */
+/** What remains of a directory. */
 export function crash(folder: DiskFolder, choice: Choice): Tree {
   const left = new Map<string, Buffer | Tree>();
   for (const [name, versions] of folder.entries) {

@@ -6,9 +6,9 @@ import type { Disk, Tree } from "./disk.ts";
 import { acknowledgedBy, isAside, type Recording } from "./recording.ts";
 import { verifyCrash } from "./verify.ts";
 
-/** One loss of power. */
+/** One power failure. */
 export interface Outage {
-  /** How many calls have been made before. */
+  /** The number of calls made before. */
   readonly moment: number;
   readonly kind: OutageName;
 }
@@ -20,24 +20,24 @@ export interface CrashOptions {
   readonly acknowledged: ReadonlySet<number>;
   /** Plants from this number on were never tried. */
   readonly triedBelow: number;
-  /** For the stores that are put together, one at a time. */
+  /** For the reconstructed stores, one at a time. */
   readonly folder: string;
   readonly shouldStop: () => boolean;
 }
 
 export interface Crash extends Outage {
-  /** What is wrong with the store after it; undefined if nothing is. */
+  /** What is wrong with the store afterwards; undefined if nothing is. */
   readonly wrong: string | undefined;
-  /** What was on the disk after it, before the store was opened. */
+  /** What was on the disk afterwards, before the store was opened. */
   readonly left: Tree;
   /** Plants that had to be there. */
   readonly acknowledged: ReadonlySet<number>;
 }
 
-/** How many are verified through the whole of the store; the others more quickly. */
+/** The share verified through the whole store. The others are verified faster. */
 const throughStoreShare = 0.05;
 
-/** Loses the power at moments of a recording, and verifies what each loss leaves. */
+/** Simulates power failures at moments of a recording, and verifies what each one leaves. */
 export async function* tryCrashes(
   recording: Recording,
   calls: readonly Call[],

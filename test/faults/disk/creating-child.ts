@@ -1,6 +1,6 @@
 /**
- * Creates plants in a store, as told by the JSON text in its one argument, and
- * appends the number of each to a file once its create was acknowledged.
+ * Creates plants in a store, as specified by the JSON in its argument, and appends the number of
+ * each plant to a file once its create was acknowledged.
  */
 import { closeSync, existsSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -10,31 +10,36 @@ import { acknowledgedName } from "./call-log.ts";
 import { type PlantSizes, plantOfNumber } from "./plants.ts";
 
 export interface CreatingOptions {
-  /** The folder of the recording. */
+  /** The directory of the recording. */
   readonly root: string;
   readonly url: string;
   readonly sizes: PlantSizes;
-  /** For each opening of the store, the numbers of its plants: from the first up to the second. */
+  /**
+   * For each opening of the store, the numbers of its plants: from the first up to, but excluding,
+   * the second.
+   */
   readonly openings: readonly (readonly [number, number])[];
-  /** How many creates are under way at once. */
+  /** The number of concurrent creates. */
   readonly concurrency: number;
-  /** The shim's switch: when a create has failed, it is turned off, and the same creates repeated. */
+  /**
+   * The shim's switch. After a failed create, it is turned off, and the same creates are repeated.
+   */
   readonly switchPath?: string;
 }
 
-/** What became of the process, as it saw it: the last line on its standard output. */
+/** The result as seen by the process: the last line of its standard output. */
 export interface CreatingReport {
-  /** Why the store did not open; nothing else was tried then. */
+  /** Why the store did not open. Nothing else was tried then. */
   readonly refused?: string;
   /** Creates that failed. */
   readonly failed: number;
   /** Creates that failed again after the switch was turned off. */
   readonly failedAgain: number;
-  /** Creates that succeeded after the store had said that it has failed for good. */
+  /** Creates that succeeded after the store had reported that it failed for good. */
   readonly afterFailure: number;
-  /** What the store said when it failed for good. */
+  /** The store's message when it failed for good. */
   readonly failure?: string;
-  /** Whether the store said that it was ready after it had said that it has failed. */
+  /** Whether the store reported that it was ready after it had failed. */
   readonly readyAfterFailure: boolean;
 }
 

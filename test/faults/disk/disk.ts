@@ -1,22 +1,21 @@
 /**
- * What a disk may hold after a loss of power, by the rules of POSIX and of Linux's
- * page cache, taken at their worst: what was not synced since it was changed may
- * be there or not, page by page, and a page may be torn between two sectors; a
- * name may be there or not until its folder was synced; so may a new size.
- * A sync that failed leaves what it should have written in this doubt for good,
- * whatever a later sync reports, until it is written anew.
+ * The possible contents of a disk after a power failure, in the worst case allowed by POSIX and
+ * Linux's page cache. Unsynced changes may be there or not, page by page, and a page may be torn
+ * between two sectors. A name may be there or not until its directory was synced, and so may a new
+ * size. After a failed sync, what it should have written stays uncertain, whatever a later sync
+ * reports, until it is rewritten.
  */
 import type { Call } from "./call-log.ts";
 
 export const pageBytes = 4096;
 
-/** A folder with nothing in doubt: files and folders by name. */
+/** A directory without uncertainty: files and directories by name. */
 export type Tree = ReadonlyMap<string, Buffer | Tree>;
 
-/** O_CREAT and O_TRUNC of Linux. */
+/** Linux's O_CREAT and O_TRUNC. */
 const flags = { create: 0o100, truncate: 0o1000 } as const;
 
-/** What may be found of something: first what is safe, last what the running system sees. */
+/** The possible versions: first the durable one, last the one that the running system sees. */
 export class Versions<T> {
   all: readonly T[];
   /** Whether the next sync writes it. */
@@ -45,9 +44,9 @@ export class Versions<T> {
 export class DiskFile {
   readonly pages = new Map<number, Versions<Buffer>>();
   readonly size: Versions<number>;
-  /** Of the last call that wrote to it. */
+  /** The pages of the last call that wrote to it. */
   lastPages: readonly number[] = [];
-  /** Those that a sync may have to write. */
+  /** What a sync may have to write. */
   readonly #touched = new Set<Versions<unknown>>();
 
   constructor(content: Buffer = Buffer.alloc(0)) {
@@ -59,7 +58,7 @@ export class DiskFile {
     }
   }
 
-  /** As the running system sees it. */
+  /** The content as the running system sees it. */
   content(): Buffer {
     const content = Buffer.alloc(this.size.last);
     for (const [page, { last }] of this.pages) {
@@ -141,14 +140,14 @@ export class DiskFolder {
   }
 }
 
-/** The folder of a recording, brought from call to call. */
+/** The directory of a recording, updated call by call. */
 export class Disk {
   readonly root: DiskFolder;
-  /** The file that was written to last. */
+  /** The last file that was written to. */
   lastFile: DiskFile | undefined;
   readonly #rootPath: string;
 
-  /** @param before What the folder held, safely, before the first call. */
+  /** @param before The durable content of the directory before the first call. */
   constructor(rootPath: string, before: Tree) {
     this.#rootPath = rootPath;
     this.root = new DiskFolder(before);

@@ -1,11 +1,11 @@
 import type { NewPlant } from "../../../src/plant.ts";
 
-/** How many plants, and of what sizes: `large` ones fill the log, and bring its checkpoints. */
+/** The number and sizes of plants: `large` ones fill the log and cause checkpoints. */
 export type PlantSizes = "small" | "mixed" | "large";
 
 /**
- * The plant of a number: always the same one. Its id is far from that of the
- * next, so that pages in the middle of the table split and are written again.
+ * The plant with a number; always the same. Its id is far from the next one's, so that pages in the
+ * middle of the table split and are rewritten.
  */
 export function plantOfNumber(number: number, sizes: PlantSizes): NewPlant {
   const id = BigInt.asIntN(64, BigInt(number) * 0x9e37_79b9_7f4a_7c15n);

@@ -12,12 +12,12 @@ import { materialise } from "./tree.ts";
 
 const child = fileURLToPath(new URL("./creating-child.ts", import.meta.url));
 
-/** A place in what a process asks of the disk; 1 is the first. */
+/** A position among a process's disk calls; 1 is the first. */
 export type CallNumber = { readonly call: number } | { readonly sync: number };
 
 /** How calls fail: see shim.c. */
 export interface Fault {
-  /** The first that fails. */
+  /** The first call that fails. */
   readonly at: CallNumber;
   readonly errno: number;
   readonly scope: "once" | "same" | "space";
@@ -25,22 +25,22 @@ export interface Fault {
 }
 
 export interface ProcessOptions extends Omit<CreatingOptions, "root" | "url" | "sizes"> {
-  /** Not both. */
+  /** Not together with `killAt`. */
   readonly fault?: Fault;
-  /** The process is killed before it. */
+  /** The process is killed before this call. */
   readonly killAt?: CallNumber;
 }
 
-/** Processes that create plants in one store, one after the other, and all their calls. */
+/** Processes that create plants in one store, one after another, and all their calls. */
 export class Recording {
   readonly root: string;
-  /** What was in the root at the beginning, safely. */
+  /** The durable content of the root at the beginning. */
   readonly #before: Tree;
   readonly sizes: PlantSizes;
   readonly #logPath: string;
   readonly #shimPath: string;
 
-  /** @param folder New; it will be the recording's own. */
+  /** @param folder A new directory, owned by the recording. */
   static async begin(
     folder: string,
     {
@@ -70,7 +70,7 @@ export class Recording {
     return `sqlite:${join(this.root, databaseName)}`;
   }
 
-  /** @returns What the process said at its end; undefined if it was killed. */
+  /** @returns The final output of the process; undefined if it was killed. */
   async run(options: ProcessOptions): Promise<CreatingReport | undefined> {
     const { fault, killAt, ...creating } = options;
     const { root, url, sizes } = this;
@@ -108,18 +108,21 @@ export class Recording {
     return parseCallLog(await readFile(this.#logPath));
   }
 
-  /** The numbers of the plants that were acknowledged up to now. */
+  /** The numbers of the plants acknowledged so far. */
   async acknowledged(): Promise<ReadonlySet<number>> {
     const path = join(this.root, acknowledgedName);
     return new Set((await this.calls()).flatMap((call) => acknowledgedBy(call, path)));
   }
 
-  /** The disk as it was before the first call. */
+  /** The disk before the first call. */
   disk(): Disk {
     return new Disk(this.root, this.#before);
   }
 
-  /** Whether what the calls wrote, all applied, is what the files hold: nothing went past the shim. */
+  /**
+   * Checks that applying all recorded writes gives the content of the files: nothing bypassed the
+   * shim.
+   */
   async assertComplete(): Promise<void> {
     const disk = this.disk();
     for (const call of await this.calls()) if (!isAside(call.path)) disk.apply(call);
@@ -131,10 +134,10 @@ export class Recording {
   }
 }
 
-/** Of the store below the root: folders have to be made for it. */
+/** The path of the store below the root. Its directories must be created. */
 export const databaseName = "some/data/plants.db";
 
-/** The numbers of the plants that a call has noted. */
+/** The numbers of the plants that a call acknowledged. */
 export function acknowledgedBy(call: Call, path: string): readonly number[] {
   if (call.kind !== "write" || call.path !== path) return [];
   return call.data.toString().split("\n").slice(0, -1).map(Number);
@@ -145,7 +148,7 @@ export function isAside(path: string): boolean {
   return path.endsWith(`/${acknowledgedName}`) || path.endsWith("-shm");
 }
 
-/** What the shim is told of all that it records. */
+/** The environment that tells the shim what to record. */
 export function shimEnvironment(
   shimPath: string,
   root: string,

@@ -1,21 +1,20 @@
 /*
- * Preloaded into a process, records what it asks of the disk below one folder,
- * in the order in which it happens, with all data; and fails, shortens or ends
- * at the call it is told to. One lock is held through each call and its record,
- * so that the order of the records is that of the calls.
+ * Preloaded into a process. Records its disk calls below one directory, in order and with all data.
+ * Makes a call fail, shortens it or kills the process at it, as configured. One lock is held during
+ * each call and its record, so that the order of the records is that of the calls.
  *
  * Settings, from the environment:
- *   DISK_ROOT      the folder; calls elsewhere pass untouched
- *   DISK_LOG       the file to append records to (see log.ts for their form)
- *   DISK_SYNC_US   how much longer a sync takes, in microseconds
+ *   DISK_ROOT      the directory; calls elsewhere are not affected
+ *   DISK_LOG       the file to append records to (see call-log.ts for their form)
+ *   DISK_SYNC_US   the additional duration of a sync, in microseconds
  *   DISK_KILL      the number of the call before which the process is killed
  *   DISK_FAULT     "CALL ERRNO SCOPE SHORT": from that call on (1 is the first),
- *                  with SCOPE 0 that call alone, 1 the same kind of call on the
- *                  same file, 2 every call that takes up space; SHORT 1 lets a
- *                  write do its first half before
- *   DISK_COUNT     "syncs": the numbers are those of syncs, not of calls
+ *                  with SCOPE 0 only that call, 1 the same kind of call on the
+ *                  same file, 2 every call that needs space; with SHORT 1, a
+ *                  write first writes its first half
+ *   DISK_COUNT     "syncs": the numbers count syncs, not calls
  *   DISK_SWITCH    a file: while it is missing, nothing fails
- * The file DISK_ROOT/acknowledged is recorded, but never counted and never fails.
+ * The file DISK_ROOT/acknowledged is recorded, but never counted, and never fails.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -40,7 +39,7 @@ enum call { START, OPEN, WRITE, SYNC, TRUNCATE, UNLINK, MKDIR, CLOSE, MAP, RENAM
 struct record {
   uint32_t call;
   int32_t descriptor;
-  int64_t result; /* that of the call, or -errno */
+  int64_t result; /* the result of the call, or -errno */
   int64_t number; /* offset of a write, size of a truncate, flags of an open */
   uint32_t path_bytes;
   uint32_t data_bytes;
@@ -73,7 +72,7 @@ static void append(enum call call, int descriptor, int64_t result, int64_t numbe
                           {(void *)data, data_bytes}};
   if (syscall(SYS_writev, log_descriptor, parts, 3) !=
       (long)(sizeof record + record.path_bytes + data_bytes))
-    abort(); /* a record with holes would prove things that are not so */
+    abort(); /* an incomplete record would prove something false */
   errno = kept;
 }
 
@@ -95,7 +94,7 @@ __attribute__((constructor)) static void start(void) {
   log_descriptor =
       syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (log_descriptor < 0) abort();
-  /* Out of the way: the process must find the numbers it would find without us. */
+  /* A high number: the process must get the same numbers as without the shim. */
   int moved = fcntl(log_descriptor, F_DUPFD_CLOEXEC, 900);
   if (moved >= 0) {
     syscall(SYS_close, log_descriptor);
@@ -109,7 +108,7 @@ static int is_below(const char *path) {
          (path[root_bytes] == '/' || path[root_bytes] == 0);
 }
 
-/* Not every close comes through here, so that a number may have become another file's. */
+/* Not every close is seen here, so a number may belong to another file by now. */
 static const char *path_of(int descriptor) {
   struct stat now;
   if (root == NULL || descriptor < 0 || descriptor >= descriptors_max) return NULL;
@@ -207,7 +206,7 @@ int close(int descriptor) {
   return result;
 }
 
-/* offset < 0: where the descriptor stands. */
+/* offset < 0: at the descriptor's position. */
 static ssize_t write_recorded(int descriptor, const void *data, size_t bytes, off64_t offset) {
   const char *path = path_of(descriptor);
   pthread_mutex_lock(&lock);
@@ -238,7 +237,7 @@ ssize_t pwrite64(int descriptor, const void *data, size_t bytes, off64_t offset)
   return pwrite(descriptor, data, bytes, offset);
 }
 
-/* As many parts as it has are as many writes, which a caller must expect. */
+/* Each part is a separate write, which a caller must expect. */
 ssize_t writev(int descriptor, const struct iovec *parts, int count) {
   if (path_of(descriptor) == NULL || count == 0) return REAL(writev)(descriptor, parts, count);
   return write_recorded(descriptor, parts[0].iov_base, parts[0].iov_len, -1);
@@ -255,7 +254,7 @@ ssize_t pwritev64(int descriptor, const struct iovec *parts, int count, off64_t 
 static int sync_recorded(int descriptor, long call) {
   const char *path = path_of(descriptor);
   if (path == NULL) return syscall(call, descriptor);
-  if (sync_us > 0) usleep(sync_us); /* time for a report of success that comes too early */
+  if (sync_us > 0) usleep(sync_us); /* time for a success that is reported too early */
   pthread_mutex_lock(&lock);
   int fault = next_fault(SYNC, path, 0);
   int result = -1;

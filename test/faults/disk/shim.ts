@@ -5,10 +5,10 @@ import { promisify } from "node:util";
 
 const source = fileURLToPath(new URL("./shim.c", import.meta.url));
 
-/** Either the path of the shim, or why there can be none here. */
+/** The path of the shim, or why it is not available here. */
 export type Shim = { readonly path: string } | { readonly skipped: string };
 
-/** Compiles the shim into a folder. */
+/** Compiles the shim into a directory. */
 export async function compileShim(folder: string): Promise<Shim> {
   if (process.platform !== "linux") return { skipped: "calls are recorded on Linux alone" };
   const path = join(folder, "shim.so");

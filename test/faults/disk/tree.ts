@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Tree } from "./disk.ts";
 
-/** Writes a tree to a new folder. */
+/** Writes a tree to a new directory. */
 export async function materialise(tree: Tree, path: string): Promise<void> {
   await mkdir(path, { recursive: true });
   for (const [name, entry] of tree) {

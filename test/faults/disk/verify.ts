@@ -16,22 +16,22 @@ import { materialise } from "./tree.ts";
 
 export interface Expected {
   readonly sizes: PlantSizes;
-  /** Numbers of plants that were acknowledged. */
+  /** Numbers of the acknowledged plants. */
   readonly acknowledged: ReadonlySet<number>;
-  /** All numbers below it may have been tried. */
+  /** All numbers below this may have been tried. */
   readonly triedBelow: number;
 }
 
 /**
- * `store`: with its thread, and a reader. `database`: what the thread does, here,
- * at a tenth of the time.
+ * `store`: with its thread, and a reader. `database`: what the thread does, in this thread, in a
+ * tenth of the time.
  */
 export type VerifyThrough = "store" | "database";
 
 /**
  * Opens what a crash has left with the store's own code.
  *
- * @param folder Made for it, and removed.
+ * @param folder Created for this, and removed.
  * @returns What is wrong with it; undefined if nothing is.
  */
 export async function verifyCrash(
@@ -50,7 +50,7 @@ export async function verifyCrash(
   }
 }
 
-/** @throws What the store throws. */
+/** @throws The errors of the store. */
 export async function verifyStore(
   path: string,
   expected: Expected,
@@ -65,7 +65,7 @@ export async function verifyStore(
 
 type Plants = Map<bigint, Omit<NewPlant, "id">>;
 
-/** @returns What is there; a plant more can be created then. */
+/** @returns Its plants. Another plant can be created then. */
 async function useStore(path: string, next: NewPlant): Promise<Plants> {
   const url = `sqlite:${path}`;
   const store = await openStore(url);

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A folder in memory, where the system has one: stores are put together there by the thousand. */
+/** A directory in memory if the system has one, because thousands of stores are created there. */
 export interface Workplace extends AsyncDisposable {
   readonly path: string;
 }

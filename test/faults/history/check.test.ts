@@ -1,4 +1,4 @@
-/** Each kind of violation, planted in a history, is found; what the model allows is not. */
+/** The checker finds each kind of violation in a history, and accepts what the model allows. */
 import { describe, expect, test } from "vitest";
 import { storedForm } from "../../support/stored-plants.ts";
 import { checkHistory, deadlineSlackMs } from "./check.ts";
@@ -40,7 +40,7 @@ interface Case {
   readonly title: string;
   readonly requests?: readonly RequestRecord[];
   readonly reads?: readonly StoreRead[];
-  /** How long any request was kept waiting by the machine. */
+  /** How long the machine kept any request waiting. */
   readonly starvedMs?: number;
 }
 

@@ -1,28 +1,31 @@
 /**
- * Checks a history against the create-once model: per id a register that is
- * empty, is written once, and never changes. Pure: it knows the records alone.
+ * Checks a history against the create-once model: each id is a register that is empty, is written
+ * once, and never changes. Pure: it uses only the records.
  */
 import { type StoredPlant, storedForm } from "../../support/stored-plants.ts";
 import type { History, RequestRecord, StoreRead, TestPlant } from "./history.ts";
 
 export type ViolationKind =
-  /** Two different plants under one id were both told that they are stored. */
+  /** Two different plants with the same id were both acknowledged. */
   | "created_twice"
-  /** Acknowledged or seen before, and not there later. */
+  /** Acknowledged or seen before, and missing later. */
   | "lost"
-  /** There as another plant than the one that was acknowledged or seen. */
+  /** Stored as a different plant than the one that was acknowledged or seen. */
   | "changed"
-  /** ALREADY_EXISTS for the very plant that the id belongs to. */
+  /** ALREADY_EXISTS for the plant that owns the id. */
   | "taken_from_owner"
-  /** ALREADY_EXISTS where no other plant can have had the id by then. */
+  /** ALREADY_EXISTS although no other plant can have had the id by then. */
   | "taken_by_nobody"
-  /** In the store, and nobody had asked for it. */
+  /** Stored, but never requested. */
   | "unasked"
-  /** A success that answers another plant. */
+  /** A success that returns a different plant. */
   | "wrong_answer"
-  /** Ended later than its deadline, the slack and what the machine kept it waiting; or not at all. */
+  /**
+   * Ended after its deadline, the slack and the time that the machine kept it waiting; or not at
+   * all.
+   */
   | "late"
-  /** A valid request was refused, or failed for no reason that a client may meet. */
+  /** A valid request was rejected, or failed for a reason that clients must not encounter. */
   | "refused";
 
 export interface Violation {
@@ -30,10 +33,10 @@ export interface Violation {
   readonly text: string;
 }
 
-/** Between the deadline and the answer: for the way back and to note it. */
+/** Between the deadline and the answer: for the way back and the recording. */
 export const deadlineSlackMs = 3000;
 
-/** @returns All violations, by id; none for a history that the model allows. */
+/** @returns All violations by id; empty for a history that the model allows. */
 export function checkHistory(history: History): Violation[] {
   const byId = Map.groupBy(history.requests, ({ plant }) => plant.id);
   const reads = history.reads.map(({ rows, ...read }) => ({
@@ -67,7 +70,7 @@ function checkId(
   ];
 }
 
-/** What one request shows by itself. */
+/** Violations visible in a single request. */
 function checkAnswer(
   request: RequestRecord,
   starvedMs: NonNullable<History["starvedMs"]>,
@@ -103,7 +106,9 @@ function checkCreatedOnce([first, ...others]: readonly RequestRecord[]): Violati
   return [violation("created_twice", other, `was stored, and so was ${describe(first.plant)}`)];
 }
 
-/** Each read against what was acknowledged and seen before it, and asked for before its end. */
+/**
+ * Compares each read with what was acknowledged and seen before it, and requested before its end.
+ */
 function checkReads(
   id: bigint,
   requests: readonly RequestRecord[],
@@ -141,7 +146,7 @@ function checkReads(
   return violations;
 }
 
-/** @param owner What the id belongs to, as far as anybody knows. */
+/** @param owner The plant that owns the id, as far as known. */
 function checkTaken(
   requests: readonly RequestRecord[],
   owner: StoredPlant | undefined,
@@ -186,7 +191,7 @@ function fromHex(text: string): string {
   return Buffer.from(text, "hex").toString("utf8");
 }
 
-/** Enough to know it again. */
+/** Enough to identify it. */
 function cut(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }

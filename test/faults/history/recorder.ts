@@ -3,19 +3,19 @@ import { checkHistory, type Violation } from "./check.ts";
 import type { RequestOutcome, RequestRecord, StoreRead } from "./history.ts";
 import { starvedMs } from "./starvation.ts";
 
-/** Writes a history while it happens. */
+/** Records a history as it happens. */
 export class Recorder {
   readonly #requests: RequestRecord[] = [];
   readonly #reads: StoreRead[] = [];
   readonly #counts: Record<string, number> = {};
   readonly #note: ((request: RequestRecord) => void) | undefined;
 
-  /** @param note Told of each request that is made. */
+  /** @param note Called for each request. */
   constructor(note?: (request: RequestRecord) => void) {
     this.#note = note;
   }
 
-  /** Makes a request; what it throws is a defect of the campaign. */
+  /** Makes a request. If it throws, the campaign is broken. */
   async request(
     { client, plant, deadlineMs }: Pick<RequestRecord, "client" | "plant" | "deadlineMs">,
     ask: () => Promise<RequestOutcome>,
@@ -29,7 +29,7 @@ export class Recorder {
     return outcome;
   }
 
-  /** Takes over what a recorder of another thread has noted. */
+  /** Adds the requests of another thread's recorder. */
   adopt(requests: readonly RequestRecord[]): void {
     for (const request of requests) this.#add(request);
   }
@@ -44,7 +44,7 @@ export class Recorder {
     return this.#requests;
   }
 
-  /** How many requests ended how. */
+  /** The number of requests by outcome. */
   get counts(): Readonly<Record<string, number>> {
     return this.#counts;
   }
@@ -69,7 +69,7 @@ export function linesOf(violations: readonly Violation[], where: string): string
   return violations.map(({ kind, text }) => `${where}: ${kind}: ${text}`);
 }
 
-/** Adds the counts of a part to those of the whole. */
+/** Adds the counts of a part to the total. */
 export function addCounts(
   whole: Record<string, number>,
   part: Readonly<Record<string, number>>,

@@ -1,4 +1,4 @@
-/** How long processes have waited for a CPU, between two times. */
+/** How long processes have waited for a CPU between two times. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
@@ -16,12 +16,12 @@ function clockOf(...samples: Waits[]): StarvationClock {
   return clock;
 }
 
-test("what was waited before counts for nothing", () => {
+test("earlier waiting does not count", () => {
   const clock = clockOf(waits([1, { main: 5000 }]), waits([1, { main: 5200 }]));
   expect(clock.starvedMs(0, 1000)).toBe(200);
 });
 
-test("of one process the thread counts that waited the longest, of several each", () => {
+test("in one process, the thread that waited longest counts; several processes add up", () => {
   const clock = clockOf(
     waits([1, { main: 0, other: 0 }], [2, { main: 0 }]),
     waits([1, { main: 100, other: 300 }], [2, { main: 50 }], [3, { main: 7 }]),
@@ -29,36 +29,39 @@ test("of one process the thread counts that waited the longest, of several each"
   expect(clock.starvedMs(0, 1000)).toBe(357);
 });
 
-test("a process that has ended takes nothing back", () => {
+test("a process that has ended does not reduce the sum", () => {
   const clock = clockOf(waits([1, { main: 0 }]), waits([1, { main: 100 }]), waits());
   expect(clock.starvedMs(0, 2000)).toBe(100);
 });
 
-test("times between samples get all of theirs, and none of others'", () => {
+test("times between samples get all of their own waiting, and no other", () => {
   const samples = [0, 10, 30, 70, 150].map((main) => waits([1, { main }]));
   expect(clockOf(...samples).starvedMs(1500, 2500)).toBe(60);
   expect(clockOf(...samples).starvedMs(3500, 9000)).toBe(80);
 });
 
-test.skipIf(process.platform !== "linux")("two that share one CPU wait for it", async () => {
-  const shell = spawn(
-    "taskset",
-    ["-c", "0", "sh", "-c", "while :; do :; done & while :; do :; done"],
-    {
-      stdio: "ignore",
-      detached: true,
-    },
-  );
-  try {
-    await once(shell, "spawn");
-    const waitedMs = () =>
-      readWaits([shell.pid ?? 0])
-        .get(shell.pid ?? 0)
-        ?.values()
-        .next().value;
-    while ((waitedMs() ?? 0) < 50) await delay(10);
-    expect(waitedMs()).toBeGreaterThanOrEqual(50);
-  } finally {
-    process.kill(-(shell.pid ?? 0), "SIGKILL");
-  }
-});
+test.skipIf(process.platform !== "linux")(
+  "two processes that share one CPU wait for it",
+  async () => {
+    const shell = spawn(
+      "taskset",
+      ["-c", "0", "sh", "-c", "while :; do :; done & while :; do :; done"],
+      {
+        stdio: "ignore",
+        detached: true,
+      },
+    );
+    try {
+      await once(shell, "spawn");
+      const waitedMs = () =>
+        readWaits([shell.pid ?? 0])
+          .get(shell.pid ?? 0)
+          ?.values()
+          .next().value;
+      while ((waitedMs() ?? 0) < 50) await delay(10);
+      expect(waitedMs()).toBeGreaterThanOrEqual(50);
+    } finally {
+      process.kill(-(shell.pid ?? 0), "SIGKILL");
+    }
+  },
+);

@@ -1,19 +1,19 @@
 /**
- * How long this process and those that it started have waited for a CPU, of which each was in
- * need. A deadline is the server's to keep, but not while the machine lets it do nothing.
+ * How long this process and its children were runnable but had to wait for a CPU. The server must
+ * meet deadlines, but not while the machine does not let it run.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { childPids } from "../child-pids.ts";
 
-/** What each thread has waited for a CPU in its life, in ms, by process and thread. */
+/** How long each thread has waited for a CPU in its life, in ms, by process and thread. */
 export type Waits = ReadonlyMap<number, ReadonlyMap<string, number>>;
 
 const intervalMs = 250;
 
 /**
- * Adds up what was waited, sample by sample. Of the threads of a process the one counts that
- * waited the longest, and processes one after the other: a request may have to wait for all.
- * So with many of them it is more than any request has lost, and never less.
+ * Sums the waiting, sample by sample. In a process, the thread that waited longest counts.
+ * Processes add up, because a request may have to wait for all of them. So with many processes, it
+ * is more than any request has lost, and never less.
  */
 export class StarvationClock {
   readonly #read: () => Waits;
@@ -51,7 +51,7 @@ function waitedBetween(before: Waits, after: Waits): number {
   return sum;
 }
 
-/** As Linux tells; of what has ended meanwhile, nothing. */
+/** As reported by Linux. Ended threads are skipped. */
 export function readWaits(pids: readonly number[]): Waits {
   return new Map(pids.map((pid) => [pid, readThreads(pid)]));
 }
@@ -60,7 +60,8 @@ function readThreads(pid: number): ReadonlyMap<string, number> {
   const waits = new Map<string, number>();
   try {
     for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      // proc(5): time on the CPU, time in want of one, both in ns, and how many turns.
+      // proc(5): time on the CPU and time waiting for one, both in ns, and the number of time
+      // slices.
       const text = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8");
       waits.set(thread, Number(text.split(" ")[1] ?? 0) / 1e6);
     }
@@ -72,7 +73,7 @@ function readThreads(pid: number): ReadonlyMap<string, number> {
 
 let clock: StarvationClock | undefined;
 
-/** For the rest of this process. Only Linux tells; elsewhere nothing is ever starved. */
+/** For the rest of this process. Works only on Linux; elsewhere, the result is always 0. */
 export function watchStarvation(): void {
   if (process.platform !== "linux") return;
   const own = new StarvationClock(
@@ -83,7 +84,7 @@ export function watchStarvation(): void {
   clock = own;
 }
 
-/** Between two times of `performance.now()`; 0 where nobody watches. */
+/** Between two times of `performance.now()`; 0 if nothing is watched. */
 export function starvedMs(fromMs: number, untilMs: number): number {
   clock?.sample(performance.now());
   return clock?.starvedMs(fromMs, untilMs) ?? 0;

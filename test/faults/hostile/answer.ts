@@ -9,16 +9,16 @@ import {
   parseFrames,
 } from "../../../packages/gateway/test/support/raw-http2.ts";
 
-/** What an answer says, as far as it matters to who attacks. */
+/** An answer from an attacker's point of view. */
 export type Answer = "accepted" | "refused" | "unauthenticated" | "overloaded" | "failed";
 
-/** Of the codes of gRPC, those that say that it was the server's fault. */
+/** The gRPC codes of server errors. */
 const failures = [2, 13, 15];
 
-/** The answer of a response that a client of HTTP has read. */
+/** Classifies a response read by an HTTP client. */
 export function answerOf({ status, headers, trailers, body }: HttpResponse): Answer {
   if (status === 503) return "overloaded";
-  // UNIMPLEMENTED of Connect: a coding, or a count of messages, that is not served.
+  // UNIMPLEMENTED in Connect: an unsupported coding, or number of messages.
   if (status === 501 && body.includes('"unimplemented"')) return "refused";
   if (status >= 500) return "failed";
   if (status === 401) return "unauthenticated";
@@ -65,7 +65,7 @@ function http2Answers(frames: readonly Frame[]): Answer[] {
   });
 }
 
-/** An answer of gRPC or gRPC-Web that has no message: its status is 200 for an error as well. */
+/** A gRPC or gRPC-Web answer without a message: its status is 200 even for an error. */
 function isTrailersOnly(frames: readonly Frame[], head: Frame | undefined): boolean {
   const data = frames.filter(
     ({ type, streamId }) => type === frameType.data && streamId === head?.streamId,
@@ -74,7 +74,10 @@ function isTrailersOnly(frames: readonly Frame[], head: Frame | undefined): bool
   return body.length === 0 || ((body[0] ?? 0) & 0x80) !== 0;
 }
 
-/** Of the status, which is the first field of a block (RFC 7541, sections 6 and C.6). */
+/**
+ * The first digit of the status, which is the first field of a block (RFC 7541, sections 6 and
+ * C.6).
+ */
 function firstDigit(block: Buffer): number {
   const indexed: Readonly<Record<number, number>> = {
     8: 2,
@@ -85,7 +88,7 @@ function firstDigit(block: Buffer): number {
     13: 4,
     14: 5,
   };
-  const at = (block[0] ?? 0) >> 5 === 1 ? 1 : 0; // behind a change of the table's size
+  const at = (block[0] ?? 0) >> 5 === 1 ? 1 : 0; // after a change of the table's size
   const first = block[at] ?? 0;
   if ((first & 0x80) !== 0) return indexed[first & 0x7f] ?? 0;
   const [length = 0, value = 0] = block.subarray(at + 1);

@@ -1,9 +1,9 @@
-/** One request of a stranger: whole bytes of a connection, or a body in sound HTTP. */
+/** One request of a stranger: the raw bytes of a connection, or a body in valid HTTP. */
 import type { HttpVersion } from "../../../packages/gateway/test/support/http-exchange.ts";
 
 export type Attack = BytesAttack | ContentAttack;
 
-/** Bytes for a connection of their own, of which no server may accept anything. */
+/** The bytes of a separate connection. No server may accept any of it. */
 export interface BytesAttack {
   readonly kind: "bytes";
   readonly what: string;
@@ -11,20 +11,22 @@ export interface BytesAttack {
   readonly bytes: Buffer;
 }
 
-/** A body whose soundness is decided by {@link readSound}, as a mutation may have repaired it. */
+/**
+ * A body. {@link readSound} decides whether it is valid, because a mutation may have repaired it.
+ */
 export interface ContentAttack {
   readonly kind: "content";
   readonly what: string;
   readonly version: HttpVersion;
   readonly path: string;
-  /** With a token that is known: what is behind the gate is attacked as well. */
+  /** Includes a valid token, so that the code behind the gate is attacked as well. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** Never sound, and too large to be looked at while others are timed. */
+  /** Never valid, and too large to be checked while others are timed. */
   readonly isBomb?: boolean;
 }
 
-/** What tells one attack from another. */
+/** Identifies an attack. */
 export function keyOf(attack: Attack): string {
   if (attack.kind === "bytes") return `${attack.version} ${attack.bytes.toString("latin1")}`;
   const { version, path, headers, body } = attack;

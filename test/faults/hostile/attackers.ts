@@ -1,4 +1,4 @@
-/** Sends attacks, and judges what comes back of each. */
+/** Sends attacks and judges the answers. */
 import { setTimeout as delay } from "node:timers/promises";
 import type {
   HttpResponse,
@@ -26,14 +26,14 @@ export interface AttackReport {
   readonly tried: number;
   readonly answers: Readonly<Record<Answer | "none", number>>;
   readonly found: readonly string[];
-  /** What a mutation has made sound: it may be in the store. */
+  /** Plants that a mutation has made valid, so they may be stored. */
   readonly sound: readonly TestPlant[];
 }
 
-/** What a client may take to send a request, and twice that for a machine that is busy. */
+/** A client's time limit for sending a request, doubled for a busy machine. */
 export const answerLimitMs: number = 3 * defaultLimits.requestTimeoutMs;
 
-/** HTTP/2 stays open behind garbage that might still become a frame. */
+/** HTTP/2 stays open after garbage that might still become a frame. */
 const silenceMs = 400;
 
 export async function attackAll(
@@ -90,21 +90,21 @@ function judge(
   return [];
 }
 
-/** gRPC calls it INTERNAL when a message is compressed and no coding is announced. */
+/** In gRPC, it is INTERNAL if a message is compressed without an announced coding. */
 function mayFail(attack: Attack): boolean {
   if (attack.kind !== "content" || "grpc-encoding" in attack.headers) return false;
   const { "content-type": type = "" } = attack.headers;
   return type.startsWith("application/grpc") && attack.body.some((byte) => (byte & 1) === 1);
 }
 
-/** Sound to the gate in all but its token, which goes before what is wrong behind the gate. */
+/** Valid for the gate except for its token, which is checked before anything behind the gate. */
 function isStranger(attack: Attack): boolean {
   if (attack.kind !== "content") return false;
   const { authorization, ...rest } = attack.headers;
   return authorization !== `Bearer ${knownToken}` && Object.keys(rest).join() === "content-type";
 }
 
-/** Enough to know it again, and to send it again. */
+/** Enough to identify it and to send it again. */
 function describe(attack: Attack): string {
   const bytes = attack.kind === "bytes" ? attack.bytes : attack.body;
   const { version, what } = attack;
@@ -124,7 +124,7 @@ async function sendBytes({ bytes, version }: BytesAttack, port: number): Promise
     socket.end();
     await connection.until(() => false, answerLimitMs);
   }
-  if (!connection.isEnded) await delay(1); // judged by the time that it took
+  if (!connection.isEnded) await delay(1); // judged by the time it took
   socket.destroy();
   return answersIn(connection.received, version);
 }
@@ -138,7 +138,7 @@ function hasStreamEnded(received: Buffer): boolean {
   );
 }
 
-/** Clients of HTTP, one for each version and path, on connections that are kept. */
+/** HTTP clients on persistent connections, one for each version and path. */
 class Senders implements Disposable {
   readonly #url: string;
   readonly #open = new Map<string, [Send, () => void]>();
@@ -153,7 +153,7 @@ class Senders implements Disposable {
       const response: HttpResponse = await send(body, headers, AbortSignal.timeout(answerLimitMs));
       return [answerOf(response)];
     } catch {
-      return []; // cut: a server may close behind an early answer
+      return []; // aborted: a server may close after an early answer
     }
   }
 
@@ -171,7 +171,7 @@ class Senders implements Disposable {
   }
 }
 
-/** Of the rows of a store, those that no attack had a right to. */
+/** The rows of a store that no attack was entitled to. */
 export function withoutSound(
   rows: readonly StoredPlant[],
   sound: readonly TestPlant[],

@@ -1,17 +1,17 @@
 import { connect, type Socket } from "node:net";
 
-/** A connection of an attacker: it is written to, and collects what comes. */
+/** An attacker's connection: sends, and collects what arrives. */
 export interface Connection {
   readonly socket: Socket;
   readonly received: Buffer;
-  /** Resolves when the server has ended it, or it broke. */
+  /** Resolves when the server has closed it, or it broke. */
   readonly ended: Promise<void>;
   readonly isEnded: boolean;
-  /** Resolves to whether the condition came true before the end and within the time. */
+  /** Resolves to whether the condition became true before the end and within the time. */
   until(isThere: (received: Buffer) => boolean, limitMs: number): Promise<boolean>;
 }
 
-/** @param isDeaf Whether it takes nothing of what the server sends. */
+/** @param isDeaf Whether it reads nothing from the server. */
 export function openConnection(port: number, isDeaf = false): Connection {
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   const chunks: Buffer[] = [];

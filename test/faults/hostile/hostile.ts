@@ -1,7 +1,7 @@
 /**
- * A server with its default settings, under all that strangers send, while clients
- * that behave create plants: it goes on, keeps its limits and its memory, calls
- * nothing its own fault that is a stranger's, and stores what was asked for alone.
+ * A server with default settings, attacked with everything that strangers can send, while
+ * well-behaved clients create plants. It must continue to work, stay within its limits and its
+ * memory, report no client's error as its own, and store only what was requested.
  */
 
 import { join } from "node:path";
@@ -32,16 +32,16 @@ import { describeSlowdown, type Span } from "./slowdown.ts";
 import { type Usage, usageOf } from "./usage.ts";
 import { Witness } from "./witness.ts";
 
-/** Distinct ones, in ten minutes. */
+/** Distinct attacks, in ten minutes. */
 const attacksPerMinute = 2000;
 
-/** After as many, the heap has grown to what the floods need. */
+/** After this many rounds, the heap has grown to what the floods need. */
 const warmUpRounds = 3;
 
-/** In each round of the warm-up: all of them together have been everywhere. */
+/** In each round of the warm-up: all of them together reach all code. */
 const warmUpAttacks = 200;
 
-/** Attacks of the corpus under way at once. */
+/** Concurrent attacks of the corpus. */
 const atOnce = 16;
 
 /** A round is all floods once, and a part of the corpus. */
@@ -50,10 +50,10 @@ const roundMinutes = 1;
 const restMs = 5000;
 const baselineMs = 5000;
 
-/** What the same again may add to the memory: a leak of a KiB in each request would show. */
+/** The allowed memory growth of a repetition: a leak of a KiB per request would exceed it. */
 const growthMaxMiB = 64;
 
-/** What the same again may add to the open files: clients that behave open a few anew. */
+/** The allowed growth of open files in a repetition: well-behaved clients open a few again. */
 const moreFilesMax = 8;
 
 const floods: readonly Flood[] = [...frameFloods, fourGiBClaims, bombs, departures];
@@ -88,7 +88,7 @@ function startTlsServer(folder: string): Promise<ChildServer> {
   return startServer(folder, ["--store", `sqlite:${join(folder, "tls.db")}`, ...files]);
 }
 
-/** No fault but those of strangers: what fails here fails because of them. */
+/** Strangers cause the only faults here, so any failure is due to them. */
 function failuresOf({ counts }: Recorder): string[] {
   return ["cut", "unavailable", "deadline", "unanswered"].flatMap((why) =>
     counts[why] === undefined ? [] : [`${counts[why]} requests of clients that behave: ${why}`],
@@ -112,17 +112,17 @@ interface SiegeOptions extends CampaignOptions {
   readonly recorder: Recorder;
 }
 
-/** What is done to the server, in order, and what came of it. */
+/** What is done to the server, in order, with the results. */
 class Siege implements Pick<CampaignResult, "tried" | "found"> {
   readonly tried: Record<string, number> = {};
   readonly found: string[] = [];
   readonly skipped: string[] = [];
-  /** What the store may hold of the attackers' own. */
+  /** Valid plants of the attackers, which may be stored. */
   readonly sound: TestPlant[] = [];
   readonly #options: SiegeOptions;
   readonly #corpus: Iterable<Attack>;
   readonly #ports: SlowPorts;
-  /** In the next of many passes, the corpus goes on. */
+  /** In the next of many passes, the corpus continues. */
   readonly #answers: Record<string, number> = {};
   /** When each flood ran, since the warm-up. */
   readonly #floods: Span[] = [];
@@ -158,7 +158,7 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
     this.#add("clients that rest", await idle);
     this.#judgeUsage(before, await this.#rest());
     recorder.adopt(await witness.finish());
-    // Told, and no more: attackers, the server and who waits for it have the same processors.
+    // Only reported: attackers, the server and waiting clients share the same processors.
     for (const line of describeSlowdown(recorder.requests, { rest, floods: this.#floods }))
       log(line);
     log(`answers: ${JSON.stringify(this.#answers)}`);
@@ -204,12 +204,15 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
     this.sound.push(...report.sound);
   }
 
-  /** Does it, and notes when: at the end it is compared with how long clients that behave waited. */
+  /**
+   * Does the work and records its time, which is compared with the waiting of well-behaved clients
+   * at the end.
+   */
   async #watch(name: string, work: () => Promise<void>): Promise<void> {
     this.#floods.push(await spanOf(name, work));
   }
 
-  /** Lets the server come to rest, with nobody there but clients that behave. */
+  /** Lets the server become idle, except for well-behaved clients. */
   async #rest(): Promise<Usage | undefined> {
     await delay(restMs);
     return usageOf(this.#options.server.process.pid);

@@ -1,13 +1,13 @@
 import type { Random } from "../random.ts";
 
-/** Bytes at which parsers go wrong, alone or where they do not belong. */
+/** Bytes that parsers get wrong, alone or where they do not belong. */
 const pieces: readonly Buffer[] = [
   ...["\r\n", "\n", "\r", "\0", " ", "\t", ":", ",", ";", '"', "\\", "{", "}", "[", "]", "0", "-"],
   ...["\r\n\r\n", "\\u0000", "\\ud800", "null", "1e999", "__proto__", '"id":1,', "\ufeff", "%00"],
   ...["\x80", "\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x9f", "\x7f", "\x08"],
 ].map((text) => Buffer.from(text, "latin1"));
 
-/** The bytes with one to three changes; the change may leave them as they were. */
+/** The bytes with one to three changes. A change may have no effect. */
 export function mutate(bytes: Buffer, random: Random): Buffer {
   let changed = bytes;
   for (let times = random.int(1, 3); times > 0; times--)

@@ -1,4 +1,4 @@
-/** Clients that send next to nothing for ever, in every stage of a request. */
+/** Clients that send next to nothing forever, in every stage of a request. */
 
 import {
   fieldBlock,
@@ -17,20 +17,20 @@ import { openConnection } from "./connection.ts";
 
 interface SlowClient {
   readonly what: string;
-  /** At once. */
+  /** Sent at once. */
   readonly first: Buffer;
-  /** Byte by byte, again and again, without an end. */
+  /** Sent byte by byte, repeatedly, without an end. */
   readonly again?: Buffer;
   readonly over: "clear" | "TLS";
   /** What the server must have done within the limit. */
   readonly limit: "request" | "idle";
-  /** Whether it takes nothing of what the server sends. */
+  /** Whether it reads nothing from the server. */
   readonly isDeaf?: boolean;
 }
 
 const intervalMs = 400;
 
-/** For the server to look. */
+/** For the server's check interval. */
 const slackMs = 10_000;
 
 const copies = 4;
@@ -53,13 +53,13 @@ const grpc = {
   "content-type": "application/grpc",
 };
 
-/** A greeting of TLS 1.2 that is long, and breaks off. */
+/** A long TLS 1.2 ClientHello that breaks off. */
 const clientHello = Buffer.concat([
   Buffer.of(0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03),
   Buffer.alloc(40, 7),
 ]);
 
-/** No room for what the server has to say; then requests of which each wants an answer. */
+/** No window for the server's data; then requests that each need an answer. */
 const closedWindow = Buffer.concat([
   greeting,
   frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) }),
@@ -177,7 +177,7 @@ const clients: readonly SlowClient[] = [
     first: Buffer.concat([greeted, longHead()]),
     again: Buffer.of(0),
     over: "clear",
-    // Until its frame is whole, node:http2 does not know that there is a request.
+    // Until its frame is complete, node:http2 does not know that there is a request.
     limit: "idle",
   },
   {
@@ -218,14 +218,14 @@ function longFrame(): Buffer {
 
 export interface SlowPorts {
   readonly clear: number;
-  /** Undefined where no certificate can be made. */
+  /** Undefined if no certificate can be created. */
   readonly tls: number | undefined;
 }
 
 /**
- * Opens all clients that have this limit, and waits until each was ended.
+ * Opens all clients with this limit, and waits until each was ended.
  *
- * @returns how many there were, and who is still there past the limit.
+ * @returns how many there were, and which are still there after the limit.
  */
 export async function beSlow(
   limit: SlowClient["limit"],
@@ -242,8 +242,8 @@ export async function beSlow(
 }
 
 /**
- * Twice the time: with answers under way, node:http2 takes what it could send
- * before the first timeout for progress, and tells of the second alone.
+ * Twice the time: with answers pending, node:http2 counts what it could send before the first
+ * timeout as progress, and reports only the second timeout.
  */
 export const idleLimitMs: number = 2 * defaultLimits.idleTimeoutMs + slackMs;
 
@@ -261,7 +261,7 @@ async function beOne(client: SlowClient, port: number): Promise<string[]> {
   }, intervalMs);
   const begin = performance.now();
   const isEnded = limit === "idle" ? () => false : hasEnded;
-  // The deaf do not hear of the end either, unless they write.
+  // Clients that do not read notice the end only if they write.
   const probe = isDeaf ? setInterval(() => socket.write(settingsAck), 5 * intervalMs) : undefined;
   if (!(await connection.until(isEnded, limitMs)) && !connection.isEnded) {
     // The server may have had no CPU to end it with.
@@ -277,7 +277,7 @@ async function beOne(client: SlowClient, port: number): Promise<string[]> {
 
 /** A stream that was reset, or a response that ends the connection. */
 function hasEnded(received: Buffer): boolean {
-  if (received.includes("HTTP/1.1 ")) return false; // the connection has to end as well
+  if (received.includes("HTTP/1.1 ")) return false; // the connection must end as well
   return parseFrames(received).some(
     ({ type }) => type === frameType.rstStream || type === frameType.goaway,
   );

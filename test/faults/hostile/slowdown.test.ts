@@ -1,4 +1,4 @@
-/** Which floods are told to have kept clients waiting, and by which requests. */
+/** Which floods are reported to have delayed clients, and by which requests. */
 import { expect, test } from "vitest";
 import type { RequestRecord } from "../history/history.ts";
 import { describeSlowdown } from "./slowdown.ts";
@@ -10,12 +10,12 @@ function ask(startMs: number, endMs: number): RequestRecord {
   return { client: "one", plant, startMs, endMs, deadlineMs: 1000, outcome: { kind: "taken" } };
 }
 
-/** As many as are enough. */
+/** The minimum number of requests. */
 function askOften(startMs: number, tookMs: number): RequestRecord[] {
   return Array.from({ length: 20 }, () => ask(startMs, startMs + tookMs));
 }
 
-test("floods that took more than twice the time come with their factor, the worst first", () => {
+test("floods that took more than twice the time are listed with their factor, the worst first", () => {
   const floods = [
     { name: "bad", startMs: 1000, endMs: 2000 },
     { name: "good", startMs: 2000, endMs: 3000 },
@@ -35,7 +35,7 @@ test("floods that took more than twice the time come with their factor, the wors
   ]);
 });
 
-test("a flood is one through all rounds, and nothing is said of one with few requests", () => {
+test("a flood is counted across all rounds, and not reported with few requests", () => {
   const floods = [
     { name: "often", startMs: 1000, endMs: 1100 },
     { name: "seldom", startMs: 1100, endMs: 1200 },
@@ -53,7 +53,7 @@ test("a flood is one through all rounds, and nothing is said of one with few req
   ]);
 });
 
-test("a request counts where it waited the longest", () => {
+test("a request counts for the flood that delayed it the longest", () => {
   const floods = [
     { name: "first", startMs: 1000, endMs: 1100 },
     { name: "second", startMs: 1100, endMs: 1200 },

@@ -1,4 +1,4 @@
-/** How much longer clients that behave wait while something is done to the server. */
+/** How much longer well-behaved clients wait during an attack. */
 import type { RequestRecord } from "../history/history.ts";
 
 /** What was done to the server, and when. */
@@ -8,15 +8,15 @@ export interface Span {
   readonly endMs: number;
 }
 
-/** Of fewer, even the slowest says little. */
+/** With fewer requests, even the slowest one says little. */
 const requestsMin = 20;
 
-/** More often than that the time with nobody else there is worth a line. */
+/** Longer than this multiple of the undisturbed time is reported. */
 const factorMax = 2;
 
 /**
- * @param rest When there was nobody but clients that behave.
- * @param floods Each as often as it was done.
+ * @param rest When there were only well-behaved clients.
+ * @param floods Each flood, as often as it ran.
  */
 export function describeSlowdown(
   requests: readonly RequestRecord[],
@@ -47,8 +47,8 @@ export function describeSlowdown(
 }
 
 /**
- * During which it waited the longest, if any: one that a flood has held up until
- * the next began says nothing about that one.
+ * The span in which it waited the longest, if any. A request that a flood delayed until the next
+ * one began says nothing about the next one.
  */
 function longestOf(spans: readonly Span[], { startMs, endMs }: RequestRecord): Span | undefined {
   let longest: Span | undefined;
@@ -62,7 +62,7 @@ function longestOf(spans: readonly Span[], { startMs, endMs }: RequestRecord): S
   return longest;
 }
 
-/** The 99th percentile; 0 of nothing. */
+/** The 99th percentile; 0 for an empty list. */
 function p99(times: readonly number[]): number {
   const sorted = times.toSorted((a, b) => a - b);
   return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;

@@ -1,6 +1,6 @@
 import type { TestPlant } from "../history/history.ts";
 
-/** A plant in JSON, as `POST /plants` takes it or as an RPC does; undefined for anything else. */
+/** Reads a plant in JSON, as `POST /plants` or an RPC accepts it; undefined for anything else. */
 export function readJsonPlant(bytes: Buffer, kind: "rest" | "rpc"): TestPlant | undefined {
   const text = bytes.toString("utf8");
   if (!Buffer.from(text).equals(bytes)) return undefined; // it was not UTF-8
@@ -19,7 +19,7 @@ export function readJsonPlant(bytes: Buffer, kind: "rest" | "rpc"): TestPlant | 
   return isObject(plant) ? plantOf(plant) : undefined;
 }
 
-/** A number as it was written. */
+/** A number as written. */
 class NumberSource {
   readonly source: string;
   constructor(source: string) {
@@ -61,7 +61,7 @@ function integerOf(value: unknown): bigint | undefined {
   if (digits === "") return 0n;
   const shift = Number(power) - part.length;
   if (shift > 20 || digits.length + shift > 20) return undefined;
-  // Counted from the end: a pattern would try at each of a million zeros.
+  // Counted from the end: a pattern would try each of a million zeros.
   let zeros = 0;
   while (digits.at(-1 - zeros) === "0") zeros++;
   if (-shift > zeros) return undefined;
@@ -70,7 +70,7 @@ function integerOf(value: unknown): bigint | undefined {
   return BigInt.asIntN(64, id) === id ? id : undefined;
 }
 
-/** @param text A text that JSON.parse accepts: of a name that comes twice it keeps one. */
+/** @param text A text that JSON.parse accepts. It keeps only one of several equal names. */
 function hasMemberTwice(text: string): boolean {
   const open: Set<string>[] = [];
   for (const [token, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}]/gs)) {

@@ -1,10 +1,10 @@
 import type { TestPlant } from "../history/history.ts";
 
-/** A CreatePlantRequest on the wire: field 1 is the plant, of 1 id, 2 name, 3 tag. */
+/** Reads a CreatePlantRequest: field 1 is the plant, with 1 id, 2 name, 3 tag. */
 export function readProtobufPlant(bytes: Buffer): TestPlant | undefined {
   try {
     const parts = readFields(bytes).filter(({ number, wire }) => number === 1 && wire === 2);
-    // A message that comes more than once is merged, which is to read them on end.
+    // Repeated messages are merged, which is the same as reading them concatenated.
     return parts.length === 0 ? undefined : plantOf(Buffer.concat(parts.map(({ data }) => data)));
   } catch {
     return undefined;
@@ -14,9 +14,9 @@ export function readProtobufPlant(bytes: Buffer): TestPlant | undefined {
 interface Field {
   readonly number: number;
   readonly wire: number;
-  /** Of a varint. */
+  /** The value of a varint. */
   readonly value: bigint;
-  /** Of what has a length. */
+  /** The bytes of a length-delimited field. */
   readonly data: Buffer;
 }
 
@@ -24,7 +24,7 @@ function plantOf(bytes: Buffer): TestPlant | undefined {
   const fields = readFields(bytes);
   const last = (number: number, wire: number) =>
     fields.findLast((field) => field.number === number && field.wire === wire);
-  // Each text is decoded, also one that is overwritten.
+  // Each text is decoded, even one that is overwritten.
   const texts = fields.filter(({ number, wire }) => (number === 2 || number === 3) && wire === 2);
   for (const { data } of texts)
     if (!Buffer.from(data.toString("utf8")).equals(data)) return undefined;
@@ -56,7 +56,7 @@ function readFields(bytes: Buffer): Field[] {
     return bytes.subarray(at - length, at);
   }
 
-  /** @param group The number of the group that is open. */
+  /** @param group The number of the open group. */
   function readUntilEnd(group: number | undefined): void {
     while (at < bytes.length) {
       const tag = Number(varint());

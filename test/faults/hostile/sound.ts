@@ -1,6 +1,6 @@
 /**
- * What a request of sound HTTP asks for, read by rules of its own and by none of
- * the server's code: a plant that was stored for anything else was wrongly accepted.
+ * What a valid HTTP request asks for, read by independent rules and without the server's code. A
+ * plant that was stored for anything else was wrongly accepted.
  */
 import { gunzipSync } from "node:zlib";
 import { type Envelope, parseEnvelopes } from "../../../packages/gateway/test/support/envelope.ts";
@@ -16,7 +16,7 @@ type Reader = (message: Buffer) => TestPlant | undefined;
 const readRest: Reader = (message) => readJsonPlant(message, "rest");
 const readRpc: Reader = (message) => readJsonPlant(message, "rpc");
 
-/** By content type; those of another path, and all others, are not sound. */
+/** By content type. Those of another path, and all others, are invalid. */
 const readers: Readonly<Record<string, Reader>> = {
   "application/json": readRpc,
   "application/proto": readProtobufPlant,
@@ -28,7 +28,7 @@ const readers: Readonly<Record<string, Reader>> = {
   "application/grpc-web+json": readRpc,
 };
 
-/** Headers that change nothing of what is asked for, and the codings that are known. */
+/** Headers that do not change the request, and the known codings. */
 const knownHeaders = ["authorization", "content-type", "content-encoding", "grpc-encoding", "te"];
 
 /** @returns The plant; undefined if no server may accept the request. */
@@ -60,8 +60,8 @@ function unpack(bytes: Buffer, coding: string | undefined): Buffer | undefined {
 }
 
 /**
- * The message of exactly one envelope. gRPC-Web may have an end behind it; flags
- * that nobody knows are passed over, as connect-es does.
+ * The message of exactly one envelope. gRPC-Web may have an end after it. Unknown flags are
+ * ignored, as in connect-es.
  */
 function unwrap(body: Buffer, { type, coding }: Wrapping): Buffer | undefined {
   const endFlag = type.startsWith("application/grpc-web") ? 0x80 : 0;

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What a process holds, as the kernel counts it. */
+/** The resources of a process, as counted by the kernel. */
 export interface Usage {
   readonly memoryMiB: number;
-  /** Open files, connections among them. */
+  /** Open files, including connections. */
   readonly files: number;
 }
 
-/** Undefined where it cannot be read. */
+/** Undefined if it cannot be read. */
 export function usageOf(pid: number | undefined): Usage | undefined {
   if (pid === undefined || process.platform !== "linux") return undefined;
   const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];

@@ -1,4 +1,7 @@
-/** Clients that behave, on a thread of their own: what they wait for is the server, not the attackers' event loop. */
+/**
+ * Well-behaved clients on a separate thread, so that they wait only for the server and not for the
+ * attackers' event loop.
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { Recorder } from "../history/recorder.ts";
@@ -12,10 +15,10 @@ export interface WitnessSetup {
 
 const clientCount = 3;
 
-/** Of a client, between two requests: it is a witness, and not a flood of its own. */
+/** A client's pause between two requests: it is a witness, not another flood. */
 const pauseMs = 15;
 
-/** Told to the server; long, as no request of a client that behaves may fail. */
+/** Sent to the server. Long, because no request of a well-behaved client may fail. */
 const deadlinesMs = [8000, 10_000] as const;
 
 const { url, seed } = workerData as WitnessSetup;

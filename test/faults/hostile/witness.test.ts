@@ -1,4 +1,4 @@
-/** What clients on a thread of their own did, and what went wrong there, comes to the campaign. */
+/** The results and errors of clients on a separate thread reach the campaign. */
 import { expect, test } from "vitest";
 import { readStoredPlants } from "../../support/stored-plants.ts";
 import { openTestServer } from "../../support/test-server.ts";
@@ -6,7 +6,7 @@ import { Recorder } from "../history/recorder.ts";
 import { Witness } from "./witness.ts";
 import type { WitnessSetup } from "./witness-thread.ts";
 
-test("requests come with the times of this thread's clock, and are counted", async () => {
+test("requests have the times of this thread's clock, and are counted", async () => {
   await using server = await openTestServer();
   const recorder = new Recorder();
   const startMs = performance.now();
@@ -21,7 +21,7 @@ test("requests come with the times of this thread's clock, and are counted", asy
   expect(recorder.check()).toEqual([]);
 });
 
-test("what the thread throws is thrown", async () => {
+test("what the thread throws is rethrown", async () => {
   await using witness = new Witness(undefined as unknown as WitnessSetup);
   await expect(witness.finish()).rejects.toThrow(TypeError);
 });

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import type { RequestRecord } from "../history/history.ts";
 import type { WitnessSetup } from "./witness-thread.ts";
 
-/** Clients that behave, all the time, on a thread of their own. */
+/** Well-behaved clients that run all the time on a separate thread. */
 export class Witness implements AsyncDisposable {
   readonly #thread: Worker;
   readonly #requests = Promise.withResolvers<readonly RequestRecord[]>();
@@ -16,14 +16,14 @@ export class Witness implements AsyncDisposable {
     this.#thread.once("message", resolve);
     this.#thread.once("error", reject);
     this.#thread.once("exit", (code) => reject(new Error(`the witness ended with ${code}`)));
-    // It may fail while nobody waits for it: `finish` tells.
+    // It may fail while nobody waits for it: `finish` reports it.
     promise.catch(() => {});
   }
 
   /**
-   * Lets the requests that are under way end.
+   * Lets the running requests end.
    *
-   * @returns All that there were.
+   * @returns All requests.
    * @throws What the thread has thrown.
    */
   async finish(): Promise<readonly RequestRecord[]> {

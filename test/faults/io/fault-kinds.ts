@@ -5,9 +5,9 @@ import type { Fault } from "../disk/recording.ts";
 /** How a call fails. */
 export interface FaultKind extends Omit<Fault, "at"> {
   readonly name: string;
-  /** The calls that can fail so. */
+  /** The calls that can fail in this way. */
   readonly calls: readonly Call["kind"][];
-  /** Whether it goes away once a create has failed, while the store is open. */
+  /** Whether the fault disappears after a failed create, while the store is open. */
   readonly passes: boolean;
 }
 
@@ -36,7 +36,7 @@ export const faultKinds: readonly FaultKind[] = [
     passes: true,
     calls: ["write"],
   },
-  // The rest of it can be written: nothing has failed.
+  // The rest can be written, so nothing has failed.
   { ...plain, name: "a short write", errno: ENOSPC, scope: "once", short: true, calls: ["write"] },
   { ...plain, name: "EMFILE once", errno: EMFILE, scope: "once", calls: ["open"] },
   { ...plain, name: "ENOMEM once", errno: ENOMEM, scope: "once", calls: ["map"] },

@@ -1,9 +1,9 @@
 /**
- * Errors of the disk. Each call that a store makes of it while it creates plants,
- * checkpoints, closes and starts fails in turn: with an error, a full disk, half a
- * write; once and for good. No create may be acknowledged that is not kept, by the
- * running system or after a loss of power; after a failed sync nothing at all, as
- * a later one proves nothing; and a full disk has to pass by itself.
+ * Disk errors. Each call that a store makes while it creates plants, checkpoints, closes and starts
+ * fails in turn: with an error, a full disk, a partial write; once and permanently. Every
+ * acknowledged create must be kept, both by the running system and after a power failure. After a
+ * failed sync, nothing may be acknowledged, because a later sync proves nothing. The store must
+ * recover from a full disk by itself.
  */
 import { join } from "node:path";
 import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
@@ -19,10 +19,10 @@ import { judge } from "./judge.ts";
 import { tryService } from "./service.ts";
 import { type Workload, workloads } from "./workloads.ts";
 
-/** More of the same tell nothing new. */
+/** More of the same adds no information. */
 const foundMax = 20;
 
-/** Losses of power after each fault: at the end of the process, and at any moment from then on. */
+/** Power failures after each fault: at the end of the process, and at any moment from then on. */
 const crashesPerFault = 4;
 
 export const io: Campaign = {
@@ -49,7 +49,7 @@ export interface Place {
 interface PlannedFault {
   readonly workload: Workload;
   readonly kind: FaultKind;
-  /** The number of the call, and what it is in a run without faults. */
+  /** The number of the call, and its kind in a run without faults. */
   readonly number: number;
   readonly target: Call;
 }
@@ -83,7 +83,7 @@ async function tryStores(
   return { tried, found };
 }
 
-/** Every fault of every call; calls that are rare first. */
+/** Every fault of every call; rare calls first. */
 async function plan(
   workload: Workload,
   { folder, shimPath }: Place,

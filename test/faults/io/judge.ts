@@ -3,7 +3,10 @@ import { acknowledgedName, type Call } from "../disk/call-log.ts";
 import type { CreatingReport } from "../disk/creating-child.ts";
 import type { FaultKind } from "./fault-kinds.ts";
 
-/** What is wrong with how a store has taken a fault, as far as it tells itself; undefined if nothing is. */
+/**
+ * What is wrong with a store's reaction to a fault, according to its own reports; undefined if
+ * nothing is.
+ */
 export function judge(
   report: CreatingReport,
   calls: readonly Call[],
@@ -11,7 +14,7 @@ export function judge(
 ): string | undefined {
   if (report.afterFailure > 0) return "it acknowledged after it had said that it failed for good";
   if (report.readyAfterFailure) return "it has failed for good, and is ready";
-  // A commit may have been on its way to its caller, and no other.
+  // One commit may already have been on its way to its caller.
   if (acknowledgedAfterFailedSync(calls) > 1) return "it acknowledged after a sync had failed";
   if (report.refused !== undefined) return undefined;
   if (fault.errno === constants.errno.EIO && report.failed > 0 && report.failure === undefined) {

@@ -21,7 +21,7 @@ export async function tryService(place: Place): Promise<CampaignResult> {
   return { tried: { "a service whose disk fails": 1, "a service whose disk is full": 1 }, found };
 }
 
-/** It ends, with an exit code and a line that says why, so that it is started again. */
+/** It must end with an exit code and a line with the reason, so that it is restarted. */
 async function tryFailedSync(place: Place): Promise<readonly string[]> {
   const call = await firstSyncOfLog(place);
   const { EIO: errno } = constants.errno;
@@ -44,7 +44,7 @@ async function tryFailedSync(place: Place): Promise<readonly string[]> {
   return found;
 }
 
-/** It refuses creates while there is no room, and takes them again when there is. */
+/** It must reject creates while the disk is full, and accept them again afterwards. */
 async function tryFullDisk(place: Place): Promise<readonly string[]> {
   const { ENOSPC: errno } = constants.errno;
   await using service = await startService(place, {

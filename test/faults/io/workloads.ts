@@ -1,10 +1,13 @@
 import type { PlantSizes } from "../disk/plants.ts";
 
-/** What a store does while its calls fail, one after the other so that each run makes the same calls. */
+/**
+ * What a store does while its calls fail. One operation at a time, so that each run makes the same
+ * calls.
+ */
 export interface Workload {
   readonly name: string;
   readonly sizes: PlantSizes;
-  /** As those of CreatingOptions. */
+  /** As in CreatingOptions. */
   readonly openings: readonly (readonly [number, number])[];
   /** Plants from this number on are not tried. */
   readonly triedBelow: number;
@@ -21,7 +24,7 @@ export const workloads: readonly Workload[] = [
     triedBelow: 10,
   },
   {
-    // Enough for a checkpoint, and for commits over the log that it has copied.
+    // Enough for a checkpoint, and for commits that overwrite the log it has copied.
     name: "a checkpoint under load",
     sizes: "large",
     openings: [[0, 142]],

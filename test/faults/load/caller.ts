@@ -11,30 +11,30 @@ import { type RawProtocol, rawProtocols } from "../../support/protocol/raw.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { RequestOutcome, TestPlant } from "../history/history.ts";
 
-/** One protocol to one server, on connections that are kept: as clients that care have it. */
+/** One protocol to one server, on persistent connections, as in careful clients. */
 export interface Caller extends Disposable {
   readonly protocol: string;
   /**
-   * @param deadlineMs Told to the server; the caller itself waits longer, so that
-   * it is the server that has to keep it.
-   * @param leave Ends the request as a client that goes away does.
+   * @param deadlineMs Sent to the server. The caller itself waits longer, so that the server has to
+   * meet it.
+   * @param leave Aborts the request like a client that leaves.
    */
   create(plant: TestPlant, deadlineMs: number, leave?: AbortSignal): Promise<RequestOutcome>;
 }
 
 export interface CallerOptions {
-  /** Asked for with each request. Default: that of the tests. */
+  /** Called for each request. Default: the token of the tests. */
   readonly token?: () => string;
 }
 
-/** A caller for each protocol. Over TLS they take any certificate. */
+/** A caller for each protocol. Over TLS, they accept any certificate. */
 export function openCallers(url: string, options: CallerOptions = {}): readonly Caller[] {
   return rawProtocols.map((protocol) => openCaller(protocol, url, options));
 }
 
 /**
- * Who has no answer that long after the deadline gets none any more: no machine is so busy, and
- * a server that hangs until something ends is found out.
+ * If there is no answer this long after the deadline, there will be none: no machine is that busy.
+ * This finds servers that hang until something ends.
  */
 const overdueMs = 60_000;
 
@@ -134,7 +134,7 @@ export function overHttp2(url: string, path: string): [Send, () => void] {
   function open(): http2.ClientHttp2Session {
     if (session !== undefined && !session.destroyed && !session.closed) return session;
     session = http2.connect(url, anyCertificate);
-    // Its streams tell, each by itself.
+    // Each of its streams reports the error itself.
     session.on("error", () => {});
     return session;
   }

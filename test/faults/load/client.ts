@@ -10,13 +10,12 @@ export interface ClientOptions {
   readonly deadlinesMs: readonly [number, number];
 }
 
-/** Enough of its old plants to ask for again. */
+/** Enough old plants to request again. */
 const rememberedMax = 50;
 
 /**
- * One that stores plants of its own and asks again until it knows what became of
- * each. Now and then it asks for an old one again, or for another plant under
- * an id that is its own.
+ * A client that stores its own plants and retries until it knows the outcome of each. Sometimes it
+ * repeats an old one, or requests another plant with one of its own ids.
  */
 export class LoadClient {
   readonly #name: string;
@@ -35,7 +34,7 @@ export class LoadClient {
     this.#deadlinesMs = deadlinesMs;
   }
 
-  /** Whether it does not know yet what became of a plant. */
+  /** Whether the outcome of a plant is still unknown. */
   get isPending(): boolean {
     return this.#pending !== undefined;
   }

@@ -12,10 +12,10 @@ export interface LoadOptions {
   readonly callers: readonly Caller[];
 }
 
-/** A service that nobody disturbs has to be back within that time. */
+/** An undisturbed service must recover within this time. */
 const recoveryMs = 60_000;
 
-/** Clients that go on, each with one request at a time, until they are stopped. */
+/** Clients that run until they are stopped, each with one request at a time. */
 export class Load implements AsyncDisposable {
   readonly #clients: readonly LoadClient[];
   readonly #callers: readonly Caller[];
@@ -36,9 +36,9 @@ export class Load implements AsyncDisposable {
   }
 
   /**
-   * Waits for so many more successes.
+   * Waits for this many more successes.
    *
-   * @throws Where the service does not come back.
+   * @throws If the service does not recover.
    */
   async untilStored(count: number): Promise<void> {
     const wanted = this.#recorder.stored + count;
@@ -50,7 +50,7 @@ export class Load implements AsyncDisposable {
     }
   }
 
-  /** Ends the load, and asks again for all of which nobody knows what became of it. */
+  /** Ends the load, and retries all requests with an unknown outcome. */
   async settle(): Promise<void> {
     await this[Symbol.asyncDispose]();
     await this.#running;

@@ -1,7 +1,7 @@
 import type { TestPlant } from "../history/history.ts";
 import type { Random } from "../random.ts";
 
-/** Texts that a store which normalises, trims, folds or counts wrongly would change. */
+/** Texts that would be changed by a store that normalises, trims, folds or counts wrongly. */
 const texts = [
   "",
   " ",
@@ -17,14 +17,14 @@ const texts = [
   'NULL\\"{}',
 ] as const;
 
-/** Mostly small; now and then one that does not fit into a page or a packet. */
+/** Usually small; sometimes too large for a page or a packet. */
 export function randomPlant(id: bigint, random: Random): TestPlant {
   const length = random.chance(0.02) ? random.int(5000, 40_000) : random.int(0, 120);
   const name = `${random.pick(texts)}${"x".repeat(length)}`;
   return random.chance(0.3) ? { id, name } : { id, name, tag: random.pick(texts) };
 }
 
-/** Plants of one id, each another one than the others, by as little as there is. */
+/** Plants with one id that all differ as little as possible. */
 export function rivalPlants(id: bigint, random: Random): readonly TestPlant[] {
   const name = random.pick(texts);
   return random.shuffle([
@@ -38,8 +38,8 @@ export function rivalPlants(id: bigint, random: Random): readonly TestPlant[] {
 }
 
 /**
- * Ids of one client's own: far beyond 2^53, where a rounded id would be another
- * plant's, and on both sides of zero.
+ * Ids of a single client: far beyond 2^53, where a rounded id would be another plant's, and
+ * positive as well as negative.
  */
 export function ownIds(client: number): () => bigint {
   const first = 2n ** 62n + BigInt(client) * 2n ** 32n + 1n;

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
-/** What a server that is open to strangers might overlook. */
+/** What a server that is exposed to strangers might overlook. */
 export const hostileMutants: readonly Mutant[] = [
   {
     name: "strangers: a body has no limit where its length is not told",

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
-/** Breaks in how an SQLite store takes errors of the disk. */
+/** Breaks an SQLite store's handling of disk errors. */
 export const ioMutants: readonly Mutant[] = [
   {
     name: "goes on after a failed sync",

@@ -1,4 +1,4 @@
-/** Bounds that hold for small numbers alone, and readiness that tells half the truth. */
+/** Limits that hold only for small numbers, and readiness that is only half true. */
 import type { Mutant } from "./mutant.ts";
 
 const watch = {

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
-/** Breaks in what keeps an SQLite store safe from a loss of power. */
+/** Breaks what protects an SQLite store from a power failure. */
 export const powerMutants: readonly Mutant[] = [
   {
     name: "SQLite syncs at checkpoints alone",

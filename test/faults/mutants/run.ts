@@ -1,7 +1,6 @@
 /**
- * `npm run test:mutants`: breaks the code in one place at a time, in a copy, and
- * expects the check that is there for it to fail. A check that cannot fail is
- * worth nothing.
+ * `npm run test:mutants`: breaks the code in one place at a time, in a copy, and checks that the
+ * right test fails.
  *
  *     npm run test:mutants -- [--verbose] [PART OF A NAME]...
  */
@@ -30,7 +29,7 @@ const copied = [
   "vitest.config.ts",
 ];
 
-/** Of a campaign: enough to catch each of these, on a slow machine as well. */
+/** The duration of a campaign: enough to catch each mutant, even on a slow machine. */
 const minutes = 1;
 const limitMs = 10 * 60_000;
 
@@ -48,7 +47,7 @@ await main();
 
 async function main(): Promise<void> {
   const verdicts: Verdict[] = [];
-  // What fails by itself would catch every mutant.
+  // A check that fails by itself would catch every mutant.
   for (const campaign of new Set(chosen.map((mutant) => mutant.campaign))) {
     const outcome = await inCopy((folder) => check(campaign, folder));
     print(`${campaign}, unbroken: ${outcome}`);
@@ -88,7 +87,7 @@ async function inCopy<T>(work: (folder: string) => Promise<T>): Promise<T> {
   }
 }
 
-/** All that is installed, but for our own package: that is the one of the copy. */
+/** Links everything installed, except our own package: that is the one of the copy. */
 async function linkModules(folder: string): Promise<void> {
   const modules = join(folder, "node_modules");
   await mkdir(modules);
@@ -98,14 +97,14 @@ async function linkModules(folder: string): Promise<void> {
   }
 }
 
-/** Broken code that does not even run is caught by anything: that is `broke`. */
+/** Any check catches code that does not even run: that is `broke`. */
 async function check(campaign: string, folder: string): Promise<"passed" | "failed" | "broke"> {
   if (campaign.endsWith(".test.ts")) {
     const vitest = join(folder, "node_modules/vitest/vitest.mjs");
     const { text, code } = await run([vitest, "run", campaign], folder);
     const [, passed] = /^(\d+) passed, (\d+) failed/m.exec(text) ?? [];
     if (passed === undefined || passed === "0") return "broke";
-    // An error that nobody caught fails the run, and none of its tests.
+    // An uncaught error fails the run, but none of its tests.
     return code === 0 ? "passed" : "failed";
   }
   const args = ["test/faults/run.ts", "--only", campaign, "--minutes", `${minutes}`];
@@ -116,7 +115,7 @@ async function check(campaign: string, folder: string): Promise<"passed" | "fail
   return failed === "1" ? "failed" : "broke";
 }
 
-/** @returns What it wrote, and how it has ended. */
+/** @returns Its output, and how it ended. */
 async function run(
   args: readonly string[],
   cwd: string,

@@ -8,7 +8,7 @@ const verifier = {
   campaign: "test/auth/token-verifier.test.ts",
 } as const;
 
-/** What would let somebody in, and the tests that have to notice it. */
+/** Breaks that would admit somebody, and the tests that must detect them. */
 export const tokenMutants: readonly Mutant[] = [
   ...["rest", "connect", "grpc", "grpc-web"].map((protocol) => ({
     name: `gate: lets everybody in over ${protocol}`,

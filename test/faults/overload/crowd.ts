@@ -1,4 +1,4 @@
-/** As many connections as the server takes, all of one stranger, and newcomers with something to ask. */
+/** One stranger opens as many connections as the server accepts, while newcomers have requests. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import http from "node:http";
@@ -12,7 +12,7 @@ import { patienceMs } from "../start-server.ts";
 import type { PartOptions } from "./overload.ts";
 import { recover } from "./recover.ts";
 
-/** More than the server takes. */
+/** More than the server accepts. */
 const excess = 300;
 
 const newcomers = 140;
@@ -20,10 +20,10 @@ const newcomers = 140;
 /** Files of a process besides its connections. */
 const otherFiles = 500;
 
-/** A second's worth is 200: more would be a flood of connections, which is another attack. */
+/** This is 200 per second. More would be a flood of connections, which is another attack. */
 const reopening = { everyMs: 100, atOnce: 20 };
 
-/** So that the server has begun with all of them before the newcomers come. */
+/** So that the server has accepted all of them before the newcomers come. */
 const openedAtOnce = 500;
 
 interface Stranger {
@@ -33,7 +33,7 @@ interface Stranger {
   readonly args: readonly string[];
 }
 
-/** So that no timeout makes the room that newcomers need. */
+/** So that no timeout makes room for newcomers. */
 const patient = ["--request-timeout-ms", "600000", "--idle-timeout-ms", "600000"];
 
 const strangers: readonly Stranger[] = [
@@ -87,14 +87,14 @@ export async function crowd({ partMs, log, signal }: PartOptions): Promise<Campa
   return { tried, found };
 }
 
-/** How many files this process may have open, and the servers that it starts. */
+/** How many files this process and the servers that it starts may open. */
 function filesMax(): number {
   if (process.platform !== "linux") return 1024;
   const limits = readFileSync("/proc/self/limits", "utf8");
   return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? 1024);
 }
 
-/** Connections that stay as they are; those that the server closes come again, some at a time. */
+/** Idle connections. Those that the server closes are reopened, some at a time. */
 class Strangers implements Disposable {
   readonly #port: number;
   readonly #sent: string;
@@ -109,7 +109,7 @@ class Strangers implements Disposable {
     this.#timer = setInterval(() => this.#reopen(), reopening.everyMs);
   }
 
-  /** @returns when all of them are there, as far as the kernel is concerned. */
+  /** @returns when all of them are established for the kernel. */
   async open(count: number): Promise<void> {
     await Promise.all(
       Array.from({ length: count }, async () => {
@@ -140,7 +140,7 @@ class Strangers implements Disposable {
   }
 }
 
-/** On a connection of its own, from an address of its own. @returns the status. */
+/** On a separate connection from a separate address. @returns the status. */
 function createPlant(url: string, id: number): Promise<number> {
   const status = Promise.withResolvers<number>();
   const request = http.request(`${url}/plants`, {

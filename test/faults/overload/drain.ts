@@ -1,4 +1,4 @@
-/** SIGTERM in the middle of work: who was begun is finished, and nobody else was begun. */
+/** SIGTERM under load: requests that were started are finished, and no others are started. */
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
@@ -30,10 +30,10 @@ export async function drain({ seed, partMs, log, signal }: PartOptions): Promise
   return { tried: { drains, "drained requests": requests }, found };
 }
 
-/** @returns how many requests there were. */
+/** @returns the number of requests. */
 async function drainOnce(random: Random, found: string[]): Promise<number> {
   await using folder = await createTemporaryFolder();
-  // Seldom, because two threads take far longer to start.
+  // Rarely, because two threads take far longer to start.
   const threads = process.platform === "linux" && random.chance(0.2) ? "2" : "1";
   const args = ["--threads", threads];
   await using server = await spawnServer({ cwd: folder.path, args, startTimeoutMs: patienceMs });
@@ -56,7 +56,8 @@ async function drainOnce(random: Random, found: string[]): Promise<number> {
         isDraining = true;
         server.process.kill("SIGTERM");
       }
-      // Its protocol's connection may be over while others' are not: it asks until all are.
+      // The connection of its protocol may end before others do, so it retries until all have
+      // ended.
       if (wasDraining && outcome.kind !== "stored") return;
       if (outcome.kind === "stored") stored++;
       else await delay(5);
@@ -83,7 +84,9 @@ async function drainOnce(random: Random, found: string[]): Promise<number> {
   return outcomes.size;
 }
 
-/** A connection that closes before its request was read is nobody's fault: the plant is not there. */
+/**
+ * It is not an error if a connection closes before its request was read: the plant is not there.
+ */
 function findProblem(outcome: string, isThere: boolean): string | undefined {
   switch (outcome) {
     case "stored":

@@ -1,4 +1,4 @@
-/** Ten times the requests that the server can do. */
+/** Ten times the requests that the server can handle. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -16,13 +16,13 @@ import { patienceMs } from "../start-server.ts";
 import type { PartOptions } from "./overload.ts";
 import { recover } from "./recover.ts";
 
-/** Of the rate without overload: here the generator takes part of the same cores. */
+/** The share of the rate without overload: here, the generator uses part of the same cores. */
 const goodputMin = 0.5;
 
 /** The requests of all clients at once would take many times that. */
 const heapMiB = 256;
 
-/** With buffers, threads and code. */
+/** Including buffers, threads and code. */
 const residentMiBMax = 512;
 
 const sampleIntervalMs = 250;
@@ -51,7 +51,7 @@ export async function flood({ partMs, log }: PartOptions): Promise<CampaignResul
   const over = await measure(database, {
     ...common,
     ids: { stream: 1, order: "random" },
-    connections: 96, // with more requests at once than may wait for the store
+    connections: 96, // with more concurrent requests than the store's queue holds
     streams: 256,
     rate: Math.round(10 * peak),
   });
@@ -72,14 +72,14 @@ export async function flood({ partMs, log }: PartOptions): Promise<CampaignResul
   return { tried: { floods: 1, "flood goodput, % of peak": percent }, found };
 }
 
-/** Plants stored in a second while a generator runs, from what the store holds: whatever clients saw. */
+/** Plants stored per second while a generator runs, counted in the store, whatever clients saw. */
 async function measure(database: string, load: Load): Promise<number> {
   const db = new DatabaseSync(database, { readOnly: true, timeout: 5000 });
   const count = () => Number(readValue(db, "SELECT count(*) FROM plants"));
   const samples: { readonly at: number; readonly plants: number }[] = [];
   const ended = runGenerator(load).then(
     () => true,
-    () => true, // answers that come too late for it are not its business here
+    () => true, // late answers do not matter here
   );
   try {
     for (;;) {
@@ -92,7 +92,7 @@ async function measure(database: string, load: Load): Promise<number> {
   return bestRate(samples, 1000 * ("seconds" in load.until ? load.until.seconds / 2 : 1));
 }
 
-/** Of any stretch of that length: a generator needs time to start, and to end. */
+/** The best interval of that length: a generator needs time to start and to end. */
 function bestRate(
   samples: readonly { readonly at: number; readonly plants: number }[],
   stretchMs: number,
@@ -106,7 +106,7 @@ function bestRate(
   return best;
 }
 
-/** One client with a request now and then, as one of many would see it. */
+/** One client with occasional requests, as one of many would see it. */
 async function probe(caller: Caller, end: AbortSignal) {
   const stored: number[] = [];
   const refused: number[] = [];

@@ -1,4 +1,7 @@
-/** More work than the service can do, more connections, too little to do it with, and its end in the middle of work. */
+/**
+ * More work than the service can do, more connections, too few resources, and a shutdown under
+ * load.
+ */
 import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
 import { addCounts } from "../history/recorder.ts";
 import { crowd } from "./crowd.ts";
@@ -7,7 +10,7 @@ import { flood } from "./flood.ts";
 import { starve } from "./starve.ts";
 
 export interface PartOptions extends Pick<CampaignOptions, "seed" | "log" | "signal"> {
-  /** How long it may take, about. */
+  /** The approximate duration. */
   readonly partMs: number;
 }
 

@@ -4,10 +4,13 @@ import { starvedMs } from "../history/starvation.ts";
 import { openCallers } from "../load/caller.ts";
 import { patienceMs } from "../start-server.ts";
 
-/** Of the time that the machine gave: what it was waited for a CPU does not count. */
+/** The time that the server could run: waiting for a CPU does not count. */
 const recoveryMs = 5000;
 
-/** @returns What is wrong with a server whose load has ended: it stores again within 5 s, and lives. */
+/**
+ * @returns What is wrong with a server after its load has ended: it must be alive and store plants
+ * again within 5 s.
+ */
 export async function recover(part: string, server: ChildServer): Promise<string[]> {
   const callers = openCallers(server.url);
   const [caller] = callers;

@@ -1,4 +1,4 @@
-/** A small heap and few files, under clients that want more of both. */
+/** A small heap and few files, with clients that need more of both. */
 import http from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -13,13 +13,16 @@ import { patienceMs } from "../start-server.ts";
 import type { PartOptions } from "./overload.ts";
 import { recover } from "./recover.ts";
 
-/** With a connection each, more than the server may have files; as many again share some of HTTP/2. */
+/**
+ * Each has a connection, together more than the server may open. As many again share HTTP/2
+ * connections.
+ */
 const clientCount = 400;
 
-/** Nearly as much as a body may hold: all of them together are far more than the heap. */
+/** Nearly the maximum of a body: all of them together are far more than the heap. */
 const name = "字".repeat(300_000);
 
-/** A gigabyte of plants is stored in ten seconds: more of them would tell nothing new. */
+/** A gigabyte of plants is stored in ten seconds. More would add no information. */
 const starvedMsMax = 20_000;
 
 export async function starve({ partMs, log, signal }: PartOptions): Promise<CampaignResult> {
@@ -42,7 +45,7 @@ export async function starve({ partMs, log, signal }: PartOptions): Promise<Camp
   ];
 
   async function use(_: unknown, index: number): Promise<void> {
-    // Every other one has a connection of its own.
+    // Every other one has its own connection.
     const ask = askers[index % 2 === 0 ? 0 : 1 + ((index >> 1) % (askers.length - 1))];
     do {
       const id = nextId++;
@@ -74,7 +77,7 @@ export async function starve({ partMs, log, signal }: PartOptions): Promise<Camp
   };
 }
 
-/** Of the plants that are there as they were sent: all of them together are too much for a heap. */
+/** The ids of the plants stored as sent. All plants together are too large for a heap. */
 function readIds(database: string): ReadonlySet<bigint> {
   const db = new DatabaseSync(database, { readOnly: true, timeout: 5000 });
   try {
@@ -94,7 +97,7 @@ function over(caller: Caller): (id: bigint) => Promise<string> {
   };
 }
 
-/** What the status says; `cut` where there was none. On a connection of its own. */
+/** The meaning of the status; `cut` if there was none. On a separate connection. */
 function post(url: string, id: bigint): Promise<string> {
   const body = Buffer.from(`{"id":${id},"name":"${name}"}`);
   const headers = {

@@ -12,10 +12,10 @@ import { openReplicas } from "./replicas.ts";
 const full = { restart: 20, terminate: 200, cut: 200 } as const;
 type Fault = keyof typeof full;
 
-/** In each statement that stores plants, which is a transaction by itself. */
+/** Occurs in each statement that stores plants, which is a transaction by itself. */
 const mark = "INSERT INTO plants";
 
-/** After the server has all of the statement, and before the client has all of the answer. */
+/** After the server has the whole statement, and before the client has the whole answer. */
 const cuts: readonly Interference[] = ["cut-behind", "lose-answer", "truncate-answer"];
 
 export const crashes: PostgresPart = {
@@ -26,7 +26,7 @@ export const crashes: PostgresPart = {
     const random = createRandom(seed, "crashes");
     await using server = await startPostgres({ installation });
     const database = await server.createDatabase();
-    // Each replica has a way of its own, so that a cut hits one of them alone.
+    // Each replica has its own proxy, so that a cut affects only one of them.
     await using one = await openTcpProxy(server.port, mark);
     await using two = await openTcpProxy(server.port, mark);
     const proxies = [one, two];

@@ -10,13 +10,13 @@ import { openReplicas } from "./replicas.ts";
 const fullPromotions = 5;
 
 /**
- * Without its standby the primary confirms nothing. Longer in all than servers
- * give a try, so that they break off the first, find the plants there by the
- * second, and still must not call them stored.
+ * Without its standby, the primary confirms nothing. The total is longer than a server's retries:
+ * they give up on the first attempt, find the plants on the second, and still must not report them
+ * as stored.
  */
 const separation = { cancels: 4, pauseMs: 1600 } as const;
 
-/** The name that a follower has: whoever is the primary waits for it. */
+/** The name of a follower: the primary waits for it, whichever server that is. */
 const settings = { synchronous_standby_names: "standby" } as const;
 
 export const failOvers: PostgresPart = {
@@ -70,10 +70,10 @@ export const failOvers: PostgresPart = {
 };
 
 /**
- * The standby is away while clients go on asking, and an operator ends the
- * waits for it: the primary then has the plant, and the standby does not.
+ * The standby is down while clients continue, and an operator cancels the waits for it. Then the
+ * primary has the plant, and the standby does not.
  *
- * @returns How many were ended.
+ * @returns How many were cancelled.
  */
 async function separate(primary: PostgresServer, standby: PostgresServer): Promise<number> {
   await standby.stop("fast");

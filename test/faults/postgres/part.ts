@@ -2,10 +2,10 @@ import type { PostgresInstallation } from "../../support/postgres-installation.t
 import type { CampaignResult } from "../campaign.ts";
 
 export interface PostgresPart {
-  /** Of the campaign's time. */
+  /** The share of the campaign's time. */
   readonly share: number;
   canRunOn(installation: PostgresInstallation): boolean;
-  /** What is not tried where it cannot run, and why. */
+  /** What is not tested if it cannot run, and why. */
   readonly skipped: string;
   run(options: PartOptions): Promise<CampaignResult>;
 }
@@ -14,13 +14,13 @@ export interface PartOptions {
   readonly seed: number;
   readonly installation: PostgresInstallation;
   readonly log: (line: string) => void;
-  /** Of the full numbers of faults. */
+  /** The share of the full numbers of faults. */
   readonly scale: number;
   /** Whether there is no time for another fault. */
   readonly isOver: () => boolean;
 }
 
-/** The number for this run: one, at least. */
+/** The number for this run; at least one. */
 export function scaled(full: number, scale: number): number {
   return Math.max(1, Math.round(full * scale));
 }

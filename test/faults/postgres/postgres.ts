@@ -1,6 +1,6 @@
 /**
- * Two replicas under the load of clients that retry, while their PostgreSQL is
- * killed, loses connections, and fails over.
+ * Two replicas under the load of retrying clients, while their PostgreSQL is killed, loses
+ * connections, and fails over.
  */
 import { findPostgres } from "../../support/postgres-installation.ts";
 import type { Campaign } from "../campaign.ts";
@@ -9,7 +9,7 @@ import { crashes } from "./crashes.ts";
 import { failOvers } from "./fail-overs.ts";
 import type { PostgresPart } from "./part.ts";
 
-/** What the full numbers of faults are for; a shorter run does fewer in proportion. */
+/** The duration for the full numbers of faults. A shorter run injects proportionally fewer. */
 const fullMinutes = 10;
 
 const parts: readonly PostgresPart[] = [crashes, failOvers];

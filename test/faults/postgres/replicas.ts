@@ -10,13 +10,13 @@ import { startServer } from "../start-server.ts";
 export interface Replicas extends AsyncDisposable {
   readonly recorder: Recorder;
   readonly load: Load;
-  /** Ends the load in order, and checks what happened. @returns a line for each broken promise. */
+  /** Ends the load and checks the history. @returns a line for each broken promise. */
   finish(read: () => Promise<readonly StoredPlant[]>): Promise<string[]>;
 }
 
 const clientCount = 10;
 
-/** From less than a statement may take to less than the servers go on trying. */
+/** From less than a statement may take to less than the servers' retries. */
 const deadlinesMs = [3000, 9000] as const;
 
 /** @param urls The store URL of each replica. */

@@ -1,10 +1,9 @@
 /**
- * Loss of power. A store that is killed proves nothing about its syncs: the
- * system still has what it wrote. Here each write, sync and new name of a store
- * that creates plants is recorded together with the acknowledgements, and the
- * states are put together that a disk may be in if the power fails between any
- * two of them (disk.ts). From each, the store must come up with every plant that
- * was acknowledged before, byte for byte, and work.
+ * Power failures. Killing a store proves nothing about its syncs, because the system still has what
+ * it wrote. This records each write, sync and new name of a store that creates plants, together
+ * with the acknowledgements. From these, it reconstructs the states that a disk may be in if the
+ * power fails between any two of them (disk.ts). In each state, the store must start with every
+ * plant acknowledged before, byte for byte, and work.
  */
 import { join } from "node:path";
 import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
@@ -19,7 +18,7 @@ import { type Session, sessions } from "./sessions.ts";
 
 export const power: Campaign = { name: "power", run };
 
-/** More of the same tell nothing new. */
+/** More of the same adds no information. */
 const foundMax = 20;
 
 async function run(options: CampaignOptions): Promise<CampaignResult> {
@@ -66,8 +65,8 @@ async function run(options: CampaignOptions): Promise<CampaignResult> {
 }
 
 /**
- * Every kind as often. Half of the moments are next to a call that is not a write,
- * of which there are few, and between which all that matters is settled.
+ * The same number of each kind. Half of the moments are next to a call that is not a write. There
+ * are few of these, and they determine what must be there.
  */
 function planOutages(calls: readonly Call[], crashes: number, random: Random): readonly Outage[] {
   const turns = calls.flatMap(({ kind }, index) => (kind === "write" ? [] : [index, index + 1]));

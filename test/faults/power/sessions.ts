@@ -3,11 +3,11 @@ import type { PlantSizes } from "../disk/plants.ts";
 import type { Recording } from "../disk/recording.ts";
 import type { Random } from "../random.ts";
 
-/** What is recorded before the power is lost. */
+/** What is recorded before the power failure. */
 export interface Session {
   readonly name: string;
   readonly sizes: PlantSizes;
-  /** Whether it goes on with what an earlier loss has left, or on a new disk. */
+  /** Whether it starts with what an earlier power failure has left, or on a new disk. */
   readonly startsFrom: "nothing" | "crash";
   /** Plants from this number on are not tried. */
   readonly triedBelow: number;
@@ -35,7 +35,7 @@ export const sessions: readonly Session[] = [
     },
   },
   {
-    // Its log is at once recovered, copied, and begun anew over the old one.
+    // Its log is recovered at once, copied, and restarted over the old one.
     name: "a start after a loss of power",
     sizes: "mixed",
     startsFrom: "crash",
@@ -46,7 +46,7 @@ export const sessions: readonly Session[] = [
     },
   },
   {
-    // What the killed process wrote and did not sync is there, and is asked for again.
+    // What the killed process wrote without syncing is there, and is requested again.
     name: "a start after a kill",
     sizes: "mixed",
     startsFrom: "nothing",
@@ -54,7 +54,7 @@ export const sessions: readonly Session[] = [
     crashes: 33,
     async record(recording, random) {
       const concurrency = random.int(1, 8);
-      // Half of them when a batch is in the log, and not yet synced.
+      // Half of the kills happen when a batch is in the log, but not yet synced.
       const killAt = random.chance(0.5)
         ? { sync: random.int(8, 8 + 100 / concurrency) }
         : { call: random.int(1, 300) };
@@ -63,19 +63,19 @@ export const sessions: readonly Session[] = [
     },
   },
   {
-    // The system still shows the process that comes next what is not on the disk.
+    // To the next process, the system still shows what is not on the disk.
     name: "a start after syncs have failed",
     sizes: "mixed",
     startsFrom: "nothing",
     triedBelow: 120,
-    // The moments between a start and its first own commit are few.
+    // There are few moments between a start and its first own commit.
     crashes: 99,
     async record(recording, random) {
       const concurrency = random.int(1, 8);
       const at = { sync: random.int(8, 8 + 100 / concurrency) };
       const fault = { at, errno: constants.errno.EIO, scope: "same", short: false } as const;
       await recording.run({ openings: [[0, 100]], concurrency, fault });
-      // First what was tried before: all of it is there already, to look at.
+      // First the plants that were tried before: all of them are already visible.
       const tried = (await recording.acknowledged()).size + concurrency;
       await recording.run({ openings: [[0, tried]], concurrency });
       await recording.run({ openings: [[0, 120]], concurrency });

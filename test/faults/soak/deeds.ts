@@ -1,4 +1,4 @@
-/** What operators do to a service in the course of months. */
+/** What operators do to a service over months. */
 import { rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import https, { type RequestOptions } from "node:https";
@@ -22,23 +22,24 @@ type Deed = (house: House, turn: Turn) => Promise<readonly string[]>;
 
 export interface Turn {
   readonly random: Random;
-  /** Of its own, in all pieces. */
+  /** The number of the deed, unique across all pieces. */
   readonly number: number;
-  /** Aborts when clients ask for nothing new any more. */
+  /** Aborts when clients start no new requests. */
   readonly over: AbortSignal;
 }
 
 const importedPlants = 200;
 
-/** How soon something is looked at again that has to change. */
+/** How often to check whether something has changed. */
 const lookMs = 200;
 
 export const deeds: Readonly<Record<string, Deed>> = {
-  /** A new token, and the old one revoked. */
+  /** Creates a new token and revokes the old one. */
   async tokens(house, { number }) {
     const old = house.tokens.opaque;
     house.tokens.opaque = await createToken(house.folder, `turn-${number}`);
-    // Clients use it at once. What is under way with the old one is not to be refused for it.
+    // Clients use it at once. Requests under way with the old token must not be rejected because of
+    // it.
     await Promise.allSettled([...house.underWay]);
     const [name = ""] = house.tokens.names.splice(0, 1, `turn-${number}`);
     const { code, stderr } = await run(["token", "revoke", name, "--token-file", "data/tokens"], {
@@ -88,7 +89,7 @@ export const deeds: Readonly<Record<string, Deed>> = {
     return code === 0 ? [] : [`import ended with ${code}: ${stderr}`];
   },
 
-  /** It has what was acknowledged before it began. */
+  /** It must contain what was acknowledged before it began. */
   async backup({ folder, sqlite }) {
     const file = join(folder, "backup.db");
     const startMs = performance.now();
@@ -109,7 +110,7 @@ export const deeds: Readonly<Record<string, Deed>> = {
   async logs({ sqlite, postgres }) {
     return [
       ...sqlite.server.rotateLog("no complaints"),
-      // Its database is stopped now and then, of which it complains rightly.
+      // Its database is stopped from time to time, so complaints about that are allowed.
       ...postgres.server.rotateLog("any"),
       ...postgres.second.rotateLog("any"),
     ];
@@ -126,12 +127,12 @@ export const deeds: Readonly<Record<string, Deed>> = {
     await postgres.database.start();
     const before = postgres.recorder.stored;
     const isBack = () => postgres.recorder.stored > before;
-    // Clients have left at the end: `finish` asks for all that they were told.
+    // The clients may have left: `finish` checks everything they were told.
     await until("PostgreSQL takes plants again", async () => isBack() || over.aborted);
     return [];
   },
 
-  /** What strangers send: refused, each in its way. */
+  /** What strangers send: rejected, each in its own way. */
   async refusals({ sqlite, tokens }) {
     const { url } = sqlite.server;
     const token = tokens.opaque;
@@ -152,14 +153,14 @@ export const deeds: Readonly<Record<string, Deed>> = {
   },
 };
 
-/** A whole command. */
+/** Runs a command to its end. */
 async function run(args: readonly string[], options: ChildOptions) {
   await using child = spawnChild(args, options);
   const { code } = await within(`the end of plant-store ${args[0]}`, child.exited, patienceMs);
   return { code, stderr: child.stderr.text };
 }
 
-/** The status that a request gets which is no plant. */
+/** The status of a request that contains no plant. */
 async function ask(
   url: string,
   token: string,
@@ -198,7 +199,7 @@ async function isTrusted(url: string, pem: string): Promise<boolean> {
   return isTrusted;
 }
 
-/** Each server looks for itself, when it has reason to. */
+/** Each server checks for itself when it has a reason. */
 async function untilAll(
   { sqlite, postgres }: House,
   what: string,

@@ -1,4 +1,4 @@
-/** All that runs in one piece of a soak. */
+/** Everything that runs in one piece of a soak. */
 import { copyFileSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createCertificate } from "../../../packages/gateway/test/support/certificate.ts";
@@ -13,21 +13,21 @@ import { appendRequest, readRequests } from "./journal.ts";
 import { type Issuer, openIssuer } from "./keys.ts";
 import { SoakServer, type SoakServerOptions } from "./server.ts";
 
-/** One store, with those who use it. */
+/** One store, with its clients. */
 export interface SoakStore {
   readonly name: string;
   readonly recorder: Recorder;
   readonly callers: readonly Caller[];
-  /** For what the campaign does by itself. */
+  /** For the campaign's own reads. */
   readonly read: () => Promise<readonly StoredPlant[]>;
-  /** What the engine's files are checked by. */
+  /** For checking the engine's files. */
   readonly url: string;
 }
 
 export interface House extends AsyncDisposable {
   readonly folder: string;
   readonly sqlite: SoakStore & { readonly server: SoakServer; readonly database: string };
-  /** The second of its servers is drained and started again; the first stays. */
+  /** The second of its servers is drained and restarted; the first stays. */
   readonly postgres: SoakStore & {
     readonly server: SoakServer;
     second: SoakServer;
@@ -35,14 +35,17 @@ export interface House extends AsyncDisposable {
     readonly database: PostgresServer;
   };
   readonly issuer: Issuer;
-  /** What clients ask with; changed while they do. */
+  /** The clients' credentials, changed while they use them. */
   readonly tokens: { opaque: string; jwt: string; readonly names: string[] };
   /** The requests of clients. */
   readonly underWay: Set<Promise<unknown>>;
   readonly certificate: { readonly certFile: string; readonly keyFile: string };
 }
 
-/** @param folder Of all pieces: the SQLite store in it stays, a PostgreSQL is new with each piece. */
+/**
+ * @param folder The directory of all pieces. Its SQLite store is kept; PostgreSQL is new for each
+ * piece.
+ */
 export async function openHouse(folder: string, piece: number): Promise<House> {
   const stack = new AsyncDisposableStack();
   try {
@@ -136,7 +139,7 @@ export async function createToken(folder: string, name: string): Promise<string>
   return token;
 }
 
-/** Under the same names, as a client of ACME does it. @returns the new certificate, in PEM. */
+/** With the same file names, like an ACME client. @returns the new certificate in PEM. */
 export function renewCertificate(
   folder: string,
   { certFile, keyFile }: House["certificate"],

@@ -7,7 +7,7 @@ interface Line {
   readonly outcome: RequestOutcome;
 }
 
-/** At once: a piece may be killed. */
+/** Synchronously, because a piece may be killed. */
 export function appendRequest(path: string, { plant, outcome }: RequestRecord): void {
   const line: Line = { plant: { ...plant, id: String(plant.id) }, outcome };
   appendFileSync(path, `${JSON.stringify(line)}\n`);
@@ -25,7 +25,7 @@ export function readRequests(path: string): readonly RequestRecord[] {
   }));
 }
 
-/** The objects of a file of JSON lines; none if there is no file. The last line may be cut off. */
+/** The objects of a JSON lines file; empty if there is no file. The last line may be incomplete. */
 export function readLines<T>(path: string): readonly T[] {
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);

@@ -1,4 +1,4 @@
-/** An issuer of JWTs whose keys change. */
+/** A JWT issuer whose keys change. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
@@ -11,13 +11,13 @@ import {
 } from "../../auth/support/issuer.ts";
 
 export interface Issuer extends Disposable {
-  /** What a server needs to know of it. */
+  /** The server's arguments for it. */
   readonly args: readonly string[];
-  /** Publishes a new key beside the old one, and signs with the new one. */
+  /** Publishes a new key in addition to the old one, and signs with the new one. */
   addKey(): Promise<void>;
-  /** Publishes the last one alone. */
+  /** Publishes only the last key. */
   removeOldKeys(): void;
-  /** A JWT of the last key, for a day. */
+  /** A JWT signed with the last key, valid for a day. */
   sign(): Promise<string>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Preloaded into the servers of a soak: says, when asked, what the process takes up. It collects
- * garbage first, because at a modest load what is left to the next collection looks like a leak.
+ * Preloaded into the servers of a soak: reports the process's resources on request. It collects
+ * garbage first, because at a modest load, uncollected garbage looks like a leak.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
@@ -19,9 +19,9 @@ if (isMainThread && process.send !== undefined) {
     collectGarbage();
     const { rss, heapUsed, external } = process.memoryUsage();
     process.send?.({ rss, heapUsed, external, delayMs });
-    // The collection is no delay of the server's.
+    // The collection is not a delay of the server.
     setImmediate(() => delays.reset());
   });
-  // It ends by itself, as without this.
+  // The process must end by itself, as without this.
   process.channel?.unref();
 }

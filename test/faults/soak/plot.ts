@@ -1,10 +1,10 @@
-/** The samples of a soak, drawn. */
+/** Plots the samples of a soak. */
 import { type MetricName, metricNames, metrics, type Sample } from "./sample.ts";
 
 const panel = { width: 720, height: 110, left: 90, top: 26 };
 const colours = ["#1b6e3c", "#b3541e"];
 
-/** One panel a metric, one line a life; an SVG. */
+/** One panel per metric, one line per life; an SVG. */
 export function plotOf(samples: readonly Sample[]): string {
   const servers = [...new Set(samples.map(({ server }) => server))];
   const [fromMs, toMs] = rangeOf(samples.map(({ atMs }) => atMs));
@@ -55,7 +55,7 @@ function panelOf(name: MetricName, { samples, servers, x, top }: Panel): string 
   ].join("\n");
 }
 
-/** Never empty: a line of equal values has a height, too. */
+/** Never empty: a line of equal values needs a height, too. */
 function rangeOf(values: readonly number[]): [least: number, most: number] {
   const least = values.reduce((one, other) => Math.min(one, other), Number.POSITIVE_INFINITY);
   const most = values.reduce((one, other) => Math.max(one, other), Number.NEGATIVE_INFINITY);

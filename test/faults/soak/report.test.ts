@@ -1,4 +1,4 @@
-/** The verdict on a soak, by its samples. */
+/** The verdict on a soak, from its samples. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { type MetricName, metricNames, metrics, type Sample } from "./sample.ts"
 
 const level = { rss: 150, heap: 24, external: 8, files: 40, delay: 1, wal: 16 };
 
-/** Two servers for two hours; in one of them something grows by twice its limit. */
+/** Two servers for two hours. In one of them, a metric grows by twice its limit. */
 function samplesOf(growing?: MetricName): Sample[] {
   return ["SQLite", "PostgreSQL"].flatMap((server) =>
     Array.from({ length: 120 }, (_, minute) => {
@@ -21,7 +21,7 @@ function samplesOf(growing?: MetricName): Sample[] {
   );
 }
 
-test.each(metricNames)("a %s that grows is found, in its server alone", async (name) => {
+test.each(metricNames)("a %s that grows is found, only in its server", async (name) => {
   await using folder = await createTemporaryFolder();
   const found = await writeReport(folder.path, samplesOf(name));
   expect(found).toEqual([expect.stringContaining(`SQLite: ${metrics[name].title} grows by`)]);
@@ -29,7 +29,7 @@ test.each(metricNames)("a %s that grows is found, in its server alone", async (n
   expect(table.split("\n").filter((line) => line.includes("too steep"))).toHaveLength(1);
 });
 
-test("where nothing grows nothing is found; all is in the table and the plot", async () => {
+test("without growth, nothing is found; everything is in the table and the plot", async () => {
   await using folder = await createTemporaryFolder();
   expect(await writeReport(folder.path, samplesOf())).toEqual([]);
   const table = await readFile(join(folder.path, "slopes.md"), "utf8");

@@ -1,4 +1,4 @@
-/** What the samples of a soak say: a verdict, a table, a plot. */
+/** The report on a soak's samples: a verdict, a table, a plot. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { plotOf } from "./plot.ts";
@@ -18,7 +18,7 @@ export async function writeReport(folder: string, samples: readonly Sample[]): P
 interface Row {
   readonly server: string;
   readonly title: string;
-  /** With its confidence interval. */
+  /** Including its confidence interval. */
   readonly slope: string;
   readonly limit: string;
   readonly range: string;

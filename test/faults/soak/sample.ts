@@ -1,8 +1,8 @@
-/** What a server takes up at one time. */
+/** The resources of a server at one time. */
 export interface Sample {
   /** Which server, and of which store. */
   readonly server: string;
-  /** From a start of the server to its end: nothing is compared across. */
+  /** From a server's start to its end. Values are not compared across lives. */
   readonly life: string;
   /** Since the epoch. */
   readonly atMs: number;
@@ -14,17 +14,17 @@ export type MetricName = "rss" | "heap" | "external" | "files" | "delay" | "wal"
 export interface Metric {
   readonly title: string;
   readonly unit: string;
-  /** What it may grow in an hour. */
+  /** The allowed growth per hour. */
   readonly limit: number;
 }
 
 const mebibyte = 2 ** 20;
 
 /**
- * The limits are what a run of hours can tell from noise, and still small beside a month: heap and
- * buffers, after a collection, stay within some 100 KiB of a line. Resident memory is what glibc
- * and V8 keep on top, and moves by some MiB. A log that nothing empties grows by what is written:
- * at two plants a second, tens of MiB an hour.
+ * The limits are above the noise of a run of hours, and still small for a month. After a
+ * collection, heap and buffers stay within about 100 KiB of a line. Resident memory includes what
+ * glibc and V8 keep, and varies by some MiB. A log that is never truncated grows by what is
+ * written: at two plants a second, tens of MiB an hour.
  */
 export const metrics: Readonly<Record<MetricName, Metric>> = {
   rss: { title: "resident memory", unit: "MiB", limit: 4 },
@@ -37,7 +37,7 @@ export const metrics: Readonly<Record<MetricName, Metric>> = {
 
 export const metricNames = Object.keys(metrics) as readonly MetricName[];
 
-/** As the limits have it. */
+/** In the unit of the limits. */
 export function inMebibytes(bytes: number): number {
   return bytes / mebibyte;
 }

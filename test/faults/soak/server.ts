@@ -1,4 +1,7 @@
-/** A server of a soak: with a log file, as a service manager keeps it, and asked what it takes up. */
+/**
+ * A server of a soak: logs to a file, as under a service manager, and reports its resources on
+ * request.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -22,11 +25,11 @@ import { inMebibytes, type Sample } from "./sample.ts";
 
 export interface SoakServerOptions {
   readonly name: string;
-  /** Where its log is. */
+  /** The directory of its log. */
   readonly folder: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** The size of the write-ahead log of its store, in bytes. */
+  /** The size of its store's write-ahead log, in bytes. */
   readonly walBytes: () => number;
 }
 
@@ -41,7 +44,7 @@ export class SoakServer implements AsyncDisposable {
 
   static async start(options: SoakServerOptions): Promise<SoakServer> {
     const log = join(options.folder, `${options.name}.log`);
-    // To the end of the file, wherever that is: it is truncated when it is rotated.
+    // Appends at the end of the file, wherever that is: rotation truncates it.
     const logFile = openSync(log, "a");
     const child = spawn(process.execPath, [main, "serve", ...options.args], {
       cwd: options.folder,
@@ -105,7 +108,10 @@ export class SoakServer implements AsyncDisposable {
     };
   }
 
-  /** As logrotate's `copytruncate`. @returns a line for all that the log should not have. */
+  /**
+   * Like logrotate's `copytruncate`. @returns a line for everything that the log should not
+   * contain.
+   */
   rotateLog(complaints: "any" | "no complaints"): string[] {
     if (statSync(this.#log).size === 0)
       return [`${this.name}: nothing was logged since the last rotation`];
@@ -120,7 +126,7 @@ export class SoakServer implements AsyncDisposable {
     ];
   }
 
-  /** SIGTERM. @returns the exit code. */
+  /** Sends SIGTERM. @returns the exit code. */
   async drain(): Promise<unknown> {
     this.#child.kill("SIGTERM");
     const [code] = await within(`the end of ${this.name}`, this.#ended, patienceMs);

@@ -1,4 +1,4 @@
-/** What the soak calls growth, and what not. */
+/** What counts as growth in a soak, and what does not. */
 import { expect, test } from "vitest";
 import { createRandom } from "../random.ts";
 import { isGrowing, type Point, slopeOf } from "./slope.ts";
@@ -6,7 +6,7 @@ import { isGrowing, type Point, slopeOf } from "./slope.ts";
 const minuteMs = 60_000;
 const random = createRandom(1, "noise");
 
-/** A life of two hours, a point a minute. */
+/** A life of two hours, one point a minute. */
 function life(valueAt: (minute: number) => number, startMinute = 0): Point[] {
   return Array.from({ length: 120 }, (_, minute) => ({
     atMs: (startMinute + minute) * minuteMs,
@@ -43,7 +43,7 @@ test.each<[what: string, lives: readonly (readonly Point[])[], isFound: boolean]
   expect(isGrowing(slopeOf(lives), limit)).toBe(isFound);
 });
 
-test("the slope is per hour, and its interval holds it", () => {
+test("the slope is per hour, and within its interval", () => {
   const slope = slopeOf([life((minute) => 100 + minute / 10 + noise())]);
   expect(slope?.perHour).toBeCloseTo(6, 0);
   expect(slope?.lowest).toBeLessThan(slope?.perHour ?? 0);
@@ -58,7 +58,7 @@ test("a warm-up changes neither the slope nor its interval", () => {
 test.each([
   ["a few points", life((minute) => minute).slice(0, 8)],
   ["half an hour, some of which is warm-up", life((minute) => minute).slice(0, 30)],
-])("of %s nothing is said", (_what, points) => {
+])("%s gives no result", (_what, points) => {
   expect(slopeOf([points])).toBeUndefined();
   expect(isGrowing(undefined, limit)).toBe(false);
 });

@@ -1,4 +1,4 @@
-/** Whether something grows: the slope of Theil and Sen, which single outliers do not move. */
+/** Whether something grows: the Theil-Sen slope, which is robust against single outliers. */
 
 export interface Point {
   readonly atMs: number;
@@ -15,23 +15,26 @@ export interface Slope {
 
 const hourMs = 3_600_000;
 
-/** Of each life, what comes first is left out: caches fill, code is compiled. */
+/** The beginning of each life is ignored: caches fill, code is compiled. */
 const warmUp = { share: 0.25, msMax: 20 * 60_000 };
 
-/** Neighbours are alike; their median says as much, and is noisier by chance alone. */
+/**
+ * Neighbouring points are similar. Their median contains as much information, and its noise is only
+ * random.
+ */
 const pointsMax = 40;
 
-/** A shorter life says nothing: much of what grows at first comes to an end. */
+/** A shorter life says nothing: much of the initial growth comes to an end. */
 const least = { points: 5, settledMs: 30 * 60_000 };
 
-/** Two-sided, 99 %: a run has a dozen of slopes, of which none may fail by chance. */
+/** Two-sided, 99 %: a run has a dozen slopes, and none may fail by chance. */
 const normalQuantile = 2.576;
 
 /**
- * Pairs within each life alone, as in the seasonal Kendall slope estimator (R. O. Gilbert,
+ * Uses only pairs within a life, as in the seasonal Kendall slope estimator (R. O. Gilbert,
  * Statistical Methods for Environmental Pollution Monitoring, 1987, section 17.3).
  *
- * @returns undefined where there is too little to say.
+ * @returns undefined if there is too little data.
  */
 export function slopeOf(lives: readonly (readonly Point[])[]): Slope | undefined {
   const settled = lives.map((life) => condense(afterWarmUp(life)));

@@ -1,6 +1,6 @@
 /**
  * `npm run test:faults -- soak`: a service under a modest load for hours, while operators do to it
- * what they do in months. Looks for what grows.
+ * what they otherwise do in months. Looks for growth.
  */
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -24,10 +24,10 @@ const pauseMs = 800;
 
 const deadlineMs = 10_000;
 
-/** Of a long run; a short one is more eventful. */
+/** For a long run; a short one has more events. */
 const longest = { sampleMs: 30_000, deedMs: 120_000 };
 
-/** In the shortest: enough to see that all works. */
+/** In the shortest run: enough to see that everything works. */
 const least = { samples: 60, deeds: 2 * Object.keys(deeds).length };
 
 /** @param folder For results, and for the next piece of the same run. */
@@ -98,7 +98,7 @@ interface Use {
   readonly underWay: Set<Promise<unknown>>;
 }
 
-/** Until the end, and until it knows what became of its last plant. */
+/** Until the end, and until it knows the outcome of its last plant. */
 async function use({ recorder, callers }: SoakStore, options: Use): Promise<void> {
   const { client, seed, over, underWay } = options;
   const deadlinesMs = [deadlineMs, deadlineMs] as const;
@@ -111,7 +111,7 @@ async function use({ recorder, callers }: SoakStore, options: Use): Promise<void
   }
 }
 
-/** Again and again until the end. */
+/** Repeats until the end. */
 async function repeat(
   everyMs: number,
   over: AbortSignal,

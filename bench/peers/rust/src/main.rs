@@ -55,7 +55,7 @@ fn is_equal(value: &[u8], expected: &str) -> bool {
     value.ct_eq(expected.as_bytes()).into()
 }
 
-/// Checks a plant and has it stored: what both protocols share.
+/// Validates and stores a plant, for both protocols.
 async fn create(store: &Store, plant: NewPlant) -> Result<Plant, Status> {
     let missing = |field| Status::invalid_argument(format!("{field} is required"));
     let id = plant.id.ok_or_else(|| missing("id"))?;

@@ -1,4 +1,4 @@
-//! Plants in SQLite: one thread writes, and commits all that waits at once.
+//! Plants in SQLite: one thread writes, and commits everything that waits at once.
 
 use rusqlite::{Connection, Transaction, params};
 use std::{iter, sync::mpsc, thread};
@@ -57,7 +57,7 @@ fn write(mut db: Connection, waiting: mpsc::Receiver<Waiting>) {
             .collect();
         let outcome = commit(&mut db, &batch);
         for (index, Waiting { row, answer }) in batch.into_iter().enumerate() {
-            // A caller that has left takes no answer.
+            // A caller that has left receives no answer.
             let _ = answer.send(match &outcome {
                 Ok(stored) if stored[index] => Ok(row),
                 Ok(_) => Err(Status::already_exists("another plant has this id")),
@@ -67,7 +67,7 @@ fn write(mut db: Connection, waiting: mpsc::Receiver<Waiting>) {
     }
 }
 
-/// Tells of each row whether the store holds it. A failure rolls all of them back.
+/// Returns for each row whether it is stored. A failure rolls all of them back.
 fn commit(db: &mut Connection, batch: &[Waiting]) -> rusqlite::Result<Vec<bool>> {
     let transaction = db.transaction()?;
     let stored = batch

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BodyBuffer } from "../exchange/body.ts";
 
-/** A byte of flags, four of length, then the message. */
+/** One byte of flags, four bytes of length, then the message. */
 export interface Envelope {
   readonly flags: number;
   readonly data: Uint8Array;
@@ -9,7 +9,10 @@ export interface Envelope {
 
 const headBytes = 5;
 
-/** Takes a body apart as it arrives. Memory is taken for what has come, not for what is claimed. */
+/**
+ * Splits a body as it arrives. Allocates memory for the bytes that have arrived, not for the
+ * announced length.
+ */
 export class EnvelopeSplitter {
   readonly #readMaxBytes: number;
   readonly #pending = new BodyBuffer();
@@ -18,20 +21,20 @@ export class EnvelopeSplitter {
     this.#readMaxBytes = readMaxBytes;
   }
 
-  /** Whether an envelope has begun that is not whole. */
+  /** Whether the last envelope is incomplete. */
   get isAmid(): boolean {
     return this.#pending.length > 0;
   }
 
   /**
-   * @returns the envelopes that are whole now.
+   * @returns the envelopes that are now complete.
    * @throws {ConnectError} RESOURCE_EXHAUSTED for a message above `readMaxBytes`, as soon as its
-   * length is there.
+   * length is known.
    */
   push(chunk: Uint8Array): readonly Envelope[] {
     const isFirst = this.#pending.length === 0 && chunk.length >= headBytes;
     if (isFirst && chunk.length === headBytes + this.#lengthIn(chunk)) {
-      return [{ flags: chunk[0] ?? 0, data: chunk.subarray(headBytes) }]; // as most come
+      return [{ flags: chunk[0] ?? 0, data: chunk.subarray(headBytes) }]; // the usual case
     }
     this.#pending.append(chunk);
     const envelopes: Envelope[] = [];
@@ -45,7 +48,7 @@ export class EnvelopeSplitter {
     return envelopes;
   }
 
-  /** The length that an envelope claims. */
+  /** The announced length of an envelope. */
   #lengthIn(head: Uint8Array): number {
     const length =
       (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);

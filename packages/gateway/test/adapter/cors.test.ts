@@ -1,4 +1,4 @@
-/** What pages of other origins may do: https://fetch.spec.whatwg.org/#http-cors-protocol. */
+/** What pages from other origins may do: https://fetch.spec.whatwg.org/#http-cors-protocol. */
 import { describe, expect, test } from "vitest";
 import type { CorsOptions } from "../../src/adapter/cors.ts";
 import { createCatalog } from "../catalog-server.ts";
@@ -41,7 +41,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     ["a method that is not there", "/v1/shelves/a/volumes", "PUT", ["GET", "HEAD", "POST"]],
     ["an RPC", rpc, "POST", ["POST"]],
     ["an RPC without side effects", rpcOfGet, "GET", ["GET", "POST"]],
-  ])("a preflight of %s says what may be", async (_what, path, method, allow) => {
+  ])("a preflight of %s returns what is allowed", async (_what, path, method, allow) => {
     await using gateway = await openCatalog({ origins: [origin] });
     const { status, headers, body } = await gateway.send({ version, ...preflight(path, method) });
     expect(status).toBe(204);
@@ -76,7 +76,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     ["a path that is not there", { method: "GET", path: "/v1/nothing" }, 404],
     ["an RPC", { path: rpc, headers: { "content-type": "application/json" }, body: "{}" }, 200],
     ["an RPC that is refused", { path: rpc, body: "{}" }, 415],
-  ])("the answer of %s may be read", async (_what, request, status) => {
+  ])("the answer of %s can be read", async (_what, request, status) => {
     await using gateway = await openCatalog({ origins: ["https://a.example", origin] });
     const given = { version, ...request, headers: { ...request.headers, origin } };
     const response = await gateway.send(given);
@@ -97,7 +97,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     ["one that begins alike", "https://reader.example.evil.example"],
     ["none", "null"],
     ["a star", "*"],
-  ])("an origin that is %s may not", async (_what, from) => {
+  ])("an origin that is %s cannot", async (_what, from) => {
     await using gateway = await openCatalog({ origins: [origin] });
     const request = { method: "GET", path: "/v1/shelves/a/volumes", headers: { origin: from } };
     const actual = await gateway.send({ version, ...request });
@@ -117,13 +117,13 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     }
   });
 
-  test("no page is ever allowed to send credentials that it does not hold", async () => {
+  test("pages are never allowed to send credentials that they do not hold", async () => {
     await using gateway = await openCatalog({ origins: ["*"] });
     const { headers } = await gateway.send({ version, ...preflight(rpc, "POST") });
     expect(headers.get("access-control-allow-credentials")).toBeNull();
   });
 
-  test("headers of the application are allowed and exposed beside the others", async () => {
+  test("the application's headers are allowed and exposed in addition to the others", async () => {
     const allowedHeaders = ["Traceparent", "X-Shelf"];
     const exposedHeaders = ["RateLimit", "Trailer-Count"];
     await using gateway = await openCatalog({ origins: [origin], allowedHeaders, exposedHeaders });
@@ -138,13 +138,13 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     );
   });
 
-  test("maxAgeSeconds says how long a preflight holds", async () => {
+  test("maxAgeSeconds sets how long a preflight is valid", async () => {
     await using gateway = await openCatalog({ origins: ["*"], maxAgeSeconds: 5 });
     const { headers } = await gateway.send({ version, ...preflight(rpc, "POST") });
     expect(headers.get("access-control-max-age")).toBe("5");
   });
 
-  test("OPTIONS that is no preflight is a method as others are", async () => {
+  test("OPTIONS without a preflight is an ordinary method", async () => {
     await using gateway = await openCatalog({ origins: [origin] });
     const request = { method: "OPTIONS", path: "/v1/volumes/1", headers: { origin } };
     const { status, headers } = await gateway.send({ version, ...request });
@@ -172,7 +172,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   });
 });
 
-test("a preflight asks neither gate nor implementation", async () => {
+test("a preflight calls neither gate nor implementation", async () => {
   let asked = 0;
   const requestGate = () => {
     asked++;

@@ -44,7 +44,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   ];
 
   test.each(notAllowed)(
-    "%s %s is not allowed, and the answer says what is",
+    "%s %s is not allowed, and the answer lists what is",
     async (method, path, allow) => {
       await using gateway = await openBoth();
       const response = await gateway.send({ version, method, path });
@@ -90,7 +90,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     });
   });
 
-  test("requestPathPrefix stands before every path", async () => {
+  test("requestPathPrefix precedes every path", async () => {
     await using gateway = await openBoth({ requestPathPrefix: "/api/v2" });
     const statusOf = async (request: SentRequest) =>
       (await gateway.send({ version, headers: json, ...request })).status;
@@ -128,7 +128,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
       ],
     ];
 
-    test.each(bodies)("%s is refused, and the answer arrives", async (_what, headers, body) => {
+    test.each(bodies)("%s is rejected, and the answer arrives", async (_what, headers, body) => {
       const library = createTestLibrary();
       await using gateway = await openGateway({
         readMaxBytes: limit,
@@ -165,7 +165,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     ],
     ["coding", { ...json, "content-encoding": "br" }, ["accept-encoding", "identity, gzip"]],
   ])(
-    "another %s is refused, and the answer says which is read",
+    "another %s is rejected, and the answer lists those that are read",
     async (_what, headers, [name, value]) => {
       await using gateway = await openBoth({ acceptCompression: [compressionGzip] });
       const request = { method: "PUT", path: "/v1/library", headers, body: "{}" };
@@ -176,7 +176,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     },
   );
 
-  test("gzip and Brotli are read without being asked for, as in connect-es", async () => {
+  test("gzip and Brotli are read by default, as in connect-es", async () => {
     await using gateway = await openBoth();
     const headers = { ...json, "content-encoding": "gzip" };
     const request = { path: "/v1/fields", headers, body: gzipSync('{"int64":1}') };
@@ -203,7 +203,7 @@ describe("fallback", () => {
     ["another method of an RPC", { method: "PUT", path: "/library.v1.FieldService/Echo" }, 405],
     ["a REST path", { method: "GET", path: "/v1/library" }, 200],
     ["a Host that is none", { method: "GET", path: "/", headers: { host: "a b" } }, 400],
-  ])("is not asked about %s", async (_what, request, status) => {
+  ])("is not called for %s", async (_what, request, status) => {
     await using gateway = await openBoth({ fallback });
     expect(await gateway.send(request)).toMatchObject({ status });
   });
@@ -224,7 +224,7 @@ describe("fallback", () => {
 });
 
 describe("contextValues", () => {
-  test("is asked once a call, with the request of Node", async () => {
+  test("is called once for each call, with Node's request", async () => {
     const asked: (string | undefined)[] = [];
     await using gateway = await openBoth({
       contextValues(request) {
@@ -255,7 +255,7 @@ describe("contextValues", () => {
   });
 });
 
-describe("a connection that is kept", () => {
+describe("a persistent connection", () => {
   const put = (body: string, length = body.length) =>
     `PUT /v1/library HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
 
@@ -281,8 +281,8 @@ describe("a connection that is kept", () => {
   });
 });
 
-describe("an error in the midst of a response", () => {
-  test("ends the connection, and is not taken for an answer", async () => {
+describe("an error in the middle of a response", () => {
+  test("ends the connection, and does not look like an answer", async () => {
     await using gateway = await openBoth({
       mayFail: true,
       fallback: (_request, response) => {
@@ -299,8 +299,8 @@ describe("an error in the midst of a response", () => {
   });
 });
 
-describe("an error that is reported", () => {
-  test("goes to console.error if no one else takes it, as in connect-es", async () => {
+describe("a reported error", () => {
+  test("goes to console.error if there is no other handler, as in connect-es", async () => {
     const reported = vi.spyOn(console, "error").mockReturnValue();
     const failure = new Error("broken");
     const handler = gatewayNodeAdapter({
@@ -322,7 +322,7 @@ describe("an error that is reported", () => {
     }
   });
 
-  test("does not end the process, even if renderError throws at every error", async () => {
+  test("does not end the process, even if renderError always throws", async () => {
     const script = new URL("../support/broken-render-error.ts", import.meta.url);
     const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(script)]);
     expect(stdout).toBe("500\n500\n");

@@ -1,4 +1,4 @@
-/** Whoever observes is told of every request once, with what its client has got. */
+/** Observers are notified of every request once, with the result that its client received. */
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
@@ -93,13 +93,13 @@ const calls: readonly [told: string, request: SentRequest][] = [
       body: Buffer.from(envelope("{}")).toString("base64"),
     },
   ],
-  // What the gate refuses.
+  // Rejected by the gate.
   ["GetLibrary rest Unauthenticated", get("/v1/library", {})],
   ["GetLibrary connect Unauthenticated", { path: rpc("GetLibrary"), headers: json, body: "{}" }],
   ["GetLibrary grpc Unauthenticated", { path: rpc("GetLibrary"), headers: as("application/grpc") }],
   ["FollowBook grpc Unauthenticated", { ...grpcStream, headers: as("application/grpc") }],
   ["WatchVolumes rest Unauthenticated", get("/v1/shelves/a/volumes:watch", {})],
-  // What the implementation refuses, or has never thought of.
+  // Rejected by the implementation, or not implemented.
   [
     "CloseLibrary rest FailedPrecondition",
     { method: "DELETE", path: "/v1/library", headers: allowed },
@@ -116,7 +116,7 @@ const calls: readonly [told: string, request: SentRequest][] = [
     "UpdateLibrary connect Internal",
     { path: rpc("UpdateLibrary"), headers: { ...allowed, ...json }, body: "{}" },
   ],
-  // What is malformed.
+  // Malformed.
   [
     "CreateShelf rest InvalidArgument",
     { path: "/v1/shelves", headers: { ...allowed, ...json }, body: "{" },
@@ -126,7 +126,7 @@ const calls: readonly [told: string, request: SentRequest][] = [
     { path: rpc("GetLibrary"), headers: grpcStream.headers, body: envelope("{") },
   ],
   ["FollowBook grpc InvalidArgument", { ...grpcStream, body: envelope("{") }],
-  // What no method is called for.
+  // Not a call of any method.
   ["none rest NotFound", get("/nothing/here")],
   ["none grpc Unimplemented", { path: "/nothing/here", headers: as("application/grpc") }],
   ["none connect Unimplemented", { path: "/nothing/here", headers: as("application/proto") }],
@@ -134,7 +134,7 @@ const calls: readonly [told: string, request: SentRequest][] = [
   ["none connect Unimplemented", { method: "PUT", path: rpc("GetLibrary") }],
   ["GetLibrary connect InvalidArgument", { path: rpc("GetLibrary"), headers: as("text/plain") }],
   ["FollowBook connect InvalidArgument", { path: rpc("FollowBook"), headers: as("text/plain") }],
-  // Streams, to their end.
+  // Streams, until their end.
   ["FollowBook grpc ok", { ...grpcStream, body: envelope('{"title": "good"}') }],
   ["FollowBook grpc-web ok", { ...webStream, body: envelope('{"title": "good"}') }],
   ["FollowBook connect ok", { ...connectStream, body: envelope('{"title": "good"}') }],
@@ -147,7 +147,7 @@ const calls: readonly [told: string, request: SentRequest][] = [
 ];
 
 describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
-  test.each(calls)("%s is told once (%#)", async (told, request) => {
+  test.each(calls)("%s is reported once (%#)", async (told, request) => {
     const observer = recordCalls();
     await using gateway = await openObserved({ observer, mayFail: told.endsWith("Internal") });
     await gateway.send({ version, ...request });
@@ -158,7 +158,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(observer.underWay).toBe(0);
   });
 
-  test("preflights, and what the fallback serves, are no calls", async () => {
+  test("preflights and requests served by the fallback are not calls", async () => {
     const observer = recordCalls();
     await using gateway = await openObserved({
       observer,
@@ -178,7 +178,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(observer.underWay).toBe(0);
   });
 
-  test("a stream that is broken off has the code of its error", async () => {
+  test("an aborted stream has the code of its error", async () => {
     const observer = recordCalls();
     await using gateway = await openObserved({ observer, mayFail: true });
     const sent = gateway.send({ version, ...get("/v1/shelves/a/volumes/1:stream") });
@@ -264,7 +264,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     ["stream of REST", get("/v1/shelves/a/volumes:watch")],
     ["stream of RPC", { ...connectStream, body: envelope('{"title": "good"}') }],
   ])(
-    "the observer of a %s sees what the gate left, and who is at the other end",
+    "the observer of a %s sees the values of the gate, and the peer address",
     async (_, request) => {
       const key = createContextKey("nobody");
       const ended = Promise.withResolvers<string>();
@@ -319,7 +319,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   });
 });
 
-test("a client that leaves before its answer is told without a status", async () => {
+test("a client that leaves before its answer is reported without a status", async () => {
   const reached = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<number | undefined>();
   await using gateway = await openObserved({
@@ -335,7 +335,7 @@ test("a client that leaves before its answer is told without a status", async ()
   expect(await within("the end", ended.promise)).toBeUndefined();
 });
 
-test("an observer hears of the values that the application gives a call", async () => {
+test("an observer receives the values that the application gives a call", async () => {
   const key = createContextKey("nobody");
   const heard: string[] = [];
   await using gateway = await openObserved({
@@ -348,7 +348,7 @@ test("an observer hears of the values that the application gives a call", async 
   expect(heard).toEqual(["the application"]);
 });
 
-test("an observer that throws is told to onError, and changes nothing", async () => {
+test("an observer that throws is reported to onError, and changes nothing", async () => {
   let times = 0;
   const fail = () => {
     times++;
@@ -366,7 +366,7 @@ test("an observer that throws is told to onError, and changes nothing", async ()
   expect(times).toBe(3);
 });
 
-/** Sends a GET whose answer nobody reads. @returns what breaks it off. */
+/** Sends a GET whose answer nobody reads. @returns a function that aborts it. */
 async function begin(origin: string, version: "1.1" | "2", path: string): Promise<() => void> {
   if (version === "2") {
     const session = connectHttp2(origin);

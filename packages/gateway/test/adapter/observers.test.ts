@@ -1,4 +1,4 @@
-/** Several observers are told as one would be, each whatever the others do. */
+/** Several observers are notified like a single one, independently of each other. */
 import { Code, createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import type { CallObserver, ObservedRequest } from "../../src/index.ts";
@@ -22,7 +22,7 @@ function throwAtOnce(error: unknown): never {
   throw error;
 }
 
-/** Keeps what it is told. */
+/** Records its notifications. */
 function recordTold(name: string, told: string[]): CallObserver {
   return {
     begin({ target }) {
@@ -36,7 +36,7 @@ function recordTold(name: string, told: string[]): CallObserver {
   };
 }
 
-test("all are told, in their order", () => {
+test("all are notified, in order", () => {
   const told: string[] = [];
   const two = [recordTold("a", told), recordTold("b", told)];
   const observation = composeObservers(two, throwAtOnce)?.begin(request);
@@ -57,7 +57,7 @@ test.each<[string, CallObserver]>([
   ["fails at the beginning", { begin: fail }],
   ["fails at the call", { begin: () => ({ calling: fail, end: () => {} }) }],
   ["fails at the end", { begin: () => ({ end: fail }) }],
-])("one that %s takes nothing from the others", (_, broken) => {
+])("one that %s does not affect the others", (_, broken) => {
   const told: string[] = [];
   const errors: unknown[] = [];
   const observers = [recordTold("a", told), broken, recordTold("b", told)];
@@ -69,14 +69,14 @@ test.each<[string, CallObserver]>([
   expect(errors).toEqual([new Error("broken")]);
 });
 
-test("one that wants to know nothing of a request is not asked again", () => {
+test("one that ignores a request is not called for it again", () => {
   const none: CallObserver = { begin: () => undefined };
   const observation = composeObservers([none, none], throwAtOnce)?.begin(request);
   expect(observation?.responseHeader).toBeUndefined();
   observation?.end({ code: undefined, status: 200 });
 });
 
-test("the only one is itself, and none is none", () => {
+test("a single observer is returned as it is, and none gives none", () => {
   const one: CallObserver = { begin: () => undefined };
   expect(composeObservers([one], throwAtOnce)).toBe(one);
   expect(composeObservers([], throwAtOnce)).toBeUndefined();

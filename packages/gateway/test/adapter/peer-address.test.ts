@@ -30,11 +30,11 @@ async function addressSeen(request: SentRequest, exposePeerAddress?: boolean) {
 }
 
 describe.each(calls)("%s", (_name, request) => {
-  test("shows the gate the address of the caller, where it is asked to", async () => {
+  test("shows the gate the caller's address if it is enabled", async () => {
     expect(await addressSeen(request, true)).toEqual(["127.0.0.1"]);
   });
 
-  test("does not, where it is not", async () => {
+  test("does not if it is disabled", async () => {
     expect(await addressSeen(request)).toEqual([undefined]);
   });
 });

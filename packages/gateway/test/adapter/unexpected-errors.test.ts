@@ -1,4 +1,4 @@
-/** What `onError` is told of calls that fail. */
+/** What `onError` receives for calls that fail. */
 import { once } from "node:events";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
@@ -13,7 +13,7 @@ const unexpected = new TypeError("undefined is not a function");
 const meant = new ConnectError("not today", Code.FailedPrecondition);
 const internal = new ConnectError("broken", Code.Internal);
 
-/** A catalog that fails in all its methods, in a stream of answers behind the first. */
+/** A catalog whose methods all fail, a stream of answers after the first message. */
 function failingWith(error: unknown) {
   return {
     getVolume: () => Promise.reject(error),
@@ -60,16 +60,16 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       ["a string", "broken", ["broken"]],
       ["an error that is meant for the client", meant, []],
       ["an internal error that is meant for the client", internal, []],
-    ])("%s is told once, or not at all", async (_name, error, told) => {
+    ])("%s is reported once, or not at all", async (_name, error, told) => {
       expect(await errorsOf(error)).toEqual(told);
     });
 
-    test("an unexpected error of the gate is told once", async () => {
+    test("an unexpected error of the gate is reported once", async () => {
       const requestGate = () => Promise.reject(unexpected);
       expect(await errorsOf(meant, { requestGate })).toEqual([unexpected]);
     });
 
-    test("an unexpected error of an interceptor is told once", async () => {
+    test("an unexpected error of an interceptor is reported once", async () => {
       const interceptors: Interceptor[] = [
         () => async () => {
           throw unexpected;
@@ -79,7 +79,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
     });
   });
 
-  test("an error amid a raw body, which breaks it off, is told once", async () => {
+  test("an error in the middle of a raw body, which aborts it, is reported once", async () => {
     async function* streamVolume() {
       yield { contentType: "text/plain", data: Buffer.from("half of ") };
       throw unexpected;
@@ -91,7 +91,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
   });
 
   describe("what an implementation throws because of a deadline", () => {
-    /** As `fetch` and drivers of databases do. */
+    /** As from `fetch` and database drivers. */
     const given = new DOMException("This operation was aborted", "AbortError");
 
     async function untilAborted({ signal }: { signal: AbortSignal }): Promise<never> {
@@ -114,13 +114,13 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       return `${status} ${body} grpc-status: ${trailers.get("grpc-status")}`;
     }
 
-    test.each(calls)("is told as the deadline, by %s", async (_what, request) => {
+    test.each(calls)("is reported as the deadline, by %s", async (_what, request) => {
       expect(await answerTo(request)).toMatch(/^504 |"code":4,|deadline_exceeded|grpc-status: 4/);
     });
   });
 });
 
-test("a client that leaves amid its body is not told", async () => {
+test("a client that leaves during its body is not reported", async () => {
   const ended = Promise.withResolvers<void>();
   const observer = { begin: () => ({ end: () => ended.resolve() }) };
   await using gateway = await openCatalogOf({}, { observer });

@@ -1,4 +1,4 @@
-/** Which messages are plain: those of which all is said in one way alone. */
+/** Which messages are plain: those with only one way to write every value. */
 import { create, createFileRegistry, type DescMessage } from "@bufbuild/protobuf";
 import {
   Edition,
@@ -15,7 +15,7 @@ import { plainMessageOf } from "../../src/binary/plain-message.ts";
 type FileInit = NonNullable<Parameters<typeof create<typeof FileDescriptorProtoSchema>>[1]>;
 type MessageInit = NonNullable<FileInit["messageType"]>[number];
 
-/** The last of some messages of `test.v1`, made without a compiler. */
+/** The last of some messages of `test.v1`, created without a compiler. */
 function describeMessage(...messageType: MessageInit[]): DescMessage {
   const edition = Edition.EDITION_2023;
   const file = { name: "plain.proto", package: "test.v1", syntax: "editions", edition };
@@ -75,7 +75,7 @@ test.each(others)("%s is not", (_what, ...field) => {
   ).toBeUndefined();
 });
 
-test("what contains itself is not, nor what nests deep, nor what has a JSON of its own", () => {
+test("a message that contains itself, nests deeply, or has its own JSON form is not", () => {
   const own = { ...held, typeName: ".test.v1.Outer" };
   expect(plainMessageOf(describeMessage({ name: "Outer", field: [own] }))).toBeUndefined();
   const chain = Array.from({ length: 40 }, (_, n) => ({

@@ -1,4 +1,4 @@
-/** A plain message is written like any other, though not by protobuf-es. */
+/** A plain message is written like any other, but without protobuf-es. */
 import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -13,7 +13,7 @@ import { anyMessage } from "../support/arbitrary-message.ts";
 
 const label = { id: 9223372036854775807n, name: "Fève 🌱", tag: "" };
 
-test("any label is written by it", () => {
+test("any label is written without protobuf-es", () => {
   const ids = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
   const text = fc.string({ unit: "binary" });
   fc.assert(
@@ -27,7 +27,7 @@ test("any label is written by it", () => {
 });
 
 describe.each([EveryScalarSchema, PrintLabelRequestSchema])("$typeName", (desc: DescMessage) => {
-  test("is written as protobuf-es writes it, or not at all", () => {
+  test("is written as by protobuf-es, or not at all", () => {
     let written = 0;
     fc.assert(
       fc.property(anyMessage(desc), (message) => {
@@ -42,7 +42,7 @@ describe.each([EveryScalarSchema, PrintLabelRequestSchema])("$typeName", (desc: 
   });
 });
 
-test("what is no plain message is left to protobuf-es, as is what is wrong or long", () => {
+test("messages that are not plain, invalid or long are left to protobuf-es", () => {
   expect(writePlainBinary(EveryFieldSchema, create(EveryFieldSchema))).toBeUndefined();
   const wrong = [
     { label: { ...label, name: 1 } },
@@ -69,14 +69,14 @@ test("what is no plain message is left to protobuf-es, as is what is wrong or lo
   }
 });
 
-test("a number that no float holds is left to be refused", () => {
+test("a number that no float can hold is left to protobuf-es, which rejects it", () => {
   for (const float of [1e39, "1"]) {
     const message = Object.assign(create(EveryScalarSchema), { float });
     expect(writePlainBinary(EveryScalarSchema, message)).toBeUndefined();
   }
 });
 
-test("a message as long as may be is written whole", () => {
+test("a message of the maximum length is written completely", () => {
   for (let length = 4070; length < 4100; length++) {
     const message = create(PrintLabelResponseSchema, { label: { name: "n".repeat(length) } });
     const bytes = writePlainBinary(PrintLabelResponseSchema, message);

@@ -1,4 +1,4 @@
-/** Protobuf that is unusual is read as protobuf-es reads it; what is malformed is refused. */
+/** Unusual protobuf is read as by protobuf-es; malformed protobuf is rejected. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createMethodImplSpec } from "@connectrpc/connect";
 import { expect, test } from "vitest";
@@ -39,11 +39,11 @@ test.each([
   ["a text that is not UTF-8", "0a 05 0801 1201ff"],
   ["half a tag", "80"],
   ["half of a message", "0a 05 0801 12"],
-])("%s is refused", (_what, hex) => {
+])("%s is rejected", (_what, hex) => {
   expect(() => parse(bytesOf(hex))).toThrow(/parse binary/);
 });
 
-test("an own limit of depth is kept", () => {
+test("a custom depth limit is respected", () => {
   const request = create(PrintLabelRequestSchema, { label: { id: 1n, name: "Dune" } });
   const bytes = toBinary(PrintLabelRequestSchema, request);
   expect(parse(bytes, 2)).toStrictEqual(request);

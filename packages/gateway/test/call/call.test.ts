@@ -1,4 +1,4 @@
-/** The order of one unary call, by any protocol that is not connect-es's own. */
+/** The order of one unary call, for any protocol that connect-es does not serve. */
 import { create } from "@bufbuild/protobuf";
 import {
   Code,
@@ -23,7 +23,7 @@ interface Steps {
 
 const message = create(EveryFieldSchema, { string: "asked" });
 
-/** A call of Echo, and the context that it ran in. */
+/** A call of Echo, and its context. */
 function callEcho({ gate, read = async () => message, interceptors = [], echo }: Steps) {
   const method = FieldService.method.echo;
   const impl = echo ?? ((request: EveryField) => request);
@@ -61,7 +61,7 @@ function callEcho({ gate, read = async () => message, interceptors = [], echo }:
 }
 
 describe("a call", () => {
-  test("asks the gate, reads, and goes through the interceptors to the implementation", async () => {
+  test("runs the gate, reads, and runs the interceptors and the implementation", async () => {
     const steps: string[] = [];
     const named = (name: string): Interceptor => {
       return (next) => async (request) => {
@@ -118,14 +118,14 @@ describe("a call", () => {
     ["the implementation's promise", { echo: async () => refuse() }],
   ];
 
-  test.each(rejections)("is refused by %s, and its signal says why", async (_who, steps) => {
+  test.each(rejections)("is rejected by %s, and its signal has the reason", async (_who, steps) => {
     const { answer, context } = callEcho(steps);
     await expect(answer).rejects.toBe(refusal);
     expect(context.signal.aborted).toBe(true);
     expect(context.signal.reason).toBe(refusal);
   });
 
-  test("leaves what the gate has put into the context to all behind it", async () => {
+  test("passes the gate's context values to everything after it", async () => {
     const key = createContextKey("nobody");
     const seen: string[] = [];
     const { answer, context } = callEcho({
@@ -151,7 +151,7 @@ describe("a call", () => {
     expect(context.responseTrailer.get("x-gate")).toBe("trailer");
   });
 
-  test("takes the headers and trailers that an interceptor answers instead", async () => {
+  test("uses the headers and trailers that an interceptor returns instead", async () => {
     const { answer, context } = callEcho({
       interceptors: [
         (next) => async (request) => {
@@ -172,12 +172,12 @@ describe("a call", () => {
     expect([...context.responseTrailer]).toEqual([["x-new", "trailer"]]);
   });
 
-  test("completes what the implementation answers to a whole message", async () => {
+  test("completes the implementation's answer to a whole message", async () => {
     const { answer } = callEcho({ echo: () => ({ child: { string: "a" } }) });
     expect(await answer).toEqual(create(EveryFieldSchema, { child: { string: "a" } }));
   });
 
-  test("that succeeds leaves its signal as it is", async () => {
+  test("that succeeds does not abort its signal", async () => {
     const during: boolean[] = [];
     const { answer, context } = callEcho({
       gate: ({ signal }) => void during.push(signal.aborted),

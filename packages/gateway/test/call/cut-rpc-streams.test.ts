@@ -1,4 +1,4 @@
-/** A stream of RPC that was cut never ends as a success, whatever its implementation does then. */
+/** An aborted RPC stream never ends as a success, whatever its implementation does then. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CatalogService } from "../support/catalog.ts";
@@ -7,7 +7,7 @@ import { openProtocols } from "../support/open-client.ts";
 import { within } from "../support/within.ts";
 
 describe.each(openProtocols)("over $name", ({ open, version }) => {
-  test("an implementation that returns when it is shut down ends with an error", async () => {
+  test("an implementation that returns after a shutdown ends with an error", async () => {
     const shutdown = new AbortController();
     await using gateway = await openGateway({
       shutdownSignal: shutdown.signal,

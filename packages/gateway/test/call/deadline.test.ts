@@ -5,10 +5,10 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { envelope } from "../support/envelope.ts";
 import { openGateway } from "../support/gateway.ts";
 
-/** What a timer can hold. */
+/** The longest delay of a timer. */
 const max = 2147483647;
 
-describe("a deadline is brought down to what a timer can hold:", () => {
+describe("a deadline is limited to what a timer can hold:", () => {
   const rows: readonly [header: string, value: string, clamped: string][] = [
     ["connect-timeout-ms", "0", "0"],
     ["connect-timeout-ms", "1000", "1000"],
@@ -40,7 +40,7 @@ describe("a deadline is brought down to what a timer can hold:", () => {
   });
 });
 
-describe("what is no deadline stays as it is, for its protocol to refuse:", () => {
+describe("an invalid deadline is unchanged, so that its protocol rejects it:", () => {
   const rows: readonly [header: string, value: string][] = [
     ["connect-timeout-ms", ""],
     ["connect-timeout-ms", "-9999999999"],
@@ -65,7 +65,7 @@ describe("what is no deadline stays as it is, for its protocol to refuse:", () =
     expect(headers).toEqual({ [header]: value });
   });
 
-  test("no header becomes none", () => {
+  test("no header stays no header", () => {
     const headers = { "content-type": "application/json" };
     clampDeadline(headers);
     expect(headers).toEqual({ "content-type": "application/json" });
@@ -89,7 +89,7 @@ describe("a call with a very long deadline", () => {
     ],
   ] as const;
 
-  test.each(rows)("over %s goes on", async (_protocol, request) => {
+  test.each(rows)("over %s continues", async (_protocol, request) => {
     const remaining: (number | undefined)[] = [];
     await using gateway = await openGateway({
       routes: (router) => {
@@ -103,7 +103,7 @@ describe("a call with a very long deadline", () => {
     });
     const { status } = await gateway.send({ version: "2", ...request });
     expect(status).toBe(200);
-    // One that a timer cannot hold would be over at once.
+    // One that a timer cannot hold would expire at once.
     const [timeoutMs = 0] = remaining;
     expect(timeoutMs).toBeLessThanOrEqual(max);
     expect(timeoutMs).toBeGreaterThan(max - 60_000);

@@ -20,7 +20,7 @@ import { refusalFor } from "../support/violations.ts";
 
 type LibraryInit = MessageInitShape<typeof LibrarySchema>;
 
-/** A client of a library that is behind requireFields. */
+/** A client of a library behind requireFields. */
 function clientOf(implementation: Partial<ServiceImpl<typeof LibraryService>>) {
   const transport = createRouterTransport(
     (router) => {
@@ -45,7 +45,7 @@ async function update(library: LibraryInit) {
 
 const book: MessageInitShape<typeof BookSchema> = { id: 0n, title: "t", authors: ["a"] };
 
-describe("a request is refused for", () => {
+describe("a request is rejected for", () => {
   const rows: readonly [what: string, library: LibraryInit, fields: readonly string[]][] = [
     ["a field in an item of a list", { shelves: [{}] }, ["shelves[0].theme"]],
     [
@@ -115,7 +115,7 @@ describe("a request is refused for", () => {
   });
 });
 
-describe("a request is not refused for", () => {
+describe("a request is not rejected for", () => {
   const rows: readonly [what: string, library: LibraryInit][] = [
     ["what is not there at all", {}],
     ["empty lists and maps", { shelves: [], shelvesByRoom: {} }],
@@ -129,7 +129,7 @@ describe("a request is not refused for", () => {
     expect(received).toHaveLength(1);
   });
 
-  test("anything, when nothing within reach is required", async () => {
+  test("anything, if it can reach no required field", async () => {
     const get = () => expect.unreachable("the message was looked at");
     const message = new Proxy(create(EveryFieldSchema), { get });
     const request = {
@@ -142,12 +142,12 @@ describe("a request is not refused for", () => {
       seen.push(passed);
       return {} as never;
     })(request);
-    // The very same request: nothing was copied.
+    // The same object: nothing was copied.
     expect(seen[0]).toBe(request);
   });
 });
 
-test("a message that is whole is passed on as it came, with what is unknown in it", async () => {
+test("a complete message is passed on unchanged, including unknown fields", async () => {
   const $unknown = [{ no: 9999, wireType: 0, data: Uint8Array.of(1) }];
   const shelf = create(ShelfSchema, { theme: "a" });
   shelf.$unknown = $unknown;
@@ -157,7 +157,7 @@ test("a message that is whole is passed on as it came, with what is unknown in i
 });
 
 describe("in a stream", () => {
-  test("of requests, the message that lacks a field ends the call; those before it came", async () => {
+  test("of requests, a message that lacks a field ends the call; earlier ones arrive", async () => {
     const received: Book[] = [];
     const client = clientOf({
       async importBooks(books) {
@@ -187,7 +187,7 @@ describe("in a stream", () => {
     expect(isReleased).toBe(true);
   });
 
-  test("of requests, whole messages all come", async () => {
+  test("of requests, complete messages all arrive", async () => {
     const client = clientOf({
       async importBooks(books) {
         const all = await collect(books);
@@ -215,7 +215,7 @@ describe("in a stream", () => {
     });
   });
 
-  test("of both, the answers before it come", async () => {
+  test("of both, the earlier answers arrive", async () => {
     const client = clientOf({
       async *exchangeBooks(books) {
         yield* books;
@@ -233,7 +233,7 @@ describe("in a stream", () => {
     expect(answers).toHaveLength(1);
   });
 
-  test("of responses, what the server answers is its own affair", async () => {
+  test("of responses, the server's answers are not checked", async () => {
     const client = clientOf({
       async *followBook() {
         yield {};

@@ -53,7 +53,7 @@ function open(interceptors: Interceptor[] = [createValidateInterceptor()]) {
 
 const tooShort = "must be at least 2 characters";
 
-describe("a rule of protovalidate that is broken is told like every other violation:", () => {
+describe("a violated rule of protovalidate is reported like every other violation:", () => {
   const rows: readonly [
     what: string,
     library: LibraryInit,
@@ -128,20 +128,20 @@ async function* books() {
 }
 
 describe.each(openProtocols)("in a stream by $name,", ({ version, open: openClient }) => {
-  test("of responses, the request is refused", async () => {
+  test("of responses, the request is rejected", async () => {
     await using gateway = await open();
     using opened = openClient(validatedLibrary, gateway.origin(version));
     expect(await refusalFor(collect(opened.client.followBook(wrong)))).toMatchObject(wrongId);
   });
 
-  test("of requests, the message is refused", async () => {
+  test("of requests, the message is rejected", async () => {
     await using gateway = await open();
     using opened = openClient(validatedLibrary, gateway.origin(version));
     expect(await refusalFor(opened.client.importBooks(books()))).toMatchObject(wrongId);
   });
 });
 
-test("in a stream of both, the message is refused", async () => {
+test("in a stream of both, the message is rejected", async () => {
   await using gateway = await open();
   using opened = grpcProtocol.open(validatedLibrary, gateway.origin("2"));
   const answers = opened.client.exchangeBooks(books());
@@ -155,7 +155,7 @@ describe("in a stream by REST,", () => {
     ["of requests", "/v1/books:import", "application/x-ndjson"],
   ] as const;
 
-  test.each(rows)("%s, the request is refused", async (_what, path, type) => {
+  test.each(rows)("%s, the request is rejected", async (_what, path, type) => {
     await using gateway = await open();
     const response = await gateway.send({ path, headers: { "content-type": type }, body });
     expect(response.status).toBe(400);
@@ -168,7 +168,7 @@ describe("in a stream by REST,", () => {
   });
 });
 
-describe("beside requireFields, the first of the two refuses:", () => {
+describe("combined with requireFields, the first of the two rejects:", () => {
   const validate = createValidateInterceptor();
   const rows: readonly [what: string, interceptors: Interceptor[], field: string][] = [
     ["requireFields", [requireFields, validate], "shelves[0].theme"],
@@ -184,7 +184,7 @@ describe("beside requireFields, the first of the two refuses:", () => {
   });
 });
 
-describe("an error is left as it is", () => {
+describe("an error is unchanged", () => {
   const [value, desc] = violationsToProto([]);
   const found = { desc, value };
   const bytes = { type: desc.typeName, value: toBinary(desc, value) };

@@ -9,7 +9,7 @@ function listener(handleEvent: () => void): AbortListener {
 
 const open = { exchange: createMemoryExchange(), deadline: undefined, shutdownSignal: undefined };
 
-test("a signal that is first looked at when its client has left is aborted, and says why", () => {
+test("a signal first used after its client has left is aborted, with the reason", () => {
   const closeReason = new ConnectError("reset", Code.Canceled);
   const exchange = { ...createMemoryExchange(), isClosed: true, closeReason };
   const { signal } = new CallSignal({ ...open, exchange });
@@ -17,20 +17,20 @@ test("a signal that is first looked at when its client has left is aborted, and 
   expect(signal.reason).toBe(closeReason);
 });
 
-test("a signal that is first looked at when its call has failed is aborted, and says why", () => {
+test("a signal first used after its call has failed is aborted, with the reason", () => {
   const failure = new Error("no");
   const call = new CallSignal(open);
   call.abort(failure);
   expect(call.signal.reason).toBe(failure);
 });
 
-test("a signal that is first looked at when its call has succeeded is open", () => {
+test("a signal first used after its call has succeeded is not aborted", () => {
   const call = new CallSignal(open);
   call.release();
   expect(call.signal.aborted).toBe(false);
 });
 
-test("listeners hear of the end, once, and then find its reason", () => {
+test("listeners are notified of the end once, and then find its reason", () => {
   const failure = new Error("no");
   const call = new CallSignal(open);
   const heard: unknown[] = [];
@@ -49,7 +49,7 @@ test("listeners hear of the end, once, and then find its reason", () => {
   expect(heard).toEqual([failure, failure]);
 });
 
-test("a client that leaves without a reason leaves one all the same, that of any AbortSignal", () => {
+test("a client that leaves without a reason gives the default one of an AbortSignal", () => {
   const exchange = createMemoryExchange();
   const call = new CallSignal({ ...open, exchange });
   let reason: unknown;
@@ -63,7 +63,7 @@ test("a client that leaves without a reason leaves one all the same, that of any
   expect(reason).toMatchObject({ name: "AbortError" });
 });
 
-test("listeners hear nothing once they are removed, or the call has succeeded", () => {
+test("listeners are not notified once they are removed, or the call has succeeded", () => {
   const heard: string[] = [];
   const removed = listener(() => heard.push("removed"));
   const call = new CallSignal(open);

@@ -16,7 +16,7 @@ describe("a violation", () => {
     [['["x"]', "books"], 'books["x"]', 'books["x"] must be right'],
     [["id", '["x"]', "books"], 'books["x"].id', "id must be right"],
     [["[0]", "[1]", "grid"], "grid[1][0]", "grid[1][0] must be right"],
-    // The key of a map is not a path.
+    // A map key is not a path.
     [['["a.b"]', "books"], 'books["a.b"]', 'books["a.b"] must be right'],
     [["[0]", '["a.b"]', "shelf"], 'shelf["a.b"][0]', 'shelf["a.b"][0] must be right'],
     [["id", '["a.b"]', "books"], 'books["a.b"].id', "id must be right"],

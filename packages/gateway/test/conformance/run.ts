@@ -1,7 +1,7 @@
 /**
- * Runs Connect's own conformance suite against the gateway on the one port. The
- * suite is a Go program; it comes with the module that go.mod names, and so do
- * the protos of the service that it calls. Without Go there is no run.
+ * Runs Connect's own conformance suite against the gateway on its single port. The suite is a Go
+ * program. It comes with the module that go.mod names, and so do the protos of the service that it
+ * calls. Without Go, the run is skipped.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
@@ -9,15 +9,15 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "../../../..");
 const folder = "packages/gateway/test/conformance";
 
-/** The first time, some 30 modules are downloaded and compiled. */
+/** On the first run, about 30 modules are downloaded and compiled. */
 const buildTimeoutMs = 600_000;
 const suiteTimeoutMs = 300_000;
 
 /**
- * The suite's own client may lose a race: connect-go gives its body up once it
- * has an answer's headers, and Go then ends the request short of the
- * Content-Length that it named. RFC 9113 section 8.1.1 calls that a stream error
- * of type PROTOCOL_ERROR, and so does Node; at times before the answer has ended.
+ * The suite's own client may lose a race: connect-go stops sending its body once it has the headers
+ * of an answer, and Go then ends the request before the announced Content-Length. RFC 9113 section
+ * 8.1.1 calls that a stream error of type PROTOCOL_ERROR, and so does Node, at times before the
+ * answer has ended.
  */
 const knownFlaky = ["unary", "server-stream"].map(
   (kind) => `Server Message Size/HTTPVersion:2/**/${kind}/request-exceeds-server-limit`,
@@ -35,13 +35,13 @@ if (spawnSync("go", ["version"]).error === undefined) {
   close("skipped (no Go)", true);
 }
 
-/** Prints the one line that machines read. */
+/** Prints the one line that tools read. */
 function close(outcome: string, isWell: boolean): void {
   process.stdout.write(`\nconformance: ${outcome}\n`);
   if (!isWell) process.exitCode = 1;
 }
 
-/** Makes the code that the server is written against, and checks the server's types. */
+/** Generates the code for the server, and checks the server's types. */
 function generateCode(): void {
   const source = go("list", "-m", "-f", "{{.Dir}}", "connectrpc.com/conformance");
   run("buf", ["generate", source, "--clean", "--template", `${folder}/buf.gen.yaml`]);
@@ -64,12 +64,12 @@ function runSuite(suite: string): void {
   process.stdout.write(stdout);
   const [counts] = /^\d+ passed, \d+ failed$/m.exec(stdout) ?? ["the suite came to no end"];
   const [known = "0"] = /(?<=\(Another )\d+(?= failed as expected)/.exec(stdout) ?? [];
-  // The suite counts what it could not run as neither.
+  // The suite counts tests that it could not run as neither.
   const [missing = "0"] = /(?<=Another )\d+(?= could not be run)/.exec(stdout) ?? [];
   close(`${counts}, ${known} known to fail, ${missing} not run`, status === 0 && missing === "0");
 }
 
-/** What a `go` command prints. The first one downloads and compiles the suite. */
+/** The output of a `go` command. The first one downloads and compiles the suite. */
 function go(...args: readonly string[]): string {
   try {
     return execFileSync("go", args, {

@@ -1,4 +1,4 @@
-/** Cases by chance: each part of one is right more often than not, so that it comes far. */
+/** Random cases: each part is more often right than wrong, so that a case gets far. */
 
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
@@ -19,7 +19,7 @@ import {
 } from "./script.ts";
 import type { Setup } from "./setup.ts";
 
-/** One time in so many, a part of a case is not the usual. */
+/** One time in `weight`, a part of a case is not the usual one. */
 function sometimes<T>(usual: T, other: fc.Arbitrary<T>, weight = 3): fc.Arbitrary<T> {
   return fc.oneof({ weight, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: other });
 }
@@ -57,7 +57,7 @@ const names = fc.constantFrom(
 );
 const field = fc.tuple(names, visible);
 const fields: fc.Arbitrary<readonly Field[]> = fc.array(field, { maxLength: 3 });
-/** Of the application alone: what it does to the protocol's own has rows. */
+/** Only headers of the application: what it does to the protocol's own is tested by rows. */
 const ownName = fc.constantFrom("x-a", "x-b", "X-C", "x-bytes-bin", "set-cookie", "vary");
 const ownFields: fc.Arbitrary<readonly Field[]> = fc.array(fc.tuple(ownName, visible), {
   maxLength: 3,
@@ -170,7 +170,7 @@ const script: fc.Arbitrary<Script> = fc.record({
   look: fc.constantFrom("at once" as const, "at once", "at once", "late", "never"),
 });
 
-/** A few, not all at once: each adapter is made once. */
+/** A few setups, not all at once: each adapter is created once. */
 const setup: fc.Arbitrary<Setup> = fc.constantFrom<Setup>(
   {},
   { gate: true },
@@ -209,7 +209,7 @@ function headersOf(door: Door): fc.Arbitrary<readonly Field[]> {
   );
 }
 
-/** A change to what is sent: a cut, a byte, some bytes more, or where a chunk ends. */
+/** A change to what is sent: a cut, a changed byte, additional bytes, or another chunk boundary. */
 type Damage = (bytes: Buffer) => readonly Buffer[];
 
 const damage: fc.Arbitrary<Damage> = fc.oneof(
@@ -222,7 +222,7 @@ const damage: fc.Arbitrary<Damage> = fc.oneof(
       (bytes) => {
         const copy = Buffer.from(bytes);
         if (copy.length > 0) copy[at % copy.length] = value;
-        // A length of gigabytes is taken at its word, and given up for want of memory.
+        // A length of gigabytes would be believed, and fail for lack of memory.
         if (copy.length > 4 && copy.readUInt8(1) > 0) copy[1] = 0;
         return [copy];
       },
@@ -276,7 +276,7 @@ export const anyCase: fc.Arbitrary<Case> = fc.constantFrom(...doors).chain((door
         ...rest,
         ...(compression !== undefined && { compression }),
         path: (setup.requestPathPrefix ?? "") + target.path,
-        // One field of a name: Node's client sends the others of HTTP/2 otherwise.
+        // One field for each name: Node's client sends repeated ones differently over HTTP/2.
         headers: oneOfEach([
           ...type,
           ...headers.filter(([name]) => compression === undefined || name !== known),
@@ -300,7 +300,7 @@ function oneOfEach(fields: readonly Field[]): Field[] {
   return [...new Map(fields.map(([name, value]) => [name.toLowerCase(), value]))];
 }
 
-/** Any two rows: the request of one, on the setup and with the script of another. */
+/** Any two rows: the request of one, with the setup and the script of another. */
 const allCases = Object.values({ ...requestTables, ...callTables })
   .flat()
   .flatMap(({ cases }) => cases);

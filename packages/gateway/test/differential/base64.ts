@@ -1,8 +1,8 @@
-/** Base64 as gRPC-Web text has it: whole groups of four, with padding behind any message. */
+/** Base64 as in gRPC-Web text: whole groups of four, with padding after any message. */
 export const base64 = {
   encode: (bytes: Uint8Array) => Buffer.from(bytes).toString("base64"),
 
-  /** Undefined for what is not. */
+  /** Undefined if it is invalid. */
   decode(text: string): Buffer | undefined {
     const groups = text.match(/.{4}/gs) ?? [];
     if (groups.length * 4 !== text.length) return undefined;

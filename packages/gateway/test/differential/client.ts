@@ -1,21 +1,23 @@
 import type { Field, WireRequest } from "./case.ts";
 
-/** What came over the wire. */
+/** A response as received. */
 export interface WireResponse {
-  /** 0 where none came. */
+  /** 0 if there was none. */
   readonly status: number;
-  /** In the order of the wire, names in lower case. */
+  /** In the order received, with names in lower case. */
   readonly headers: readonly Field[];
   readonly body: Buffer;
   readonly trailers: readonly Field[];
-  /** How the length of the body is told. */
+  /** How the length of the body is indicated. */
   readonly framing: "length" | "chunked" | "close" | "none";
   /** `whole`, or what is wrong with it. */
   readonly end: string;
 }
 
-/** Sends one request after the other, on a connection that it keeps while it can. */
+/** Sends one request after another, on a persistent connection if possible. */
 export interface Client extends AsyncDisposable {
-  /** @param called Resolves when the implementation is at work; a client that leaves waits for it. */
+  /**
+   * @param called Resolves when the implementation is running. A client that leaves waits for it.
+   */
   send(request: WireRequest, called: Promise<unknown>): Promise<WireResponse>;
 }

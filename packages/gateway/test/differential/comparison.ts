@@ -1,4 +1,4 @@
-/** What is to be the same, but for the differences that have a name. */
+/** What must be the same, except for the listed differences. */
 import { expect } from "vitest";
 import { type Case, printCase } from "./case.ts";
 import type { Difference } from "./differences/difference.ts";
@@ -6,7 +6,9 @@ import { differences } from "./differences.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Pair } from "./pair.ts";
 
-/** Runs a case on both sides; fails if they differ in what no difference on the list explains. */
+/**
+ * Runs a case on both sides. Fails if they differ in anything that no listed difference explains.
+ */
 export async function expectSame(pair: Pair, given: Case, replay = ""): Promise<void> {
   const { stock, ours, core } = await pair.run(given, likeOf(given));
   const wanted = expectedOf(given, stock);
@@ -20,14 +22,14 @@ export async function expectSame(pair: Pair, given: Case, replay = ""): Promise<
   expect.fail([given.what, ...found, printCase(given), replay].join("\n"));
 }
 
-/** The case in which stock does what ours does in this one. */
+/** The case in which the stock adapter behaves as ours does in this one. */
 export function likeOf(given: Case): Case {
   return differences
     .filter((difference) => difference.applies(given))
     .reduce((like, difference) => difference.like?.(like) ?? like, given);
 }
 
-/** What ours must be, as stock is so in the case that it is like. */
+/** Our expected outcome, given the stock adapter's outcome in the equivalent case. */
 export function expectedOf(given: Case, stock: Outcome): Outcome {
   return differences.reduce((outcome, difference) => apply(difference, outcome, given), stock);
 }
@@ -37,10 +39,9 @@ export function apply(difference: Difference, outcome: Outcome, given: Case): Ou
 }
 
 /**
- * Two differences are free. The length of a body may be told where connect-node
- * sends it in chunks (or, over HTTP/2, does not tell), as one write can: its
- * clients have seen whether it is right. And what leaves as an internal error is
- * reported, once, where connect-node reports nothing.
+ * Two differences are allowed. Ours may announce the length of a body that connect-node sends in
+ * chunks (or, over HTTP/2, without a length), because it writes the body at once: its clients have
+ * checked it. And ours reports an internal error once, while connect-node reports nothing.
  */
 export function comparable(stock: Outcome, ours: Outcome): [stock: Outcome, ours: Outcome] {
   const isOneWrite = ours.framing === "length" && stock.framing !== "length";

@@ -1,4 +1,4 @@
-/** Outcomes, as the differences change them. */
+/** Outcomes, as changed by the differences. */
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import type { Code } from "@connectrpc/connect";
 import { codeToHttpStatus, codeToString } from "@connectrpc/connect/protocol-connect";
@@ -11,7 +11,7 @@ interface Status {
   readonly message: string;
 }
 
-/** An answer with an error as REST has it: google.rpc.Status in JSON. */
+/** An error answer in REST's form: google.rpc.Status in JSON. */
 export function rest(
   outcome: Outcome,
   { request }: Case,
@@ -25,7 +25,7 @@ export function rest(
   };
 }
 
-/** A whole answer of that length, without trailers. */
+/** A complete answer of that length, without trailers. */
 export function answered(
   outcome: Outcome,
   { http }: Case["request"],
@@ -49,11 +49,11 @@ export function answered(
 }
 
 export interface CodeChange {
-  /** How the message of the error begins. */
+  /** The beginning of the error's message. */
   readonly message: string;
   readonly from: Code;
   readonly to: Code;
-  /** Whether the error as it was is the cause of the other. */
+  /** Whether the original error is the cause of the other. */
   readonly isCause?: boolean;
 }
 
@@ -110,7 +110,7 @@ function withReason(value: unknown, change: CodeChange): unknown {
   return { ...copy, message, code: change.to, ...(change.isCause && { cause: value }) };
 }
 
-/** Whether these are the trailers of gRPC, with that message. */
+/** Whether these are gRPC trailers with that message. */
 function isTrailer(value: unknown, { message }: CodeChange): value is unknown[] {
   const isMessage = (field: unknown) =>
     Array.isArray(field) &&

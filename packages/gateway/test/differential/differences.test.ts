@@ -1,4 +1,4 @@
-/** The list of differences, entry by entry: it is exact, and none of it is stale. */
+/** Checks the list of differences: each entry is exact, and none is outdated. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apply, comparable, differing, expectSame } from "./comparison.ts";
 import { isUnary } from "./differences/difference.ts";
@@ -29,7 +29,7 @@ describe.each(examples)("%s: %s", (_name, _what, difference, given) => {
   });
 });
 
-test("unary calls over HTTP/2 come by the core API as well", async () => {
+test("unary calls over HTTP/2 also use the core API", async () => {
   const unary = examples.map((example) => example[3]).filter(isUnary);
   const given = unary.find(
     ({ request, setup }) =>
@@ -45,7 +45,7 @@ test("each has examples", () => {
   expect(differences.filter(({ examples }) => examples.length === 0)).toEqual([]);
 });
 
-test("equal outcomes are told from others", async () => {
+test("equal outcomes are distinguished from others", async () => {
   const [first] = examples;
   const given = first?.[3];
   if (given === undefined) throw new Error("no example");

@@ -1,7 +1,6 @@
 /**
- * In what ours differs from connect-node, on purpose. Each entry turns the
- * outcome of the stock adapter into ours exactly, and has cases that it
- * changes: one that no longer differs fails.
+ * The deliberate differences from connect-node. Each entry converts the outcome of the stock
+ * adapter exactly to ours, and has cases that it changes. An entry that no longer differs fails.
  */
 import { answers } from "./differences/answers.ts";
 import type { Difference } from "./differences/difference.ts";

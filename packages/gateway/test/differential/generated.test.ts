@@ -1,6 +1,6 @@
 /**
- * Thousands of calls by chance, the same on every run. Another lot of them:
- * `SEED=7 npm test -- packages/gateway/test/differential/generated.test.ts`; RUNS says how many.
+ * Thousands of random calls, the same on every run. For others:
+ * `SEED=7 npm test -- packages/gateway/test/differential/generated.test.ts`. RUNS sets the number.
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, test } from "vitest";

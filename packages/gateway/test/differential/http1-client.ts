@@ -1,4 +1,4 @@
-/** HTTP/1 by hand: any header, any body, any ending; and all that comes back. */
+/** HTTP/1 by hand: any header, body or ending, and the complete answer. */
 import { setImmediate } from "node:timers/promises";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import type { Field, WireRequest } from "./case.ts";
@@ -28,12 +28,13 @@ export function createHttp1Client(port: number): Client {
       connection[Symbol.dispose]();
       return goneResponse;
     }
-    // A refusal that leaves a part of a body unread leaves a connection that hangs.
+    // A rejection that leaves part of a body unread leaves the connection hanging.
     const { framing, body, end = "whole" } = request;
     const isSentAtOnce = framing !== "chunked" && body.length <= 1;
     const isSmall = body.every(({ byteLength }) => byteLength < 10_000);
     const isReusable = response.keepsOpen && isSmall && isSentAtOnce && end === "whole";
-    // What has come is kept by the connection: a new one from time to time is cheaper.
+    // The connection keeps everything received, so it is cheaper to open a new one from time to
+    // time.
     if (isReusable && request.http === "1.1" && ++isUsed % 20 !== 0) idle = connection;
     else connection[Symbol.dispose]();
     return response;
@@ -96,7 +97,7 @@ interface ParsedResponse extends WireResponse {
   readonly keepsOpen: boolean;
 }
 
-/** Undefined while it is not whole. */
+/** Undefined while it is incomplete. */
 function parseResponse(
   bytes: Buffer,
   isHead: boolean,
@@ -154,7 +155,7 @@ function parseChunks(bytes: Buffer): { body: Buffer; trailers: Field[] } | undef
   }
 }
 
-/** Names in lower case: HTTP/1 does not tell them apart. */
+/** Names in lower case: HTTP/1 names are case-insensitive. */
 function parseField(line: string): Field {
   const colon = line.indexOf(":");
   return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];

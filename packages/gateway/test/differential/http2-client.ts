@@ -1,4 +1,4 @@
-/** One session of HTTP/2, and all that comes back on its streams. */
+/** One HTTP/2 session, and everything received on its streams. */
 import http2 from "node:http2";
 import { setImmediate } from "node:timers/promises";
 import { within } from "../support/within.ts";
@@ -55,7 +55,7 @@ async function collect(stream: http2.ClientHttp2Stream): Promise<WireResponse> {
   const closed = new Promise((resolve) => stream.once("close", resolve));
   stream.on("response", (_fields, _flags, raw?: string[]) => {
     headers = fieldsOf(raw);
-    // A request that has had its answer need not be sent to its end.
+    // A request that has been answered need not be sent to its end.
     stream.once("end", () => {
       isLeft = !stream.writableFinished;
       if (isLeft) stream.close(http2.constants.NGHTTP2_CANCEL);

@@ -1,4 +1,4 @@
-/** What gate, interceptors and implementation see of a call, as plain values that compare. */
+/** What gate, interceptors and implementation see of a call, as plain comparable values. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { toBinary } from "@bufbuild/protobuf";
 import { ConnectError, type ContextValues, createContextKey } from "@connectrpc/connect";
@@ -6,10 +6,10 @@ import type { Field } from "./case.ts";
 
 export type Observation = Readonly<Record<string, unknown>>;
 
-/** Has a default; the `contextValues` option may set it, and an interceptor may change it. */
+/** Has a default. The `contextValues` option may set it, and an interceptor may change it. */
 export const valueKey = createContextKey("the default", { description: "a value" });
 
-/** What a call has in common wherever one sees it: context, or request of an interceptor. */
+/** The common part of a context and an interceptor's request. */
 interface Seen {
   readonly signal: AbortSignal;
   readonly url: string;
@@ -41,7 +41,7 @@ export interface SeenResponse {
   readonly method: unknown;
 }
 
-/** Spread, as applications do: what is not the context's own is lost on the way. */
+/** Spread, as applications do: properties that are not the context's own are lost. */
 export function observeContext(context: SeenContext): Observation {
   const copy = { ...context };
   return {
@@ -91,7 +91,7 @@ export function observeSignal(signal: AbortSignal | undefined): unknown {
   return signal.aborted ? { aborted: observeReason(signal.reason) } : "open";
 }
 
-/** An error with all that one can ask of it, its cause as well; anything else as text. */
+/** An error with all its properties, including its cause. Anything else as text. */
 export function observeReason(reason: unknown, depth = 0): unknown {
   if (!(reason instanceof Error)) return `${typeof reason} ${String(reason)}`;
   const own = { class: reason.constructor.name, name: reason.name, message: reason.message };
@@ -102,8 +102,8 @@ export function observeReason(reason: unknown, depth = 0): unknown {
 }
 
 /**
- * What is left of a deadline differs from run to run: its kind, and what it is
- * in steps so wide that no machine is slow enough to miss one.
+ * The remaining time differs from run to run, so this returns its kind, and its value in steps so
+ * wide that even a slow machine does not miss one.
  */
 function observeTimeout(timeoutMs: number | undefined): unknown {
   if (timeoutMs === undefined) return "none";
@@ -113,7 +113,7 @@ function observeTimeout(timeoutMs: number | undefined): unknown {
   return `${kind}, about ${Math.round(timeoutMs / 20_000) * 20} s`;
 }
 
-/** A message as its type and bytes; what is not one, as it is. */
+/** A message as its type and bytes; anything else unchanged. */
 export function observeMessage(desc: DescMessage, message: unknown): unknown {
   const type = (message as MessageShape<DescMessage> | undefined)?.$typeName;
   if (type === undefined) return `not a message: ${typeof message} ${JSON.stringify(message)}`;
@@ -129,7 +129,7 @@ export function fieldsOf(headers: Headers | undefined): readonly Field[] | strin
   return [...headers].map(([name, value]) => [name, withoutPort(value)]);
 }
 
-/** Both sides listen on ports of their own. */
+/** The two sides listen on different ports. */
 export function withoutPort(text: string): string {
   return String(text).replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:port");
 }

@@ -1,4 +1,4 @@
-/** All that a call has led to, in a form that compares and prints. */
+/** All results of a call, in a form that can be compared and printed. */
 import { isUtf8 } from "node:buffer";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { parseEnvelopes } from "../support/envelope.ts";
@@ -9,7 +9,7 @@ import { type Observation, withoutPort } from "./observation.ts";
 
 export interface Outcome {
   readonly status: number;
-  /** By name; the values of one name in their order. */
+  /** By name; the values of one name in order. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: readonly Piece[];
   readonly trailers: Readonly<Record<string, readonly string[]>>;
@@ -19,7 +19,7 @@ export interface Outcome {
   readonly seen: readonly Observation[];
 }
 
-/** A body, or one of its envelopes; unpacked, as compressed bytes say nothing. */
+/** A body, or one of its envelopes, decompressed, because compressed bytes say nothing. */
 export interface Piece {
   readonly flags?: number;
   readonly compressed: string;
@@ -27,9 +27,8 @@ export interface Piece {
 }
 
 /**
- * Left out: `date`, which is the clock's, and `transfer-encoding`, which
- * `framing` tells. The order of fields of different names has no meaning
- * (RFC 9110 section 5.3).
+ * Ignored: `date`, which depends on the clock, and `transfer-encoding`, which `framing` contains.
+ * The order of fields with different names has no meaning (RFC 9110 section 5.3).
  */
 const leftOut = new Set(["date", "transfer-encoding"]);
 

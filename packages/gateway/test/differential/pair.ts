@@ -1,4 +1,6 @@
-/** The adapter of connect-node and that of the gateway, side by side; the latter by both APIs of HTTP/2. */
+/**
+ * The adapters of connect-node and of the gateway, side by side. The latter uses both HTTP/2 APIs.
+ */
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { gatewayNodeAdapter } from "../../src/index.ts";
 import type { Case } from "./case.ts";
@@ -9,19 +11,19 @@ import { type CreateHandler, openSide, type Side } from "./side.ts";
 export interface Outcomes {
   readonly stock: Outcome;
   readonly ours: Outcome;
-  /** Of ours by the core API, where the request comes over HTTP/2. */
+  /** Our outcome with the core API, if the request uses HTTP/2. */
   readonly core: Outcome | undefined;
 }
 
 export interface Pair extends AsyncDisposable {
-  /** Runs a case on both sides; on the stock one, if it is given, another that ours is like. */
+  /** Runs a case on both sides. If `like` is given, the stock adapter runs that instead. */
   run(given: Case, like?: Case): Promise<Outcomes>;
   readonly stock: Side;
-  /** By the core API. */
+  /** With the core API. */
   readonly core: Side;
 }
 
-/** One pair at a time: what the stock adapter reports goes to `console.error`. */
+/** One pair at a time: the stock adapter reports to `console.error`. */
 export async function openPair(): Promise<Pair> {
   const { error: printError } = console;
   const stock = await openSide((setup, play, { failed }) => {

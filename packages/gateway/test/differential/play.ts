@@ -1,4 +1,4 @@
-/** Plays the script of one call, and keeps what gate, interceptors and implementation see. */
+/** Runs the script of one call, and records what gate, interceptors and implementation see. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { create, fromJson, type MessageShape } from "@bufbuild/protobuf";
@@ -25,15 +25,15 @@ import { createThrown, setFields } from "./thrown.ts";
 
 export interface ScriptedPlay extends Play {
   readonly seen: Observation[];
-  /** Resolves when the implementation is at work. */
+  /** Resolves when the implementation is running. */
   readonly called: Promise<void>;
-  /** Resolves when whatever had begun is over. */
+  /** Resolves when everything that was started has ended. */
   readonly settled: () => Promise<void>;
-  /** Looks again, when the call is over. */
+  /** Looks again after the call. */
   lookBack(): void;
 }
 
-/** What the application puts around the handler reaches all that the handler calls. */
+/** What the application sets up around the handler must reach everything that the handler calls. */
 export const around = new AsyncLocalStorage<string>();
 
 type Call = Parameters<Parameters<Interceptor>[0]>[0];
@@ -56,7 +56,7 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
   }
   const late: (() => void)[] = [];
 
-  /** The first time that a signal is seen open, its end is awaited. */
+  /** When a signal is first seen before it aborts, its end is awaited. */
   function watch(signal: AbortSignal): void {
     if (look !== "at once" || signals.has(signal)) return;
     signals.add(signal);
@@ -96,7 +96,7 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
   function interceptor(index: number): Interceptor {
     return (next) => {
       const act = script.interceptors?.[index] ?? { do: "look" };
-      // They wrap every call anew: what an interceptor keeps around it is the call's own.
+      // They wrap every call again: the variables of an interceptor belong to one call.
       seen.push({ at: `interceptor ${index} wraps` });
       if (act.do === "refuse" && act.when === "wrapping") {
         throw createThrown(act.error);
@@ -209,7 +209,7 @@ function answerOf(desc: HandlerContext["method"]["output"], json: Json): Message
   return fromJson(desc, json as never);
 }
 
-/** @param next Calls on, and looks at what comes back. */
+/** @param next Continues the call and observes its result. */
 function play(
   act: InterceptorAct,
   request: UnaryCall,

@@ -1,8 +1,8 @@
 import type { HandlerContext, Interceptor } from "@connectrpc/connect";
 
 /**
- * What connect-es does with the headers of a response that an interceptor made,
- * without its mistake: as an interceptor around all others, for one call at a time.
+ * What connect-es does with the headers of an interceptor's response, without its bug: an
+ * interceptor around all others, for one call at a time.
  */
 export function createRepair() {
   let context: HandlerContext | undefined;
@@ -20,7 +20,7 @@ export function createRepair() {
 
   return {
     interceptor,
-    /** Keeps what the protocol has put there, before anyone else has. */
+    /** Stores what the protocol has set, before anyone else. */
     begin(begun: HandlerContext): void {
       context = begun;
       header = new Headers(begun.responseHeader);

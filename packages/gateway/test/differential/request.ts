@@ -1,4 +1,4 @@
-/** Requests of every protocol: a right one, to be changed by the case. */
+/** Requests of every protocol: a valid one, which the case changes. */
 
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { fromJson, toBinary } from "@bufbuild/protobuf";
@@ -16,17 +16,17 @@ export interface CallSpec {
   readonly codec?: Codec;
   readonly http?: WireRequest["http"];
   readonly message?: Json;
-  /** In place of the message's bytes. */
+  /** Instead of the message's bytes. */
   readonly bytes?: Uint8Array;
   /** The flags of its envelope. */
   readonly flags?: number;
   readonly compression?: Compression;
-  /** Added to what the protocol wants; the value null leaves one out. */
+  /** Added to what the protocol requires; null removes a header. */
   readonly headers?: readonly (readonly [name: string, value: string | null])[];
-  /** In place of the whole body. */
+  /** Instead of the whole body. */
   readonly body?: readonly Uint8Array[];
   readonly path?: string;
-  /** For GET: added to what is there, or put in place of it all. */
+  /** For GET: added to the query, or replacing all of it. */
   readonly query?: readonly Field[];
   readonly rawQuery?: string;
 }

@@ -3,7 +3,7 @@ import { expectSame } from "./comparison.ts";
 import { openPair, type Pair } from "./pair.ts";
 import type { Tables } from "./rows/tables.ts";
 
-/** Row by row: what the stock adapter does, ours does. */
+/** Row by row: ours behaves like the stock adapter. */
 export function testTables(tables: Tables): void {
   let pair: Pair;
 

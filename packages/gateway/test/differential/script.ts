@@ -3,15 +3,15 @@ import type { Field } from "./case.ts";
 
 export interface Script {
   readonly gate?: GateAct;
-  /** In the order of the option `interceptors`; those behind only look. */
+  /** In the order of the `interceptors` option. Further ones only observe. */
   readonly interceptors?: readonly InterceptorAct[];
   readonly implementation: ImplementationAct;
-  /** When they look at what they are given. Default: at once. */
+  /** When they look at what they receive. Default: at once. */
   readonly look?: "at once" | "late" | "never";
 }
 
 export type GateAct =
-  /** Tells the client to leave, if it is to; then passes, or waits for it. */
+  /** Tells the client to leave, if the case says so. Then continues, or waits for it. */
   | { readonly do: "announce"; readonly wait: boolean }
   | { readonly do: "pass"; readonly async?: boolean }
   | {
@@ -24,7 +24,7 @@ export type GateAct =
 
 export type InterceptorAct =
   | { readonly do: "look" }
-  /** Sets fields of what stands in req.header, res.header and res.trailer. */
+  /** Sets fields of req.header, res.header and res.trailer. */
   | {
       readonly do: "set";
       readonly request?: readonly Field[];
@@ -46,7 +46,7 @@ export type InterceptorAct =
       readonly error: ErrorSpec;
       readonly when: "wrapping" | "sync" | "before" | "after";
     }
-  /** Answers by itself, with headers of its own or those of nobody. */
+  /** Answers by itself, with its own headers or with nobody's. */
   | { readonly do: "answer"; readonly message: Json; readonly header: readonly Field[] }
   | { readonly do: "recover"; readonly message: Json }
   | { readonly do: "call twice" }
@@ -67,14 +67,14 @@ export interface ImplementationAct {
 export type Ending =
   | { readonly do: "echo"; readonly async?: boolean }
   | { readonly do: "answer"; readonly message: Json }
-  /** What no implementation may answer. */
+  /** What no implementation may return. */
   | { readonly do: "answer wrongly"; readonly with: WrongAnswer }
   | { readonly do: "throw"; readonly error: ErrorSpec; readonly async?: boolean }
-  /** Waits until its signal is aborted. */
+  /** Waits until its signal aborts. */
   | { readonly do: "wait"; readonly end: "throw reason" | "answer" | "throw other" }
-  /** Aborts what the option `shutdownSignal` holds, and goes on. */
+  /** Aborts the `shutdownSignal` option, and continues. */
   | { readonly do: "shut down"; readonly end: "throw reason" | "answer" }
-  /** As long as a timer that is past what it holds takes to end. */
+  /** As long as a timer takes whose delay exceeds its maximum. */
   | { readonly do: "wait a moment" };
 
 export const wrongAnswers = {
@@ -102,7 +102,7 @@ export type ErrorSpec =
       readonly wire?: boolean;
       readonly cause?: boolean;
     }
-  /** As of another copy of the library. */
+  /** As from another copy of the library. */
   | { readonly kind: "alike"; readonly code: number; readonly message: string }
   | { readonly kind: "error"; readonly message: string; readonly cause?: boolean }
   | { readonly kind: "abort" | "timeout" | "undefined" | "null" | "number" | "string" | "object" };

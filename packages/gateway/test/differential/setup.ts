@@ -22,7 +22,7 @@ import { createEchoService } from "../support/echo.ts";
 import { valueKey } from "./observation.ts";
 import { createRepair } from "./repair.ts";
 
-/** Every option has the meaning that it has in the adapter; absent is absent. */
+/** Options have their meaning in the adapter; absent means absent. */
 export interface Setup {
   readonly readMaxBytes?: number;
   readonly writeMaxBytes?: number;
@@ -49,15 +49,15 @@ export interface Setup {
   readonly grpc?: boolean;
   readonly grpcWeb?: boolean;
   readonly connect?: boolean;
-  /** Reads JSON on the stock side as connect-es does, not as the gateway. */
+  /** The stock side reads JSON as connect-es does, not as the gateway. */
   readonly plainJson?: boolean;
-  /** Copies the headers of an interceptor's response as they are to be; see the list of differences. */
+  /** Copies the headers of an interceptor's response correctly; see the list of differences. */
   readonly repaired?: boolean;
-  /** What the service is registered with; it replaces the router's, one by one. */
+  /** The options of the service. Each replaces that of the router. */
   readonly service?: Setup;
 }
 
-/** What a call does, wherever the adapter comes by. */
+/** What a call does, whichever adapter serves it. */
 export interface Play {
   gate(context: HandlerContext): void | Promise<void>;
   interceptor(index: number): Interceptor;
@@ -134,7 +134,7 @@ export function routerOptions(setup: Setup, play: Play): ConnectRouterOptions {
   };
 }
 
-/** Registers methods of each kind that matters: with and without GET, and streams beside them. */
+/** Registers methods of each relevant kind: with and without GET, and streams. */
 export function registerServices(router: ConnectRouter, setup: Setup, play: Play): void {
   const own = setup.service && routerOptions(setup.service, play);
   for (const [service, implementation] of services(play)) {
@@ -143,15 +143,15 @@ export function registerServices(router: ConnectRouter, setup: Setup, play: Play
 }
 
 /**
- * The same for connect-es, with the JSON of the gateway: how that differs has
- * tests of its own, and all else must not.
+ * The same for connect-es, with the JSON of the gateway. The difference in JSON has its own tests.
+ * Everything else must be the same.
  */
 export function registerExactly(router: ConnectRouter, setup: Setup, play: Play): void {
   if (setup.plainJson) {
     registerServices(router, setup, play);
     return;
   }
-  // What has options of its own gets its protocols from them alone.
+  // A service with its own options gets its protocols only from them.
   const own = setup.service ? routerOptions(setup.service, play) : protocolSwitches(setup);
   const jsonOptions = own.jsonOptions ?? setup.jsonOptions;
   const readOptions = getJsonOptions(jsonOptions) as JsonOptions;

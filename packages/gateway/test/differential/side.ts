@@ -1,4 +1,4 @@
-/** An adapter that listens on HTTP/1.1 and HTTP/2, for one call after the other. */
+/** An adapter that listens on HTTP/1.1 and HTTP/2, for one call after another. */
 import { once } from "node:events";
 import http from "node:http";
 import http2 from "node:http2";
@@ -17,14 +17,14 @@ import type { Play, Setup } from "./setup.ts";
 
 export interface Side extends AsyncDisposable {
   run(given: Case): Promise<Outcome>;
-  /** How many calls the core API has served. */
+  /** The number of calls served by the core API. */
   readonly streams: number;
 }
 
 export interface Reports {
-  /** Where the handler tells of what went wrong behind a response, which may never come now. */
+  /** The handler reports a failure after which there may never be a response. */
   readonly failed: (reason: unknown) => void;
-  /** The same, of a handler that answers nevertheless. */
+  /** The same for a handler that still answers. */
   readonly noted: (reason: unknown) => void;
 }
 
@@ -35,12 +35,12 @@ export type CreateHandler = (
 ) => NodeHandler | GatewayHandler;
 
 /**
- * A response is over soon after its client has it, but for one: over HTTP/2, the
- * server's stream stays when a refusal leaves a body unread that had its end.
+ * A response ends soon after its client has received it, with one exception: over HTTP/2, the
+ * server's stream stays open if a rejection leaves a complete body unread.
  */
 const endMs = 500;
 
-/** A response, or a stream of HTTP/2 by the core API. */
+/** A response, or an HTTP/2 stream of the core API. */
 interface Answer {
   readonly headersSent: boolean;
   readonly destroyed: boolean;
@@ -54,13 +54,13 @@ interface Running {
   readonly reported: unknown[];
   /** Resolves if the handler has failed. */
   readonly failed: PromiseWithResolvers<void>;
-  /** Resolves when the response is over, whole or not. */
+  /** Resolves when the response has ended, complete or not. */
   readonly over: PromiseWithResolvers<void>;
   answer?: Answer;
   isUnanswered: boolean;
 }
 
-/** @param isCore Whether HTTP/2 comes by the core API, to what serves that. */
+/** @param isCore Whether HTTP/2 uses the core API, if the handler supports it. */
 export async function openSide(createHandler: CreateHandler, isCore = false): Promise<Side> {
   let running: Running | undefined;
   let streams = 0;
@@ -97,7 +97,7 @@ export async function openSide(createHandler: CreateHandler, isCore = false): Pr
   const overHttp1 = createHttp1Client(portOf(http1));
   const overHttp2 = createHttp2Client(portOf(http2Server));
 
-  /** One adapter serves all cases with the same options; what it calls is that of the case. */
+  /** One adapter serves all cases with the same options. What it calls depends on the case. */
   function handlerOf(setup: Setup, shutdown: AbortController): NodeHandler | GatewayHandler {
     const current: Play = {
       shutdown,
@@ -114,7 +114,7 @@ export async function openSide(createHandler: CreateHandler, isCore = false): Pr
     const known = handlers.get(key);
     if (known !== undefined) return known;
     const handler = createHandler(setup, current, { failed, noted });
-    // A signal that has been aborted stays so, and cannot serve again.
+    // An aborted signal stays aborted, so its adapter cannot be used again.
     if (!key.includes("shutdownSignal")) handlers.set(key, handler);
     return handler;
   }
@@ -183,7 +183,7 @@ type StreamListener = (
   ...rest: unknown[]
 ) => void;
 
-/** Has streams served before the server makes requests of them. */
+/** Serves streams before the server creates requests from them. */
 function takeStreams(
   server: http2.Http2Server,
   serveStream: (...parameters: Parameters<StreamListener>) => boolean,
@@ -196,7 +196,7 @@ function takeStreams(
   });
 }
 
-/** If the handler has failed, and has not begun a response, it never will. */
+/** If the handler has failed and has not begun a response, it never will. */
 async function answerTo(sent: Promise<WireResponse>, state: Running): Promise<WireResponse> {
   await within("a response", Promise.race([sent, state.failed.promise]));
   await afterwards();
@@ -208,7 +208,7 @@ async function answerTo(sent: Promise<WireResponse>, state: Running): Promise<Wi
   return await sent;
 }
 
-/** What is to happen because of what has happened, has happened. */
+/** Waits for the effects of what has happened. */
 async function afterwards(): Promise<void> {
   for (let i = 0; i < 3; i++) await setImmediate();
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BodyBuffer } from "../../src/exchange/body.ts";
 
-test("what was appended is taken out again, in whatever pieces", () => {
+test("appended bytes are returned, whatever the pieces", () => {
   const piece = fc.uint8Array({ minLength: 1, maxLength: 20 });
   fc.assert(
     fc.property(fc.array(fc.tuple(piece, fc.nat(30))), (steps) => {
@@ -19,7 +19,7 @@ test("what was appended is taken out again, in whatever pieces", () => {
   );
 });
 
-test("a chunk that is alone is not copied", () => {
+test("a single chunk is not copied", () => {
   const buffer = new BodyBuffer();
   const chunk = Buffer.from("abc");
   buffer.append(chunk);

@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import { expect, test, vi } from "vitest";
 import { ClientGoneError, NodeExchange } from "../../src/exchange/node-exchange.ts";
 
-/** Over when its source is, or earlier. */
+/** Ends with its source, or earlier. */
 class SourceExchange extends NodeExchange {
   isClosed = false;
   readonly closeReason = new Error("the reason");
@@ -18,7 +18,7 @@ class SourceExchange extends NodeExchange {
 
 const tooLarge = new Error("too large");
 
-test("a sink that fails is told neither of the rest nor of an end", async () => {
+test("a sink that fails gets neither the rest nor an end", async () => {
   const source = new PassThrough();
   const push = vi.fn(() => {
     throw tooLarge;
@@ -34,7 +34,7 @@ test("a sink that fails is told neither of the rest nor of an end", async () => 
   expect(end).not.toHaveBeenCalled();
 });
 
-test("a body that closes before its end has none", async () => {
+test("a body that closes before its end is an error", async () => {
   const source = new PassThrough();
   const end = vi.fn();
   const read = new SourceExchange(source).readBody({ push() {}, end });
@@ -44,7 +44,7 @@ test("a body that closes before its end has none", async () => {
   expect(end).not.toHaveBeenCalled();
 });
 
-test("an exchange that is closed has no body, though its stream may end", async () => {
+test("a closed exchange has no body, even if its stream ends", async () => {
   const source = new PassThrough();
   source.end("a");
   const end = vi.fn();
@@ -56,7 +56,7 @@ test("an exchange that is closed has no body, though its stream may end", async 
   expect(end).not.toHaveBeenCalled();
 });
 
-test("a body that has ended before it is read is whole", async () => {
+test("a body that ended before it is read is complete", async () => {
   const source = new PassThrough();
   source.end();
   source.resume();
@@ -64,19 +64,19 @@ test("a body that has ended before it is read is whole", async () => {
   expect(await new SourceExchange(source).readBody({ push() {}, end: () => "all" })).toBe("all");
 });
 
-test("a body whose exchange was cut off has no end, though its stream says so", async () => {
+test("a body whose exchange was cut off does not end, even if its stream says so", async () => {
   const source = new PassThrough();
   const exchange = new SourceExchange(source);
   const end = vi.fn();
   const read = exchange.readBody({ push() {}, end });
   source.write("a");
-  exchange.isClosed = true; // as Node has it for a stream of HTTP/2 that is reset
+  exchange.isClosed = true; // as Node does for an HTTP/2 stream that is reset
   source.end();
   await expect(read).rejects.toBeInstanceOf(ClientGoneError);
   expect(end).not.toHaveBeenCalled();
 });
 
-test("the call of an exchange that is over is aborted, once, with its reason", async () => {
+test("the call of an exchange is aborted once at its end, with its reason", async () => {
   const source = new PassThrough();
   const exchange = new SourceExchange(source);
   const abort = vi.fn();

@@ -1,4 +1,7 @@
-/** Fields that may come once: proxies differ in which of two counts, so both are refused. */
+/**
+ * Fields that may occur only once: proxies disagree on which one counts, so repeated ones are
+ * rejected.
+ */
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createPath, createRpcPath, data, headers, volume } from "../support/create-volume.ts";

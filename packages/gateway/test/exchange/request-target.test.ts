@@ -27,13 +27,13 @@ describe("a request target", () => {
     ["/v1/library?a=b?c", "/v1/library", "a=b?c"],
     ["/v1/library??", "/v1/library", "?"],
     ["/?/v1/library", "/", "/v1/library"],
-    // Raw: nothing is decoded, and no dots are resolved.
+    // Raw: nothing is decoded, and dots are not resolved.
     ["/v1%2Flibrary?%61=%62", "/v1%2Flibrary", "%61=%62"],
     ["/a/../b/./c", "/a/../b/./c", ""],
     ["//a//b", "//a//b", ""],
     ["/a/http://b/c", "/a/http://b/c", ""],
     ["/a?http://b/c", "/a", "http://b/c"],
-    // The absolute form, of RFC 9112 section 3.2.2.
+    // The absolute form of RFC 9112 section 3.2.2.
     ["http://host/v1/library", "/v1/library", ""],
     ["http://host:80/v1/library?a=b", "/v1/library", "a=b"],
     ["https://host/v1/library", "/v1/library", ""],
@@ -57,7 +57,7 @@ describe("a request target", () => {
   });
 });
 
-describe("a request must say where it goes in a way that a URL can be made of:", () => {
+describe("a request must say where it goes in a form that a URL can be made of:", () => {
   const get = "GET /v1/library HTTP/1.1";
   const rows: readonly [what: string, head: readonly string[], status: number][] = [
     ["a name", [get, "Host: localhost"], 200],
@@ -111,14 +111,14 @@ describe("a request must say where it goes in a way that a URL can be made of:",
     connection.write(Buffer.from(`${head.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1"));
     const [response] = parseHttp1Responses(await connection.untilClosed());
     expect(response?.status ?? 0).toBe(status);
-    // Whatever it was, the next is served, and nothing was reported.
+    // In any case, the next request is served, and nothing was reported.
     expect(await gateway.send({ method: "GET", path: "/v1/library" })).toMatchObject({
       status: 200,
     });
     expect(gateway.errors).toEqual([]);
   });
 
-  // HTTP/2 itself refuses some of them, with a reset.
+  // HTTP/2 itself rejects some of them with a reset.
   const refused = [400, "reset"];
   const targets: readonly [pseudo: string, value: string, outcomes: readonly unknown[]][] = [
     [":authority", "a", [200]],
@@ -130,7 +130,7 @@ describe("a request must say where it goes in a way that a URL can be made of:",
     [":authority", "a:65536", refused],
     [":authority", "a/b", refused],
     [":authority", "", refused],
-    ["host", "a", [200]], // in the place of :authority
+    ["host", "a", [200]], // instead of :authority
     ["host", "[", refused],
     [":path", "http://[/v1/library", refused],
     [":path", "http://b:65536/v1/library", refused],
@@ -151,7 +151,7 @@ describe("a request must say where it goes in a way that a URL can be made of:",
     expect(await gateway.send(request)).toMatchObject({ status: 200 });
   });
 
-  test("is refused on an RPC as well", async () => {
+  test("is also rejected for an RPC", async () => {
     await using gateway = await openBoth();
     using connection = await openRawConnection(gateway.port);
     connection.write(

@@ -1,4 +1,4 @@
-/** Health over plain HTTP. */
+/** Health checks over plain HTTP. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { createHealthHandlers } from "../../src/health/index.ts";
@@ -12,7 +12,7 @@ const versions: readonly HttpVersion[] = ["1.1", "2"];
 const paths = ["/healthz", "/readyz"];
 
 describe.each(versions)("over HTTP/%s", (version) => {
-  test.each(paths)("%s answers 200 while all is well", async (path) => {
+  test.each(paths)("%s returns 200 while everything works", async (path) => {
     await using server = await openTestService();
     const request = { origin: server.origin, version, path };
     const got = await exchange({ ...request, method: "GET" });
@@ -26,7 +26,7 @@ describe.each(versions)("over HTTP/%s", (version) => {
     expect(head.body).toHaveLength(0);
   });
 
-  test.each(paths)("%s refuses another method, and says so", async (path) => {
+  test.each(paths)("%s rejects other methods and lists the allowed ones", async (path) => {
     await using server = await openTestService();
     const posted = await exchange({ origin: server.origin, version, method: "POST", path });
     expect(posted.status).toBe(405);
@@ -49,7 +49,7 @@ describe("while the server drains", () => {
   test.each([
     ["/readyz", 503, notReady],
     ["/healthz", 200, '{"status":"ok"}'],
-  ])("%s answers %i on a connection that is still there", async (path, status, body) => {
+  ])("%s returns %i on an open connection", async (path, status, body) => {
     await using server = await openTestService();
     using hold = server.hold();
     using connection = await openRawConnection(server.port);
@@ -57,7 +57,7 @@ describe("while the server drains", () => {
     await hold.untilBegun();
     const closed = server.drain(2000);
     connection.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
-    // The loop that we share with the server turns, and it has read the line.
+    // Lets the event loop, which the server shares, read the line.
     for (let i = 0; i < 3; i++) await nextTurn();
     hold.release();
     const answers = parseHttp1Responses(await connection.untilClosed());
@@ -69,7 +69,7 @@ describe("while the server drains", () => {
   });
 });
 
-test("/readyz answers 503 while isReady throws", async () => {
+test("/readyz returns 503 if isReady throws", async () => {
   const isReady = () => {
     throw new Error("the database is gone");
   };
@@ -80,7 +80,7 @@ test("/readyz answers 503 while isReady throws", async () => {
   expect(got.status).toBe(503);
 });
 
-test("/readyz goes by isReady, and says when to ask again; /healthz does not", async () => {
+test("/readyz depends on isReady and says when to retry; /healthz does not", async () => {
   let isReady = false;
   const handlers = () => createHealthHandlers({ isReady: () => isReady });
   await using server = await openTestService({ handlers });
@@ -95,7 +95,7 @@ test("/readyz goes by isReady, and says when to ask again; /healthz does not", a
   expect(await ask("/readyz")).toMatchObject({ status: 200 });
 });
 
-test("each prefix has both paths, and errors look as they are rendered", async () => {
+test("each prefix has both paths, and errors are rendered as configured", async () => {
   const handlers = createHealthHandlers({
     isReady: () => false,
     prefixes: ["", "/api"],

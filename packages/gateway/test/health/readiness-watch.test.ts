@@ -1,4 +1,4 @@
-/** Who waits for a change of readiness: without a real clock. */
+/** Waiting for a change of readiness, without a real clock. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createReadinessWatch } from "../../src/health/readiness-watch.ts";
 
@@ -23,7 +23,7 @@ function openWatch() {
   return { draining, leaving, state, wait, woken: () => woken };
 }
 
-test("a change is told to all who wait for it, and to nobody else", async () => {
+test("a change is reported to everyone who waits for it, and to nobody else", async () => {
   const { state, wait, woken } = openWatch();
   const changed = [wait(true), wait(true)];
   await vi.advanceTimersByTimeAsync(10_000);
@@ -39,7 +39,7 @@ test("a change is told to all who wait for it, and to nobody else", async () => 
 test.each<[what: string, isReady: boolean]>([
   ["ready", true],
   ["not ready", false],
-])("a drain is told at once, to who saw the server %s", async (_what, isReady) => {
+])("a drain is reported at once to waiters that saw the server %s", async (_what, isReady) => {
   const { draining, state, wait } = openWatch();
   state.isReady = isReady;
   const waiting = wait(isReady);
@@ -47,13 +47,13 @@ test.each<[what: string, isReady: boolean]>([
   await waiting;
 });
 
-test("who has the past in mind need not wait", async () => {
+test("a waiter with an outdated state does not wait", async () => {
   const { state, wait } = openWatch();
   state.isReady = false;
   await wait(true);
 });
 
-test("nobody looks when nobody waits", async () => {
+test("nothing is polled while nobody waits", async () => {
   const { leaving, wait } = openWatch();
   const waiting = [wait(true), wait(true)];
   expect(vi.getTimerCount()).toBe(1);

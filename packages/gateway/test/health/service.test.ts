@@ -19,7 +19,7 @@ const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingSta
 const catalog = CatalogService.typeName;
 const health = Health.typeName;
 
-/** A server whose health has these options, and whose router has what is added, too. */
+/** A server with these health options, and additional services on its router. */
 function openHealth(options: HealthOptions, add: (router: ConnectRouter) => void = () => {}) {
   return openTestService({
     routes: (router) => {
@@ -37,19 +37,19 @@ describe.each(openProtocols)("over $name", ({ open }) => {
     return () => server[Symbol.asyncDispose]();
   });
 
-  test.each(["", catalog])("Check of %j says SERVING", async (service) => {
+  test.each(["", catalog])("Check of %j returns SERVING", async (service) => {
     using caller = open(Health, server.origin);
     expect(await caller.client.check({ service })).toMatchObject({ status: SERVING });
   });
 
-  test("Check of a service that is not here is NOT_FOUND", async () => {
+  test("Check of an unknown service returns NOT_FOUND", async () => {
     using caller = open(Health, server.origin);
     await expect(caller.client.check({ service: "a.B" })).rejects.toMatchObject({
       code: Code.NotFound,
     });
   });
 
-  test("List names all that Check knows: the services added before it and behind it", async () => {
+  test("List names everything that Check knows: services added before and after it", async () => {
     using caller = open(Health, server.origin);
     const { statuses } = await caller.client.list({});
     const names = ["", health, catalog, LabelService.typeName];
@@ -60,7 +60,7 @@ describe.each(openProtocols)("over $name", ({ open }) => {
     }
   });
 
-  test("Watches go on until a drain, which does not wait for them", async () => {
+  test("Watches continue until a drain, which does not wait for them", async () => {
     await using own = await openTestService();
     using caller = open(Health, own.origin);
     const watches = ["", catalog, "a.B"].map((service) =>
@@ -76,7 +76,7 @@ describe.each(openProtocols)("over $name", ({ open }) => {
     await closed;
   });
 
-  test.each([1, 5, 40])("of %d watches all are served, and no more", async (watchesMax) => {
+  test.each([1, 5, 40])("with %d watches, all are served, and no more", async (watchesMax) => {
     await using own = await openHealth({ watchesMax });
     using caller = open(Health, own.origin);
     const leaving = new AbortController();
@@ -114,7 +114,7 @@ function addHealthAmongOthers(router: ConnectRouter): void {
   router.service(LabelService, {});
 }
 
-test("what is named as a service alone is known", async () => {
+test("only the named services are known", async () => {
   const services = [FieldService];
   await using server = await openHealth({ services }, (router) => {
     router.service(CatalogService, {});
@@ -127,7 +127,7 @@ test("what is named as a service alone is known", async () => {
   });
 });
 
-test("Check and Watch go by isReady, and Watch says each change once", async () => {
+test("Check and Watch depend on isReady, and Watch reports each change once", async () => {
   let isReady = true;
   await using server = await openHealth({ isReady: () => isReady });
   using caller = grpcProtocol.open(Health, server.origin);
@@ -139,7 +139,7 @@ test("Check and Watch go by isReady, and Watch says each change once", async () 
   }
 });
 
-test("an isReady that throws is not ready, wherever it is asked", async () => {
+test("an isReady that throws is not ready, for all callers", async () => {
   let isDown = false;
   const isReady = () => {
     if (isDown) throw new Error("the database is gone");
@@ -154,7 +154,7 @@ test("an isReady that throws is not ready, wherever it is asked", async () => {
   expect(await caller.client.check({})).toMatchObject({ status: NOT_SERVING });
 });
 
-test("whatever the reason of `draining`, a Watch ends as unavailable, which is no failure", async () => {
+test("whatever the reason of `draining`, a Watch ends as unavailable, without an error report", async () => {
   const draining = new AbortController();
   await using server = await openHealth({ draining: draining.signal });
   using caller = grpcProtocol.open(Health, server.origin);
@@ -165,18 +165,18 @@ test("whatever the reason of `draining`, a Watch ends as unavailable, which is n
   expect(await watch.end()).toBe(Code.Unavailable);
 });
 
-test("without `draining`, a drain ends a Watch when its time is up, as any other call", async () => {
+test("without `draining`, a drain ends a Watch after its timeout, like any other call", async () => {
   await using server = await openHealth({});
   using caller = grpcProtocol.open(Health, server.origin);
   const watch = readWatch(caller.client.watch({}));
   expect(await watch.next()).toBe(SERVING);
   const drained = server.drain(100);
-  // Not a word of NOT_SERVING before.
+  // No NOT_SERVING before.
   await expect(watch.next()).rejects.toMatchObject({ code: Code.Unavailable });
   await drained;
 });
 
-test("Health stands behind the gate of the router, unless its handler has another", async () => {
+test("Health uses the gate of the router, unless its handler has another", async () => {
   const requestGate = () => {
     throw new ConnectError("there is no token", Code.Unauthenticated);
   };
@@ -193,7 +193,7 @@ test("Health stands behind the gate of the router, unless its handler has anothe
   expect(await check((router) => addHealth(router, {}, open))).toBe(SERVING);
 });
 
-test("a request is read no further than a name may be long", async () => {
+test("a request is read only up to the maximum length of a name", async () => {
   await using server = await openTestService();
   using caller = grpcProtocol.open(Health, server.origin);
   const service = "a".repeat(5000);

@@ -1,4 +1,4 @@
-/** Keys with escapes, which JSON.parse takes for those that others have sent. */
+/** Keys with escapes, which JSON.parse confuses with keys of earlier texts. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { JsonTextError, parseJsonText } from "../../src/json/text.ts";
@@ -16,7 +16,7 @@ const rows: readonly [text: string, value: ExactJson][] = [
   ['{"\\ud800":1,"\\u0031":2}', { "\ud800": 1, "1": 2 }],
 ];
 
-// Those after the first have V8 expect another key where each of them has one of its own.
+// After the first row, V8 expects another key in the place of each row's own.
 test.each([...rows, ...rows])("%s is read, whatever was read before", (text, value) => {
   expect(parse(text)).toEqual(value);
 });
@@ -31,7 +31,7 @@ test("a key that is __proto__ sets no prototype", () => {
 });
 
 test.each(['{"a\\x":1}', '{"a\\u00":1}', '{"\\":1}', '{"a\\n\n":1}', '{"\\n":1,}', '{"\\n":}'])(
-  "%j is refused, in words that quote nothing else",
+  "%j is rejected with a message that quotes nothing else",
   (text) => {
     expect(() => parse(text)).toThrow(JsonTextError);
     expect(() => parse(text)).toThrow(/^is not valid JSON(: .*)?$/s);
@@ -39,7 +39,7 @@ test.each(['{"a\\x":1}', '{"a\\u00":1}', '{"\\":1}', '{"a\\n\n":1}', '{"\\n":1,}
   },
 );
 
-test("any keys are read, whether they have escapes or not", () => {
+test("any keys are read, with or without escapes", () => {
   const key = fc.string({ unit: fc.constantFrom(...'ta"\\0\n\u2028é\ud800_') });
   const object = fc.dictionary(key, fc.oneof(fc.integer(), fc.dictionary(key, fc.integer())));
   fc.assert(
@@ -51,7 +51,7 @@ test("any keys are read, whether they have escapes or not", () => {
   );
 });
 
-/** The same in JSON, with an escape for each character of a key. */
+/** The same value in JSON, with an escape for each character of a key. */
 function writeEscaped(json: unknown): string {
   if (typeof json !== "object" || json === null) return JSON.stringify(json);
   const members = Object.entries(json).map(([key, value]) => {

@@ -51,7 +51,7 @@ describe("the integer of", () => {
   });
 });
 
-describe("no number of JSON, and so no integer:", () => {
+describe("not a JSON number, so no integer:", () => {
   const rows: readonly string[] = [
     ...["", " ", " 1", "1 ", "1\n", "\n1", "+1", "--1", "- 1", "01", "-01", "00", "1.", ".5", "."],
     ...["-", "e1", "1e", "1e+", "1e1.0", "1,0", "1_0", "0x10", "0b1", "0o7", "1n", "NaN"],

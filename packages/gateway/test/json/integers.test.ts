@@ -1,4 +1,4 @@
-/** Integers are read exactly, wherever they stand. */
+/** Integers are read exactly, wherever they occur. */
 import { createRegistry, getExtension } from "@bufbuild/protobuf";
 import { type Any, anyUnpack, Int64ValueSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
@@ -41,7 +41,7 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
     }
   });
 
-  test.each(integerTypes)("$field, and says its range to what is beyond", (type) => {
+  test.each(integerTypes)("$field, and reports its range for anything beyond", (type) => {
     const description = `${kindOf(type)}, from ${type.min} to ${type.max}`;
     for (const value of [type.min - 1n, type.max + 1n]) {
       for (const json of [`${value}`, `${value}.0`, `${value * 10n}e-1`, `"${value}"`]) {
@@ -106,8 +106,8 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
     ...["1e999999999", `1${"0".repeat(100)}`, `"1${"0".repeat(100)}"`],
   ];
 
-  // ProtoJSON takes these of 32 bits; of 64, an id in a string has one form.
-  test.each(['"1e2"', '"100.0"', '"1.00E+2"'])("a 32-bit integer alone from %s", (json) => {
+  // ProtoJSON accepts these for 32 bits. With 64 bits, an id in a string has only one form.
+  test.each(['"1e2"', '"100.0"', '"1.00E+2"'])("only a 32-bit integer from %s", (json) => {
     for (const type of integerTypes) {
       const text = `{"${type.field}":${json}}`;
       if (type.bits === 32) expect(read(EveryFieldSchema, text)[type.field]).toBe(100);
@@ -171,7 +171,7 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
       expect(refusal).toMatchObject({ violations: [[`${field}["${key}"]`, description]] });
     });
 
-    test("0 and -0 are one key", () => {
+    test("0 and -0 are the same key", () => {
       expect(refusalOf(() => read(EveryFieldSchema, '{"int64ByInt64":{"0":1,"-0":2}}'))).not.toBe(
         "accepted",
       );
@@ -216,7 +216,7 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
       expect(get(read(EveryFieldSchema, text, { registry }))).toBe(exact);
     });
 
-    test("where the generated type is a string", () => {
+    test("if the generated type is a string", () => {
       expect(read(EveryFieldSchema, `{"asString":${n}}`).asString).toBe(n);
     });
 
@@ -236,7 +236,7 @@ function kindOf({ bits, min }: IntegerType): string {
   return `must be a ${bits}-bit ${min < 0n ? "" : "unsigned "}integer`;
 }
 
-/** The one key of a map, as the integer that it stands for. */
+/** The only key of a map, as its integer. */
 function exactKey(map: object): bigint {
   const [key = ""] = Object.keys(map);
   return BigInt(key);

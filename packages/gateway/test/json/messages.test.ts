@@ -76,7 +76,7 @@ describe.each(jsonReaders)("%s: the violation names", (_name, read) => {
   });
 });
 
-// What protobuf-es finds, and not the normaliser, has to be as easy to find for a caller.
+// Errors found by protobuf-es instead of the normaliser must be just as easy to find for a caller.
 describe("REST: the violation names also", () => {
   const rows: readonly [what: string, text: string, field: string][] = [
     ["an item that is null", '{"children":[{},null]}', "children[1]"],
@@ -102,7 +102,7 @@ describe("REST: the violation names also", () => {
 });
 
 describe.each(jsonReaders)("%s:", (_name, read) => {
-  test("the message for people names the field, not where it stands", () => {
+  test("the message for people names the field, but not its place", () => {
     const text = '{"shelves":[{"books":{"x":{"id":"a"}}}]}';
     expect(refusalOf(() => read(LibrarySchema, text))).toMatchObject({
       message: "id must be a 64-bit integer",
@@ -124,13 +124,13 @@ describe.each(jsonReaders)("%s:", (_name, read) => {
     });
   });
 
-  test("unknown fields are passed over where the options say so, at every depth", () => {
+  test("unknown fields are ignored if the options say so, at every depth", () => {
     const text = `{"isbn":1.0,"shelves":[{"isbn":{"a":[9007199254740993]},"theme":"t"}],"[x.y]":1}`;
     const message = read(LibrarySchema, text, { ignoreUnknownFields: true });
     expect(toJson(LibrarySchema, message)).toEqual({ shelves: [{ theme: "t" }] });
   });
 
-  test("what is wrong is refused even among unknown fields", () => {
+  test("invalid values are rejected even among unknown fields", () => {
     const text = '{"isbn":1,"shelves":[{"theme":1}]}';
     const options = { ignoreUnknownFields: true };
     expect(refusalOf(() => read(LibrarySchema, text, options))).toMatchObject({
@@ -138,13 +138,13 @@ describe.each(jsonReaders)("%s:", (_name, read) => {
     });
   });
 
-  test("an extension that the registry does not know is an unknown field", () => {
+  test("an extension that is not in the registry is an unknown field", () => {
     const text = '{"[library.v1.barcode]":1}';
     expect(refusalOf(() => read(CardSchema, text))).not.toBe("accepted");
     expect(refusalOf(() => read(CardSchema, text, { ignoreUnknownFields: true }))).toBe("accepted");
   });
 
-  test("fields go by their JSON name and by their proto name", () => {
+  test("fields have their JSON name and their proto name", () => {
     const byJsonName = '{"displayName":"a","shelvesByRoom":{"1":{"newBooks":[{}]}}}';
     const byProtoName = '{"display_name":"a","shelves_by_room":{"1":{"new_books":[{}]}}}';
     const expected = create(LibrarySchema, {
@@ -156,13 +156,13 @@ describe.each(jsonReaders)("%s:", (_name, read) => {
   });
 
   test.each(['{"new_books":[],"newBooks":[]}', '{"newBooks":null,"new_books":null}'])(
-    "but not by both: %s",
+    "but not both at once: %s",
     (text) => {
       expect(refusalOf(() => read(ShelfSchema, text))).not.toBe("accepted");
     },
   );
 
-  test("null is absence, but for a Value and a NullValue", () => {
+  test("null means not set, except for a Value and a NullValue", () => {
     const names = EveryFieldSchema.fields
       .map(({ jsonName, oneof }) => ({ jsonName, isMember: oneof !== undefined }))
       .filter(({ jsonName, isMember }) => !isMember && jsonName !== "value");
@@ -199,14 +199,14 @@ describe("for any message", () => {
       );
     });
 
-    test("what protobuf-es reads from its JSON, changed in any one place, both readers read", () => {
+    test("whatever protobuf-es reads from its JSON, changed in any one place, both readers read", () => {
       fc.assert(
         fc.property(messages, fc.nat(), replacement, (message, at, value) => {
           const text = JSON.stringify(replaceAt(toJson(desc, message, { registry }), at, value));
           const expected = outcome(() => fromJsonString(desc, text, options));
           for (const read of [readRest, readRpc]) {
             const actual = outcome(() => read(desc, text, options));
-            // They may refuse more (`"0x10"`, `" 1"`), never less, and never read another value.
+            // They may reject more (`"0x10"`, `" 1"`), never less, and never read another value.
             if (actual !== "refused") expect(actual).toEqual(expected);
           }
         }),
@@ -274,7 +274,7 @@ const replacement: fc.Arbitrary<JsonValue> = fc.oneof(
   fc.string(),
 );
 
-/** The JSON with one of its values, counted through, replaced. */
+/** The JSON with its nth value replaced. */
 function replaceAt(json: JsonValue, index: number, value: JsonValue): JsonValue {
   const count = countValues(json);
   let rest = index % count;
@@ -292,7 +292,7 @@ function countValues(json: JsonValue): number {
   return Object.values(json).reduce<number>((sum, child) => sum + countValues(child), 1);
 }
 
-/** The message, or "refused"; any error that is not meant for a caller is thrown on. */
+/** The message, or "refused". Rethrows any error that is not meant for a caller. */
 function outcome<T>(read: () => T): T | "refused" {
   try {
     return read();

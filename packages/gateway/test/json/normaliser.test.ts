@@ -56,7 +56,7 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
       ["float", '"NaN"', Number.NaN],
       ["float", '"-Infinity"', Number.NEGATIVE_INFINITY],
       ["float", "3.4028234663852886e38", 3.4028234663852886e38],
-      // What Go, Java and C++ print for it, and the last double that rounds to it.
+      // The form of Go, Java and C++, and the last double that rounds to it.
       ["float", "3.4028235e38", 3.4028234663852886e38],
       ["float", '"-3.4028235e38"', -3.4028234663852886e38],
       ["float", "3.4028235677973362e38", 3.4028234663852886e38],
@@ -95,7 +95,7 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
       ["genre", "0.2e1", Genre.ATLAS],
       ["genre", "-1", Genre.LOST],
       ["genre", '"GENRE_LOST"', Genre.LOST],
-      ["genre", "2147483647", 2147483647], // not a value of it: the enum is open
+      ["genre", "2147483647", 2147483647], // not a known value: the enum is open
       ["genre", "-2147483648.0", -2147483648],
       ["genre", "null", Genre.UNSPECIFIED],
       ["genreList", '[1,1.0,"GENRE_NOVEL"]', [Genre.NOVEL, Genre.NOVEL, Genre.NOVEL]],
@@ -190,31 +190,31 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
       expect(any).toMatchObject({ typeUrl: "", value: new Uint8Array() });
     });
 
-    test("wherever its @type stands", () => {
+    test("wherever its @type is", () => {
       const text = '{"any":{"id":9007199254740993,"@type":"x/library.v1.Book"}}';
       expect(bookIn(read(EveryFieldSchema, text, { registry }).any)?.id).toBe(9007199254740993n);
     });
 
-    test("of a type with a JSON of its own", () => {
+    test("of a type with its own JSON form", () => {
       const text = '{"any":{"@type":"x/google.protobuf.Timestamp","value":"1970-01-01T00:00:01Z"}}';
       const { any } = read(EveryFieldSchema, text, { registry });
       expect(anyUnpack(any as Any, TimestampSchema)?.seconds).toBe(1n);
     });
 
-    test("but not with a field that its message does not know", () => {
+    test("but not with a field that its message does not have", () => {
       const text = `{"any":{"@type":"x/library.v1.Book","isbn":1}}`;
       const refusal = refusalOf(() => read(EveryFieldSchema, text, { registry }));
       expect(refusal).toMatchObject({ violations: [["any.isbn", "is not a known field"]] });
     });
 
-    test("but not with what its message does not hold", () => {
+    test("but not with a value that its message cannot hold", () => {
       const text = `{"any":{"@type":"x/library.v1.Book","id":"x"}}`;
       const refusal = refusalOf(() => read(EveryFieldSchema, text, { registry }));
       expect(refusal).toMatchObject({ violations: [["any.id", "must be a 64-bit integer"]] });
     });
   });
 
-  test("messages that contain themselves, one hundred deep", () => {
+  test("messages that contain themselves, one hundred levels deep", () => {
     const nest = (depth: number, inner: string) =>
       `${'{"child":'.repeat(depth)}${inner}${"}".repeat(depth)}`;
     let message: EveryField | undefined = read(
@@ -226,7 +226,7 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
     expect(refusalOf(() => read(EveryFieldSchema, nest(100, "{}")))).not.toBe("accepted");
   });
 
-  test("keys that every object has, as any other", () => {
+  test("keys that every object has, like any other", () => {
     const keys = ["__proto__", "constructor", "toString", "hasOwnProperty"];
     for (const key of keys) {
       const strings = read(EveryFieldSchema, `{"stringByString":{"${key}":"a"},"int64":1.0}`);

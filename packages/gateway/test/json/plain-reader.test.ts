@@ -1,4 +1,4 @@
-/** A plain message is read like any other, though not by protobuf-es. */
+/** A plain message is read like any other, but without protobuf-es. */
 import { create, createRegistry, type DescMessage, toJson, toJsonString } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -33,7 +33,7 @@ const values = [
   ...['{"optionalString":"","optional_string":"a"}', '{"a":1}'],
 ];
 
-/** What comes of a text: the fields that are set, or why it is refused. */
+/** The result of a text: the fields that are set, or why it is rejected. */
 function outcomeOf(desc: DescMessage, text: string, options: JsonOptions = {}): unknown {
   let message: Record<string, unknown> = {};
   const refusal = refusalOf(() => {
@@ -70,14 +70,14 @@ test.each(["1", "[]", "null", '{"a":1}', '{"[library.v1.barcode]":1}', '{"int64"
   },
 );
 
-test("two names of one field are refused, even if one says nothing", () => {
+test("two names of one field are rejected, even if one has no value", () => {
   for (const json of ["1", "null"]) {
     const text = `{"optional_int64":1,"optionalInt64":${json}}`;
     expect(outcomeOf(EveryScalarSchema, text)).toEqual(outcomeOf(EveryFieldSchema, text));
   }
 });
 
-test("the message is as one that create() makes", () => {
+test("the message is like one from create()", () => {
   const message = readRest(EveryScalarSchema, '{"int64":1,"optional_string":"","child":{}}');
   expect(message).toEqual(create(EveryScalarSchema, { int64: 1n, optionalString: "", child: {} }));
   expect(Object.getPrototypeOf(message)).toBe(Object.getPrototypeOf(create(EveryScalarSchema)));
@@ -85,30 +85,33 @@ test("the message is as one that create() makes", () => {
 
 const other = fc.constantFrom(...' \t\n\r{}[]:,"\\/eE+-.0123456789xnullé🌱\u0000\ufeff');
 
-test.each([EveryScalarSchema, LabelSchema])("any text is read as ever, or not: %s", (desc) => {
-  let read = 0;
-  const change = fc.record({ at: fc.nat(), removed: fc.nat(2), added: other });
-  const changes = fc.array(change, { maxLength: 3 });
-  const spaces = fc.constantFrom("", " ", "\n");
-  fc.assert(
-    fc.property(anyMessage(desc), changes, spaces, (message, changed, space) => {
-      let text = JSON.stringify(toJson(desc, message), undefined, space);
-      for (const { at, removed, added } of changed) {
-        const start = at % (text.length + 1);
-        text = text.slice(0, start) + added + text.slice(start + removed);
-      }
-      const bytes = Buffer.from(text);
-      const plain = readPlainJson(desc, bytes, {});
-      if (plain === undefined) return;
-      read++;
-      expect(plain).toStrictEqual(messageFromJson(desc, parseJson(bytes), {}));
-    }),
-    { numRuns: 10_000 },
-  );
-  expect(read).toBeGreaterThan(1000);
-});
+test.each([EveryScalarSchema, LabelSchema])(
+  "any text is read with the same result, or not at all: %s",
+  (desc) => {
+    let read = 0;
+    const change = fc.record({ at: fc.nat(), removed: fc.nat(2), added: other });
+    const changes = fc.array(change, { maxLength: 3 });
+    const spaces = fc.constantFrom("", " ", "\n");
+    fc.assert(
+      fc.property(anyMessage(desc), changes, spaces, (message, changed, space) => {
+        let text = JSON.stringify(toJson(desc, message), undefined, space);
+        for (const { at, removed, added } of changed) {
+          const start = at % (text.length + 1);
+          text = text.slice(0, start) + added + text.slice(start + removed);
+        }
+        const bytes = Buffer.from(text);
+        const plain = readPlainJson(desc, bytes, {});
+        if (plain === undefined) return;
+        read++;
+        expect(plain).toStrictEqual(messageFromJson(desc, parseJson(bytes), {}));
+      }),
+      { numRuns: 10_000 },
+    );
+    expect(read).toBeGreaterThan(1000);
+  },
+);
 
-test("any label is read by it", () => {
+test("any label is read without protobuf-es", () => {
   fc.assert(
     fc.property(anyMessage(LabelSchema), (message) => {
       const text = toJsonString(LabelSchema, message);
@@ -119,7 +122,7 @@ test("any label is read by it", () => {
   );
 });
 
-test("numbers are exact where doubles cease to be", () => {
+test("numbers are exact beyond the limits of doubles", () => {
   for (const around of [2n ** 53n, 10n ** 16n, 2n ** 63n - 101n]) {
     for (let id = around - 100n; id <= around + 100n; id++) {
       for (const text of [`${id}`, `"${id}"`, `-${id}`, `"-${id}"`]) {
@@ -132,7 +135,7 @@ test("numbers are exact where doubles cease to be", () => {
   }
 });
 
-test("what has more values than may be is left to be refused", () => {
+test("text with too many values is left to the other reader, which rejects it", () => {
   const bytes = Buffer.from('{"int64":1,"child":{"string":"","int64":null},"bool":true}');
   expect(readPlainJson(EveryScalarSchema, bytes, {}, 6)).toBeDefined();
   expect(readPlainJson(EveryScalarSchema, bytes, {}, 5)).toBeUndefined();
@@ -141,7 +144,7 @@ test("what has more values than may be is left to be refused", () => {
   expect(readPlainJson(EveryScalarSchema, empty, {}, 2)).toBeUndefined();
 });
 
-test("an own limit of depth is kept", () => {
+test("a custom depth limit is respected", () => {
   const text = '{"child":{"int64":1}}';
   expect(refusalOf(() => readRest(EveryScalarSchema, text, { recursionLimit: 2 }))).toBe(
     "accepted",

@@ -18,7 +18,7 @@ function reasonFor(bytes: Uint8Array): string {
   }
 }
 
-/** JSON.parse makes such objects; a literal would set the prototype. */
+/** JSON.parse creates such objects; a literal would set the prototype. */
 function own(key: string, value: ExactJson): { [key: string]: ExactJson } {
   return Object.defineProperty({}, key, {
     value,
@@ -44,7 +44,7 @@ describe("reads", () => {
     ['"\\u00e9\\uD83C\\uDF31"', "é🌱"],
     ['"é🌱\u{10FFFF}"', "é🌱\u{10FFFF}"],
     ['"\\u0000"', "\0"],
-    ['"\\ud800"', "\ud800"], // a lone surrogate: for the reader of the field to refuse
+    ['"\\ud800"', "\ud800"], // a lone surrogate: the reader of the field rejects it
     ['"\ufeff"', "\ufeff"],
     ['"\u2028\u2029\u007f"', "\u2028\u2029\u007f"],
     ['"{\\"a\\":1,\\"a\\":2}"', '{"a":1,"a":2}'],
@@ -81,7 +81,7 @@ describe("keeps the digits of", () => {
     ["123456789012345", 123456789012345],
     ["9007199254740991", 9007199254740991],
     ["9007199254740992", 9007199254740992],
-    // What it does not hold, or what is written otherwise, does.
+    // Anything else does.
     ["9007199254740993", new JsonNumber("9007199254740993")],
     ["-9007199254740993", new JsonNumber("-9007199254740993")],
     ["18446744073709551615", new JsonNumber("18446744073709551615")],
@@ -124,7 +124,7 @@ describe("keeps the digits of", () => {
   });
 });
 
-describe("refuses bytes that are not UTF-8:", () => {
+describe("rejects bytes that are not UTF-8:", () => {
   const quote = 0x22;
   const rows: readonly [what: string, bytes: readonly number[]][] = [
     ["a continuation byte alone", [0x80]],
@@ -161,14 +161,14 @@ describe("refuses bytes that are not UTF-8:", () => {
     );
   });
 
-  test("the last sequences that are valid stay as they are", () => {
+  test("the last valid sequences stay unchanged", () => {
     expect(parse('"\u007f\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}"')).toBe(
       "\u007f\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}",
     );
   });
 });
 
-describe("refuses text that is not JSON:", () => {
+describe("rejects text that is not JSON:", () => {
   const rows: readonly string[] = [
     "",
     " ",
@@ -225,7 +225,7 @@ describe("refuses text that is not JSON:", () => {
     "// a comment\n1",
     "1 /* a comment */",
     "# a comment\n1",
-    "\u00a01", // a space that JSON does not know
+    "\u00a01", // a space that is not allowed in JSON
     "\v1",
     "\f1",
     "[1}",
@@ -237,7 +237,7 @@ describe("refuses text that is not JSON:", () => {
   });
 });
 
-describe("refuses a member that is named twice:", () => {
+describe("rejects a duplicate member:", () => {
   const rows: readonly [text: string, token: string][] = [
     ['{"a":1,"a":1}', '"a"'],
     ['{"a":1,"b":2,"a":3}', '"a"'],
@@ -257,7 +257,7 @@ describe("refuses a member that is named twice:", () => {
     ['[[{"a":1,"a":2}]]', '"a"'],
     ['{"x":{"a":1},"x":{"a":1}}', '"x"'],
     ['{"a":{"b":1},"b":[],"a":2}', '"a"'], // after a nested object and a list
-    ['{"a":["}",{"a":"{"}],"a":2}', '"a"'], // brackets in strings are no brackets
+    ['{"a":["}",{"a":"{"}],"a":2}', '"a"'], // brackets in strings do not count
     ['{"a":"\\\\","a":2}', '"a"'], // an escaped backslash does not escape the quote
     ['{"a":9007199254740993,"a":1}', '"a"'],
     ['{"a":1.0,"a":1.0}', '"a"'],
@@ -284,11 +284,11 @@ describe("depth", () => {
     expect(reasonFor(encoder.encode(nest(100 + levels)))).toBe(tooDeep);
   });
 
-  test("is counted by what is open, not by what there is", () => {
+  test("counts open brackets, not all brackets", () => {
     expect(reasonFor(encoder.encode(`[${"[[]],".repeat(200)}{}]`))).toMatch(/^read: /);
   });
 
-  test("of a million levels is refused, too", () => {
+  test("of a million levels is also rejected", () => {
     const nested = `${"[".repeat(1_000_000)}${"]".repeat(1_000_000)}`;
     expect(reasonFor(encoder.encode(nested))).toBe(tooDeep);
     expect(reasonFor(encoder.encode("[".repeat(1_000_000)))).toBe(tooDeep);
@@ -307,7 +307,7 @@ describe("for any JSON value", () => {
 
   const anyJson = fc.jsonValue({ maxDepth: 5, stringUnit: "binary" });
 
-  test("the text of JSON.stringify is read as what it was made of", () => {
+  test("the text of JSON.stringify is read as the original value", () => {
     fc.assert(
       fc.property(anyJson, fc.constantFrom(undefined, 0, 2, "\t"), (value, space) => {
         const text = JSON.stringify(value, undefined, space);
@@ -316,7 +316,7 @@ describe("for any JSON value", () => {
     );
   });
 
-  test("a digit that is added to a number is kept", () => {
+  test("a digit added to a number is kept", () => {
     fc.assert(
       fc.property(fc.bigInt(), fc.constantFrom("", ".0", ".10", "e0", "E+1"), (n, suffix) => {
         const source = `${n}${suffix}`;
@@ -327,7 +327,7 @@ describe("for any JSON value", () => {
     );
   });
 
-  test("any bytes at all are read, or refused with a JsonTextError", () => {
+  test("any bytes are read, or rejected with a JsonTextError", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         expect(reasonFor(bytes)).toBeTypeOf("string");

@@ -92,7 +92,7 @@ describe("int64 as number", () => {
     ["a map of Value", { valueByString: { a: { kind: { case: "stringValue", value: "5" } } } }],
     ["a FieldMask", { fieldMask: { paths: ["int64"] } }],
     ["an enum", { genre: 1, genreList: [2, 77 as Genre] }],
-  ])("leaves %s alone", (_what, init) => {
+  ])("leaves %s unchanged", (_what, init) => {
     const message = create(EveryFieldSchema, init);
     expect(textOf(message, "number")).toBe(textOf(message));
   });
@@ -104,19 +104,19 @@ describe("int64 as number", () => {
     expect(JSON.stringify(json)).toBe(`{"int64_list":[${big}],"renamed":5}`);
   });
 
-  test("in fields that are not set, where they are written", () => {
+  test("in unset fields, if they are written", () => {
     const options = { int64: "number", alwaysEmitImplicit: true } as const;
     const json = messageToJson(EveryFieldSchema, create(EveryFieldSchema), options);
     expect(JSON.parse(JSON.stringify(json))).toMatchObject({ int64: 0, uint64: 0, int64List: [] });
   });
 });
 
-test.each([undefined, "string"] as const)("int64 is text where the option is %s", (int64) => {
+test.each([undefined, "string"] as const)("int64 is text if the option is %s", (int64) => {
   const message = create(EveryFieldSchema, { int64: big, int64Wrapper: 0n, int64List: [1n] });
   expect(textOf(message, int64)).toBe(`{"int64":"${big}","int64List":["1"],"int64Wrapper":"0"}`);
 });
 
-test("what is written with numbers reads as the same message", () => {
+test("text with numbers is read as the same message", () => {
   fc.assert(
     fc.property(anyMessage(EveryFieldSchema), (message) => {
       const text = textOf(message, "number");

@@ -86,7 +86,7 @@ describe.each(mounts)("$name:", (mount) => {
 });
 
 test.each(mounts.filter(({ hasBeside }) => hasBeside))(
-  "$name: what is beside it",
+  "$name: the rest of the server",
   async (mount) => {
     await using gateway = await open(mount);
     const response = await gateway.send(get("/beside"));
@@ -97,7 +97,7 @@ test.each(mounts.filter(({ hasBeside }) => hasBeside))(
 describe.each(behindParsers)("behind $name,", (mount) => {
   const { prefix } = mount;
 
-  test("a body that is gone is an internal error, and the operator is told why", async () => {
+  test("a consumed body is an internal error, and the operator gets the reason", async () => {
     await using gateway = await open(mount);
     const path = `${prefix}${createEmma.path}`;
     const response = await gateway.send({ ...createEmma, path });
@@ -106,7 +106,7 @@ describe.each(behindParsers)("behind $name,", (mount) => {
     expect(gateway.errors).toMatchObject([{ name: "BodyAlreadyReadError" }]);
   });
 
-  test("what has no body is served", async () => {
+  test("requests without a body are served", async () => {
     await using gateway = await open(mount);
     const path = `${prefix}/v1/shelves/a/volumes`;
     const response = await gateway.send({ method: "GET", path, headers: json });

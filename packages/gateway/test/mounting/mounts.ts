@@ -1,4 +1,4 @@
-/** Where people put a Node handler, written as their documentation has it. */
+/** Ways to mount a Node handler, as in the documentation of each framework. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import express from "express";
 import { type FastifyInstance, fastify } from "fastify";
@@ -8,11 +8,11 @@ import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 
 export interface Mount {
   readonly name: string;
-  /** What stands before the paths of the services. */
+  /** The prefix of the services' paths. */
   readonly prefix: string;
-  /** Whether the server has something else, at `/beside`. */
+  /** Whether the server serves something else at `/beside`. */
   readonly hasBeside: boolean;
-  /** Makes a server that does not listen yet. */
+  /** Creates a server that does not listen yet. */
   open(onError: Required<GatewayOptions>["onError"]): Server | Promise<Server>;
 }
 
@@ -44,7 +44,7 @@ export const mounts: readonly Mount[] = [
     hasBeside: true,
     open(onError) {
       const app = express();
-      // Express takes the path off the URL that the handler gets.
+      // Express removes the path from the URL that the handler gets.
       app.use("/api", gatewayNodeAdapter({ routes, onError }));
       app.use(express.json(), express.raw({ type: "*/*" }));
       app.get("/beside", (_request, response) => void response.send("beside"));
@@ -100,7 +100,7 @@ export const mounts: readonly Mount[] = [
   },
 ];
 
-/** What has read the body when the gateway gets it: the cause is told, no call is served. */
+/** Mounts after something that has read the body. The cause is reported, no call is served. */
 export const behindParsers: readonly Mount[] = [
   {
     name: "express.json()",
@@ -144,7 +144,7 @@ export const behindParsers: readonly Mount[] = [
 ];
 
 function routeFastify(app: FastifyInstance, onError: Required<GatewayOptions>["onError"]): void {
-  // Fastify leaves the URL as it came.
+  // Fastify does not change the URL.
   const handler = gatewayNodeAdapter({ routes, onError, requestPathPrefix: "/api" });
   app.all("/api/*", (request, reply) => {
     reply.hijack();
@@ -152,7 +152,7 @@ function routeFastify(app: FastifyInstance, onError: Required<GatewayOptions>["o
   });
 }
 
-/** Calls a handler as Next.js calls that of `pages/api/[...path].ts`: with the URL as it came. */
+/** Calls a handler like Next.js calls that of `pages/api/[...path].ts`: with an unchanged URL. */
 function apiRoute(
   { bodyParser }: { readonly bodyParser: boolean },
   onError: Required<GatewayOptions>["onError"],

@@ -1,4 +1,4 @@
-/** A body that something before the gateway has read: nothing is left of it to serve. */
+/** A body that was read before it reached the gateway: nothing is left to serve. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
@@ -12,7 +12,7 @@ import { get, send, versions } from "../support/catalog.ts";
 import { envelope } from "../support/envelope.ts";
 import { openHandler, type SentRequest } from "../support/gateway.ts";
 
-/** A catalog behind something that takes every body, as body parsers do. */
+/** A catalog behind something that consumes every body, like a body parser. */
 function openBehindParser() {
   const errors: unknown[] = [];
   const handler = gatewayNodeAdapter({
@@ -44,7 +44,7 @@ const restError = '{"code":13,"message":"internal error","details":[]}';
 const connectError = '{"code":"internal","message":"internal error"}';
 const grpcMessage = /grpc-message: internal(%20| )error/;
 
-describe.each(versions)("over HTTP/%s, a body that is gone is an internal error", (version) => {
+describe.each(versions)("over HTTP/%s, a consumed body is an internal error", (version) => {
   const rows: readonly [
     what: string,
     request: SentRequest,
@@ -112,7 +112,7 @@ describe.each(versions)("over HTTP/%s, a body that is gone is an internal error"
     expect(gateway.errors).toEqual([]);
   });
 
-  test("nor one that the call does not take", async () => {
+  test("nor a body that the call does not use", async () => {
     await using gateway = await openBehindParser();
     const response = await gateway.send({ version, ...send("POST", "/v1/nothing", {}) });
     expect(response.status).toBe(404);

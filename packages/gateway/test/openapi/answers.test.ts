@@ -1,4 +1,4 @@
-/** What the gateway answers is what the schema of the answer says. */
+/** The gateway's answers match the schema of the answer. */
 import { toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -12,7 +12,7 @@ test.each(["string", "number"] as const)("with 64-bit integers as %s", (int64) =
   const { schema } = operationOf(document, "Echo").responses["200"].content["application/json"];
   const allows = validatorOf(document, schema);
   const property = fc.property(anyMessage(EveryFieldSchema), (message) => {
-    // Messages of any type have no form without a registry, and numbers of enums no name.
+    // Messages of any type have no JSON without a registry, and numbers of enums have no name.
     let json: unknown;
     try {
       toJson(EveryFieldSchema, message);

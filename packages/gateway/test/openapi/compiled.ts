@@ -1,4 +1,4 @@
-/** The test protos as a compiler sees them: with their comments. */
+/** The test protos from a compiler, including their comments. */
 import { execFileSync } from "node:child_process";
 import { join, resolve } from "node:path";
 import { createFileRegistry, type FileRegistry, fromBinary } from "@bufbuild/protobuf";

@@ -1,4 +1,4 @@
-/** Documents for tests, in a form that is easy to look into. */
+/** Documents for tests, in a form that is easy to inspect. */
 
 import type { DescService } from "@bufbuild/protobuf";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
@@ -16,7 +16,7 @@ export function documentOf(
   return JSON.parse(JSON.stringify(createOpenApiDocument(list, options))) as Any;
 }
 
-/** The operation with an id, and where it is. */
+/** The operation with an id, and its path and method. */
 export function operationOf(document: Any, id: string) {
   for (const [path, item] of Object.entries<Any>(document.paths)) {
     for (const [httpMethod, operation] of Object.entries<Any>(item)) {
@@ -26,7 +26,7 @@ export function operationOf(document: Any, id: string) {
   throw new Error(`no operation ${id}`);
 }
 
-/** Tells whether a schema of the document takes a value. */
+/** Returns a validator for a schema of the document. */
 export function validatorOf(document: Any, schema: object): ValidateFunction {
   const ajv = new Ajv2020({ strict: false, logger: false });
   addFormats.default(ajv);

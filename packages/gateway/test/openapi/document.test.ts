@@ -1,4 +1,4 @@
-/** What a document says beside paths, bodies and parameters. */
+/** The parts of a document besides paths, bodies and parameters. */
 import { describe, expect, test } from "vitest";
 import { ItemService as ItemsOfA } from "../gen/openapi/a/v1/item_pb.ts";
 import { ItemService as ItemsOfB } from "../gen/openapi/b/v1/item_pb.ts";
@@ -12,7 +12,7 @@ describe("names", () => {
   const both = documentOf([ItemsOfA, ItemsOfB]);
   const alone = documentOf(ItemsOfA);
 
-  test("are short alone", () => {
+  test("are short if they are unique", () => {
     expect(alone.tags).toEqual([{ name: "ItemService" }]);
     expect(operationOf(alone, "GetItem").tags).toEqual(["ItemService"]);
     expect(Object.keys(alone.components.schemas)).toEqual(
@@ -20,7 +20,7 @@ describe("names", () => {
     );
   });
 
-  test("are full where two packages have the same", () => {
+  test("are full if two packages have the same", () => {
     expect(both.tags).toEqual([
       { name: "openapi.a.v1.ItemService" },
       { name: "openapi.b.v1.ItemService" },
@@ -35,14 +35,14 @@ describe("names", () => {
     }
   });
 
-  test("of what requests and answers show in different ways are two", () => {
+  test("are two if requests and answers differ", () => {
     const { schemas } = documentOf(ShopService).components;
     expect(schemas.ProductInput.additionalProperties).toBe(false);
     expect(schemas.Product).not.toHaveProperty("additionalProperties");
     expect(schemas).not.toHaveProperty("ListProductsResponseInput");
   });
 
-  test("of further bindings have a number", () => {
+  test("of additional bindings have a number", () => {
     const rule: Rule = {
       selector: "openapi.a.v1.ItemService.GetItem",
       pattern: { case: "get", value: "/v1/items/{id}" },
@@ -75,13 +75,13 @@ describe("fields", () => {
     expect(ProductInput.properties[name]).toMatchObject(expected);
   });
 
-  test("are required as their behavior says", () => {
+  test("are required according to their behavior", () => {
     expect(ProductInput.required).toEqual(["title"]);
     expect(Product.required).toEqual(["title"]);
     expect(CreateProductRequest).toBeUndefined();
   });
 
-  test("of a oneof are there one at a time", () => {
+  test("of a oneof are mutually exclusive", () => {
     const document = documentOf(ShopService);
     const allows = validatorOf(document, { $ref: "#/components/schemas/ProductInput" });
     expect(allows({ title: "a", cents: 1 })).toBe(true);
@@ -122,7 +122,7 @@ describe("fields", () => {
 describe("comments", () => {
   const document = documentOf(compiledService("openapi.shop.v1.ShopService"));
 
-  test("are descriptions where a compiler has kept them", () => {
+  test("become descriptions if a compiler has kept them", () => {
     expect(document.tags[0].description).toBe("ShopService sells products.");
     const { summary, description } = operationOf(document, "GetProduct");
     expect({ summary, description }).toEqual({
@@ -137,7 +137,7 @@ describe("comments", () => {
     );
   });
 
-  test("are not in generated code, where nothing takes their place", () => {
+  test("are missing in generated code, and nothing replaces them", () => {
     const bare = documentOf(ShopService);
     expect(bare.tags).toEqual([{ name: "ShopService" }]);
     expect(operationOf(bare, "GetProduct")).not.toHaveProperty("summary");
@@ -145,7 +145,7 @@ describe("comments", () => {
   });
 });
 
-test("what is deprecated is said so", () => {
+test("deprecated elements are marked", () => {
   const document = documentOf(ShopService);
   expect(operationOf(document, "MoveProduct").deprecated).toBe(true);
   expect(operationOf(document, "GetProduct")).not.toHaveProperty("deprecated");
@@ -153,7 +153,7 @@ test("what is deprecated is said so", () => {
 });
 
 describe("options", () => {
-  test("are none, and the document is whole", () => {
+  test("are optional", () => {
     const document = documentOf(ShopService);
     expect(document.openapi).toBe("3.1.0");
     expect(document.info).toEqual({ title: "openapi.shop.v1.ShopService", version: "0.0.0" });
@@ -169,7 +169,7 @@ describe("options", () => {
     expect(documentOf(ShopService, { openapi: "3.2" }).openapi).toBe("3.2.0");
   });
 
-  test("bearer and securitySchemes go together", () => {
+  test("bearer and securitySchemes can be combined", () => {
     const key = { type: "apiKey", in: "header", name: "X-Key" };
     const document = documentOf(ShopService, {
       bearer: true,
@@ -184,7 +184,7 @@ describe("options", () => {
     expect(documentOf(ShopService, { bearer: true }).security).toEqual([{ bearer: [] }]);
   });
 
-  test("errors are of every operation, with headers and examples", () => {
+  test("errors are added to every operation, with headers and examples", () => {
     const document = documentOf(ShopService, {
       error: ListProductsResponseSchema,
       errors: {
@@ -217,7 +217,7 @@ describe("options", () => {
     });
   });
 
-  test("examples are of both forms of a message", () => {
+  test("examples are added to both forms of a message", () => {
     const product = { title: "Basil", cents: "5" };
     const { schemas } = documentOf(ShopService, {
       examples: { "openapi.shop.v1.Product": product },
@@ -233,7 +233,7 @@ describe("options", () => {
       /no message openapi\.shop\.v1\.None/,
     ],
     ["an error that is no status", { errors: { "4": { description: "" } } }, /"4" is not a status/],
-  ])("%s is refused", (_, options, message) => {
+  ])("%s is rejected", (_, options, message) => {
     expect(() => documentOf(ShopService, options)).toThrow(message);
   });
 
@@ -244,7 +244,7 @@ describe("options", () => {
     expect(cents("number")).toEqual({ type: "integer", format: "int64" });
   });
 
-  test("rest.ignoreUnknownFields opens requests", () => {
+  test("rest.ignoreUnknownFields allows unknown members in requests", () => {
     const { schemas } = documentOf(ShopService, { rest: { ignoreUnknownFields: true } }).components;
     expect(schemas.ProductInput).not.toHaveProperty("additionalProperties");
   });

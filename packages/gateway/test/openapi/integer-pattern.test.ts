@@ -20,7 +20,7 @@ test.each([
   for (const text of texts) expect([text, matcher.test(text)]).toEqual([text, expected]);
 });
 
-test("takes the integers of a range and no others", () => {
+test("matches the integers of a range and no others", () => {
   const bound = fc.oneof(fc.bigInt({ min: -3000n, max: 3000n }), fc.bigInt(int64));
   const property = fc.property(bound, bound, bound, (one, other, value) => {
     const [min, max] = one < other ? [one, other] : [other, one];

@@ -1,4 +1,4 @@
-/** A linter of OpenAPI finds nothing in documents of services of several kinds. */
+/** An OpenAPI linter finds no problem in documents of several kinds of services. */
 import type { DescService } from "@bufbuild/protobuf";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { expect, test } from "vitest";

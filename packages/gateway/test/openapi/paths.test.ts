@@ -1,4 +1,4 @@
-/** Templates of google.api.http as paths of OpenAPI, whose parameters have one segment each. */
+/** Templates of google.api.http as OpenAPI paths, whose parameters have one segment each. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import {
@@ -61,14 +61,14 @@ test.each([
   expect(namesOf(paths[path].get)).toEqual(names);
 });
 
-test("a field of a field has no dot in its name", () => {
+test("a nested field has no dot in its name", () => {
   const document = documentOf(
     describeAll({ Get: get("/v1/{volume.id}") }, UpdateVolumeRequestSchema),
   );
   expect(Object.keys(document.paths)).toEqual(["/v1/{volume_id}"]);
 });
 
-test("says of ** what OpenAPI has no form for", () => {
+test("describes ** in words, because OpenAPI has no form for it", () => {
   const { paths } = documentOf(describeAll({ Get: get("/v1/{name=**}") }));
   const [parameter] = paths["/v1/{name}"].get.parameters;
   expect(parameter.description).toMatch(/any number of segments, with unencoded slashes/);
@@ -77,7 +77,7 @@ test("says of ** what OpenAPI has no form for", () => {
   expect(later.paths["/v1/{name}"].get.parameters[0].allowReserved).toBe(true);
 });
 
-describe("paths that are equal but for the names of their parameters are one:", () => {
+describe("paths that differ only in the names of their parameters are the same:", () => {
   test.each([
     [{ Get: get("/v1/volumes/{id}"), Remove: del("/v1/volumes/{name}") }, "/v1/volumes/{id}", "id"],
     [
@@ -92,7 +92,7 @@ describe("paths that are equal but for the names of their parameters are one:", 
     expect(namesOf(paths[path].delete)).toEqual([name]);
   });
 
-  test("what differs in literals stays apart", () => {
+  test("paths with different literals stay separate", () => {
     const rules = { Get: get("/v1/{name=shelves/*}"), List: get("/v1/{name=rooms/*}") };
     const { paths } = documentOf(describeAll(rules));
     expect(Object.keys(paths)).toEqual(["/v1/shelves/{shelf}", "/v1/rooms/{room}"]);
@@ -100,7 +100,7 @@ describe("paths that are equal but for the names of their parameters are one:", 
 });
 
 describe("HTTP methods:", () => {
-  test("one for any method has all that others leave", () => {
+  test("a binding for any method gets all methods that others leave", () => {
     const rules = { Any: custom("*", "/v1/volumes"), Get: get("/v1/volumes") };
     const { paths } = documentOf(describeAll(rules));
     const ids = Object.entries<Any>(paths["/v1/volumes"]).map(([verb, one]) => [
@@ -116,19 +116,19 @@ describe("HTTP methods:", () => {
     });
   });
 
-  test("one of one's own is in 3.2", () => {
+  test("a custom method is allowed in 3.2", () => {
     const service = describeAll({ Find: custom("SEARCH", "/v1/volumes") });
     const { paths } = documentOf(service, { openapi: "3.2" });
     expect(paths["/v1/volumes"].additionalOperations.SEARCH.operationId).toBe("Find");
   });
 
-  test("HEAD is as known as GET", () => {
+  test("HEAD is a known method, like GET", () => {
     const { paths } = documentOf(describeAll({ Peek: custom("HEAD", "/v1/volumes") }));
     expect(Object.keys(paths["/v1/volumes"])).toEqual(["head"]);
   });
 });
 
-describe("is refused:", () => {
+describe("is rejected:", () => {
   test.each<[string, Record<string, Rule>, RegExp]>([
     [
       "an HTTP method that 3.1 has not",

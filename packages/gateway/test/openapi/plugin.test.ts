@@ -41,7 +41,7 @@ function documentOf(...parameters: Parameters<typeof run>) {
   return JSON.parse(file[0]?.content ?? "");
 }
 
-test("writes a document, with comments, for editions as well", () => {
+test("writes a document with comments, also for editions", () => {
   const response = run("");
   const { PROTO3_OPTIONAL, SUPPORTS_EDITIONS } = CodeGeneratorResponse_Feature;
   expect(response.supportedFeatures).toBe(BigInt(PROTO3_OPTIONAL | SUPPORTS_EDITIONS));
@@ -49,7 +49,7 @@ test("writes a document, with comments, for editions as well", () => {
   expect(operationOf(documentOf(""), "GetProduct").summary).toBe("GetProduct answers one product");
 });
 
-test("takes what is text, and true or false, as key=value", () => {
+test("accepts text and booleans as key=value", () => {
   const document = documentOf(
     "title=A = B,version=2.0.0,license=MIT,openapi=3.2,bearer,int64=number,ignoreUnknownFields=true,error=openapi.shop.v1.Filter",
   );
@@ -67,7 +67,7 @@ test("takes what is text, and true or false, as key=value", () => {
   expect(schema.$ref).toBe("#/components/schemas/Filter");
 });
 
-test("takes all of it from a file, after what the parameter says", () => {
+test("accepts all options in a file; the parameter takes precedence", () => {
   const rules = [{ selector: "openapi.shop.v1.ShopService.GetProduct", get: "/v9/{name=shops/*}" }];
   const config = { title: "A", version: "3", errors: { "404": { description: "None." } }, rules };
   const document = documentOf("config=a/b.json,title=B", { "a/b.json": config });
@@ -76,7 +76,7 @@ test("takes all of it from a file, after what the parameter says", () => {
   expect(operationOf(document, "GetProduct").path).toBe("/v9/shops/{shop}");
 });
 
-test("takes options of REST by method and by service", () => {
+test("accepts REST options by method and by service", () => {
   const service = "openapi.shop.v1.ShopService";
   const config = {
     statuses: { [`${service}.CreateProduct`]: 201 },
@@ -88,12 +88,12 @@ test("takes options of REST by method and by service", () => {
   expect(document.components.responses).toHaveProperty("Problem");
 });
 
-test("writes nothing for files without a rule, whatever the options are of", () => {
+test("writes nothing for files without a rule, whatever the options", () => {
   const { error, file } = run("error=openapi.shop.v1.None", {}, ["google/api/http.proto"]);
   expect({ error, file }).toEqual({ error: "", file: [] });
 });
 
-describe("tells the compiler of", () => {
+describe("reports to the compiler", () => {
   test.each<[string, string, object, RegExp]>([
     ["an option that there is not", "titel=A", {}, /no option "titel"; there are config, title, /],
     [
@@ -138,7 +138,7 @@ describe("tells the compiler of", () => {
     expect(file).toEqual([]);
   });
 
-  test("a request that is none", () => {
+  test("an invalid request", () => {
     const response = runPlugin(new Uint8Array([255]), () => "");
     expect(fromBinary(CodeGeneratorResponseSchema, response).error).not.toBe("");
   });

@@ -1,4 +1,4 @@
-/** Query parameters: each that the document has, the gateway takes, and the other way round. */
+/** Query parameters: the document has exactly those that the gateway accepts. */
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
@@ -13,7 +13,7 @@ const document = documentOf(compiledService("openapi.shop.v1.ShopService"));
 const list = operationOf(document, "ListProducts");
 const parameter = (name: string) => list.parameters.find((one: Any) => one.name === name);
 
-test("fields of fields, lists, maps and texts are parameters; other messages are not", () => {
+test("nested fields, lists, maps and texts are parameters; other messages are not", () => {
   expect(list.parameters.map(({ name, in: place }: Any) => `${place} ${name}`)).toEqual([
     "path shop",
     "query pageSize",
@@ -41,7 +41,7 @@ test.each([
   expect(parameter(name)).toMatchObject(expected);
 });
 
-test("a field that its message requires is not required where nobody requires the message", () => {
+test("a required field of an optional message is not required", () => {
   expect(
     list.parameters.filter(({ required }: Any) => required).map(({ name }: Any) => name),
   ).toEqual(["shop"]);
@@ -91,7 +91,7 @@ describe("of a message with a field of every kind", () => {
     }
   });
 
-  test("has all that the gateway takes", () => {
+  test("has everything that the gateway accepts", () => {
     const names = new Set(parameters.map(({ name }: Any) => name));
     const missing = EveryFieldSchema.fields
       .map(({ jsonName }) => jsonName)
@@ -108,7 +108,7 @@ describe("of a message with a field of every kind", () => {
   });
 });
 
-test("what the body or the path has is not for the query", () => {
+test("fields in the body or the path are not query parameters", () => {
   const names = (id: string) =>
     (operationOf(document, id).parameters ?? [])
       .filter((one: Any) => one.in === "query")
@@ -119,7 +119,7 @@ test("what the body or the path has is not for the query", () => {
   expect(names("GetProduct")).toEqual([]);
 });
 
-test("rules that a service has no words for itself are those of the gateway", () => {
+test("rules that are not in the service's own proto come from the gateway's options", () => {
   const rule = {
     selector: "openapi.shop.v1.ShopService.GetProduct",
     pattern: { case: "get", value: "/v2/{name=shops/*}" },
@@ -142,7 +142,7 @@ function isTaken(input: Parameters<typeof bindRequest>[0], query: string): boole
   }
 }
 
-/** What a text of a query may stand for. */
+/** The possible values of a query text. */
 function valuesOf(text: string): unknown[] {
   const number = text === "" ? [] : [Number(text)].filter(Number.isFinite);
   const bool = text === "true" ? [true] : [];

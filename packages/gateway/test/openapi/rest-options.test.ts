@@ -1,4 +1,4 @@
-/** What options of REST change in a document. */
+/** Changes to a document by REST options. */
 import { describe, expect, test } from "vitest";
 import { type RestOptions, renderProblem } from "../../src/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
@@ -30,7 +30,7 @@ describe("statuses:", () => {
   test.each([
     ["openapi.shop.v1.ShopService.Haggle", 201],
     [selector, 404],
-  ])("%s: %i is refused as by the gateway", (name, status) => {
+  ])("%s: %i is rejected, as by the gateway", (name, status) => {
     expect(() => documentOf(ShopService, { rest: { statuses: { [name]: status } } })).toThrow(
       TypeError,
     );
@@ -43,14 +43,14 @@ describe("fillUpdateMask:", () => {
   test.each([
     [true, ["application/json", "application/merge-patch+json"], undefined],
     [false, ["application/json"], true],
-  ])("%s takes %j, and requires the mask: %s", (fillUpdateMask, types, required) => {
+  ])("%s accepts %j, and requires the mask: %s", (fillUpdateMask, types, required) => {
     const operation = shop({ fillUpdateMask }, "UpdateProduct");
     expect(Object.keys(operation.requestBody.content)).toEqual(types);
     expect(queryOf(operation)).toMatchObject({ name: "updateMask" });
     expect(queryOf(operation).required).toBe(required);
   });
 
-  test("null clears in a merge patch what need not be there", () => {
+  test("null clears optional members in a merge patch", () => {
     const document = documentOf(ShopService);
     const { content } = operationOf(document, "UpdateProduct").requestBody;
     const allows = Object.values<Any>(content).map(({ schema }) => validatorOf(document, schema));
@@ -63,7 +63,7 @@ describe("fillUpdateMask:", () => {
     ]);
   });
 
-  test("is for a PATCH alone", () => {
+  test("applies only to PATCH", () => {
     expect(Object.keys(shop({}, "CreateProduct").requestBody.content)).toEqual([
       "application/json",
     ]);
@@ -92,7 +92,7 @@ describe("etag:", () => {
   });
 });
 
-test("renderProblem is described without being told of", () => {
+test("renderProblem is described without further options", () => {
   const document = documentOf(ShopService, {
     rest: { renderError: renderProblem },
     errors: { "404": { description: "None." } },
@@ -107,9 +107,9 @@ test("renderProblem is described without being told of", () => {
 });
 
 describe("services:", () => {
-  test("what one shows in another way has a name of its own", () => {
+  test("a message that one service renders differently has its own name", () => {
     const rest: RestOptions = {
-      rules: [{ selector: "library.v1.CatalogService.ReadFile" }], // the shop has one there
+      rules: [{ selector: "library.v1.CatalogService.ReadFile" }], // the shop has a rule there
       services: {
         [ShopService.typeName]: {
           int64: "number",
@@ -156,13 +156,13 @@ describe("services:", () => {
     expect(ProductInputOpen).not.toHaveProperty("additionalProperties");
   });
 
-  test("one that is not served is refused", () => {
+  test("a service that is not served is rejected", () => {
     const services = { [ItemsOfB.typeName]: { etag: true } };
     expect(() => documentOf(ItemsOfA, { rest: { services } })).toThrow(/is not served/);
   });
 });
 
-test("a body of which a oneof must be set must be there", () => {
+test("a body with a required oneof is required", () => {
   const rule = { pattern: { case: "post", value: "/v1/choice" }, body: "*" } as const;
   const input = messageWithChoice();
   const [method] = describeMethods([{ name: "Choose", input, output: input, rule }]);
@@ -170,7 +170,7 @@ test("a body of which a oneof must be set must be there", () => {
   expect(operationOf(documentOf(method.parent), "Choose").requestBody.required).toBe(true);
 });
 
-test("textPattern is what every text of a request matches", () => {
+test("textPattern applies to every text of a request", () => {
   const textPattern = "^[^\\x00]*$";
   const { schemas } = documentOf(ShopService, { textPattern }).components;
   expect(schemas.ProductInput.properties.title).toMatchObject({ pattern: textPattern });

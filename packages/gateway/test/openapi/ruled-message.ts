@@ -1,4 +1,4 @@
-/** A message with rules of protovalidate, made without a compiler. */
+/** A message with protovalidate rules, created without a compiler. */
 import {
   create,
   createFileRegistry,
@@ -75,7 +75,7 @@ export function messageWith(form: keyof typeof forms, rules: Rules): DescMessage
   });
 }
 
-/** A message of which one of two fields must be set. */
+/** A message with two fields, of which exactly one must be set. */
 export function messageWithChoice(): DescMessage {
   const options = create(OneofOptionsSchema);
   setExtension(options, oneofExtension, create(OneofRulesSchema, { required: true }));

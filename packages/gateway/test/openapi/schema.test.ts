@@ -1,4 +1,4 @@
-/** What a schema allows, the gateway takes; what the gateway refuses, no schema allows. */
+/** The gateway accepts what a schema allows. No schema allows what the gateway rejects. */
 import { ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -83,7 +83,7 @@ const allowed = [
   ...field("another-name", "1"),
 ];
 
-/** Most the gateway refuses; the others it takes, but nobody needs to know. */
+/** The gateway rejects most of these. It accepts the others, but they need not be documented. */
 const refused = [
   ...field("nothing", 1),
   ...field("double", "a", true, [], null),
@@ -152,7 +152,7 @@ const refused = [
   null,
 ];
 
-describe("is allowed, and taken:", () => {
+describe("is allowed, and accepted:", () => {
   test.each(allowed.map((value) => [JSON.stringify(value), value] as const))("%s", (_, value) => {
     expect(allows(value)).toBe(true);
     expect(isTaken(value)).toBe(true);
@@ -165,7 +165,7 @@ describe("is not allowed:", () => {
   });
 });
 
-test("nothing is allowed that is not taken", () => {
+test("everything allowed is accepted", () => {
   const names = EveryFieldSchema.fields.map(({ jsonName }) => jsonName);
   const value = fc.oneof(
     fc.integer(),

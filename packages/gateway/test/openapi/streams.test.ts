@@ -1,4 +1,4 @@
-/** Bodies: one message, a stream of them, or what google.api.HttpBody takes and answers. */
+/** Bodies: one message, a stream of messages, or a google.api.HttpBody. */
 import { describe, expect, test } from "vitest";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
@@ -22,7 +22,7 @@ test("one message is JSON", () => {
 describe("a stream of answers", () => {
   const item = { anyOf: [volume, { type: "object", properties: { error }, required: ["error"] }] };
 
-  test("is text in 3.1, but for the array", () => {
+  test("is text in 3.1, except for the array", () => {
     const content = answerOf(catalog, "WatchVolumes");
     expect(Object.keys(content)).toEqual([
       "application/x-ndjson",
@@ -82,11 +82,11 @@ test.each([
   [CatalogService, "UploadVolume", false],
   [CatalogService, "AppendVolume", false],
   [ShopService, "CreateProduct", true],
-])("%s: whether the body of %s must be there: %s", (service, id, isRequired) => {
+])("%s: whether the body of %s is required: %s", (service, id, isRequired) => {
   expect(operationOf(documentOf(service), id).requestBody.required).toBe(isRequired);
 });
 
-test("streams in both directions are not there, nor is what has no rule", () => {
+test("bidirectional streams and methods without a rule are omitted", () => {
   const ids = (document: Any) =>
     Object.values<Any>(document.paths).flatMap((item) =>
       Object.values<Any>(item).map(({ operationId }) => operationId),
@@ -111,7 +111,7 @@ describe("a body that shares its message with the path", () => {
   });
 });
 
-test("an answer that is a field is that", () => {
+test("an answer can be a field", () => {
   const { schema } = answerOf(documentOf(LibraryService, { openapi: "3.2" }), "AddBooks")[
     "application/json"
   ];

@@ -1,4 +1,7 @@
-/** Rules of protovalidate: what a schema allows, its validator does; the rows say what of that is refused. */
+/**
+ * Rules of protovalidate: the schema allows what the validator accepts. The rows say which values
+ * are rejected.
+ */
 import { type DescMessage, fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, test } from "vitest";
@@ -17,7 +20,7 @@ interface Row {
   readonly refused: readonly Value[];
 }
 
-/** What is told apart by its case in a message. */
+/** A union discriminated by its case. */
 type TypeRules = Extract<NonNullable<Rules["type"]>, { case: string }>;
 
 const row = (
@@ -191,7 +194,7 @@ describe.each(rows.map((one) => [nameOf(one), one] as const))(
       });
     }
     for (const value of values.refused) {
-      test(`refuses ${show(value)}`, () => {
+      test(`rejects ${show(value)}`, () => {
         expect(allows(objectOf(value))).toBe(false);
         expect(validate(message, objectOf(value))).toBe("invalid");
       });
@@ -204,11 +207,11 @@ test.each<[JsonValue, boolean]>([
   [{ b: "x" }, true],
   [{}, false],
   [{ a: "", b: "" }, false],
-])("a oneof that is required: %j is %s", (json, expected) => {
+])("a required oneof: %j is %s", (json, expected) => {
   expect(allowsOf(messageWithChoice())(json)).toBe(expected);
 });
 
-test("answers are not bound by rules that the server checks in requests alone", () => {
+test("answers are not restricted by rules that the server checks only in requests", () => {
   const document = documentFor(messageWith("string", { type: text({ minLen: 2n }) }));
   expect(document.components.schemas.Ruled.properties.value).toEqual({ type: "string" });
 });

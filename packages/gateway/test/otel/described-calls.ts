@@ -1,4 +1,4 @@
-/** Calls of every protocol, and what spans and metrics say of them. */
+/** Calls of every protocol, with the expected names and attributes of spans and metrics. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
@@ -38,7 +38,7 @@ export function openLibrary(options: Partial<TestGatewayOptions>) {
   });
 }
 
-/** The names of a span, and the attributes that say what was called. */
+/** The name of a span, and the attributes of the called method. */
 function rpc(method: string, protocol: "grpc" | "grpc-web" | "connect") {
   const system = protocol === "connect" ? "connectrpc" : "grpc";
   const called = `library.v1.LibraryService/${method}`;
@@ -102,13 +102,13 @@ export const describedCalls: readonly DescribedCall[] = [
   unary("GetLibrary", "connect", {}),
   { request: get("/v1/library?access_token=secret"), ...rest("GET", "/v1/library", 400) },
   { request: get("/v1/library"), ...rest("GET", "/v1/library", 200) },
-  // Refusals are no failures of the service.
+  // Rejections are not failures of the service.
   unary("CloseLibrary", "grpc", { "rpc.status_code": "FAILED_PRECONDITION" }),
   unary("CloseLibrary", "connect", { "rpc.status_code": "failed_precondition" }),
   { request: { method: "DELETE", path: "/v1/library" }, ...rest("DELETE", "/v1/library", 400) },
   unary("SearchBooks", "grpc", { "rpc.status_code": "CANCELLED" }),
   unary("SearchBooks", "connect", { "rpc.status_code": "canceled" }),
-  // These are.
+  // These are failures of the service.
   unary("UpdateLibrary", "grpc-web", {
     "rpc.status_code": "DEADLINE_EXCEEDED",
     "error.type": "DEADLINE_EXCEEDED",
@@ -118,7 +118,7 @@ export const describedCalls: readonly DescribedCall[] = [
     "error.type": "deadline_exceeded",
   }),
   unary("AddBooks", "grpc", { "rpc.status_code": "UNKNOWN", "error.type": "UNKNOWN" }),
-  // Streams, to their end.
+  // Streams, until their end.
   stream("good", "grpc", { "rpc.status_code": "OK" }),
   stream("good", "connect", {}),
   stream("bad", "grpc-web", { "rpc.status_code": "DATA_LOSS", "error.type": "DATA_LOSS" }),

@@ -1,4 +1,4 @@
-/** How long requests take, by the conventions: and nothing that clients choose. */
+/** The duration of requests, by the conventions, without values that clients choose. */
 import {
   DataPointType,
   type HistogramMetricData,
@@ -26,7 +26,7 @@ async function openMeasured(options: { readonly scheme?: "http" | "https" } = {}
   });
   const gateway = await openLibrary({ ...(observer && { observer }) });
 
-  /** What was recorded, once so many calls ended. */
+  /** The recorded metrics after `count` calls have ended. */
   async function read(count: number): Promise<HistogramMetricData[]> {
     await calls.until(count);
     const { resourceMetrics } = await reader.collect();
@@ -68,7 +68,7 @@ test("the buckets are those of the conventions, in seconds", async () => {
   expect(sum).toBeLessThanOrEqual(secondsMax);
 });
 
-test("however many paths, hosts and methods clients think of, there is one series", async () => {
+test("there is one series, whatever paths, hosts and methods clients use", async () => {
   await using measured = await openMeasured({ scheme: "https" });
   for (let i = 0; i < 20; i++) {
     const headers = { host: `host-${i}.example`, "user-agent": `agent ${i}` };

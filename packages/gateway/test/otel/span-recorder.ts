@@ -7,10 +7,10 @@ import {
 } from "@opentelemetry/sdk-trace";
 import { within } from "../support/within.ts";
 
-/** A tracer that keeps the spans that it makes. */
+/** A tracer that stores its spans. */
 export interface SpanRecorder {
   readonly tracer: Tracer;
-  /** Resolves to the spans that ended, once there are so many. */
+  /** Resolves to the ended spans once there are `count`. */
   until(count: number): Promise<readonly ReadableSpan[]>;
 }
 

@@ -1,4 +1,4 @@
-/** One span for each request, by the conventions, below that of its caller. */
+/** One span for each request, by the conventions, as a child of its caller's span. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Interceptor } from "@connectrpc/connect";
 import {
@@ -90,7 +90,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     });
     expect(span?.attributes).toEqual({
       ...call.attributes,
-      // A path with variables may hold anything.
+      // A path with variables may contain anything.
       ...(route === "/v1/library" && { "url.path": route }),
       "server.address": "127.0.0.1",
       "server.port": Number(new URL(gateway.origin(version)).port),
@@ -98,7 +98,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     });
   });
 
-  test.each(byProtocol)("a span of %s stands below its caller's", async (_, request) => {
+  test.each(byProtocol)("a span of %s is a child of its caller's", async (_, request) => {
     const spans = recordSpans();
     await using gateway = await openTraced(spans);
     const headers = { ...request.headers, traceparent, tracestate: "a=1,b=2" };
@@ -124,7 +124,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   });
 });
 
-test("without a propagator of its own it takes the one that is registered globally", async () => {
+test("without its own propagator, it uses the globally registered one", async () => {
   const spans = recordSpans();
   const observer = createTracingObserver({ tracer: spans.tracer });
   await using gateway = await openLibrary({ observer });
@@ -138,7 +138,7 @@ test("without a propagator of its own it takes the one that is registered global
 });
 
 test.each(byProtocol)(
-  "an implementation makes spans below that of a call by %s",
+  "an implementation creates spans below that of a call by %s",
   async (...row) => {
     const [, request] = row;
     const spans = recordSpans();
@@ -183,7 +183,7 @@ function createContextManager(): ContextManager {
   };
 }
 
-test("an interceptor makes the context of a call the active one, where there is a manager", async () => {
+test("an interceptor can make the context of a call active if there is a manager", async () => {
   context.setGlobalContextManager(createContextManager());
   const spans = recordSpans();
   const inCall: Interceptor = (next) => (request) =>
@@ -209,7 +209,7 @@ test("an interceptor makes the context of a call the active one, where there is 
   expect(inner?.parentSpanContext?.spanId).toBe(call?.spanContext().spanId);
 });
 
-test("spans below a call that is not sampled know its trace, so that they are not sampled either", async () => {
+test("spans below an unsampled call share its trace, so they are not sampled either", async () => {
   const spans = recordSpans(new AlwaysOffSampler());
   const found: unknown[] = [];
   await using gateway = await openTraced(
@@ -245,7 +245,7 @@ test.each([undefined, new AlwaysOffSampler()])(
   },
 );
 
-test("behind a proxy that ends TLS the scheme is https", async () => {
+test("behind a proxy that terminates TLS, the scheme is https", async () => {
   const spans = recordSpans();
   await using gateway = await openTraced(spans, { scheme: "https" });
   await gateway.send({ method: "GET", path: "/v1/library" });
@@ -257,7 +257,7 @@ test.each([
   ["plants.example", { "server.address": "plants.example" }],
   ["[::1]:8080", { "server.address": "[::1]", "server.port": 8080 }],
   [`${"a".repeat(254)}:80`, {}],
-])("of the host %s a span has %j", async (host, expected) => {
+])("with the host %s, a span has %j", async (host, expected) => {
   const spans = recordSpans();
   await using gateway = await openTraced(spans);
   await gateway.send({ method: "GET", path: "/v1/library", headers: { host } });
@@ -266,7 +266,7 @@ test.each([
   expect(Object.fromEntries(named)).toEqual(expected);
 });
 
-test("of a request without a host a span has none", () => {
+test("without a host, a span has none", () => {
   const request = { protocol: "rest", headers: {}, peerAddress: () => undefined };
   expect(describeForSpan(request as unknown as ObservedRequest)).toEqual({});
 });

@@ -1,6 +1,6 @@
 /**
- * Compiles and tests the gateway on the lowest versions of its peers that package.json admits.
- * `npm test` does so on the highest, those of the lock.
+ * Compiles and tests the gateway with the lowest peer versions that package.json allows. `npm test`
+ * uses the highest, those of the lock.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -45,7 +45,7 @@ function run(command: string, args: readonly string[]): void {
   execFileSync(command, args, { cwd: folder.path, stdio: "inherit" });
 }
 
-/** Prints the one line that machines read. */
+/** Prints the one line that tools read. */
 function close(outcome: string): void {
   process.stdout.write(`\npeers: ${outcome} on ${described.join(", ")}\n`);
 }

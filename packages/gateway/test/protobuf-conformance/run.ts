@@ -31,13 +31,13 @@ if ("missing" in runner) {
   }
 }
 
-/** Prints the one line that machines read. */
+/** Prints the one line that tools read. */
 function close(outcome: string, isWell: boolean): void {
   process.stdout.write(`\nprotobuf: ${outcome}\n`);
   if (!isWell) process.exitCode = 1;
 }
 
-/** Makes the code that the program under test is written against, and checks its types. */
+/** Generates the code for the program under test, and checks the program's types. */
 function generateCode(): void {
   const config = ["--config", `${folder}/buf.workspace.yaml`];
   run("buf", ["generate", "--clean", ...config, "--template", `${folder}/buf.gen.yaml`]);

@@ -1,4 +1,4 @@
-/** Options reach every method as they would in connect-es: each row is run on both. */
+/** Options apply to every method as in connect-es: each row is run with both. */
 import {
   Code,
   ConnectError,
@@ -21,7 +21,7 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createMemoryExchange, headersOf } from "../support/memory-exchange.ts";
 import { type Handler, probe, universal } from "../support/probe.ts";
 
-/** The gateway's short way. */
+/** The gateway's own handler. */
 function short(serve: (exchange: Exchange) => Promise<void> | undefined): Handler {
   return async (headers, body) => {
     const exchange = createMemoryExchange({ headers, body: [body] });
@@ -31,7 +31,7 @@ function short(serve: (exchange: Exchange) => Promise<void> | undefined): Handle
   };
 }
 
-/** A service whose implementation says what it sees of its options. */
+/** A service whose implementation reports the options that it sees. */
 function routesFor(log: string[], own: ConnectRouterOptions | undefined, as: "service" | "rpc") {
   const echo = (message: { string: string }, { signal }: HandlerContext) => {
     log.push(signal.aborted ? "echo, shut down" : "echo");
@@ -78,7 +78,7 @@ async function gatewayRest([router, own, as]: Case): Promise<unknown[]> {
   );
 }
 
-/** The outcome, or the message with which it fails. */
+/** The result, or the message of the error. */
 async function settled<T>(run: Promise<T>): Promise<T | string> {
   try {
     return await run;
@@ -185,7 +185,7 @@ const rows: readonly [what: string, router: Settings, own: Settings | undefined]
   ["no gRPC in the service", none, () => ({ grpc: false })],
   ["Connect alone in the service", none, () => ({ grpc: false, grpcWeb: false })],
   ["gRPC back on in the service", () => ({ grpc: false }), () => ({ grpc: true })],
-  // connect-es reads these switches from the options of the service alone, once it has any.
+  // connect-es takes these switches only from the options of the service if it has any.
   [
     "no gRPC, and a service with options of its own",
     () => ({ grpc: false }),
@@ -238,7 +238,7 @@ test("with any options is as in connect-es", async () => {
 });
 
 describe("REST", () => {
-  // What runs is the same as by Connect; what comes back has the form of REST.
+  // The same code runs as with Connect. The answer has the form of REST.
   const shared = rows.filter(([what]) => /interceptor|gate|shutdown/.test(what));
 
   test.each(shared)("with %s runs what Connect runs", async (_what, router, own) => {
@@ -268,7 +268,7 @@ describe("REST", () => {
     ],
     ["no Connect protocol header", () => ({ requireConnectProtocolHeader: true }), none, {}],
     ["no gRPC and no Connect", () => ({ grpc: false, connect: false }), undefined, { plain: 200 }],
-  ])("keeps to %s", async (_what, router, own, statuses) => {
+  ])("respects %s", async (_what, router, own, statuses) => {
     const results = (await gatewayRest([router, own, "service"])) as {
       what: string;
       status: number;
@@ -282,7 +282,7 @@ describe("REST", () => {
     ["readMaxBytes", { readMaxBytes: undefined } as never],
     ["interceptors", { interceptors: undefined } as never],
     ["jsonOptions", { jsonOptions: undefined } as never],
-  ])("takes %s that the service sets to undefined", async (_what, own) => {
+  ])("uses %s if the service sets it to undefined", async (_what, own) => {
     const given: Case = [() => ({ acceptCompression: [compressionGzip] }), () => own, "service"];
     expect(await settled(gateway(given))).toEqual(await settled(stock(given)));
     for (const result of await gatewayRest(given)) {

@@ -1,4 +1,6 @@
-/** Messages in trailers: HTTP/2 has no room for any length, and a status that is too long is never told. */
+/**
+ * Messages in trailers: HTTP/2 limits their length, and a status that is too long never arrives.
+ */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** grpc.reflection: what tools ask so as to need no proto file. */
+/** grpc.reflection: what tools request so that they need no proto file. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ type Question = NonNullable<
 type Answer = ServerReflectionResponse["messageResponse"];
 
 const catalogFile = "library/v1/catalog.proto";
-/** What a stream may ask, and how many streams there may be. */
+/** The limits on requests of a stream, and on streams. */
 const requestsMax = 1000;
 const streamsMax = 64;
 
@@ -46,7 +46,7 @@ const services = [
   "library.v1.CatalogService",
 ];
 
-/** A stream that asks, in order, and what it is answered. */
+/** Sends requests on a stream, in order, and returns the answers. */
 async function ask(url: string, questions: readonly Question[], open = grpcProtocol.open) {
   using reflection = open(ServerReflection, url);
   return await within("the answers", read(reflection.client.serverReflectionInfo(all(questions))));
@@ -126,7 +126,7 @@ test.each<[question: Question, file: string]>([
     },
     "google/api/annotations.proto",
   ],
-  // What errors have in their details, which no file of a service imports.
+  // The types in the details of errors, which no file of a service imports.
   [
     { case: "fileContainingSymbol", value: "google.rpc.BadRequest" },
     "google/rpc/error_details.proto",
@@ -137,7 +137,7 @@ test.each<[question: Question, file: string]>([
   ],
   [{ case: "fileContainingSymbol", value: "google.rpc.Status" }, "google/rpc/status.proto"],
   [{ case: "fileByFilename", value: "google/rpc/status.proto" }, "google/rpc/status.proto"],
-])("%j is answered with %s and what it imports", async (question, file) => {
+])("%j returns %s and its imports", async (question, file) => {
   const [answer] = await ask(server.origin, [question]);
   const files = filesOf(answer);
   expect(files[0]?.name).toBe(file);
@@ -160,7 +160,7 @@ test.each<[question: Question, code: Code]>([
   ],
   [{ case: "allExtensionNumbersOfType", value: "a.B" }, Code.NotFound],
   [{ case: undefined }, Code.InvalidArgument],
-])("%j is answered with error %i, and the stream goes on", async (question, errorCode) => {
+])("%j returns error %i, and the stream continues", async (question, errorCode) => {
   const answers = await ask(server.origin, [question, { case: "listServices", value: "" }]);
   expect(answers).toMatchObject([
     { case: "errorResponse", value: { errorCode, errorMessage: expect.stringMatching(/known/) } },
@@ -180,14 +180,14 @@ test.each([
   });
 });
 
-test("a stream is told an import once, and what it asks for always", async () => {
+test("a stream gets an import once, and what it requests always", async () => {
   const question: Question = { case: "fileByFilename", value: catalogFile };
   const [first, second] = await ask(server.origin, [question, question]);
   expect(filesOf(first).length).toBeGreaterThan(3);
   expect(filesOf(second).map(({ name }) => name)).toEqual([catalogFile]);
 });
 
-/** What buf builds: paths are from the root of the repository. */
+/** What buf builds. Paths are relative to the root of the repository. */
 const gateway = "packages/gateway";
 const inputs = [
   [
@@ -200,7 +200,7 @@ const inputs = [
   [`${gateway}/third_party`],
 ];
 
-test("the files are those that buf makes of the protos", async () => {
+test("the files are those that buf compiles from the protos", async () => {
   await using folder = await createTemporaryFolder();
   const questions = services.map((value): Question => ({ case: "fileContainingSymbol", value }));
   const files = (await ask(server.origin, questions)).flatMap(filesOf);
@@ -214,24 +214,24 @@ test("the files are those that buf makes of the protos", async () => {
     for (const one of file) built.set(one.name, one);
   }
   expect(files.length).toBeGreaterThan(6);
-  // Of descriptor.proto, every runtime has one of its own.
+  // Every runtime has its own descriptor.proto.
   for (const file of files.filter(({ name }) => name !== "google/protobuf/descriptor.proto")) {
     const own = built.get(file.name);
     if (own === undefined) throw new Error(`buf makes no ${file.name}`);
-    // To both, the options of google.api are unknown fields: they count.
+    // For both, the options of google.api are unknown fields, which are compared.
     const isSame = equals(FileDescriptorProtoSchema, file, own, { unknown: true, registry });
     expect({ name: file.name, isSame }).toEqual({ name: file.name, isSame: true });
   }
 });
 
-test("a stream may not ask for ever", async () => {
+test("the number of requests on a stream is limited", async () => {
   const question: Question = { case: "listServices", value: "" };
   const asked = ask(server.origin, Array(requestsMax + 1).fill(question));
   await expect(asked).rejects.toMatchObject({ code: Code.ResourceExhausted });
   expect(await ask(server.origin, Array(requestsMax).fill(question))).toHaveLength(requestsMax);
 });
 
-test("only so many streams are open at once, and one that ends makes room", async () => {
+test("the number of open streams is limited, and one that ends makes room", async () => {
   const question: Question = { case: "listServices", value: "" };
   using reflection = grpcProtocol.open(ServerReflection, server.origin);
   const end = Promise.withResolvers<void>();
@@ -267,7 +267,7 @@ test("a drain does not wait for a client that keeps its stream open", async () =
   never.resolve();
 });
 
-test("without `draining`, a drain ends a stream when its time is up, as any other call", async () => {
+test("without `draining`, a drain ends a stream after its timeout, like any other call", async () => {
   await using own = await openTestService({ routes: (router) => addReflection(router) });
   using reflection = grpcProtocol.open(ServerReflection, own.origin);
   const never = Promise.withResolvers<void>();
@@ -310,7 +310,7 @@ test("all services of the router are described, unless some are named", async ()
   }
 });
 
-test("reflection stands behind the gate of the router, unless its handler has another", async () => {
+test("reflection uses the gate of the router, unless its handler has another", async () => {
   const requestGate = () => {
     throw new ConnectError("there is no token", Code.Unauthenticated);
   };

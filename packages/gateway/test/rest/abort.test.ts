@@ -13,13 +13,13 @@ import { within } from "../support/within.ts";
 
 const rpc = "/library.v1.LibraryService/GetLibrary";
 
-/** A library whose GetLibrary ends only with its signal. */
+/** A library whose GetLibrary ends only when its signal aborts. */
 function createWaitingLibrary() {
   const entered = Promise.withResolvers<HandlerContext>();
   const left = Promise.withResolvers<unknown>();
   return {
     entered: entered.promise,
-    /** What the signal said. */
+    /** The reason of the signal. */
     left: left.promise,
     async getLibrary(_request: unknown, context: HandlerContext) {
       const { signal } = context;
@@ -36,11 +36,11 @@ interface Head extends Record<string, string> {
   ":path": string;
 }
 
-/** Sends a call; the result leaves it. */
+/** Sends a call. The returned function aborts it. */
 type Send = (gateway: TestGateway, head: Head, body: Buffer | string) => () => void;
 
 describe("a client that leaves", () => {
-  /** The same call by REST and by RPC. */
+  /** The same call over REST and RPC. */
   const calls: readonly [protocol: string, head: Head, body: Buffer | string][] = [
     ["REST", { ":method": "GET", ":path": "/v1/library" }, ""],
     ["Connect", { ":method": "POST", ":path": rpc, "content-type": "application/json" }, "{}"],
@@ -102,11 +102,11 @@ describe("a client that leaves", () => {
     await within("the end of the call", library.left);
     const { signal } = await library.entered;
     expect(signal.aborted).toBe(true);
-    // The next call is answered; what was left behind has done no harm.
+    // The next call is answered, so the aborted one has done no harm.
     expect(await gateway.send({ path: "/v1/nothing" })).toMatchObject({ status: 404 });
   });
 
-  test("in the middle of its body is never heard by the implementation", async () => {
+  test("in the middle of its body never reaches the implementation", async () => {
     const library = createTestLibrary();
     const ended = Promise.withResolvers<void>();
     await using gateway = await openGateway({
@@ -127,7 +127,7 @@ describe("a client that leaves", () => {
 });
 
 describe("a server that shuts down", () => {
-  test("tells every call, and the caller gets what it said", async () => {
+  test("reports to every call, and the caller gets the reason", async () => {
     const shutdown = new AbortController();
     const library = createWaitingLibrary();
     await using gateway = await openGateway({
@@ -149,7 +149,7 @@ describe("a server that shuts down", () => {
 });
 
 describe("a signal", () => {
-  test("stays as it is once the call is answered", async () => {
+  test("does not change after the call was answered", async () => {
     const library = createTestLibrary();
     await using gateway = await openGateway({
       routes: (router) => {

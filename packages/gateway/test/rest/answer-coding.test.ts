@@ -6,7 +6,7 @@ import { answerCodingsOf, chooseCoding } from "../../src/rest/response/answer-co
 
 const codings = answerCodingsOf(undefined, [compressionGzip]);
 
-describe("a client gets the coding that it likes best, then zstd, br, gzip:", () => {
+describe("a client gets its preferred coding, then zstd, br, gzip:", () => {
   test.each<[accepted: string | null, coding: string | undefined]>([
     [null, undefined],
     ["", undefined],
@@ -27,7 +27,7 @@ describe("a client gets the coding that it likes best, then zstd, br, gzip:", ()
     ["identity, gzip", "gzip"],
     ["identity;q=0.5, gzip;q=0.5", "gzip"],
     ["identity;q=0", undefined],
-    // Who takes anything has not said that it can unpack ours.
+    // A client that accepts anything has not said that it can decompress ours.
     ["*", undefined],
     ["deflate, compress", undefined],
     [",;,=q", undefined],
@@ -36,7 +36,7 @@ describe("a client gets the coding that it likes best, then zstd, br, gzip:", ()
   });
 });
 
-test.each(codings)("$name holds the body", async ({ name, compress }) => {
+test.each(codings)("$name contains the body", async ({ name, compress }) => {
   const unpack = { zstd: zstdDecompressSync, br: brotliDecompressSync, gzip: gunzipSync }[name];
   for (const text of ["", "a", '{"é":"🌱"}'.repeat(1000)]) {
     const packed = await compress(Buffer.from(text));

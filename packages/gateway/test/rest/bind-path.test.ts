@@ -1,8 +1,8 @@
-/** What the path says, and body or query say too. */
+/** Fields that the path sets, and body or query repeat. */
 import { describe, expect, test } from "vitest";
 import { bind, bound, type Sent, violationsOf } from "../support/bind.ts";
 
-/** What a body says, and a query where it can say it, beside the path. */
+/** A repetition in a body, and in a query if possible. */
 interface Claim {
   readonly field: string;
   readonly path: string;
@@ -15,7 +15,7 @@ function sentOf({ field, path, body, query = "" }: Claim): Sent {
   return body === undefined ? parts : { ...parts, bodyField: "*", body };
 }
 
-describe("what body or query say as the path does passes:", () => {
+describe("a body or query that agrees with the path is accepted:", () => {
   test.each<[field: string, path: string, said: { body?: string; query?: string }]>([
     ["string", "a", { body: '{"string":"a"}' }],
     ["string", "a", { query: "string=a" }],
@@ -23,7 +23,7 @@ describe("what body or query say as the path does passes:", () => {
     ["string", "", { body: '{"string":""}' }],
     ["child.string", "a", { body: '{"child":{"string":"a"}}' }],
     ["child.string", "a", { query: "child.string=a" }],
-    // Under either name.
+    // With either name.
     ["optional_int64", "1", { body: '{"optionalInt64":"1"}' }],
     ["optional_int64", "1", { body: '{"optional_int64":"1"}' }],
     ["optional_int64", "1", { query: "optionalInt64=1" }],
@@ -52,7 +52,7 @@ describe("what body or query say as the path does passes:", () => {
     ["duration", "1s", { query: "duration=1.000s" }],
     ["field_mask", "a,b", { query: "field_mask=a,b" }],
     ["choice_string", "a", { body: '{"choiceString":"a"}' }],
-    // null is nothing said.
+    // null sets nothing.
     ["string", "a", { body: '{"string":null}' }],
     ["optional_int64", "1", { body: '{"optional_int64":null}' }],
     ["int64_wrapper", "1", { body: '{"int64Wrapper":null}' }],
@@ -61,7 +61,7 @@ describe("what body or query say as the path does passes:", () => {
     ["child.string", "a", { body: '{"child":{"string":null}}' }],
     ["choice_int64", "1", { body: '{"choiceString":null}' }],
     ["choice_child.string", "a", { body: '{"choiceChild":null,"choiceBool":null}' }],
-    // So is nothing.
+    // Neither does this.
     ["string", "a", { body: "{}" }],
     ["child.string", "a", { body: '{"child":{}}' }],
   ])("%s is %j, and %j", (field, path, said) => {
@@ -69,7 +69,7 @@ describe("what body or query say as the path does passes:", () => {
   });
 });
 
-describe("what body or query say otherwise than the path is refused:", () => {
+describe("a body or query that contradicts the path is rejected:", () => {
   const otherwise = "must be what the path says, or be left out";
   test.each<[field: string, path: string, said: { body?: string; query?: string }]>([
     ["string", "a", { body: '{"string":"b"}' }],
@@ -79,7 +79,7 @@ describe("what body or query say otherwise than the path is refused:", () => {
     ["string", "a", { query: "string=" }],
     ["string", "", { query: "string=a" }],
     ["string", "a", { query: "string=a+" }],
-    ["string", "é", { query: "string=e%CC%81" }], // no normal form is made
+    ["string", "é", { query: "string=e%CC%81" }], // not normalised
     ["child.string", "a", { body: '{"child":{"string":"b"}}' }],
     ["child.string", "a", { query: "child.string=b" }],
     ["child.child.string", "a", { body: '{"child":{"child":{"string":"b"}}}' }],
@@ -112,7 +112,7 @@ describe("what body or query say otherwise than the path is refused:", () => {
   test.each<
     [field: string, said: { body?: string; query?: string }, violated: string, why: string]
   >([
-    // As often as it likes, it is still a scalar.
+    // However often it occurs, it is a scalar.
     ["string", { query: "string=1&string=1" }, "string", "must be given once"],
     ["string", { query: "string=1&string=2" }, "string", "must be given once"],
     [
@@ -121,7 +121,7 @@ describe("what body or query say otherwise than the path is refused:", () => {
       "optionalString",
       "must be given once",
     ],
-    // Under two names it would be said behind the path's back.
+    // A second name must not bypass the path.
     [
       "optional_int64",
       { body: '{"optionalInt64":1,"optional_int64":2}' },
@@ -134,7 +134,7 @@ describe("what body or query say otherwise than the path is refused:", () => {
       "optionalInt64",
       "must be given once",
     ],
-    // So it would by another member of its oneof.
+    // Neither must another member of its oneof.
     ["choice_int64", { body: '{"choiceString":"a"}' }, "choice", "must have one member only"],
     ["choice_int64", { body: '{"choiceNull":null}' }, "choice", "must have one member only"],
     ["choice_int64", { query: "choice_string=a" }, "choice", "must have one member only"],

@@ -26,7 +26,7 @@ describe("a query parameter sets its field:", () => {
       `${"child.".repeat(3)}int32=1&int32=2`,
       { child: { child: { child: { int32: 1 } } }, int32: 2 },
     ],
-    // Strings, whatever is in them.
+    // Strings with any content.
     ["string=+a%2B", { string: " a+" }],
     ["string=a=b", { string: "a=b" }],
     ["string=a%26b", { string: "a&b" }],
@@ -105,7 +105,7 @@ describe("a query parameter sets its field:", () => {
     ["child.int64_list=1&child.int64List=2", { child: { int64List: ["1", "2"] } }],
     ["int64_wrapper_list=9007199254740993", { int64WrapperList: ["9007199254740993"] }],
     ["timestamp_list=2026-01-02T03:04:05Z", { timestampList: ["2026-01-02T03:04:05Z"] }],
-    // Wrappers are what they wrap, and are there when given.
+    // Wrappers have the text of their value, and are set if it is given.
     ["double_wrapper=1.5", { doubleWrapper: 1.5 }],
     ["float_wrapper=NaN", { floatWrapper: "NaN" }],
     ["int64_wrapper=9007199254740993", { int64Wrapper: "9007199254740993" }],
@@ -114,7 +114,7 @@ describe("a query parameter sets its field:", () => {
     ["uint32_wrapper=4294967295", { uint32Wrapper: 4294967295 }],
     ["bool_wrapper=false", { boolWrapper: false }],
     ["string_wrapper=", { stringWrapper: "" }],
-    // Messages with a text of their own.
+    // Messages with a text form.
     ["timestamp=2026-01-02T03:04:05Z", { timestamp: "2026-01-02T03:04:05Z" }],
     ["timestamp=2026-01-02T03:04:05.123456789Z", { timestamp: "2026-01-02T03:04:05.123456789Z" }],
     ["timestamp=2026-01-02T03:04:05%2B01:00", { timestamp: "2026-01-02T02:04:05Z" }],
@@ -172,7 +172,7 @@ describe("a query parameter sets its field:", () => {
   });
 });
 
-describe("a query is refused, with the parameter:", () => {
+describe("a query is rejected, with the parameter:", () => {
   const unknown = "is not a known query parameter";
   const once = "must be given once";
   const int64 = "must be a 64-bit integer";
@@ -197,7 +197,7 @@ describe("a query is refused, with the parameter:", () => {
     ["constructor=1", "constructor", unknown],
     ["__proto__.int64=1", "__proto__.int64", unknown],
     ["string.a=1", "string.a", unknown],
-    // Messages that have no text.
+    // Messages without a text form.
     ["child=1", "child", unknown],
     ["child={}", "child", unknown],
     ["children={}", "children", unknown],
@@ -208,7 +208,7 @@ describe("a query is refused, with the parameter:", () => {
     ["list_value=1", "list_value", unknown],
     ["list_value.values=1", "list_value.values", unknown],
     ["any={}", "any", unknown],
-    // What is a map takes a key, and nothing else does.
+    // Only a map takes a key, and it requires one.
     ["string_by_string=a", "string_by_string", unknown],
     ["string_by_string[a=b", "string_by_string[a", unknown],
     ["string_by_string.a=b", "string_by_string.a", unknown],
@@ -220,7 +220,7 @@ describe("a query is refused, with the parameter:", () => {
     ["child_by_string[a].int64=1", "child_by_string[a].int64", unknown],
     ["value_by_string[a]=1", "value_by_string[a]", unknown],
     ["[a]=1", "[a]", unknown],
-    // What stands alone is given once.
+    // A singular field may occur only once.
     ["string=a&string=a", "string", once],
     ["string=&string=", "string", once],
     ["bool=false&bool=false", "bool", once],
@@ -294,7 +294,7 @@ describe("a query is refused, with the parameter:", () => {
     // Bytes.
     ["bytes=a", "bytes", "must be base64"],
     ["bytes=!", "bytes", "must be base64"],
-    // Messages with a text of their own.
+    // Messages with a text form.
     ["timestamp=", "timestamp", "must be a Timestamp in its JSON form"],
     ["timestamp=yesterday", "timestamp", "must be a Timestamp in its JSON form"],
     ["timestamp=2026-01-02", "timestamp", "must be a Timestamp in its JSON form"],
@@ -335,7 +335,7 @@ describe("a query is refused, with the parameter:", () => {
   });
 });
 
-describe("a parameter that the body covers is refused:", () => {
+describe("a parameter that the body also sets is rejected:", () => {
   const inBody = "belongs in the body, not in the query";
   test.each<[bodyField: string, query: string, field: string, description?: string]>([
     ["*", "string=a", "string"],

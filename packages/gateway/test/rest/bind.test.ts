@@ -6,7 +6,7 @@ import { bindingsOf } from "../../src/rest/rule/rule.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { bind, bound, type Json, parsed, type Sent, violationsOf } from "../support/bind.ts";
 
-describe("body, query and path each set what is theirs:", () => {
+describe("body, query and path each set their fields:", () => {
   test.each<[what: string, sent: Sent, message: Json]>([
     ["nothing", {}, {}],
     ["a body that is everything", { bodyField: "*", body: '{"string":"a"}' }, { string: "a" }],
@@ -146,7 +146,7 @@ describe("a request of the catalog becomes the message of its method:", () => {
     readonly body?: string;
   }
 
-  /** Binds by the method's rule. The path is one that it matches, without the verb. */
+  /** Binds by the method's rule. The path must match it, and has no verb. */
   function bindMethod(method: DescMethod, { path, query = "", body }: Request, rule = 0) {
     const binding = bindingsOf(method)[rule];
     if (binding === undefined) throw new Error(`${method.name} has no rule ${rule}`);
@@ -258,7 +258,7 @@ describe("a request of the catalog becomes the message of its method:", () => {
       "to",
       inBody,
     ],
-    // What is the same but for its escapes is not the same.
+    // Values that differ only in their escapes are different.
     [
       getVolume,
       { path: "/v1/shelves/1/volumes/a%2Fb", query: "name=shelves/1/volumes/a/b" },

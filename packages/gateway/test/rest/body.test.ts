@@ -21,7 +21,7 @@ interface Body {
 
 const all = [compressionGzip, compressionBrotli];
 
-/** Reads a body: the text, or the status, code and message with which it is refused. */
+/** Reads a body. Returns the text, or the status, code and message that reject it. */
 async function read({ header = {}, chunks = ["{}"], readMaxBytes = 1000 }: Body, codings = all) {
   let isTouched = false;
   const headers = { "content-type": "application/json", ...header };
@@ -97,7 +97,7 @@ describe("Content-Type", () => {
     'application/json; profile="a"; charset=latin1',
     "application/json;;charset=latin1",
     "application/json; charset=utf-8; charset=latin1",
-  ])("%j is refused, before the body is touched", async (type) => {
+  ])("%j is rejected before the body is read", async (type) => {
     expect(await read({ header: { "content-type": type } })).toEqual({
       status: 415,
       code: Code.InvalidArgument,
@@ -120,7 +120,7 @@ describe("Content-Encoding", () => {
   });
 
   test.each(["deflate", "zstd", "compress", "gzip, gzip", "gzip;q=1", "*", "br"])(
-    "%s is refused, with those that are accepted",
+    "%s is rejected, and the answer lists those that are accepted",
     async (coding) => {
       const header = { "content-encoding": coding };
       expect(await read({ header }, [compressionGzip])).toEqual({
@@ -133,7 +133,7 @@ describe("Content-Encoding", () => {
     },
   );
 
-  test("gzip of nothing is nothing", async () => {
+  test("empty gzip is an empty body", async () => {
     expect(await read({ header: { "content-encoding": "gzip" }, chunks: [] })).toBe("");
   });
 
@@ -144,7 +144,7 @@ describe("Content-Encoding", () => {
     ["cut off", whole.subarray(0, -10)],
     ["without its last byte", whole.subarray(0, -1)],
     ["half a header", whole.subarray(0, 5)],
-  ])("gzip that is %s is the sender's mistake", async (_what, bytes) => {
+  ])("gzip that is %s is the sender's error", async (_what, bytes) => {
     const header = { "content-encoding": "gzip" };
     expect(await read({ header, chunks: [bytes] })).toMatchObject({
       status: 400,
@@ -190,7 +190,7 @@ describe("a body", () => {
     else expect(result).toMatchObject(expected);
   });
 
-  test("that is small, but not once it is unpacked, is too large", async () => {
+  test("that is small, but not after decompression, is too large", async () => {
     const bomb = gzipSync(Buffer.alloc(1_000_000));
     expect(await read({ header: gzip, chunks: [bomb], readMaxBytes: 5000 })).toMatchObject({
       status: 413,
@@ -198,14 +198,14 @@ describe("a body", () => {
     });
   });
 
-  test("of the limit once it is unpacked is read, of one byte more is not", async () => {
+  test("of the maximum length after decompression is read, one byte more is not", async () => {
     const pack = (length: number) => [gzipSync("a".repeat(length))];
     const limit = { header: gzip, readMaxBytes: 5000 };
     expect(await read({ ...limit, chunks: pack(5000) })).toHaveLength(5000);
     expect(await read({ ...limit, chunks: pack(5001) })).toMatchObject({ status: 413 });
   });
 
-  test("that fails on its way is not said to be too large", async () => {
+  test("that fails in transit is not reported as too large", async () => {
     const failure = new Error("reset");
     const request = {
       header: new Headers({ "content-type": "application/json" }),

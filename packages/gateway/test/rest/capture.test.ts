@@ -3,14 +3,14 @@ import { describe, expect, test } from "vitest";
 import { captureVariable } from "../../src/rest/routing/capture.ts";
 import { parsePathTemplate } from "../../src/rest/rule/path-template.ts";
 
-/** What the variables of a template capture of a path that it matches. */
+/** The captures of a template's variables, for a path that it matches. */
 function capture(template: string, path: string): (string | undefined)[] {
   const parsed = parsePathTemplate(template);
   const segments = path.split("/").slice(1);
   return parsed.variables.map((variable) => captureVariable(parsed, variable, segments));
 }
 
-describe("a variable of one segment is decoded whole:", () => {
+describe("a variable of one segment is decoded completely:", () => {
   test.each([
     ["/{a}", "/x", "x"],
     ["/{a=*}", "/x", "x"],
@@ -37,7 +37,7 @@ describe("a variable of one segment is decoded whole:", () => {
   });
 });
 
-describe("a variable of several segments keeps %2F, as it is written:", () => {
+describe("a variable of several segments keeps %2F as written:", () => {
   test.each([
     ["/{a=b/*}", "/b/x", "b/x"],
     ["/{a=b/*}", "/b/x%2Fy", "b/x%2Fy"],
@@ -50,7 +50,7 @@ describe("a variable of several segments keeps %2F, as it is written:", () => {
     ["/{a=*/*}", "/x%3Ay/z", "x:y/z"],
     ["/v1/{a=b/*/c/*}/d", "/v1/b/1/c/2/d", "b/1/c/2"],
     ["/{a=**}", "/x", "x"],
-    ["/{a=**}", "/x%2Fy", "x%2Fy"], // one segment, but it need not be
+    ["/{a=**}", "/x%2Fy", "x%2Fy"], // one segment, but there could be more
     ["/{a=**}", "/x/y/z", "x/y/z"],
     ["/{a=**}", "/x/y%2Fz", "x/y%2Fz"],
     ["/{a=**}", "/x//y/", "x//y/"],
@@ -62,7 +62,7 @@ describe("a variable of several segments keeps %2F, as it is written:", () => {
   });
 });
 
-describe("** captures nothing as well:", () => {
+describe("** also captures an empty text:", () => {
   test.each([
     ["/{a=**}", "/", ""],
     ["/f/{a=**}", "/f", ""],
@@ -90,7 +90,7 @@ describe("each variable captures its own part:", () => {
   });
 });
 
-describe("what is not percent-encoded UTF-8 is not captured:", () => {
+describe("anything but percent-encoded UTF-8 is not captured:", () => {
   test.each([
     ["/{a}", "/%"],
     ["/{a}", "/%2"],
@@ -102,7 +102,7 @@ describe("what is not percent-encoded UTF-8 is not captured:", () => {
     ["/{a}", "/%F4%90%80%80"], // past U+10FFFF
     ["/{a=b/*}", "/b/%"],
     ["/{a=b/*}", "/b/%ff"],
-    ["/{a=b/*}", "/b/%C3%2F%A9"], // %2F is no part of a character
+    ["/{a=b/*}", "/b/%C3%2F%A9"], // %2F is not part of a character
     ["/{a=**}", "/x/%C3/%A9"],
     ["/{a=**}", "/x/%2F%"],
   ])("%s of %s", (template, path) => {
@@ -110,7 +110,7 @@ describe("what is not percent-encoded UTF-8 is not captured:", () => {
   });
 });
 
-test("any text comes back from one segment, and from several but for its slashes", () => {
+test("any text survives in one segment, and in several except for its slashes", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme", maxLength: 20 }), (text) => {
       const encoded = encodeURIComponent(text);

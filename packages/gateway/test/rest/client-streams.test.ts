@@ -1,4 +1,4 @@
-/** Methods that are sent a stream of messages. */
+/** Methods that receive a stream of messages. */
 import { once } from "node:events";
 import http from "node:http";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
@@ -13,7 +13,7 @@ import { within } from "../support/within.ts";
 const ndjson = "application/x-ndjson";
 const array = "application/json";
 
-/** Keeps what it is sent. */
+/** Stores what it receives. */
 function createImport() {
   const received: CreateVolumeRequest[] = [];
   const catalog: Catalog = {
@@ -69,7 +69,7 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
     ["another type", "text/plain", "{}", 415, 0],
     ["no type", "", "{}", 415, 0],
     ["another charset", `${ndjson}; charset=latin1`, "{}", 415, 0],
-  ])("%s is refused: %4$s", async (_what, type, body, status, before) => {
+  ])("%s is rejected: %4$s", async (_what, type, body, status, before) => {
     const { response, received } = await sendBody(type, body);
     expect(response.status).toBe(status);
     expect(jsonOf(response)).toMatchObject({ code: Code.InvalidArgument });
@@ -79,7 +79,7 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
   test.each([
     [ndjson, `{}\n{"title":"${"a".repeat(200)}"}\n`],
     [array, `[{},{"title":"${"a".repeat(200)}"}]`],
-  ])("a message above readMaxBytes is refused with 413, as a body is: %s", async (type, body) => {
+  ])("a message above readMaxBytes is rejected with 413, like a body: %s", async (type, body) => {
     const { response, received } = await sendBody(type, body, { readMaxBytes: 100 });
     expect(response.status).toBe(413);
     expect(jsonOf(response)).toMatchObject({ code: Code.ResourceExhausted });
@@ -89,30 +89,27 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
   test.each([
     ["a message above readMaxBytes", ndjson, `{"title":"${"a".repeat(200)}"}\n`],
     ["another type", "text/plain", "{}"],
-  ])(
-    "%s is a ConnectError to interceptors, as any fault of a client",
-    async (_what, type, body) => {
-      const seen: unknown[] = [];
-      const see: Interceptor = (next) => async (request) => {
-        try {
-          return await next(request);
-        } catch (error) {
-          seen.push(error);
-          throw error;
-        }
-      };
-      await sendBody(type, body, { readMaxBytes: 100, interceptors: [see] });
-      expect(seen).toMatchObject([expect.any(ConnectError)]);
-    },
-  );
+  ])("%s is a ConnectError to interceptors, like any client error", async (_what, type, body) => {
+    const seen: unknown[] = [];
+    const see: Interceptor = (next) => async (request) => {
+      try {
+        return await next(request);
+      } catch (error) {
+        seen.push(error);
+        throw error;
+      }
+    };
+    await sendBody(type, body, { readMaxBytes: 100, interceptors: [see] });
+    expect(seen).toMatchObject([expect.any(ConnectError)]);
+  });
 
-  test("readMaxBytes is for each message, not for all", async () => {
+  test("readMaxBytes applies to each message, not to all together", async () => {
     const body = '{"title":"aaaaaaaaaa"}\n'.repeat(100);
     const { received } = await sendBody(ndjson, body, { readMaxBytes: 100 });
     expect(received).toHaveLength(100);
   });
 
-  test("path and query are said in each message", async () => {
+  test("path and query apply to each message", async () => {
     const { received, catalog } = createImport();
     await using gateway = await openCatalogOf(catalog);
     const headers = { "content-type": ndjson };
@@ -128,7 +125,7 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
     ["lines", ndjson, ""],
     ["an array", array, "[]"],
     ["no body, and no type", "", ""],
-  ])("a wrong query is refused where no message says it: %s", async (_what, type, body) => {
+  ])("an invalid query is rejected even without a message: %s", async (_what, type, body) => {
     const { catalog } = createImport();
     await using gateway = await openCatalogOf(catalog);
     const headers = type === "" ? {} : { "content-type": type };
@@ -137,7 +134,7 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
     expect(response.status).toBe(400);
   });
 
-  test("an error of the implementation has its status, though the body goes on", async () => {
+  test("an error of the implementation has its status although the body continues", async () => {
     await using gateway = await openCatalogOf({
       importVolumes() {
         throw new ConnectError("full", Code.FailedPrecondition);
@@ -149,7 +146,7 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
   });
 });
 
-test("any pieces of a body carry the same messages", async () => {
+test("any pieces of a body contain the same messages", async () => {
   const { received, catalog } = createImport();
   await using gateway = await openCatalogOf(catalog);
   const agent = new http.Agent({ keepAlive: true });
@@ -204,7 +201,7 @@ test("any pieces of a body carry the same messages", async () => {
 describe("a client that streams", () => {
   const head = `POST ${importPath} HTTP/1.1\r\nHost: a\r\nContent-Type: ${ndjson}\r\nTransfer-Encoding: chunked\r\n\r\n`;
 
-  test("is heard message by message, and by its leaving", async () => {
+  test("is received message by message, and so is its leaving", async () => {
     const first = Promise.withResolvers<string | undefined>();
     const left = Promise.withResolvers<boolean>();
     await using gateway = await openCatalogOf({

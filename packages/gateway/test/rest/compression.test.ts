@@ -60,7 +60,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
         { acceptCompression: [compressionGzip] },
         "zstd",
       ],
-    ])("a client that takes all gets it %s", async (_what, options, coding) => {
+    ])("a client that accepts all gets it %s", async (_what, options, coding) => {
       const getVolume = () => ({ title: large });
       await using gateway = await openCatalogOf({ getVolume }, options);
       const headers = { "accept-encoding": "gzip, br, zstd" };
@@ -68,7 +68,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       expect(response.headers.get("content-encoding")).toBe(coding);
     });
 
-    test("what the implementation has compressed is not compressed once more", async () => {
+    test("what the implementation has compressed is not compressed again", async () => {
       const text = "a".repeat(100_000);
       await using gateway = await openCatalogOf({
         downloadVolume(_request, { responseHeader }) {
@@ -83,7 +83,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       expect(gunzipSync(response.body).toString()).toBe(text);
     });
 
-    test("what REST has for answers, the router need not accept in requests", async () => {
+    test("codings for answers need not be accepted in requests", async () => {
       await using gateway = await openCatalog({ acceptCompression: [compressionGzip] });
       const headers = { ...json, "content-encoding": "br" };
       const body = brotliCompressSync('{"id":"7"}');
@@ -94,7 +94,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
     test.each([
       [1000 - '{"title":""}'.length, "gzip"],
       [999 - '{"title":""}'.length, null],
-    ])("begins at compressMinBytes: a title of %s, in %s", async (length, coding) => {
+    ])("starts at compressMinBytes: a title of %s, in %s", async (length, coding) => {
       await using gateway = await openLarge("b".repeat(length));
       const headers = { "accept-encoding": "gzip" };
       const response = await gateway.send({ version, ...getLarge, headers });

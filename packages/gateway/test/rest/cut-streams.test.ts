@@ -1,4 +1,4 @@
-/** A stream that did not reach its end never looks as if it had. */
+/** An incomplete stream never looks complete. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -36,7 +36,7 @@ interface Endless {
   readonly onBegun: () => void;
 }
 
-/** Messages for ever: until the signal aborts, or whatever it says. */
+/** Endless messages, until the signal aborts, or regardless of it. */
 async function* endless<T>(message: T, { end, signal, onBegun }: Endless): AsyncGenerator<T> {
   for (let sent = 0; ; sent++) {
     yield message;
@@ -78,7 +78,7 @@ async function openCut(cut: Cut, end: End) {
   return { gateway, headers };
 }
 
-test("a raw body over HTTP/1.0, whose end is that of the connection, is reset", async () => {
+test("a raw body over HTTP/1.0, which the end of the connection would end, is reset", async () => {
   const { gateway } = await openCut("throw", "throws");
   await using _ = gateway;
   const socket = connect(gateway.port, "127.0.0.1");
@@ -88,7 +88,7 @@ test("a raw body over HTTP/1.0, whose end is that of the connection, is reset", 
   expect(error).toMatchObject({ code: "ECONNRESET" });
 });
 
-test("an implementation ends at the deadline though the client reads nothing", async () => {
+test("an implementation ends at the deadline although the client reads nothing", async () => {
   const ended = Promise.withResolvers<void>();
   const catalog: Catalog = {
     async *watchVolumes() {
@@ -111,7 +111,7 @@ test("an implementation ends at the deadline though the client reads nothing", a
   socket.destroy();
 });
 
-test("a client stream that stalls is answered at its deadline", async () => {
+test("a stalled client stream is answered at its deadline", async () => {
   const catalog: Catalog = {
     async importVolumes(requests) {
       for await (const _ of requests);
@@ -142,7 +142,7 @@ describe.each(versions)("over HTTP/%s", (version) => {
       expect(body.toString()).toMatch(isError);
     });
 
-    test.concurrent("a raw body is broken off", async () => {
+    test.concurrent("a raw body is aborted", async () => {
       const { gateway, headers } = await openCut(cut, end);
       await using _ = gateway;
       const path = "/v1/shelves/a/volumes/1:stream";

@@ -1,11 +1,11 @@
-/** A body of nothing, where a rule takes one. */
+/** An empty body, for rules with a body. */
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { type Catalog, json, openCatalogOf, versions } from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 
-/** Answers a volume titled by what the request has said. */
+/** Answers with a volume whose title describes the request. */
 const catalog: Catalog = {
   createVolume: ({ volume }) => ({ title: volume === undefined ? "no volume" : "a volume" }),
   moveVolume: ({ name, to }) => ({ name, title: to === "" ? "nowhere" : to }),
@@ -14,7 +14,7 @@ const catalog: Catalog = {
 const one = "/v1/shelves/a/volumes"; // body: "volume"
 const whole = "/v1/shelves/a/volumes/1:move"; // body: "*"
 
-describe.each(versions)("over HTTP/%s, a body of nothing", (version) => {
+describe.each(versions)("over HTTP/%s, an empty body", (version) => {
   test.each<[what: string, request: SentRequest, title: string]>([
     ["for the whole message", { path: whole }, "nowhere"],
     ["for a field", { path: one }, "a volume"],
@@ -34,7 +34,7 @@ describe.each(versions)("over HTTP/%s, a body of nothing", (version) => {
     ["of text", { "content-type": "text/plain" }],
     ["of JSON in another charset", { "content-type": "application/json; charset=latin1" }],
     ["of an unknown coding", { "content-encoding": "rot13" }],
-  ])("%s is refused with 415", async (_what, headers) => {
+  ])("%s is rejected with 415", async (_what, headers) => {
     await using gateway = await openCatalogOf(catalog);
     expect(await gateway.send({ version, path: whole, headers })).toMatchObject({ status: 415 });
   });
@@ -44,14 +44,17 @@ describe.each(versions)("over HTTP/%s, a body of nothing", (version) => {
     ["JSON of a known length", "{}", { "content-length": "2" }],
     ["a space", " "],
     ["nothing, packed", gzipSync(""), { "content-encoding": "gzip" }],
-  ])("is none if it is %s: without a Content-Type, 415", async (_what, body, headers = {}) => {
-    await using gateway = await openCatalogOf(catalog);
-    const response = await gateway.send({ version, path: whole, headers, body });
-    expect(response.status).toBe(415);
-    expect(response.headers.get("accept")).toBe("application/json");
-  });
+  ])(
+    "does not count if it is %s: without a Content-Type, 415",
+    async (_what, body, headers = {}) => {
+      await using gateway = await openCatalogOf(catalog);
+      const response = await gateway.send({ version, path: whole, headers, body });
+      expect(response.status).toBe(415);
+      expect(response.headers.get("accept")).toBe("application/json");
+    },
+  );
 
-  test("is none if it is white space that says it is JSON", async () => {
+  test("does not count if it is white space declared as JSON", async () => {
     await using gateway = await openCatalogOf(catalog);
     const request = { version, path: whole, headers: json, body: " \n" };
     expect(await gateway.send(request)).toMatchObject({ status: 400 });
@@ -66,7 +69,7 @@ describe("without a Content-Type", () => {
     ["chunks that end at once", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 200],
     ["a length, before the body", "Content-Length: 2\r\n\r\n", 415],
     ["a chunk, before the next", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", 415],
-    // To expect 100 (Continue) is to say that a body follows, RFC 9110 section 10.1.1.
+    // A client that expects 100 (Continue) announces a body, RFC 9110 section 10.1.1.
     ["a body to come", "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n", 415],
   ])("%s: %3$s", async (_what, sent, status) => {
     await using gateway = await openCatalogOf(catalog);

@@ -1,4 +1,4 @@
-/** rest.etag: If-None-Match of a GET. */
+/** rest.etag: GET with If-None-Match. */
 import { describe, expect, test } from "vitest";
 import { type Catalog, get, openCatalogOf, send, versions } from "../support/catalog.ts";
 import type { SentRequest, TestGatewayOptions } from "../support/gateway.ts";
@@ -30,7 +30,7 @@ describe.each(versions)("over HTTP/%s", (version) => {
     return (await gateway.send({ version, ...request })).headers.get("etag");
   }
 
-  test("an answer is tagged by its body, whatever it is compressed to", async () => {
+  test("the tag of an answer depends on its body, whatever the coding", async () => {
     await using one = await openOne({ ...etag, compressMinBytes: 1 });
     await using other = await openOne(etag, { title: "Emma" });
     const tag = await tagOf(one);
@@ -74,7 +74,7 @@ describe.each(versions)("over HTTP/%s", (version) => {
     }
   });
 
-  test("304 has the headers of the answer but those of its body", async () => {
+  test("304 has the headers of the answer, except those about its body", async () => {
     const headers = { "cache-control": "max-age=60", "x-of-the-application": "1" };
     await using gateway = await openOne({ ...etag, compressMinBytes: 1 }, { headers });
     const known = { "if-none-match": "*", "accept-encoding": "gzip" };
@@ -94,11 +94,14 @@ describe.each(versions)("over HTTP/%s", (version) => {
     ['"v1"', 'W/"v1"', 304],
     ['W/"v1"', '"v1"', 304],
     ['"v1"', '"v2"', 200],
-  ])("the application's ETag %s goes before: If-None-Match %s, %s", async (tag, known, status) => {
-    await using gateway = await openOne(etag, { headers: { etag: tag } });
-    const headers = { "if-none-match": known };
-    const response = await gateway.send({ version, ...volume, headers });
-    expect(response.status).toBe(status);
-    expect(response.headers.get("etag")).toBe(tag);
-  });
+  ])(
+    "the application's ETag %s takes precedence: If-None-Match %s, %s",
+    async (tag, known, status) => {
+      await using gateway = await openOne(etag, { headers: { etag: tag } });
+      const headers = { "if-none-match": known };
+      const response = await gateway.send({ version, ...volume, headers });
+      expect(response.status).toBe(status);
+      expect(response.headers.get("etag")).toBe(tag);
+    },
+  );
 });

@@ -14,7 +14,7 @@ import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema } from "../gen/library/v1/library_pb.ts";
 import { codeStatuses } from "../support/code-statuses.ts";
 
-describe("a code has the status that google.rpc.Code gives it:", () => {
+describe("a code has its status in google.rpc.Code:", () => {
   test("every code is in the table", () => {
     const codes = Object.values(Code).filter((code) => typeof code === "number");
     expect(codeStatuses.map(([code]) => code)).toEqual(codes);
@@ -30,7 +30,7 @@ describe("a code has the status that google.rpc.Code gives it:", () => {
   });
 });
 
-describe("what no one has meant for a caller is an internal error:", () => {
+describe("an error not meant for callers is an internal error:", () => {
   const rows: readonly [what: string, reason: unknown][] = [
     ["an Error", new Error("secret")],
     ["an error of the system", Object.assign(new Error("secret"), { code: "ENOENT" })],
@@ -54,7 +54,7 @@ describe("what no one has meant for a caller is an internal error:", () => {
   });
 });
 
-test("a failure of HTTP keeps its own status", () => {
+test("an HTTP failure keeps its own status", () => {
   const failure = new RestFailure(405, Code.Unimplemented, "not so", { allow: "GET" });
   expect(restErrorFrom(failure)).toEqual({ status: 405, error: failure });
   expect(renderStatus(restErrorFrom(failure))).toEqual({
@@ -93,7 +93,7 @@ describe("a detail is an Any in JSON:", () => {
       { "@type": "type.googleapis.com/library.v1.Book", id: "9007199254740993", title: "t" },
     ],
     ["an empty message", BookSchema, {}, { "@type": "type.googleapis.com/library.v1.Book" }],
-    // Types with a JSON of their own stand under "value" in an Any.
+    // Types with their own JSON form are under "value" in an Any.
     [
       "a Duration",
       DurationSchema,
@@ -129,7 +129,7 @@ describe("a detail is an Any in JSON:", () => {
     });
   });
 
-  test("a message, rather than what it is made of", () => {
+  test("a message, and not an init object", () => {
     const value = create(BookSchema, { title: "t" });
     const error = new ConnectError("why", Code.Aborted, undefined, [{ desc: BookSchema, value }]);
     expect(renderStatus(restErrorFrom(error)).body).toMatchObject({ details: [{ title: "t" }] });
@@ -147,7 +147,7 @@ describe("a detail is an Any in JSON:", () => {
     });
   });
 
-  test("one that cannot be written in JSON does not take the error with it", () => {
+  test("one that cannot be written in JSON does not suppress the error", () => {
     const unknown = anyPack(BookSchema, create(BookSchema, { title: "t" }));
     const error = new ConnectError("why", Code.Aborted, undefined, [
       { desc: EveryFieldSchema, value: { any: unknown } },

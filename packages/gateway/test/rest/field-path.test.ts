@@ -10,7 +10,7 @@ import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 
 const namesOf = (fields: readonly DescField[]) => fields.map(({ name }) => name).join(".");
 
-/** The proto names of the fields to which the names lead, or why they do not. */
+/** The proto names of the fields that the names lead to, or why they do not. */
 function resolve(message: DescMessage, path: string): unknown {
   const resolved = resolveFieldPath(message, path.split("."));
   if (!("kind" in resolved)) return namesOf(resolved);
@@ -44,7 +44,7 @@ describe("names lead to a field:", () => {
   });
 });
 
-describe("a name that no field has is unknown to the message that should have it:", () => {
+describe("a name that matches no field is reported with the message that lacks it:", () => {
   test.each<[path: string, name: string]>([
     ["", ""],
     ["nothing", "nothing"],
@@ -53,7 +53,7 @@ describe("a name that no field has is unknown to the message that should have it
     ["optionalint64", "optionalint64"],
     ["optional_Int64", "optional_Int64"],
     ["anotherName", "anotherName"],
-    ["choice", "choice"], // a oneof is no field
+    ["choice", "choice"], // a oneof is not a field
     ["4", "4"], // nor is a number
     ["nothing.int64", "nothing"],
     ["child.nothing", "nothing"],
@@ -71,7 +71,7 @@ describe("a name that no field has is unknown to the message that should have it
     });
   });
 
-  test("a message within", () => {
+  test("a nested message", () => {
     expect(resolve(CreateVolumeRequestSchema, "volume.parent")).toEqual({
       kind: "unknown",
       name: "parent",
@@ -80,7 +80,7 @@ describe("a name that no field has is unknown to the message that should have it
   });
 });
 
-describe("names go on only from a message that stands alone, not from", () => {
+describe("names continue only from a singular message, not from", () => {
   test.each([
     ["a scalar", "int64.a", "int64"],
     ["a scalar in a message", "child.string.a", "string"],

@@ -41,7 +41,7 @@ describe("the gate", () => {
     ["a length that is too large", "Content-Length: 1000000000"],
     ["another type", "Content-Type: text/plain\r\nContent-Length: 10"],
     ["another coding", "Content-Encoding: zstd\r\nContent-Length: 10"],
-  ])("refuses before one byte of the body has come: %s", async (_what, header) => {
+  ])("rejects before the first byte of the body has arrived: %s", async (_what, header) => {
     const library = createTestLibrary();
     await using gateway = await openLibrary(library, { requestGate: refuse, readMaxBytes: 1000 });
     using connection = await openRawConnection(gateway.port);
@@ -59,7 +59,7 @@ describe("the gate", () => {
     ["without", { method: "GET", path: "/v1/library" }],
     ["with a body that is refused", { ...rest, body: "{" }],
     ["by Connect", connect],
-  ])("is asked exactly once: %s", async (_what, request) => {
+  ])("is called exactly once: %s", async (_what, request) => {
     const asked: HandlerContext[] = [];
     const requestGate = (context: HandlerContext) => void asked.push(context);
     await using gateway = await openLibrary(createTestLibrary(), { requestGate });
@@ -71,13 +71,13 @@ describe("the gate", () => {
     ["another path", { path: "/v1/nothing" }, 404],
     ["another method", { path: "/v1/library", method: "POST" }, 405],
     ["a Host that is none", { ...rest, headers: { ...headers, host: "a/b" } }, 400],
-  ])("is not asked about %s", async (_what, request, status) => {
+  ])("is not called for %s", async (_what, request, status) => {
     const requestGate = () => expect.unreachable();
     await using gateway = await openLibrary(createTestLibrary(), { requestGate });
     expect(await gateway.send(request)).toMatchObject({ status });
   });
 
-  test("may take its time, and refuse then", async () => {
+  test("may take its time, and reject then", async () => {
     const requestGate = async () => {
       await new Promise((resolve) => setImmediate(resolve));
       refuse();
@@ -88,7 +88,7 @@ describe("the gate", () => {
     expect(library.calls).toEqual([]);
   });
 
-  test("that breaks is an internal error", async () => {
+  test("that fails is an internal error", async () => {
     const requestGate = () => {
       throw new Error("secret");
     };
@@ -120,7 +120,7 @@ describe("an interceptor", () => {
     expect(library.calls).toHaveLength(2);
   });
 
-  test("may refuse", async () => {
+  test("may reject", async () => {
     const library = createTestLibrary();
     await using gateway = await openLibrary(library, {
       interceptors: [() => async () => refuse()],
@@ -129,7 +129,7 @@ describe("an interceptor", () => {
     expect(library.calls).toEqual([]);
   });
 
-  test("that requires fields holds for REST", async () => {
+  test("that requires fields applies to REST", async () => {
     const library = createTestLibrary();
     await using gateway = await openLibrary(library, { interceptors: [requireFields] });
     const response = await gateway.send({ ...rest, body: '{"shelves":[{}]}' });
@@ -143,7 +143,7 @@ describe("an interceptor", () => {
     expect(library.calls).toEqual([]);
   });
 
-  test("sees of a REST call what it sees of a Connect call", async () => {
+  test("sees the same of a REST call as of a Connect call", async () => {
     const seen: object[] = [];
     const interceptor: Interceptor = (next) => (request) => {
       const { stream, service, method, message, header } = request;
@@ -167,29 +167,32 @@ describe("an interceptor", () => {
 });
 
 describe("the context", () => {
-  test.each(["1.1", "2"] as const)("says how the call came, over HTTP/%s", async (version) => {
-    const library = createTestLibrary();
-    const gated: HandlerContext[] = [];
-    await using gateway = await openLibrary(library, {
-      requestGate: (context) => void gated.push(context),
-    });
-    await gateway.send({ ...rest, version, path: "/v1/library?" });
-    const host = gateway.origin(version).replace("http://", "");
-    const expected = {
-      protocolName: "rest",
-      requestMethod: "PUT",
-      url: `http://${host}/v1/library?`,
-      service: LibraryService,
-      method: LibraryService.method.updateLibrary,
-    };
-    for (const context of [gated[0], library.calls[0]?.context]) {
-      expect(context).toMatchObject(expected);
-      expect(context?.requestHeader.get("x-asked")).toBe("a");
-      expect(context?.timeoutMs()).toBeUndefined();
-    }
-  });
+  test.each(["1.1", "2"] as const)(
+    "has the protocol of the call, over HTTP/%s",
+    async (version) => {
+      const library = createTestLibrary();
+      const gated: HandlerContext[] = [];
+      await using gateway = await openLibrary(library, {
+        requestGate: (context) => void gated.push(context),
+      });
+      await gateway.send({ ...rest, version, path: "/v1/library?" });
+      const host = gateway.origin(version).replace("http://", "");
+      const expected = {
+        protocolName: "rest",
+        requestMethod: "PUT",
+        url: `http://${host}/v1/library?`,
+        service: LibraryService,
+        method: LibraryService.method.updateLibrary,
+      };
+      for (const context of [gated[0], library.calls[0]?.context]) {
+        expect(context).toMatchObject(expected);
+        expect(context?.requestHeader.get("x-asked")).toBe("a");
+        expect(context?.timeoutMs()).toBeUndefined();
+      }
+    },
+  );
 
-  test("carries values from contextValues over the gate to the implementation", async () => {
+  test("carries values from contextValues through the gate to the implementation", async () => {
     const key = createContextKey("nobody");
     const library = createTestLibrary();
     const seen: string[] = [];
@@ -212,7 +215,7 @@ describe("the context", () => {
     expect(library.calls[0]?.context.values.get(key)).toBe("alice");
   });
 
-  test("has values of its own for each call", async () => {
+  test("has its own values for each call", async () => {
     const key = createContextKey(0);
     const seen: number[] = [];
     const requestGate = ({ values }: HandlerContext) => {

@@ -21,7 +21,7 @@ import { createTestLibrary } from "../support/library.ts";
 
 const json = { "content-type": "application/json" };
 
-/** Sends to a library: what it answered, and what reached it. */
+/** Sends a request to a library. Returns the answer and what reached the library. */
 async function sendToLibrary(request: SentRequest) {
   const library = createTestLibrary();
   await using gateway = await openGateway({
@@ -102,14 +102,14 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(result.requests).toMatchObject([reached]);
   });
 
-  test("the answer says what it is, and how long", async () => {
+  test("the answer has its type and length", async () => {
     const { response } = await sendToLibrary({ version, method: "GET", path: "/v1/library" });
     expect(response.headers.get("content-type")).toBe("application/json");
     expect(response.headers.get("content-length")).toBe(String(response.body.length));
   });
 });
 
-describe("a body where none is taken is refused, as what it says would be lost", () => {
+describe("an unexpected body is rejected, because its content would be lost", () => {
   test.each([
     ["GET", "of JSON", "{}", json, 400],
     ["GET", "of another type", "a=b", { "content-type": "application/x-www-form-urlencoded" }, 400],
@@ -126,7 +126,7 @@ describe("a body where none is taken is refused, as what it says would be lost",
   });
 });
 
-describe("a request that holds what it must not is refused:", () => {
+describe("an invalid request is rejected:", () => {
   type Violation = readonly [field: string, description: string];
   const rows: readonly [what: string, request: SentRequest, violation: Violation][] = [
     [
@@ -209,7 +209,7 @@ describe("a request that holds what it must not is refused:", () => {
   });
 });
 
-/** Sends to a method made for the rule; the implementation answers with the message. */
+/** Sends to a method created for the rule. The implementation answers with the message. */
 async function sendToDescribed(
   rule: MethodDescription["rule"],
   output: MessageInitShape<typeof EveryFieldSchema>,
@@ -231,7 +231,7 @@ async function sendToDescribed(
 
 const get = { case: "get", value: "/v1/call" } as const;
 
-describe("response_body answers with the field alone:", () => {
+describe("response_body answers with only the field:", () => {
   const rows: readonly [
     field: string,
     output: MessageInitShape<typeof EveryFieldSchema>,
@@ -258,7 +258,7 @@ describe("response_body answers with the field alone:", () => {
     ["struct", { struct: { a: [1] } }, { a: [1] }],
     ["value", { value: { kind: { case: "nullValue", value: 0 } } }, null],
     ["renamed", { renamed: 1n }, "1"],
-    // A value that is zero is a value.
+    // Zero is a value, too.
     ["string", {}, ""],
     ["int64", {}, "0"],
     ["int32", {}, 0],
@@ -284,7 +284,7 @@ describe("response_body answers with the field alone:", () => {
   });
 });
 
-describe("jsonOptions hold for REST as for Connect:", () => {
+describe("jsonOptions apply to REST as to Connect:", () => {
   const registry = createRegistry(BookSchema);
   const any = anyPack(BookSchema, create(BookSchema, { id: 9007199254740993n }));
   const anyJson = { "@type": "type.googleapis.com/library.v1.Book", id: "9007199254740993" };
@@ -324,7 +324,7 @@ describe("jsonOptions hold for REST as for Connect:", () => {
 describe("for any message", () => {
   const messages = anyMessage(EveryFieldSchema);
 
-  test("REST and Connect carry it to the implementation, and back, alike", async () => {
+  test("REST and Connect pass it to the implementation, and back, unchanged", async () => {
     const service = createEchoService();
     await using gateway = await openGateway({
       routes: (router) => {
@@ -351,7 +351,7 @@ describe("for any message", () => {
   });
 });
 
-describe("the start is refused for", () => {
+describe("startup fails for", () => {
   function start(...methods: readonly (Partial<MethodDescription> & { name: string })[]) {
     const described = methods.map((method) => ({
       input: EveryFieldSchema as DescMessage,
@@ -365,14 +365,14 @@ describe("the start is refused for", () => {
     });
   }
 
-  test("a route that two methods claim, with the name of the second", () => {
+  test("a route used by two methods, with the name of the second", () => {
     const rule = { pattern: get };
     expect(() => start({ name: "First", rule }, { name: "Second", rule })).toThrow(
       "google.api.http of test.v1.Described.Second: GET /v1/call is bound already",
     );
   });
 
-  test("a route that one method claims twice", () => {
+  test("a route used twice by one method", () => {
     const [one] = describeMethods([
       { name: "Call", input: EveryFieldSchema, output: EveryFieldSchema, rule: { pattern: get } },
     ]);
@@ -386,19 +386,19 @@ describe("the start is refused for", () => {
     ).toThrow("google.api.http of test.v1.Described.Call: GET /v1/call is bound already");
   });
 
-  test("a mistake in any rule, even of a method that is not implemented", () => {
+  test("an error in any rule, even of a method that is not implemented", () => {
     const rule = { pattern: { case: "get", value: "/v1/{a" } } as const;
     expect(() => start({ name: "Good", rule: { pattern: get } }, { name: "Bad", rule })).toThrow(
       RuleError,
     );
   });
 
-  test("a route that would never be reached, behind a method's own path", () => {
+  test("a route that would never be reached, because it is a method's own path", () => {
     const rule = { pattern: { case: "post", value: "/test.v1.Described/Call" } } as const;
     expect(() => start({ name: "Call", rule })).toThrow(RuleError);
   });
 
-  test("nothing, when two methods share a path", () => {
+  test("no reason if two methods share a path", () => {
     const rule = { pattern: { case: "post", value: "/v1/call" } } as const;
     expect(() =>
       start({ name: "Get", rule: { pattern: get } }, { name: "Post", rule }),

@@ -1,4 +1,4 @@
-/** Headers that the implementation sees and sets, and those that an error brings. */
+/** Headers that the implementation sees and sets, and those of an error. */
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";

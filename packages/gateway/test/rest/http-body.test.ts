@@ -45,21 +45,21 @@ describe("what is a body", () => {
   });
 });
 
-test("a field gets it, and gives it back", () => {
+test("a field receives it and returns it", () => {
   const message = create(UploadVolumeRequestSchema, { name: "a" });
   setHttpBody(UploadVolumeRequestSchema, message, content, body);
   expect(message).toMatchObject({ name: "a", content: body });
   expect(getHttpBody(UploadVolumeRequestSchema, message, content)).toMatchObject(body);
 });
 
-test("the whole message gets it, and gives it back", () => {
+test("the whole message receives it and returns it", () => {
   const message = create(HttpBodySchema, { contentType: "text/plain" });
   setHttpBody(HttpBodySchema, message, "*", body);
   expect(getHttpBody(HttpBodySchema, message, undefined)).toBe(message);
   expect(message).toMatchObject(body);
 });
 
-test("a field that is not set is an empty one", () => {
+test("an unset field is an empty body", () => {
   const message = create(UploadVolumeRequestSchema);
   const { contentType, data } = getHttpBody(UploadVolumeRequestSchema, message, content);
   expect([contentType, data.length]).toEqual(["", 0]);
@@ -82,7 +82,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
     ["JSON as it is", "application/json", Buffer.from('{ "a" : 1.0 }')],
     ["a type of its own", "application/vnd.library+zip; v=2", every.subarray(0, 3)],
     ["one byte", "image/png", Buffer.of(0)],
-  ])("%s goes up and down as it is, whole or in pieces", async (_what, contentType, data) => {
+  ])("%s is passed through both ways, whole or in pieces", async (_what, contentType, data) => {
     const uploads = [
       { method: "PUT", path: `${volume}:upload` },
       { method: "POST", path: `${volume}:append` },
@@ -102,7 +102,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
     }
   });
 
-  test("an empty body is one", async () => {
+  test("an empty body is a body", async () => {
     await using gateway = await openOne();
     const headers = { "content-type": "text/plain" };
     const path = `${volume}:upload`;
@@ -114,16 +114,13 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
     expect(response.body).toHaveLength(0);
   });
 
-  test.each(["download", "stream"])(
-    "what was never set is empty, and has no type: %s",
-    async (verb) => {
-      await using gateway = await openOne();
-      const response = await gateway.send({ version, method: "GET", path: `${volume}:${verb}` });
-      expect(response.status).toBe(200);
-      expect(response.headers.get("content-type")).toBeNull();
-      expect(response.body).toHaveLength(0);
-    },
-  );
+  test.each(["download", "stream"])("an unset body is empty and has no type: %s", async (verb) => {
+    await using gateway = await openOne();
+    const response = await gateway.send({ version, method: "GET", path: `${volume}:${verb}` });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBeNull();
+    expect(response.body).toHaveLength(0);
+  });
 
   test.each(["download", "stream"])("an error is JSON: %s", async (verb) => {
     await using gateway = await openOne();
@@ -134,7 +131,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
     expect(jsonOf(response)).toMatchObject({ code: Code.NotFound });
   });
 
-  test("a body without a type has none, and is above no limit", async () => {
+  test("a body without a type has none, and is within any limit", async () => {
     const received: UploadVolumeRequest[] = [];
     const catalog: Catalog = {
       uploadVolume(request) {
@@ -150,7 +147,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
     expect(Buffer.from(received[0]?.content?.data ?? []).toString()).toBe("0123456789");
   });
 
-  test("pieces carry the name and the type, each", async () => {
+  test("each piece has the name and the type", async () => {
     const received: UploadVolumeRequest[] = [];
     await using gateway = await openCatalogOf({
       async appendVolume(requests) {
@@ -169,7 +166,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
     expect(Buffer.concat(pieces).equals(body)).toBe(true);
   });
 
-  test("a content type that is no header is an internal error", async () => {
+  test("a content type that is not a valid header is an internal error", async () => {
     const downloadVolume = () => ({ contentType: "text/plain\r\nx-evil: 1" });
     await using gateway = await openCatalogOf({ downloadVolume }, { mayFail: true });
     const path = `${volume}:download`;

@@ -9,7 +9,7 @@ async function* chunksOf(pieces: readonly (string | Uint8Array)[]) {
   for (const piece of pieces) yield Buffer.from(piece as string);
 }
 
-/** What comes of the bytes, cut into these pieces. */
+/** The texts found in the bytes, split into these pieces. */
 async function textsOf(split: Split, pieces: readonly (string | Uint8Array)[], bytesMax = 1000) {
   const texts: string[] = [];
   for await (const text of split(chunksOf(pieces), bytesMax)) {
@@ -28,7 +28,7 @@ async function codeOf(split: Split, text: string, bytesMax = 1000): Promise<Code
   return "accepted";
 }
 
-/** The bytes, cut at the places, given as fractions of the length. */
+/** The bytes, split at the places, given as fractions of the length. */
 function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const at = [0, ...places.map((place) => Math.floor(place * bytes.length)), bytes.length];
   at.sort((a, b) => a - b);
@@ -70,12 +70,12 @@ describe("lines", () => {
   test.each<[length: number, code: Code | "accepted"]>([
     [10, "accepted"],
     [11, Code.ResourceExhausted],
-  ])("one of %s bytes where 10 may be: %s", async (length, code) => {
+  ])("one of %s bytes with a limit of 10: %s", async (length, code) => {
     expect(await codeOf(splitLines, `1\n${"a".repeat(length)}\n1`, 10)).toBe(code);
     expect(await codeOf(splitLines, "a".repeat(length), 10)).toBe(code);
   });
 
-  test("the limit is for each, not for all", async () => {
+  test("the limit applies to each, not to all together", async () => {
     expect(await textsOf(splitLines, ["12345\n".repeat(100)], 10)).toHaveLength(100);
   });
 });
@@ -92,7 +92,7 @@ describe("an array", () => {
     ["with quotes in strings", '["\\"]",1]', ['"\\"]"', "1"]],
     ["with backslashes in strings", '["\\\\",1]', ['"\\\\"', "1"]],
     ["in space", "\r\n\t [ 1 , 2 ] \n", [" 1 ", " 2 "]],
-    // For whoever reads the texts to refuse: they are no JSON.
+    // The reader of the texts rejects them: they are not JSON.
     ["with a comma too many", "[1,]", ["1", ""]],
     ["with a comma alone", "[,]", ["", ""]],
     ["with a comma missing", "[1 2]", ["1 2"]],
@@ -141,12 +141,12 @@ describe("an array", () => {
   test.each<[length: number, code: Code | "accepted"]>([
     [10, "accepted"],
     [11, Code.ResourceExhausted],
-  ])("an element of %s bytes where 10 may be: %s", async (length, code) => {
+  ])("an element of %s bytes with a limit of 10: %s", async (length, code) => {
     expect(await codeOf(splitArray, `[1,${"a".repeat(length)},1]`, 10)).toBe(code);
     expect(await codeOf(splitArray, `[${"a".repeat(length)}]`, 10)).toBe(code);
   });
 
-  test("an element too large is refused before its end", async () => {
+  test("an element that is too large is rejected before its end", async () => {
     const endless = async function* () {
       yield Buffer.from("[");
       for (;;) yield Buffer.from("1");
@@ -155,7 +155,7 @@ describe("an array", () => {
     await expect(elements.next()).rejects.toMatchObject({ code: Code.ResourceExhausted });
   });
 
-  test("its elements come before it ends", async () => {
+  test("its elements arrive before it ends", async () => {
     const openEnd = Promise.withResolvers<void>();
     const slow = async function* () {
       yield Buffer.from("[1,2,");
@@ -174,8 +174,8 @@ describe("an array", () => {
 describe.each<[what: string, split: Split]>([
   ["lines", splitLines],
   ["an array", splitArray],
-])("%s that nobody reads on", (_what, split) => {
-  test("end what they come from", async () => {
+])("%s that nobody continues to read", (_what, split) => {
+  test("end their source", async () => {
     let isEnded = false;
     const source = async function* () {
       try {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createNameMatcher } from "../../src/rest/request/name-patterns.ts";
 
-describe("a pattern stands for", () => {
+describe("a pattern matches", () => {
   test.each<[pattern: string, names: readonly string[], others: readonly string[]]>([
     ["fbclid", ["fbclid"], ["", "fbclid2", "xfbclid", "FBCLID"]],
     ["utm_*", ["utm_", "utm_source", "utm_*"], ["utm", "xutm_a", "Utm_a"]],
@@ -20,7 +20,7 @@ describe("a pattern stands for", () => {
     expect(others.filter(matches)).toEqual([]);
   });
 
-  test("nothing, where there is none", () => {
+  test("nothing, if there is none", () => {
     expect(createNameMatcher([])("")).toBe(false);
   });
 });

@@ -41,7 +41,7 @@ describe.each([
     [{ method: "GET", path: "/v1/shelves/b/volumes" }, 200],
   ])("replace the method's annotation, and no other's: %o %s", async (request, status) => {
     await using gateway = await openCatalog({ rest: { rules: [rule] } });
-    // HTTP/1.1 of Node knows no FIND; HTTP/2 takes any method.
+    // Node's HTTP/1.1 does not support FIND; HTTP/2 accepts any method.
     const response = await gateway.send({ version: "2", ...request });
     expect(response.status).toBe(request.method === "FIND" ? 200 : status);
     if (response.status === 200 && !request.path.startsWith("/v1")) {
@@ -53,12 +53,12 @@ describe.each([
 test.each([
   ["library.v1.CatalogService.GetVolumes", "library.v1.CatalogService.GetVolumes: "],
   ["", "a rule without a selector: "],
-])("a rule with the selector %j, which no method has, stops the start", async (selector, what) => {
+])("startup fails for a rule with the selector %j, which no method has", async (selector, what) => {
   const opened = openCatalog({ rest: { rules: [rule, { ...rule, selector }] } });
   await expect(opened).rejects.toThrow(`google.api.http of ${what}no method that is served`);
 });
 
-test("a rule as YAML has it, with its pattern as a key, stops the start", async () => {
+test("startup fails for a rule as in YAML, with its pattern as a key", async () => {
   const pattern = { get: "/v2/{name}" };
   const given = { selector: "library.v1.CatalogService.GetVolume", ...pattern };
   await expect(openCatalog({ rest: { rules: [given] } })).rejects.toThrow(
@@ -67,14 +67,14 @@ test("a rule as YAML has it, with its pattern as a key, stops the start", async 
 });
 
 describe("rest options", () => {
-  test("ignoreUnknownFields passes over members that no field has", async () => {
+  test("ignoreUnknownFields ignores unknown members", async () => {
     await using gateway = await openCatalog({ rest: { ignoreUnknownFields: true } });
     const body = '{"id":"4","isbn":{"a":[1,1e400,null]}}';
     const response = await gateway.send(send("POST", "/v1/shelves/c/volumes", body));
     expect(jsonOf(response)).toEqual({ name: "shelves/c/volumes/4", id: "4" });
   });
 
-  test("but no parameters of the query", async () => {
+  test("but not unknown query parameters", async () => {
     await using gateway = await openCatalog({ rest: { ignoreUnknownFields: true } });
     expect(await gateway.send(get("/v1/shelves/a/volumes?x=1"))).toMatchObject({ status: 400 });
   });
@@ -111,18 +111,18 @@ describe("ignoreQueryParameters", () => {
     [send("POST", `${volumes}?utm_source=a`, { id: 4 }), 200],
     [get(`${volumes}?fbclid2=a`), 400],
     [get(`${volumes}?utm_source=%ff`), 400],
-    // What a field has is read, and is wrong if it is.
+    // A parameter that matches a field is read, and must be valid.
     [get(`${volumes}?page_size=x`), 400],
     [get(`${volumes}?page_size=1&pageSize=1`), 400],
     [get(`${volumes}?titles[0]=x`), 200],
     [send("POST", `${volumes}?volume=x`, { id: 4 }), 400],
     [send("POST", `${volumes}?vols=x`, { id: 4 }), 200],
-  ])("passes over those that no field has: %o %s", async (request, status) => {
+  ])("ignores unknown parameters: %o %s", async (request, status) => {
     await using gateway = await openCatalog({ rest: { ignoreQueryParameters } });
     expect(await gateway.send(request)).toMatchObject({ status });
   });
 
-  test("an empty pattern stops the start", async () => {
+  test("startup fails for an empty pattern", async () => {
     const opened = openCatalog({ rest: { ignoreQueryParameters: ["a", ""] } });
     await expect(opened).rejects.toThrow("rest.ignoreQueryParameters: an empty pattern");
   });
@@ -131,7 +131,7 @@ describe("ignoreQueryParameters", () => {
 describe("rest options by service", () => {
   const service = "library.v1.CatalogService";
 
-  test("replace those of all, one by one, for that service alone", async () => {
+  test("replace the general options, one by one, only for that service", async () => {
     const one = { headers: { "content-type": "application/json" }, body: '{"asString":"1","x":1}' };
     await using gateway = await openGateway({
       rest: {
@@ -165,7 +165,7 @@ describe("rest options by service", () => {
     }
   });
 
-  test("of one that is not served stop the start", async () => {
+  test("fail startup for a service that is not served", async () => {
     const services = { "library.v1.Catalog": {} };
     await expect(openCatalog({ rest: { services } })).rejects.toThrow(
       'rest.services["library.v1.Catalog"] is not served',

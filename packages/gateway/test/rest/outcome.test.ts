@@ -1,4 +1,4 @@
-/** What a REST client gets from what an implementation answers or throws. */
+/** What a REST client gets for an implementation's answer or error. */
 import { createRegistry } from "@bufbuild/protobuf";
 import {
   Code,
@@ -34,7 +34,7 @@ function openLibrary(getLibrary: GetLibrary, options: Partial<TestGatewayOptions
 }
 
 describe("an error", () => {
-  test.each(codeStatuses)("of code %s has status %s, as by Connect", async (code, status) => {
+  test.each(codeStatuses)("with code %s has status %s, as with Connect", async (code, status) => {
     await using gateway = await openLibrary(() => {
       throw new ConnectError("why", code);
     });
@@ -47,7 +47,7 @@ describe("an error", () => {
     expect(jsonOf(byConnect)).toEqual({ code: codeToString(code), message: "why" });
   });
 
-  test("brings its details, typed", async () => {
+  test("includes its details, with their types", async () => {
     await using gateway = await openLibrary(() => {
       throw new ConnectError("why", Code.Unavailable, undefined, [
         { desc: RetryInfoSchema, value: { retryDelay: { seconds: 2n } } },
@@ -64,7 +64,7 @@ describe("an error", () => {
     });
   });
 
-  test("brings its metadata as headers, but not those that belong to HTTP", async () => {
+  test("includes its metadata as headers, except headers of HTTP itself", async () => {
     await using gateway = await openLibrary(() => {
       throw new ConnectError("why", Code.Unauthenticated, {
         "www-authenticate": 'Bearer realm="library"',
@@ -94,7 +94,7 @@ describe("an error", () => {
     }
   });
 
-  test("that no one has meant for a caller tells nothing", async () => {
+  test("that is not meant for callers reveals nothing", async () => {
     const secret = "SELECT password";
     const throwSecret = () => {
       throw new Error(secret, { cause: new Error(secret) });
@@ -126,7 +126,7 @@ describe("an error", () => {
     });
   });
 
-  test("with a message in any script arrives as it is", async () => {
+  test("with a message in any script arrives unchanged", async () => {
     const message = 'no "é", no 🌱,\r\n no </script>';
     await using gateway = await openLibrary(() => {
       throw new ConnectError(message, Code.NotFound);
@@ -134,8 +134,8 @@ describe("an error", () => {
     expect(jsonOf(await gateway.send(rest))).toMatchObject({ message });
   });
 
-  describe("that another service answered", () => {
-    /** A library that asks another one, and fails as that does. */
+  describe("from another service", () => {
+    /** A library that calls another one, and fails with its errors. */
     function openProxy() {
       const upstream = createRouterTransport((router) => {
         router.service(LibraryService, {
@@ -178,7 +178,7 @@ describe("an error", () => {
 });
 
 describe("renderError", () => {
-  test("decides on status and body, and is told both status and error", async () => {
+  test("decides on status and body, and receives both status and error", async () => {
     const told: RestError[] = [];
     const options = {
       rest: {
@@ -204,7 +204,7 @@ describe("renderError", () => {
     ["a Host that is none", { headers: { host: "a b" } }, 400, Code.InvalidArgument],
   ];
 
-  test.each(failures)("is asked about %s", async (_what, request, status, code) => {
+  test.each(failures)("is called for %s", async (_what, request, status, code) => {
     const options = {
       rest: {
         renderError: ({ status, error }: RestError) => ({ status, body: { code: error.code } }),
@@ -215,7 +215,7 @@ describe("renderError", () => {
     expect({ status: response.status, json: jsonOf(response) }).toEqual({ status, json: { code } });
   });
 
-  test("may answer any JSON", async () => {
+  test("may return any JSON", async () => {
     for (const body of ["text", null, [1], 5]) {
       const renderError = () => ({ status: 400, body });
       await using gateway = await openLibrary(
@@ -228,7 +228,7 @@ describe("renderError", () => {
     }
   });
 
-  test("is not asked about RPC", async () => {
+  test("is not called for RPC", async () => {
     const renderError = () => expect.unreachable();
     await using gateway = await openLibrary(
       () => {
@@ -241,7 +241,7 @@ describe("renderError", () => {
 });
 
 describe("what an implementation sets arrives:", () => {
-  test("headers, as by Connect", async () => {
+  test("headers, as with Connect", async () => {
     await using gateway = await openLibrary((_request, { responseHeader }) => {
       responseHeader.set("x-library", "a");
       responseHeader.append("x-library", "b");
@@ -264,12 +264,12 @@ describe("what an implementation sets arrives:", () => {
       return {};
     });
     const { headers, trailers } = await gateway.send({ version, ...rest });
-    // As a trailer, or as a header in the manner of Connect.
+    // As a trailer, or as a header in Connect's form.
     const carried = [...headers, ...trailers].filter(([name]) => name.endsWith("x-checksum"));
     expect(carried.map(([, value]) => value)).toEqual(["abc"]);
   });
 
-  test("but not in the place of what REST has to say", async () => {
+  test("but does not replace REST's own headers", async () => {
     await using gateway = await openLibrary((_request, { responseHeader }) => {
       responseHeader.set("content-type", "text/html");
       responseHeader.set("content-length", "1");
@@ -282,7 +282,7 @@ describe("what an implementation sets arrives:", () => {
   });
 });
 
-test("an answer over writeMaxBytes is refused, over REST as a failure that no retry mends", async () => {
+test("an answer over writeMaxBytes is rejected; REST reports an error that retries cannot fix", async () => {
   const answer = () => ({ displayName: "x".repeat(100) });
   await using gateway = await openLibrary(answer, { writeMaxBytes: 100 });
   for (const [request, status, code] of [

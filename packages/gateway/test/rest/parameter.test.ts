@@ -10,7 +10,7 @@ function fieldOf(name: string): DescField {
   return field;
 }
 
-describe("the text of one value becomes JSON of its field:", () => {
+describe("the text of one value is converted to JSON of its field:", () => {
   test.each<[field: string, text: string, json: unknown]>([
     ["string", "", ""],
     ["string", "true", "true"],
@@ -66,7 +66,7 @@ describe("a bool has two spellings, and not this:", () => {
   );
 });
 
-test("of all fields, only those of these messages have no text", () => {
+test("of all fields, only those of these messages have no text form", () => {
   const without = EveryFieldSchema.fields.filter((field) => parameterReader(field) === undefined);
   expect(without.map(({ name, message }) => [name, message?.typeName])).toEqual([
     ["child", "library.v1.EveryField"],

@@ -1,4 +1,4 @@
-/** Where path, query and body meet: values that are equal, and names that lead nowhere. */
+/** Path, query and body together: equal values, and names that lead nowhere. */
 import { describe, expect, test } from "vitest";
 import { parseJson } from "../../src/json/messages.ts";
 import { bindRequest } from "../../src/rest/request/bind.ts";
@@ -30,14 +30,14 @@ test.each([
   ["int64", "9007199254740993", '{"int64":9007199254740993}'],
   ["double", "1", '{"double":1.0}'],
   ["double", "NaN", '{"double":"NaN"}'],
-])("path %s=%s and body %s say the same", (name, text, body) => {
+])("path %s=%s and body %s agree", (name, text, body) => {
   expect(() => bind(name, text, body)).not.toThrow();
 });
 
 test.each([
   ["int64", "9007199254740993", '{"int64":9007199254740992.0}'],
   ["int64", "9007199254740993", '{"int64":9007199254740992}'],
-])("path %s=%s and body %s do not", (name, text, body) => {
+])("path %s=%s and body %s contradict each other", (name, text, body) => {
   expect(() => bind(name, text, body)).toThrow("must be what the path says");
 });
 
@@ -49,14 +49,14 @@ describe("is not a known query parameter:", () => {
     },
   );
 
-  test("a path without an end", () => {
+  test("an endless path", () => {
     expect(() => bindQuery(`${"child.".repeat(2600)}int64=1`)).toThrow(
       "not a known query parameter",
     );
   });
 });
 
-test("a + of base64 that nobody encoded is not lost", () => {
+test("an unencoded + of base64 is not lost", () => {
   expect(bindQuery("bytes=AA+/").bytes).toEqual(bindQuery("bytes=AA%2B%2F").bytes);
 });
 
@@ -64,7 +64,7 @@ test("a verb with an asterisk prints as it parses", () => {
   expect(printPathTemplate(parsePathTemplate("/a:%2A"))).toBe("/a:%2A");
 });
 
-test.each(["[{}}", "[{},{}}", "[[}]"])("%s is no array", async (text) => {
+test.each(["[{}}", "[{},{}}", "[[}]"])("%s is not an array", async (text) => {
   async function* chunks() {
     yield Buffer.from(text);
   }

@@ -21,7 +21,7 @@ function variable(name: string, from: number, to: number): Variable {
   return { fieldPath: name.split("."), from, to };
 }
 
-describe("a template is read:", () => {
+describe("a template is parsed:", () => {
   const rows: readonly [
     text: string,
     segments: Segment[],
@@ -38,7 +38,7 @@ describe("a template is read:", () => {
     ["/a.b-c_d~e", [literal("a.b-c_d~e")]],
     ["/!$&'()+,;=@", [literal("!$&'()+,;=@")]],
     ["/A", [literal("A")]],
-    // A literal is what its percent-encoding stands for.
+    // Literals are percent-decoded.
     ["/%61", [literal("a")]],
     ["/%2F", [literal("/")]],
     ["/%2f", [literal("/")]],
@@ -83,7 +83,7 @@ describe("a template is read:", () => {
   });
 });
 
-describe("a template that breaks the grammar is refused, with the column:", () => {
+describe("an invalid template is rejected, with the column:", () => {
   test.each<[text: string, column: number, reason: string]>([
     ["", 1, 'expected "/"'],
     ["a", 1, 'expected "/"'],
@@ -154,7 +154,7 @@ describe("a template that breaks the grammar is refused, with the column:", () =
     },
   );
 
-  test("whatever it is, and the column is in the text or at its end", () => {
+  test("whatever it is, the column is in the text or at its end", () => {
     const text = fc.string({ unit: fc.constantFrom(..."/*{}=.:ab%2F é") });
     fc.assert(
       fc.property(text, (text) => {
@@ -171,7 +171,7 @@ describe("a template that breaks the grammar is refused, with the column:", () =
   });
 });
 
-describe("a template is printed in one way:", () => {
+describe("a template has one printed form:", () => {
   test.each([
     ["/a", "/a"],
     ["/{a=*}", "/{a}"],
@@ -188,7 +188,7 @@ describe("a template is printed in one way:", () => {
   });
 });
 
-describe("what is printed is read as the same template:", () => {
+describe("a printed template is parsed to the same template:", () => {
   const text = fc.oneof(
     fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 }),
     fc.constantFrom("*", "**", "/", ".", "..", "%", "%2F", ":", "a:b", "{a}", "a=b", " ", "🌱"),
@@ -198,7 +198,7 @@ describe("what is printed is read as the same template:", () => {
   const fieldPath = fc.array(name, { minLength: 1, maxLength: 3 });
   const partsMax = 5;
 
-  /** One segment as it stands, or some in a variable. */
+  /** One segment, or several in a variable. */
   const part = fc.record({
     segments: fc.array(segment, { minLength: 1, maxLength: 3 }),
     isVariable: fc.boolean(),

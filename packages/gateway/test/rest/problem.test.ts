@@ -86,7 +86,7 @@ describe.each(versions)("over HTTP/%s, the media type is that of the renderer", 
     expect(jsonOf(response)).toMatchObject({ type: "about:blank", status });
   });
 
-  test("but not in a stream that has begun, whose media type is its own", async () => {
+  test("but not in a stream that has begun, which keeps its own media type", async () => {
     await using gateway = await openCatalogOf(
       {
         async *watchVolumes() {
@@ -115,7 +115,7 @@ describe.each(versions)("over HTTP/%s, the media type is that of the renderer", 
   });
 });
 
-test("the port refuses with the media type of its renderer", async () => {
+test("the port rejects with the media type of its renderer", async () => {
   const port = await openTestPort({ renderError: renderProblem });
   using connection = await openRawConnection(port.address.port);
   connection.write("POST /plants HTTP/1.1\r\nHost : a\r\n\r\n");

@@ -11,7 +11,7 @@ import { violationsOf } from "../support/bind.ts";
 
 const text = { type: Type.STRING, label: Label.OPTIONAL };
 
-/** Fields whose JSON names have in them what parts the names of a parameter. */
+/** Fields whose JSON names contain the separators of parameter names. */
 const odd: MessageInitShape<typeof DescriptorProtoSchema> = {
   name: "Odd",
   field: [
@@ -53,7 +53,7 @@ function bound(query: string) {
   return toJson(message, bindRequest(message, parts, {}));
 }
 
-describe("a JSON name with brackets or dots is that of a parameter:", () => {
+describe("a JSON name with brackets or dots is a parameter:", () => {
   test.each([
     ["a[b]=1", { "a[b]": "1" }],
     ["a%5Bb%5D=1", { "a[b]": "1" }],

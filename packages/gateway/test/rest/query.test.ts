@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { FieldViolation } from "../../src/call/violation.ts";
 import { parseQuery } from "../../src/rest/request/query.ts";
 
-describe("a query is read:", () => {
+describe("a query is parsed:", () => {
   test.each<[query: string, pairs: [name: string, value: string][]]>([
     ["", []],
     ["&", []],
@@ -23,7 +23,7 @@ describe("a query is read:", () => {
         ["c", "d"],
       ],
     ],
-    // Nothing is merged, and nothing reordered.
+    // Nothing is merged or reordered.
     [
       "b=2&a=1&b=1",
       [
@@ -53,7 +53,7 @@ describe("a query is read:", () => {
     ["a=%20b", [["a", " b"]]],
     ["a=%2B", [["a", "+"]]],
     ["a+b=c", [["a b", "c"]]],
-    // Only `&` divides.
+    // Only `&` separates.
     ["a=b;c=d", [["a", "b;c=d"]]],
     ["a=b%26c=d", [["a", "b&c=d"]]],
     ["a=b?c/d", [["a", "b?c/d"]]],
@@ -80,7 +80,7 @@ describe("a query is read:", () => {
     expect(parseQuery(query)).toEqual(pairs);
   });
 
-  test("with any names and values, as a browser writes them", () => {
+  test("with any names and values, in the form of a browser", () => {
     const text = fc.string({ unit: "grapheme", maxLength: 20 });
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text), { maxLength: 8 }), (pairs) => {
@@ -90,7 +90,7 @@ describe("a query is read:", () => {
   });
 });
 
-describe("what is not percent-encoded UTF-8 is refused:", () => {
+describe("anything but percent-encoded UTF-8 is rejected:", () => {
   test.each([
     "a=%",
     "a=%2",
@@ -121,11 +121,11 @@ describe("the number of parameters has a limit:", () => {
     expect(parseQuery("a=b&".repeat(count))).toHaveLength(count);
   });
 
-  test("what is empty is not counted", () => {
+  test("empty parameters do not count", () => {
     expect(parseQuery("&".repeat(5000))).toEqual([]);
   });
 
-  test.each([1001, 5000])("%i are refused", (count) => {
+  test.each([1001, 5000])("%i are rejected", (count) => {
     expect(() => parseQuery("a&".repeat(count))).toThrow(
       new FieldViolation("", "must not have more than 1000 query parameters"),
     );

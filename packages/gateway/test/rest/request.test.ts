@@ -5,7 +5,10 @@ import { jsonOf, openGateway } from "../support/gateway.ts";
 
 const headers = { "content-type": "application/json" };
 
-/** Sends scalars to a method whose body is one field of its request; answers what reached it. */
+/**
+ * Sends scalars to a method whose body is one field of its request. Returns what reached the
+ * method.
+ */
 async function sendScalars(path: string, body: string): Promise<unknown> {
   const methods = describeMethods(
     ["/v1/call", "/v1/{string}/call"].map((value, n) => ({
@@ -24,7 +27,7 @@ async function sendScalars(path: string, body: string): Promise<unknown> {
   return response.status === 200 ? jsonOf(response) : response.status;
 }
 
-test("a plain body goes together with what path and query say", async () => {
+test("a plain body is combined with path and query", async () => {
   const body = '{"int64":1}';
   const child = { int64: "1" };
   expect(await sendScalars("/v1/call", body)).toEqual({ child });

@@ -55,7 +55,7 @@ describe("the route that a path has, of", () => {
     [["GET /{a=x/*}"], "/x/1", "GET /{a=x/*}"],
     [["GET /{a=x/*}"], "/y/1", undefined],
     [["GET /{a=x/**}/".slice(0, -1)], "/x/1/2", "GET /{a=x/**}"],
-    // A literal goes before `*`, and `*` before `**`, whatever the order of the routes.
+    // A literal precedes `*`, and `*` precedes `**`, whatever the order of the routes.
     [["GET /*", "GET /a"], "/a", "GET /a"],
     [["GET /a", "GET /*"], "/b", "GET /*"],
     [["GET /**", "GET /*"], "/b", "GET /*"],
@@ -63,12 +63,12 @@ describe("the route that a path has, of", () => {
     [["GET /**", "GET /a/**", "GET /a/*"], "/a/b/c", "GET /a/**"],
     [["GET /a/*", "GET /*/b"], "/a/b", "GET /a/*"],
     [["GET /a/**", "GET /a"], "/a", "GET /a"],
-    // A branch that comes to nothing is walked back.
+    // The search backtracks from a branch that leads nowhere.
     [["GET /a/b/c", "GET /*/b/d"], "/a/b/d", "GET /*/b/d"],
     [["GET /a/*/c", "GET /a/**"], "/a/b/d", "GET /a/**"],
     [["GET /a/b/c", "GET /*/*/*", "GET /**"], "/a/b/x", "GET /*/*/*"],
     [["POST /a", "GET /*"], "/a", "GET /*"],
-    // Only a verb that some route has is one.
+    // Only a verb of some route is a verb.
     [["GET /*:go"], "/a:go", "GET /*:go"],
     [["GET /*:go"], "/a:stop", undefined],
     [["GET /*:go"], "/a", undefined],
@@ -92,19 +92,19 @@ describe("the route that a path has, of", () => {
   });
 });
 
-test("HEAD is served by GET, where it has no route of its own", () => {
+test("HEAD is served by GET, unless it has its own route", () => {
   expect(routeOf(tableOf("GET /a"), "HEAD", "/a")).toBe("GET /a");
   expect(routeOf(tableOf("GET /a", "HEAD /a"), "HEAD", "/a")).toBe("HEAD /a");
   expect(routeOf(tableOf("POST /a"), "HEAD", "/a")).toBeUndefined();
 });
 
-test("the segments are raw, and without the verb", () => {
+test("the segments are raw, without the verb", () => {
   expect(tableOf("GET /{a=x/**}:go").match("GET", "/x/a%2Fb/%20c:go")).toMatchObject({
     segments: ["x", "a%2Fb", "%20c"],
   });
 });
 
-describe("another method of a path is not allowed, and those that are named:", () => {
+describe("other methods of a path are not allowed, and the allowed ones are listed:", () => {
   const table = tableOf("POST /a", "GET /a", "GET /a/b", "PATCH /a/*", "SEARCH /c", "PUT /**:go");
   test.each([
     ["PUT", "/a", ["GET", "HEAD", "POST"]],
@@ -118,7 +118,7 @@ describe("another method of a path is not allowed, and those that are named:", (
   });
 });
 
-test("a route that is taken is not added, and stays what it was", () => {
+test("an existing route is neither added again nor replaced", () => {
   const table = tableOf("GET /a/*");
   expect(table.add("GET", parsePathTemplate("/a/{b}"), { route: "another" })).toBe(false);
   expect(routeOf(table, "GET", "/a/x")).toBe("GET /a/*");
@@ -128,7 +128,7 @@ test("an empty table finds nothing", () => {
   expect(tableOf().match("GET", "/")).toEqual({ kind: "not_found" });
 });
 
-/** What a template matches, said as naively as can be. */
+/** A naive implementation of matching. */
 function matches(template: string, path: string): boolean {
   const { segments, verb } = parsePathTemplate(template);
   const parts = segments.map((segment) => {
@@ -138,7 +138,7 @@ function matches(template: string, path: string): boolean {
   return new RegExp(`^${parts.join("")}${verb === undefined ? "" : `:${verb}`}$`).test(path);
 }
 
-test("finds a route exactly where some template matches", () => {
+test("finds a route exactly if some template matches", () => {
   const segment = fc.constantFrom("a", "b", "*", "{x}", "a");
   const end = fc.constantFrom("", "/**", ":go", "/**:go");
   const template = fc

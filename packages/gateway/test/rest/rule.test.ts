@@ -67,7 +67,7 @@ describe("the bindings of a method", () => {
     ).toEqual(expected);
   });
 
-  test("keep the field that the body is, whatever its kind", () => {
+  test("keep the field of the body, whatever its kind", () => {
     for (const field of EveryFieldSchema.fields) {
       const rule = { ...post("/v1/a"), body: field.name, responseBody: field.name };
       expect(bindingsOf(methodWith(rule)).map(readable)).toEqual([
@@ -92,7 +92,7 @@ describe("the bindings of a method", () => {
     ["/{choice_child.string}", "choice_child"],
     ["/{child.choice_string}", "choice_child"],
     ["/{choice_string}/{child.choice_int64}", "child"],
-  ])("may have a body beside a variable: %s, %s", (path, body) => {
+  ])("may have a body and a variable: %s, %s", (path, body) => {
     expect(bindingsOf(methodWith({ ...post(path), body })).map(readable)).toMatchObject([
       { path, body },
     ]);
@@ -102,7 +102,7 @@ describe("the bindings of a method", () => {
     expect(bindingsOf(methodWith(get("/a"), streams))).toHaveLength(1);
   });
 
-  test("come from a rule with the method's selector instead, where there is one", () => {
+  test("come from a rule with the method's selector instead, if there is one", () => {
     const rules = ["test.v1.Described.Call", "test.v1.Described.Other"].map((selector) =>
       create(HttpRuleSchema, { ...get(`/${selector}`), selector }),
     );
@@ -120,7 +120,7 @@ describe("the bindings of a method", () => {
     ]);
   });
 
-  test("are none where a rule with the method's selector has no pattern", () => {
+  test("are none if a rule with the method's selector has no pattern", () => {
     const none = create(HttpRuleSchema, { selector: "test.v1.Described.Call" });
     expect(bindingsOf(methodWith(get("/a")), [none])).toEqual([]);
     expect(bindingsOf(methodWith(get("/a"), "both"), [none])).toEqual([]);
@@ -136,7 +136,7 @@ describe("the bindings of a method", () => {
   });
 });
 
-describe("a mistake in a rule is refused, with the method's name:", () => {
+describe("an invalid rule is rejected, with the method's name:", () => {
   const column = (path: string, at: number) => `${path}: column ${at}: `;
   const rows: readonly [what: string, rule: Rule, reason: string][] = [
     ["no pattern", {}, "it has no HTTP method and path"],
@@ -258,7 +258,7 @@ describe("a mistake in a rule is refused, with the method's name:", () => {
     expect(() => bindingsOf(methodWith(rule))).toThrow(message);
   });
 
-  // What no request can ever match has to be said as well.
+  // Rules that no request can ever match are also reported.
   const unreachable: readonly [what: string, rule: Rule][] = [
     ["a custom method without a kind", custom("")],
     ["a custom method with a space", custom("GE T")],
@@ -276,7 +276,7 @@ describe("a mistake in a rule is refused, with the method's name:", () => {
     );
   });
 
-  test("a rule for streams in both directions", () => {
+  test("a rule for a bidirectional stream", () => {
     expect(() => bindingsOf(methodWith(get("/a"), "both"))).toThrow(
       "google.api.http of test.v1.Described.Call: HTTP has no form for streams in both directions; a rule with this selector and no pattern leaves the method to RPC",
     );

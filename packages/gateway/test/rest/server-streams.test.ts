@@ -85,11 +85,14 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     ["ndjson", ndjson],
     ["sse", sse],
     ["array", array],
-  ] as const)("streamFormat %s is for whom says nothing", async (streamFormat, type) => {
-    await using gateway = await openCatalogOf(two, { rest: { streamFormat } });
-    const { headers } = await gateway.send({ version, ...watch });
-    expect(headers.get("content-type")).toBe(type);
-  });
+  ] as const)(
+    "streamFormat %s applies to clients without a preference",
+    async (streamFormat, type) => {
+      await using gateway = await openCatalogOf(two, { rest: { streamFormat } });
+      const { headers } = await gateway.send({ version, ...watch });
+      expect(headers.get("content-type")).toBe(type);
+    },
+  );
 
   test.each([ndjson, sse, array])(
     "an error before the first message has its status: %s",
@@ -112,13 +115,13 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     },
   );
 
-  test("a request that is refused has its status", async () => {
+  test("a rejected request has its status", async () => {
     await using gateway = await openCatalogOf(two);
     const path = `${watch.path}?pageSize=x`;
     expect(await gateway.send({ version, ...watch, path })).toMatchObject({ status: 400 });
   });
 
-  test("the request is bound as that of a unary method", async () => {
+  test("the request is bound like that of a unary method", async () => {
     await using gateway = await openCatalogOf({
       async *watchVolumes({ parent, pageSize, titles }) {
         yield { name: parent, id: BigInt(pageSize), title: titles.join() };
@@ -129,7 +132,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     expect(jsonOf(response)).toEqual({ name: "shelves/a", id: "2", title: "a,b" });
   });
 
-  test("headers arrive before, trailers behind", async () => {
+  test("headers arrive before the messages, trailers after them", async () => {
     await using gateway = await openCatalogOf({
       async *watchVolumes(_request, { responseHeader, responseTrailer }) {
         responseHeader.set("x-head", "1");
@@ -142,7 +145,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     expect(response.trailers.get("x-tail")).toBe("2");
   });
 
-  test("HEAD has the head of GET", async () => {
+  test("HEAD has the headers of GET", async () => {
     await using gateway = await openCatalogOf(two);
     const response = await gateway.send({ version, ...watch, method: "HEAD" });
     expect(response.status).toBe(200);
@@ -157,7 +160,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
   });
 });
 
-/** Opens the stream, and returns what leaves it; the answer is read, or not. */
+/** Opens the stream and returns a function that aborts it. The answer is read, or not. */
 type Open = (gateway: TestGateway, path: string) => Promise<() => void>;
 
 const clients: readonly [version: string, open: Open][] = [
@@ -206,7 +209,7 @@ describe.each(clients)("over HTTP/%s a client", (_version, open) => {
     await within("the end of the generator", ended.promise);
   });
 
-  test("that does not read holds the implementation back", async () => {
+  test("that does not read blocks the implementation", async () => {
     const total = 1000;
     const title = "a".repeat(100_000);
     const aborted = Promise.withResolvers<void>();
@@ -223,7 +226,7 @@ describe.each(clients)("over HTTP/%s a client", (_version, open) => {
     };
     await using gateway = await openCatalogOf(catalog);
     const leave = await open(gateway, watch.path);
-    // Still while the server has answered others many times: it waits for the client.
+    // Unchanged while the server has answered others many times: it waits for the client.
     for (let still = 0, last = -1; still < 20; last = yields) {
       await gateway.send({ method: "GET", path: "/v1/volumes/1" });
       still = yields === last ? still + 1 : 0;

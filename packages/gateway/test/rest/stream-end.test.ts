@@ -1,4 +1,4 @@
-/** Streams that end before their time: nobody is left waiting, and nothing passes for whole. */
+/** Streams that end early: nobody keeps waiting, and nothing incomplete looks complete. */
 import { once } from "node:events";
 import { type ClientHttp2Session, connect, constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -48,14 +48,14 @@ describe("the implementation's stream ends", () => {
     await within("the end of the stream", ended.promise);
   });
 
-  test("behind HEAD, which takes nothing of it", async () => {
+  test("after HEAD, which reads nothing of it", async () => {
     const request = client.request({ ":path": "/v1/shelves/a/volumes:watch", ":method": "HEAD" });
     request.resume();
     await within("the end of the stream", ended.promise);
   });
 });
 
-test("a raw stream that fails late is broken off, not ended", async () => {
+test("a raw stream that fails late is aborted, not ended", async () => {
   const request = client.request({ ":path": "/v1/shelves/a/volumes/1:stream" });
   request.resume();
   const [error] = await within(

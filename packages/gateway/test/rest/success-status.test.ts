@@ -49,7 +49,7 @@ describe.each(versions)("over HTTP/%s", (version) => {
     if (status === 204) expect(response.headers.has("content-length")).toBe(false);
   });
 
-  test("other methods, and failures, keep theirs", async () => {
+  test("other methods, and failures, keep their status", async () => {
     const statuses = { [`${service}.CreateVolume`]: 201 };
     await using gateway = await openCatalogOf(catalog, { rest: { statuses } });
     const { GetVolume = get("") } = calls;
@@ -63,7 +63,7 @@ describe.each(versions)("over HTTP/%s", (version) => {
   });
 });
 
-describe("the start is refused for", () => {
+describe("startup fails for", () => {
   test.each<[selector: string, status: number, reason: string]>([
     ["Nothing", 201, "REST serves no method of that name"],
     ["createVolume", 201, "REST serves no method of that name"],

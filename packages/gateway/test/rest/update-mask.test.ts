@@ -1,4 +1,4 @@
-/** PATCH: the mask of what a body says. */
+/** PATCH: the mask of the fields in a body. */
 import type { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
@@ -24,12 +24,12 @@ describe("the paths of a body:", () => {
   test.each<[body: string, paths: readonly string[]]>([
     ["{}", []],
     ['{"string":"a","int64":"1"}', ["string", "int64"]],
-    // By proto names, however they are written; in the order of the body.
+    // By proto names, whichever name is used, in the order of the body.
     [
       '{"optionalInt64":"1","another-name":"1","as_string":"1"}',
       ["optional_int64", "renamed", "as_string"],
     ],
-    // What is there counts, also if it is zero, or null.
+    // Members that are present count, even if they are zero or null.
     ['{"string":"","bool":false,"int32":null}', ["string", "bool", "int32"]],
     [
       '{"child":{"string":"a","child":{"int32":1,"bool":true}}}',
@@ -39,7 +39,7 @@ describe("the paths of a body:", () => {
     ['{"child":null}', ["child"]],
     ['{"child":{"child":{}}}', ["child.child"]],
     ['{"choiceChild":{"optionalString":null}}', ["choice_child.optional_string"]],
-    // Ends, whatever is in them.
+    // Leaves, whatever their content.
     [
       '{"stringList":["a"],"children":[{"string":"a"}],"int32List":[]}',
       ["string_list", "children", "int32_list"],
@@ -119,7 +119,7 @@ describe.each(versions)("over HTTP/%s, PATCH", (version) => {
     ["names null", { type: json, body: '{"title":null}' }, ["title"]],
     ["names null of a patch", { type: merge, body: '{"title":null,"id":"2"}' }, ["title", "id"]],
     ["takes a patch in UTF-8", { type: `${merge}; charset=utf-8`, body: '{"id":1}' }, ["id"]],
-    // The path says it, and a service may refuse to change it.
+    // The path sets it, and a service may reject changing it.
     [
       "leaves out what the path says",
       {
@@ -147,7 +147,7 @@ describe.each(versions)("over HTTP/%s, PATCH", (version) => {
     expect(volume?.name).toBe("shelves/a/volumes/1");
   });
 
-  test("clears by null: the mask has the field, and the resource no value", async () => {
+  test("clears with null: the mask has the field, and the resource no value", async () => {
     const { volume, paths } = await patch({ type: merge, body: '{"title":null}' });
     expect(paths).toEqual(["title"]);
     expect(volume?.title).toBe("");
@@ -159,7 +159,7 @@ describe.each(versions)("over HTTP/%s, PATCH", (version) => {
     ["a patch with an unknown member", merge, '{"isbn":null}', 400],
     ["a patch in another charset", `${merge}; charset=latin1`, "{}", 415],
     ["a patch of another kind", "application/json-patch+json", "[]", 415],
-  ])("refuses %s", async (_what, type, body, status) => {
+  ])("rejects %s", async (_what, type, body, status) => {
     const { response } = await patch({ type, body });
     expect(response.status).toBe(status);
     expect(jsonOf(response)).toMatchObject({ code: Code.InvalidArgument });
@@ -174,7 +174,7 @@ describe.each(versions)("over HTTP/%s, PATCH", (version) => {
     expect(response.status).toBe(415);
   });
 
-  test("takes no patch for another method", async () => {
+  test("accepts no patch for another method", async () => {
     await using gateway = await openCatalogOf({ createVolume: () => ({}) });
     const headers = { "content-type": merge };
     const request = { version, path: "/v1/shelves/a/volumes", headers, body: "{}" };
@@ -182,7 +182,7 @@ describe.each(versions)("over HTTP/%s, PATCH", (version) => {
   });
 });
 
-test("the catalog's UpdateVolume has a mask, whose path says the name", () => {
+test("the catalog's UpdateVolume has a mask; the path sets the name", () => {
   const { updateVolume } = CatalogService.method;
   const [binding] = bindingsOf(updateVolume);
   expect(binding && updateMaskOf(updateVolume.input, binding)).toMatchObject({

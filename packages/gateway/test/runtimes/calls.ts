@@ -1,4 +1,4 @@
-/** The calls that every runtime has to answer. */
+/** The calls that every runtime must answer. */
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import {
@@ -11,7 +11,7 @@ import { jsonOf } from "../support/gateway.ts";
 import { exchange } from "../support/http-exchange.ts";
 import type { ServerProcess } from "./server-process.ts";
 
-/** Where a call goes. */
+/** The target of a call. */
 export interface Target {
   readonly server: ServerProcess;
   readonly origin: string;
@@ -24,7 +24,7 @@ export interface Call {
   run(target: Target): Promise<void>;
 }
 
-/** Above 2^53: a double has no place for it. */
+/** Above 2^53, so that a double cannot hold it. */
 const big = 9007199254740993n;
 const parent = "shelves/a";
 const name = `${parent}/volumes/${big}`;
@@ -150,7 +150,7 @@ export const leavingGrpc = leaving("gRPC", ({ origin }) =>
   createGrpcTransport({ baseUrl: origin }),
 );
 
-/** The last call to a server: it is told to end. */
+/** The last call to a server: it tells the server to end. */
 export const drain: Call = {
   name: "a drain lets a stream come to its end",
   async run({ server, origin }) {

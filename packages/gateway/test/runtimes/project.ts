@@ -1,4 +1,4 @@
-/** A project of a user, in which the packed gateway is installed with its peers. */
+/** A user's project in which the packed gateway and its peers are installed. */
 import { execFile } from "node:child_process";
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -7,12 +7,12 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, "../../../..");
 
-/** Without npm's own, and without the condition that makes the gateway its source. */
+/** Without npm's own variables, and without the condition that selects the gateway's sources. */
 export const environment: NodeJS.ProcessEnv = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS$)/.test(name)),
 );
 
-/** @returns the folder of the programs in it. */
+/** @returns the directory of its programs. */
 export async function createProject(folder: string): Promise<string> {
   await run("npm", ["run", "build"], { cwd: root, env: environment });
   await mkdir(folder);
@@ -23,7 +23,7 @@ export async function createProject(folder: string): Promise<string> {
   const [tarball = ""] = await readdir(folder);
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
   await install(folder, [`./${tarball}`, ...(await peers())]);
-  // The same folders as here, so that generated code finds what it imports.
+  // The same directories as here, so that generated code finds its imports.
   const gateway = join(root, "packages/gateway");
   for (const path of ["gen", "test/gen", "test/runtimes/programs"]) {
     await cp(join(gateway, path), join(folder, path), { recursive: true });

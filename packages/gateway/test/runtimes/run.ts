@@ -1,6 +1,7 @@
 /**
- * The packed gateway on what runs programs for Node: small servers as users write them, and calls by
- * every protocol. Brings the runtimes from npm; one that cannot be had is skipped.
+ * Tests the packed gateway on runtimes for Node programs: small servers as users write them, and
+ * calls with every protocol. Downloads the runtimes from npm. A runtime that is not available is
+ * skipped.
  */
 import { join } from "node:path";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
@@ -23,7 +24,7 @@ import { startServer } from "./server-process.ts";
 interface Program {
   readonly name: string;
   readonly scheme: "http" | "https";
-  /** In their order, to one server. */
+  /** Sent in order to one server. */
   readonly calls: readonly Call[];
 }
 
@@ -87,7 +88,7 @@ async function tryProgram(
   }
 }
 
-/** What a runtime cannot do has to be said by the program, and not by what becomes of its calls. */
+/** If a runtime does not support something, the program must say so, instead of failing calls. */
 async function expectRefusal(
   title: string,
   starting: ReturnType<typeof startServer>,

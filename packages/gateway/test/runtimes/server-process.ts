@@ -4,10 +4,10 @@ import { createInterface } from "node:readline";
 import { within } from "../support/within.ts";
 import { environment } from "./project.ts";
 
-/** A program that serves. */
+/** A running server program. */
 export interface ServerProcess extends AsyncDisposable {
   readonly port: number;
-  /** The next line that it writes. */
+  /** The next line of its output. */
   nextLine(): Promise<string>;
   /** Sends SIGTERM. */
   terminate(): void;

@@ -1,4 +1,4 @@
-/** The limit on the connections of one address. */
+/** The limit on connections of one address. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import tls from "node:tls";
@@ -21,7 +21,7 @@ async function expectServed(connection: RawConnection): Promise<void> {
   await connection.until("an answer", (received) => received.includes('{"status":"ok"}'));
 }
 
-/** A server that takes so many connections of each address, and how many it has told of. */
+/** A server with this limit per address, and the number of rejections it has reported. */
 async function openLimited(connectionsPerAddressMax: number, tls?: ServeOptions["tls"]) {
   const told = { count: 0 };
   const traffic = { opened: () => void told.count++, refused: () => {} };
@@ -30,7 +30,7 @@ async function openLimited(connectionsPerAddressMax: number, tls?: ServeOptions[
 }
 
 describe("connectionsPerAddressMax", () => {
-  test("closes each connection too many, and makes room when one closes", async () => {
+  test("closes each connection above the limit, and makes room when one closes", async () => {
     const { server, told } = await openLimited(2);
     await using _server = server;
     using first = createRawConnection(await connectTo(server));
@@ -48,7 +48,7 @@ describe("connectionsPerAddressMax", () => {
     await expectServed(second);
   });
 
-  test.each([1, 5, 20])("of %d takes as many", async (limit) => {
+  test.each([1, 5, 20])("of %d accepts as many", async (limit) => {
     const { server, told } = await openLimited(limit);
     await using _server = server;
     using stack = new DisposableStack();
@@ -60,8 +60,8 @@ describe("connectionsPerAddressMax", () => {
     expect(told.count).toBe(limit);
   });
 
-  // Others have one address of their own.
-  test.runIf(process.platform === "linux")("lets other addresses be", async () => {
+  // Other addresses have their own limit.
+  test.runIf(process.platform === "linux")("does not affect other addresses", async () => {
     const { server } = await openLimited(1);
     await using _server = server;
     using first = createRawConnection(await connectTo(server));
@@ -98,14 +98,14 @@ describe("connectionsPerAddressMax", () => {
     "10.0.0.0/-1",
     "/8",
     "",
-  ])("%j is no address to exempt", async (address) => {
+  ])("%j is not an address", async (address) => {
     const opening = openTestService({ limits: { connectionsExempt: [address] } });
     await expect(opening).rejects.toThrow(
       new TypeError(`not an address or a block of them: ${address}`),
     );
   });
 
-  test.skipIf(!hasOpenssl)("holds over TLS, before the handshake", async () => {
+  test.skipIf(!hasOpenssl)("applies over TLS, before the handshake", async () => {
     await using folder = await createTemporaryFolder();
     const { server } = await openLimited(1, createCertificate(folder.path, "one"));
     await using _server = server;

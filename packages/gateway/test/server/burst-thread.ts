@@ -1,4 +1,7 @@
-/** Clients that send all they may at once, on a thread of their own: they send while the server is busy. */
+/**
+ * Clients that send as much as possible at once, on a separate thread, so that they send while the
+ * server is busy.
+ */
 import { once } from "node:events";
 import http2 from "node:http2";
 import { parentPort, workerData } from "node:worker_threads";
@@ -6,7 +9,7 @@ import { parentPort, workerData } from "node:worker_threads";
 export interface Burst {
   readonly url: string;
   readonly connections: number;
-  /** On each of them. */
+  /** On each connection. */
   readonly requests: number;
 }
 

@@ -1,4 +1,6 @@
-/** The limit on all connections: who has sent no whole request makes room for a newcomer. */
+/**
+ * The limit on all connections: those that have sent no complete request make room for a newcomer.
+ */
 import { once } from "node:events";
 import tls from "node:tls";
 import { describe, expect, test } from "vitest";
@@ -42,8 +44,8 @@ const silent: readonly [what: string, sent: string | Buffer][] = [
   ["half a request of HTTP/2", Buffer.concat([greeting, settingsAck, headers(1), data(1, "{", 0)])],
 ];
 
-describe("when there are as many connections as there may be", () => {
-  test.each(silent)("who has sent %s makes room", async (_what, sent) => {
+describe("at the maximum number of connections", () => {
+  test.each(silent)("a client that has sent %s makes room", async (_what, sent) => {
     await using server = await openFull(2);
     using first = await openRawConnection(server.port);
     first.write(sent);
@@ -55,7 +57,7 @@ describe("when there are as many connections as there may be", () => {
     await expectServed(second);
   });
 
-  test("the oldest of them goes first, and no more than need be", async () => {
+  test("the oldest of them goes first, and no more than necessary", async () => {
     await using server = await openFull(3);
     using stack = new DisposableStack();
     const opened: RawConnection[] = [];
@@ -85,7 +87,7 @@ describe("when there are as many connections as there may be", () => {
     for (const connection of opened) await expectServed(connection);
   });
 
-  test("who has nothing left to give way is refused", async () => {
+  test("a newcomer is rejected if no connection can make room", async () => {
     await using server = await openFull(2);
     using first = await openRawConnection(server.port);
     using second = await openRawConnection(server.port);
@@ -109,7 +111,7 @@ describe("when there are as many connections as there may be", () => {
       Buffer.from(post(rpcVolume, { line: `POST ${createRpcPath} HTTP/1.1` })),
     ],
     ["HTTP/2", Buffer.concat(http2Request)],
-  ])("a call under way stays, by %s", async (_what, sent) => {
+  ])("a running call stays, over %s", async (_what, sent) => {
     await using server = await openFull(1);
     using held = server.hold();
     using first = await openRawConnection(server.port);
@@ -144,12 +146,12 @@ describe("when there are as many connections as there may be", () => {
       ]),
       (received) => parseFrames(received).some(({ type }) => type === frameType.headers),
     ],
-  ])("who was answered stays: %s", async (_what, sent, isAnswered) => {
+  ])("an answered client stays: %s", async (_what, sent, isAnswered) => {
     await using server = await openFull(1);
     using first = await openRawConnection(server.port);
     first.write(sent);
     await first.until("an answer", isAnswered);
-    // An answer is over when its end has left; this comes behind it.
+    // An answer is complete when its end has been sent; this comes after it.
     if (typeof sent !== "string") {
       first.write(frame(frameType.ping, { payload: Buffer.alloc(8) }));
       await first.until("a ping", (received) =>
@@ -166,7 +168,7 @@ describe("when there are as many connections as there may be", () => {
     expect(first.socket.readableEnded).toBe(false);
   });
 
-  test.skipIf(!hasOpenssl)("a handshake of TLS that is under way makes room, too", async () => {
+  test.skipIf(!hasOpenssl)("a TLS handshake in progress makes room, too", async () => {
     await using folder = await createTemporaryFolder();
     await using server = await openFull(2, { tls: createCertificate(folder.path, "one") });
     const shake = async () => {

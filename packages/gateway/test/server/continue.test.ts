@@ -1,4 +1,7 @@
-/** `Expect: 100-continue`: what the headers alone decide is answered without asking for the body. */
+/**
+ * `Expect: 100-continue`: a request that is decided by its headers is answered without asking for
+ * the body.
+ */
 import { once } from "node:events";
 import http2 from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -15,11 +18,13 @@ interface Expecting {
   readonly method?: string;
   readonly path?: string;
   readonly fields?: Fields;
-  /** Sent once it is asked for. */
+  /** Sent when the server asks for it. */
   readonly body?: string;
 }
 
-/** The statuses of the answers to a request whose body waits until it is asked for, in order. */
+/**
+ * The statuses of all answers to a request whose body waits until the server asks for it, in order.
+ */
 type Send = (server: TestService, request: Expecting) => Promise<number[]>;
 
 const json = { "content-type": "application/json", authorization: "anyone" };
@@ -39,7 +44,7 @@ async function sendHttp1({ port }: TestService, request: Expecting): Promise<num
     connection.write(body);
     await connection.until("the answer", () => statuses().length > 1);
   } else {
-    await connection.untilClosed(); // nobody could tell the body from the next request
+    await connection.untilClosed(); // the body could not be distinguished from the next request
   }
   return statuses();
 }
@@ -102,7 +107,7 @@ describe.each(versions)("over %s", (_name, send) => {
     ],
     ["another coding", { fields: { ...json, "content-encoding": "zip" } }, 415],
     ["what is beside the services", { path: "/healthz" }, 405],
-  ])("%s is refused before the body is asked for", async (_what, request, status) => {
+  ])("%s is rejected before the body is requested", async (_what, request, status) => {
     expect(await send(server, request)).toEqual([status]);
   });
 
@@ -118,13 +123,13 @@ describe.each(versions)("over %s", (_name, send) => {
         body: "\0\0\0\0\u0002{}",
       },
     ],
-  ])("%s is asked for its body, once", async (_what, request) => {
+  ])("%s has its body requested once", async (_what, request) => {
     expect(await send(server, request)).toEqual([100, 200]);
   });
 });
 
 describe("over HTTP/1.1", () => {
-  test("a body that comes unasked is read, and the next request behind it", async () => {
+  test("a body sent without waiting is read, and so is the next request", async () => {
     await using server = await openTestService();
     using connection = await openRawConnection(server.port);
     const head =
@@ -137,7 +142,7 @@ describe("over HTTP/1.1", () => {
     expect(answers()).toMatchObject(Array(2).fill({ status: 200, body: answer }));
   });
 
-  test("a handler beside the services, and a fallback, get a body that is asked for", async () => {
+  test("a handler besides the services, and a fallback, get a body that is requested", async () => {
     const handler: Parameters<typeof openTestService>[0] = {
       handlers: () =>
         new Map([["/beside", (request, response) => request.pipe(response as never)]]),

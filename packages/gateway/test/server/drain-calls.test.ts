@@ -1,4 +1,4 @@
-/** What a drain does to calls under way. */
+/** The effect of a drain on running calls. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
@@ -15,7 +15,7 @@ const versions: readonly HttpVersion[] = ["1.1", "2"];
 const request = { parent: "shelves/a", volume: { id: 1n, title: "Emma" } };
 
 describe("a drain", () => {
-  test.each(openProtocols)("lets calls under way finish, over $name", async ({ open }) => {
+  test.each(openProtocols)("lets running calls finish, over $name", async ({ open }) => {
     await using server = await openTestService();
     using hold = server.hold();
     using caller = open(CatalogService, server.origin);
@@ -30,7 +30,7 @@ describe("a drain", () => {
   });
 
   test.each(openProtocols)(
-    "aborts calls over its time as unavailable, over $name",
+    "aborts calls after its timeout as unavailable, over $name",
     async ({ open }) => {
       await using server = await openTestService();
       using hold = server.hold();
@@ -52,7 +52,7 @@ describe("a drain", () => {
   );
 
   test.each(versions)(
-    "aborts calls over its time as 503, over REST and HTTP/%s",
+    "aborts calls after its timeout as 503, over REST and HTTP/%s",
     async (version) => {
       await using server = await openTestService();
       using hold = server.hold();
@@ -67,7 +67,7 @@ describe("a drain", () => {
   test.each([
     ["HTTP/1.1", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"],
     ["HTTP/2", Buffer.concat([greeting, headers(1, { path: "/" })])],
-  ])("cuts what does not end even then, over %s", async (_version, bytes) => {
+  ])("cuts calls that do not end even then, over %s", async (_version, bytes) => {
     const begun = Promise.withResolvers<void>();
     const never: NodeHandler = () => begun.resolve();
     await using server = await openTestService({ handlers: () => new Map([["/", never]]) });
@@ -85,7 +85,7 @@ describe("a drain", () => {
     expect(second.port).toBe(first.port);
   });
 
-  test("that is asked for again may be shorter, and ends with the first", async () => {
+  test("that is requested again may be shorter, and ends with the first", async () => {
     await using server = await openTestService();
     using hold = server.hold();
     using caller = grpcProtocol.open(CatalogService, server.origin);
@@ -98,13 +98,13 @@ describe("a drain", () => {
     await within("one more", server.drain(0));
   });
 
-  test("may wait without an end", async () => {
+  test("may wait indefinitely", async () => {
     await using server = await openTestService();
     using hold = server.hold();
     const response = exchange({ origin: server.origin, version: "2", ...createRequest });
     await hold.untilBegun();
     const drained = server.drain(Number.POSITIVE_INFINITY);
-    // Long enough for a timer of no time at all.
+    // Long enough for a timer of 0 ms.
     await new Promise((resolve) => setTimeout(resolve, 20));
     hold.release();
     expect((await response).body.toString()).toBe(answer);

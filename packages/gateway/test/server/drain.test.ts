@@ -1,4 +1,4 @@
-/** The end of a server: no client holds it up for longer than the limit says. */
+/** The end of a server: no client delays it beyond the limit. */
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import {
@@ -34,7 +34,7 @@ const sees =
 interface Row {
   readonly what: string;
   readonly bytes: Uint8Array | string;
-  /** What the server has sent when it has read the bytes. */
+  /** Whether the server's output shows that it has read the bytes. */
   readonly isRead?: (received: Buffer) => boolean;
 }
 
@@ -76,7 +76,7 @@ const clients: readonly Row[] = [
   },
 ];
 
-describe("a drain has its end with a client that", () => {
+describe("a drain ends despite a client that", () => {
   test.concurrent.each(clients)("$what", async ({ what, bytes, isRead }) => {
     await using service = await openTestService();
     using connection = await openRawConnection(service.port);
@@ -87,7 +87,7 @@ describe("a drain has its end with a client that", () => {
   });
 });
 
-/** Where a message goes, and what is answered to one that is too large. */
+/** The path of a message, and the answer to one that is too large. */
 const faces: readonly [name: string, path: string, type: string, refusal: string][] = [
   ["REST", createPath, "application/json", `"code":${Code.ResourceExhausted}`],
   ["Connect JSON", createRpcPath, "application/json", '"resource_exhausted"'],
@@ -103,7 +103,7 @@ const refusals = faces.flatMap(([name, path, type, refusal]) => {
 
 describe("a drain", () => {
   test.each(refusals)(
-    "does not wait for the rest of a body refused over $name over HTTP/$version",
+    "does not wait for the rest of a body rejected over $name over HTTP/$version",
     async ({ version, path, type, refusal }) => {
       await using service = await openTestService({ readMaxBytes: 1024 * 1024 });
       const message = Buffer.alloc(2 * 1024 * 1024, "x");
@@ -118,7 +118,7 @@ describe("a drain", () => {
     },
   );
 
-  test("sends GOAWAY without error, and then answers what is under way", async () => {
+  test("sends GOAWAY without an error, and then answers running calls", async () => {
     await using service = await openTestService();
     using hold = service.hold();
     using connection = await openRawConnection(service.port);

@@ -1,4 +1,4 @@
-/** A client that sends whole requests and shuts its sending side gets its answers. */
+/** A client that sends complete requests and closes its sending side gets its answers. */
 import { once } from "node:events";
 import tls from "node:tls";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -87,7 +87,7 @@ describe.each([
     return createRawConnection(secure);
   }
 
-  /** Shuts our side, and waits until the server has heard of it: it shares our event loop. */
+  /** Closes our side, and waits until the server has noticed: it shares our event loop. */
   async function endAndWait(server: TestService, connection: RawConnection): Promise<void> {
     connection.end();
     if (!connection.socket.writableFinished) await once(connection.socket, "finish");
@@ -98,8 +98,8 @@ describe.each([
     }
   }
 
-  describe.skipIf(isTls && !hasOpenssl)("a client that has shut its side", () => {
-    test.each(unary)("is answered, by %s", async (_what, alpn, request) => {
+  describe.skipIf(isTls && !hasOpenssl)("a client that has closed its sending side", () => {
+    test.each(unary)("is answered, over %s", async (_what, alpn, request) => {
       await using server = await open();
       using held = server.hold();
       using connection = await connect(server, alpn);
@@ -113,7 +113,7 @@ describe.each([
       expect(server.created).toHaveLength(1);
     });
 
-    test.each(unary)("at once is answered, by %s", async (_what, alpn, request) => {
+    test.each(unary)("at once is answered, over %s", async (_what, alpn, request) => {
       await using server = await open();
       using connection = await connect(server, alpn);
       connection.socket.end(request);
@@ -121,7 +121,7 @@ describe.each([
       expect(received.toString("latin1")).toContain("Emma");
     });
 
-    test("gets all answers to what was pipelined, in their order", async () => {
+    test("gets all answers to pipelined requests, in order", async () => {
       await using server = await open();
       using connection = await connect(server, "http/1.1");
       connection.socket.end([1, 2, 3].map((id) => post(`{"id":${id}}`)).join(""));
@@ -133,13 +133,16 @@ describe.each([
       ["HTTP/1.1", "http/1.1", post(volume).slice(0, -1)],
       ["HTTP/2", "h2", http2(headers(1), data(1, volume.slice(0, -1), 0))],
       ["HTTP/2, amid its headers", "h2", http2(headers(1).subarray(0, -5))],
-    ])("amid a request has asked for nothing, over %s", async (_what, alpn, request) => {
-      await using server = await open();
-      using connection = await connect(server, alpn);
-      connection.socket.end(request);
-      expect((await connection.untilClosed()).toString("latin1")).not.toContain("Emma");
-      expect(server.created).toEqual([]);
-    });
+    ])(
+      "in the middle of a request has requested nothing, over %s",
+      async (_what, alpn, request) => {
+        await using server = await open();
+        using connection = await connect(server, alpn);
+        connection.socket.end(request);
+        expect((await connection.untilClosed()).toString("latin1")).not.toContain("Emma");
+        expect(server.created).toEqual([]);
+      },
+    );
 
     test.each<[what: string, alpn: string, request: string | Buffer]>([
       ["HTTP/1.1", "http/1.1", stream],
@@ -173,7 +176,7 @@ describe.each([
     });
 
     test.each(unary.filter(([what]) => what.startsWith("REST")))(
-      "is cut off when there is no answer within the idle timeout, by %s",
+      "is cut off if there is no answer within the idle timeout, over %s",
       async (_what, alpn, request) => {
         await using server = await open({ limits: { idleTimeoutMs: 200 } });
         using held = server.hold();

@@ -1,4 +1,4 @@
-/** HTTP/1.1 on the one port: forms of a request that are rare and right. */
+/** HTTP/1.1 on the single port: rare but valid forms of requests. */
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -21,7 +21,7 @@ import { openTestService, type TestService } from "../support/test-service.ts";
 
 const authorization = "Authorization: Bearer anyone\r\n";
 
-/** A request with a token, which the tests take away from strangers. */
+/** A request with a token, which distinguishes it from those of strangers. */
 function post(body: string, { more = "Host: a\r\n", ...rest }: Parameters<typeof postBy>[1] = {}) {
   return postBy(body, { ...rest, more: more + authorization });
 }
@@ -36,7 +36,7 @@ async function responses(connection: RawConnection, count: number): Promise<Http
   return parseHttp1Responses(await connection.until(`${count} responses`, isThere));
 }
 
-describe("a connection of HTTP/1.1", () => {
+describe("an HTTP/1.1 connection", () => {
   let server: TestService;
 
   beforeAll(async () => {
@@ -45,7 +45,7 @@ describe("a connection of HTTP/1.1", () => {
   });
 
   test.each([["http://127.0.0.1"], ["http://elsewhere.example:1234"], ["https://a"], ["HTTP://A"]])(
-    "takes the absolute target %s",
+    "accepts the absolute target %s",
     async (target) => {
       using connection = await openRawConnection(server.port);
       connection.write(post(volume, { line: `POST ${target}${createPath} HTTP/1.1` }));
@@ -62,7 +62,7 @@ describe("a connection of HTTP/1.1", () => {
     "Host: xn--bcher-kva.example",
     "host: A_b.example",
     "HOST:\ta \t",
-  ])("takes %j", async (host) => {
+  ])("accepts %j", async (host) => {
     using connection = await openRawConnection(server.port);
     connection.write(post(volume, { more: `${host}\r\n` }));
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
@@ -85,7 +85,7 @@ describe("a connection of HTTP/1.1", () => {
     ]);
   });
 
-  test("asks for the body of a request that expects 100-continue", async () => {
+  test("requests the body of a request that expects 100-continue", async () => {
     using connection = await openRawConnection(server.port);
     const body = volume;
     const request = post(body, { more: "Host: a\r\nExpect: 100-continue\r\n" });
@@ -98,7 +98,7 @@ describe("a connection of HTTP/1.1", () => {
     ]);
   });
 
-  test("answers pipelined requests of all protocols in their order", async () => {
+  test("answers pipelined requests of all protocols in order", async () => {
     using connection = await openRawConnection(server.port);
     connection.write(
       [
@@ -117,7 +117,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(answers.at(-1)?.body).toBe(answer);
   });
 
-  test("answers what came whole before what is malformed", async () => {
+  test("answers complete requests before a malformed one", async () => {
     await using empty = await openTestService();
     using connection = await openRawConnection(empty.port);
     const ids = [1, 2, 3];
@@ -128,7 +128,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(empty.created).toHaveLength(ids.length);
   });
 
-  test("answers what came whole before what breaks in its body", async () => {
+  test("answers complete requests before one with an invalid body", async () => {
     await using empty = await openTestService();
     using connection = await openRawConnection(empty.port);
     const head = post("").replace("Content-Length: 0", "Transfer-Encoding: chunked");
@@ -137,7 +137,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(answers.map(({ status }) => status)).toEqual([200]);
   });
 
-  test("says no more to a request that it has answered, though it never ends", async () => {
+  test("sends nothing more for a request that it has answered, although it never ends", async () => {
     await using quick = await openTestService({ requestGate, limits: { requestTimeoutMs: 300 } });
     using connection = await openRawConnection(quick.port);
     connection.write(post("x".repeat(100)).replace(authorization, "").slice(0, -3));
@@ -145,7 +145,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(answers.map(({ status }) => status)).toEqual([401]);
   });
 
-  test("goes on after a refusal, whether it had read the body or not", async () => {
+  test("continues after a rejection, whether it had read the body or not", async () => {
     using connection = await openRawConnection(server.port);
     const tooLarge = `{"id":1,"title":"${"x".repeat(100_000)}"}`;
     const stranger = post(tooLarge).replace(authorization, "");
@@ -158,7 +158,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(statuses).toEqual([401, 413, 400, 200]);
   });
 
-  test("goes on after a refusal in the midst of an envelope", async () => {
+  test("continues after a rejection in the middle of an envelope", async () => {
     using connection = await openRawConnection(server.port);
     const envelope = `\0\0\u0002\0\0${"x".repeat(0x20000)}`;
     const line = `POST ${createRpcPath} HTTP/1.1`;
@@ -169,7 +169,7 @@ describe("a connection of HTTP/1.1", () => {
     expect((await responses(connection, 2)).at(-1)?.status).toBe(200);
   });
 
-  test("goes on after a body that its handler left in the midst, with more of it waiting", async () => {
+  test("continues after a handler stopped reading a body, with more of it waiting", async () => {
     const leave: NodeHandler = async (request, response) => {
       if (request.method === "POST") {
         const paused = once(request.socket, "pause");
@@ -189,7 +189,7 @@ describe("a connection of HTTP/1.1", () => {
     await port.drain(0);
   });
 
-  test("at rest holds nothing of a request that is over", async () => {
+  test("holds nothing of a finished request while idle", async () => {
     const collect = openCollector();
     let served: WeakRef<object> | undefined;
     const port = await openTestPort({
@@ -209,7 +209,7 @@ describe("a connection of HTTP/1.1", () => {
     await port.drain(0);
   });
 
-  test("refuses once what is malformed, however much comes behind it", async () => {
+  test("rejects a malformed request once, however much follows it", async () => {
     const refused: string[] = [];
     const answer = Promise.withResolvers<void>();
     const wait: NodeHandler = async (_request, response) => {
@@ -232,7 +232,7 @@ describe("a connection of HTTP/1.1", () => {
     await port.drain(0);
   });
 
-  test("refuses headers over a limit of its own with 431", async () => {
+  test("rejects headers over its limit with 431", async () => {
     await using small = await openTestService({ limits: { headerBytesMax: 1000 } });
     using connection = await openRawConnection(small.port);
     const more = (length: number) => `Host: a\r\nX: ${"x".repeat(length)}\r\n`;
@@ -243,7 +243,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(answers.at(-1)?.status).toBe(431);
   });
 
-  test("takes a body in chunks, with extensions and trailers", async () => {
+  test("accepts a chunked body, with extensions and trailers", async () => {
     using connection = await openRawConnection(server.port);
     connection.write(
       post("").replace("Content-Length: 0", "Transfer-Encoding: chunked") +
@@ -252,7 +252,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(await responses(connection, 1)).toMatchObject([{ status: 200, body: answer }]);
   });
 
-  test("takes a request byte by byte", async () => {
+  test("accepts a request byte by byte", async () => {
     using connection = await openRawConnection(server.port);
     for (const byte of Buffer.from(post(volume))) {
       await new Promise((resolve) => connection.socket.write(Uint8Array.of(byte), resolve));
@@ -260,7 +260,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
   });
 
-  test("takes a request behind empty lines", async () => {
+  test("accepts a request after empty lines", async () => {
     using connection = await openRawConnection(server.port);
     connection.write(`\r\n\r\n${post(volume)}`);
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
@@ -273,7 +273,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
   });
 
-  test("serves nothing of a request whose body breaks off", async () => {
+  test("serves nothing of a request whose body is incomplete", async () => {
     using connection = await openRawConnection(server.port);
     const request = post('{"id":77,"title":"Emma"}');
     connection.write(request.slice(0, -1));
@@ -283,7 +283,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(server.created.some(({ id }) => id === 77n)).toBe(false);
   });
 
-  test("does not take what hides in the body of another request", async () => {
+  test("ignores a request hidden in the body of another", async () => {
     using connection = await openRawConnection(server.port);
     const hidden = post('{"id":78,"title":"hidden"}');
     connection.write(post(hidden) + post('{"id":79,"title":"plain"}'));
@@ -292,7 +292,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(server.created.some(({ id }) => id === 78n)).toBe(false);
   });
 
-  test("answers HEAD without a body, and goes on", async () => {
+  test("answers HEAD without a body, and continues", async () => {
     using connection = await openRawConnection(server.port);
     connection.write(`HEAD ${createRpcPath} HTTP/1.1\r\nHost: a\r\n\r\n`);
     await connection.until("the headers", (received) => received.includes("\r\n\r\n"));

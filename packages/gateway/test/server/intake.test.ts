@@ -1,4 +1,4 @@
-/** Many clients that send all they may at once: they get their turns, and so does everyone else. */
+/** Many clients that send as much as possible at once: all clients get their turns. */
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -16,7 +16,7 @@ describe.each([
   ["over TLS", true],
 ])("%s", (_name, isEncrypted) => {
   test.skipIf(isEncrypted && !hasOpenssl)(
-    "of what has come at once, a bounded number of requests begins in one turn of the event loop",
+    "a bounded number of pending requests begins in one turn of the event loop",
     async () => {
       await using folder = await createTemporaryFolder();
       const tls = isEncrypted ? createCertificate(folder.path, "one") : undefined;
@@ -35,13 +35,16 @@ describe.each([
 
       expect(answered).toBe(1600);
       expect(turns.reduce((sum, begun) => sum + begun, 0)).toBe(1600);
-      // Four of each, enough, and what was read with the last of them.
+      // Four of each, the limit, and what was read with the last of them.
       expect(Math.max(...turns)).toBeLessThanOrEqual(8 * 4 + 256 + 200);
     },
   );
 });
 
-/** A port where each request is answered at once; how many began in each turn of the event loop. */
+/**
+ * A port where each request is answered at once, and the number of requests that began in each turn
+ * of the event loop.
+ */
 async function openCounting(tls: TlsFiles | undefined) {
   const turns: number[] = [];
   let begun = 0;
@@ -69,7 +72,7 @@ describe("an intake", () => {
     intake = new Intake();
   });
 
-  /** A connection that tells whether it is read. */
+  /** A connection that records whether it is read. */
   function connect() {
     const connection = { isRead: true };
     const _handle = {
@@ -91,12 +94,12 @@ describe("an intake", () => {
   /** Enough for a turn by themselves. */
   const many = 4 + 256;
 
-  /** Until nobody waits any more, if nothing comes. */
+  /** Until nobody waits any more, if nothing arrives. */
   const quiet = async () => {
     for (let turn = 0; turn < 10; turn++) await nextTurn();
   };
 
-  test("reads everyone while little comes", async () => {
+  test("reads all connections at low load", async () => {
     const [one, two] = [connect(), connect()];
     one.send(many - 2);
     two.send(5);
@@ -106,7 +109,7 @@ describe("an intake", () => {
     expect([one.isRead, two.isRead]).toEqual([true, true]);
   });
 
-  test("reads nobody more in a turn in which enough has come, and everyone again", async () => {
+  test("stops reading in a turn that has reached the limit, and then reads all again", async () => {
     const [one, two] = [connect(), connect()];
     one.send(many - 1);
     expect(one.isRead).toBe(true);
@@ -116,13 +119,13 @@ describe("an intake", () => {
     expect([one.isRead, two.isRead]).toEqual([true, true]);
   });
 
-  test("lets connections that send many take turns, as they were stopped", async () => {
+  test("lets connections that send many take turns, in the order in which they were stopped", async () => {
     const connections = Array.from({ length: 5 }, connect);
     for (let round = 0; round < 3; round++) {
       const served = new Set<object>();
       for (let turn = 0; served.size < connections.length; turn++) {
         expect(turn).toBeLessThan(2 * connections.length);
-        // Whoever is read sends all it may; the last of them comes first, if it can.
+        // Connections that are read send as much as possible. The last one comes first, if it can.
         for (const one of connections.toReversed()) {
           if (!one.isRead) continue;
           one.send(many);
@@ -133,9 +136,9 @@ describe("an intake", () => {
     }
   });
 
-  test("reads one that sends a few at a time in each turn, among others that send many", async () => {
+  test("reads one that sends few requests in each turn, among others that send many", async () => {
     const [few, ...others] = Array.from({ length: 9 }, connect);
-    // Until its turn comes, as nobody knows yet that it sends a few.
+    // Until its turn comes, because it is not yet known to send few.
     for (let turn = 0; turn < 9; turn++) await crowd(others);
     for (let turn = 0; turn < 50; turn++) {
       few?.send(4);
@@ -144,7 +147,7 @@ describe("an intake", () => {
     }
   });
 
-  test("does not forget one that sends many for others that send some all the time", async () => {
+  test("does not starve one that sends many for others that always send some", async () => {
     const [victim, ...others] = Array.from({ length: 41 }, connect);
     let served = 0;
     for (let turn = 0; turn < 200; turn++) {
@@ -158,7 +161,7 @@ describe("an intake", () => {
     expect(served).toBeGreaterThan(200 / 41);
   });
 
-  test("leaves those alone that have been quiet for long", async () => {
+  test("does not stop connections that have been quiet for long", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const [one, two] = [connect(), connect()];
@@ -167,7 +170,7 @@ describe("an intake", () => {
     expect(two.isRead).toBe(true);
   });
 
-  test("stops few connections as often as enough has come, and many not so often", async () => {
+  test("stops few connections in turns that reach the limit, and stops many less often", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const isStoppedAgain = async (connections: number) => {
@@ -185,7 +188,7 @@ describe("an intake", () => {
     expect(await isStoppedAgain(500)).toBe(false);
   });
 
-  test("stops those who have just sent something, however long it was quiet before", async () => {
+  test("stops connections that have just sent something, however quiet they were before", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const [one, two] = [connect(), connect()];
@@ -195,7 +198,7 @@ describe("an intake", () => {
     expect(two.isRead).toBe(false);
   });
 
-  test("does not wait for one that has closed", async () => {
+  test("does not wait for a closed connection", async () => {
     const [one, two] = [connect(), connect()];
     one.send(many);
     intake.remove(two.socket);
@@ -203,7 +206,7 @@ describe("an intake", () => {
     expect([one.isRead, two.isRead]).toEqual([true, false]);
   });
 
-  /** One turn in which all send many who are read. */
+  /** One turn in which all connections that are read send many requests. */
   async function crowd(connections: readonly ReturnType<typeof connect>[]): Promise<void> {
     for (const one of connections) if (one.isRead) one.send(many);
     await nextTurn();

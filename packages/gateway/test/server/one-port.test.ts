@@ -1,4 +1,4 @@
-/** One port tells by its first bytes what a connection speaks. */
+/** A single port recognises the protocol of a connection by its first bytes. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -13,7 +13,10 @@ import { openTestService, type TestService } from "../support/test-service.ts";
 const http1Request = post(volume);
 const http2Request = Buffer.concat([greeting, headers(1), data(1, volume)]);
 
-/** Each part arrives on its own: between two, the loop that we share with the server turns. */
+/**
+ * Each part arrives separately: between two parts, the event loop that we share with the server
+ * runs.
+ */
 async function writeParts(connection: RawConnection, parts: Iterable<Uint8Array>): Promise<void> {
   connection.socket.setNoDelay();
   for (const part of parts) {
@@ -34,7 +37,7 @@ describe("a port", () => {
     return () => server[Symbol.asyncDispose]();
   });
 
-  test("takes HTTP/1.1 and HTTP/2 side by side", async () => {
+  test("accepts HTTP/1.1 and HTTP/2 side by side", async () => {
     using one = await openRawConnection(server.port);
     using two = await openRawConnection(server.port);
     one.write(http1Request);
@@ -45,7 +48,7 @@ describe("a port", () => {
     expect(frames[0]?.type).toBe(frameType.settings);
   });
 
-  test("takes the preface of HTTP/2 byte by byte", async () => {
+  test("accepts the HTTP/2 preface byte by byte", async () => {
     using connection = await openRawConnection(server.port);
     await writeParts(
       connection,
@@ -56,7 +59,7 @@ describe("a port", () => {
   });
 
   test.each(Array.from({ length: preface.length - 1 }, (_, i) => i + 1))(
-    "takes a preface that is cut behind byte %i",
+    "accepts a preface that is split after byte %i",
     async (at) => {
       using connection = await openRawConnection(server.port);
       await writeParts(connection, [http2Request.subarray(0, at), http2Request.subarray(at)]);
@@ -68,7 +71,7 @@ describe("a port", () => {
     ["P", "OST"],
     ["PO", "ST"],
     ["POS", "T"],
-  ])("takes %s and then %s", async (first, second) => {
+  ])("accepts %s and then %s", async (first, second) => {
     using connection = await openRawConnection(server.port);
     const rest = http1Request.slice(4);
     const parts = [first, second, rest].map((part) => Buffer.from(part));
@@ -77,7 +80,7 @@ describe("a port", () => {
     expect(response?.status).toBe(200);
   });
 
-  test.each(["PUT", "PATCH", "PROPFIND", "PURGE"])("takes %s for HTTP/1.1", async (method) => {
+  test.each(["PUT", "PATCH", "PROPFIND", "PURGE"])("treats %s as HTTP/1.1", async (method) => {
     using connection = await openRawConnection(server.port);
     const request = `${method} ${createRpcPath} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
     await writeParts(connection, [Buffer.from("P"), Buffer.from(request.slice(1))]);
@@ -93,7 +96,7 @@ describe("a port", () => {
     ["half of a request line", "POST /v1/sh"],
     ["half of a header", http1Request.slice(0, http1Request.indexOf("Host: a") + 4)],
     ["a body that does not end", http1Request.slice(0, -1)],
-  ])("answers a client that says %s and then waits with 408", async (_what, bytes) => {
+  ])("answers a client that sends %s and then waits with 408", async (_what, bytes) => {
     using connection = await openRawConnection(server.port);
     connection.write(bytes);
     const [response] = parseHttp1Responses(await connection.untilClosed());
@@ -109,7 +112,7 @@ describe("a port", () => {
     ["nothing", ""],
     ["P", "P"],
     ["half of a request line", "POST /v1/sh"],
-  ])("lets go of a client that says %s and leaves", async (_what, bytes) => {
+  ])("releases a client that sends %s and leaves", async (_what, bytes) => {
     {
       using connection = await openRawConnection(server.port);
       connection.write(bytes);
@@ -120,7 +123,7 @@ describe("a port", () => {
     await expectVolume(next);
   });
 
-  test("drops a client that resets before it has said a thing", async () => {
+  test("drops a client that resets before sending anything", async () => {
     using connection = await openRawConnection(server.port);
     connection.socket.resetAndDestroy();
     using next = await openRawConnection(server.port);
@@ -132,7 +135,7 @@ describe("a port", () => {
 test.each([
   ["HTTP/1.1", http1Request],
   ["HTTP/2", http2Request],
-])("connections of %s that have ended are let go of", async (_protocol, request) => {
+])("closed connections of %s are released", async (_protocol, request) => {
   const collect = openCollector();
   const opened: WeakRef<object>[] = [];
   const port = await openTestPort({
@@ -152,13 +155,13 @@ test.each([
     return opened.filter((socket) => socket.deref() !== undefined).length;
   };
   expect(opened).toHaveLength(10);
-  // Node itself may hold the last; and HTTP/2 waits up to a second for its client's end.
+  // Node itself may hold the last one, and HTTP/2 waits up to a second for its client's end.
   await expect.poll(held, { timeout: 5000 }).toBeLessThanOrEqual(1);
   await port.drain(0);
 });
 
 describe("the limit on connections", () => {
-  test("refuses one too many, and takes the next when there is room", async () => {
+  test("rejects one above the limit, and accepts the next when there is room", async () => {
     await using server = await openTestService({ limits: { connectionsMax: 2 } });
     using first = await openRawConnection(server.port);
     using second = await openRawConnection(server.port);

@@ -1,4 +1,4 @@
-/** Several requests at once on one connection of HTTP/1.1: answers must not change places. */
+/** Several requests at once on one HTTP/1.1 connection: answers must keep their order. */
 import { expect, test } from "vitest";
 import { answer, post, volume } from "../support/create-volume.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
@@ -12,7 +12,7 @@ test.each([
   ["two lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
   ["headers that are too large", `GET / HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`],
   ["half a request that never ends", "GET / HTTP/1.1\r\nHost: a\r\n"],
-])("an answer under way does not give way to the refusal of %s behind it", async (_what, next) => {
+])("a pending answer is sent before the rejection of %s after it", async (_what, next) => {
   const refused = Promise.withResolvers<void>();
   await using service = await openTestService({
     limits: { requestTimeoutMs: 300 },
@@ -29,7 +29,7 @@ test.each([
   expect(service.created).toHaveLength(1);
 });
 
-test("a client that sends requests and takes no answers is cut off", async () => {
+test("a client that sends requests and reads no answers is cut off", async () => {
   await using service = await openTestService();
   using connection = await openRawConnection(service.port);
   using _hold = service.hold();

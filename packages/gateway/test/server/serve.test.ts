@@ -1,4 +1,4 @@
-/** What `serve` promises beyond the port and the gateway. */
+/** The promises of `serve` beyond the port and the gateway. */
 import { once } from "node:events";
 import { unwatchFile, watchFile, writeFileSync } from "node:fs";
 import http2 from "node:http2";
@@ -47,7 +47,7 @@ describe.each(versions)("handlers, over HTTP/%s,", (version) => {
     if (status === 200) expect(response.body.toString()).toBe("a");
   });
 
-  test.each([createPath, createRpcPath])("go before the services, at %s", async (path) => {
+  test.each([createPath, createRpcPath])("precede the services, at %s", async (path) => {
     await using server = await openTestService({ handlers: () => new Map([[path, say("a")]]) });
     const response = await exchange({ origin: server.origin, version, ...createRequest, path });
     expect(response.body.toString()).toBe("a");
@@ -69,7 +69,7 @@ test.each(versions)("over HTTP/%s, a handler that throws is answered with 500", 
   expect(server.errors).toEqual([error]);
 });
 
-test("routes and handlers get the lifetime of the server, which tells of its drain", async () => {
+test("routes and handlers get the server's lifetime, which reports its drain", async () => {
   const lifetimes: ServerLifetime[] = [];
   await using server = await openTestService({
     routes: (_router, lifetime) => void lifetimes.push(lifetime),
@@ -105,7 +105,7 @@ describe("a message", () => {
 });
 
 test.each([500, 5000, 50_000])(
-  "headers of more than %d bytes are refused, and of less are not",
+  "headers of more than %d bytes are rejected, shorter ones are not",
   async (headerBytesMax) => {
     await using server = await openTestService({ limits: { headerBytesMax } });
     const statusOf = async (bytes: number) => {
@@ -118,7 +118,7 @@ test.each([500, 5000, 50_000])(
   },
 );
 
-test("limits that are not given have their defaults", async () => {
+test("omitted limits have their defaults", async () => {
   await using server = await openTestService({ limits: { headerBytesMax: 1000 } });
   const session = http2.connect(server.origin);
   onTestFinished(() => session.destroy());
@@ -127,7 +127,7 @@ test("limits that are not given have their defaults", async () => {
 });
 
 test.each([0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])(
-  "a limit of %d is refused",
+  "a limit of %d is rejected",
   async (requestTimeoutMs) => {
     const opened = serve({ port: 0, limits: { requestTimeoutMs }, routes: () => {} });
     await expect(opened).rejects.toThrow(/^limits\.requestTimeoutMs must be a whole number/);
@@ -137,12 +137,12 @@ test.each([0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])(
 test.each<[options: object, message: string]>([
   [{ limits: { connectionMax: 5 } }, "limits.connectionMax is no option; the options are header"],
   [{ limits: { connectionsMax: "5" } }, "limits.connectionsMax must be a number: 5"],
-])("%o stops the start", async (options, message) => {
+])("startup fails for %o", async (options, message) => {
   await expect(serve({ port: 0, ...options, routes: () => {} })).rejects.toThrow(message);
 });
 
-test("options that are undefined have their defaults", async () => {
-  // As of those who compile without exactOptionalPropertyTypes.
+test("undefined options have their defaults", async () => {
+  // As from users who compile without exactOptionalPropertyTypes.
   const rest = { renderError: undefined, ignoreQueryParameters: undefined, etag: undefined };
   const limits = { requestTimeoutMs: undefined, idleTimeoutMs: undefined };
   const options = { rest, limits } as unknown as ServeOptions;
@@ -152,7 +152,7 @@ test("options that are undefined have their defaults", async () => {
   expect(response.status).toBe(404);
 });
 
-test("what the port refuses is rendered as other errors of REST are", async () => {
+test("the port's rejections are rendered like other REST errors", async () => {
   const rest = { renderError: () => ({ status: 418, body: "no" }) };
   await using server = await openTestService({ rest });
   using connection = await openRawConnection(server.port);
@@ -160,7 +160,7 @@ test("what the port refuses is rendered as other errors of REST are", async () =
   expect((await connection.untilClosed()).toString()).toMatch(/^HTTP\/1\.1 418 .*"no"$/s);
 });
 
-test("without a host, it listens at all addresses", async () => {
+test("without a host, it listens on all addresses", async () => {
   const server = await serve({
     port: 0,
     routes: () => {},
@@ -171,7 +171,7 @@ test("without a host, it listens at all addresses", async () => {
   await server.drain(0);
 });
 
-test("the shutdownSignal of the caller aborts calls, and nothing else", async () => {
+test("the caller's shutdownSignal aborts calls, and nothing else", async () => {
   const shutdown = new AbortController();
   await using server = await openTestService({ shutdownSignal: shutdown.signal });
   using hold = server.hold();
@@ -186,8 +186,8 @@ test("the shutdownSignal of the caller aborts calls, and nothing else", async ()
   expect(response.status).toBe(200);
 });
 
-describe("a start that fails", () => {
-  /** A port that is taken. */
+describe("a failed start", () => {
+  /** A port that is in use. */
   async function takePort(): Promise<number> {
     const other = createServer().listen(0, "127.0.0.1");
     onTestFinished(() => void other.close());
@@ -197,7 +197,7 @@ describe("a start that fails", () => {
 
   const options: ServeOptions = { host: "127.0.0.1", port: 0, routes: () => {} };
 
-  test("for a taken port says so, and leaves no timer", async () => {
+  test("because of a port in use is reported, and leaves no timer", async () => {
     const port = await takePort();
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
@@ -205,13 +205,13 @@ describe("a start that fails", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test.skipIf(!hasOpenssl)("for a taken port watches no TLS files", async () => {
+  test.skipIf(!hasOpenssl)("because of a port in use watches no TLS files", async () => {
     const port = await takePort();
     await using folder = await createTemporaryFolder();
     const tls = createCertificate(folder.path, "one");
     await expect(serve({ ...options, port, tls })).rejects.toMatchObject({ code: "EADDRINUSE" });
     for (const file of [tls.certFile, tls.keyFile]) {
-      // All who watch a file share one watcher.
+      // Everyone who watches a file shares one watcher.
       const watcher = watchFile(file, { persistent: false }, () => {});
       expect(watcher.listenerCount("change")).toBe(1);
       unwatchFile(file);
@@ -223,7 +223,7 @@ describe("a start that fails", () => {
   >([
     ["an option of REST that cannot be served", { routes: addWrongRule }, RuleError],
     ["TLS files that are not there", { tls: { certFile: "no", keyFile: "no" } }, TlsFilesError],
-  ])("for %s does not listen", async (_what, wrong, error) => {
+  ])("because of %s does not listen", async (_what, wrong, error) => {
     await using first = await openTestService();
     const { port } = first;
     await first.drain(0);
@@ -232,7 +232,7 @@ describe("a start that fails", () => {
   });
 });
 
-/** Adds a method whose option of REST cannot be served. */
+/** Adds a method with a REST option that cannot be served. */
 function addWrongRule(router: ConnectRouter): void {
   const rule = { pattern: { case: "get", value: "/v1/{a" } } as const;
   const [input, output] = [VolumeSchema, VolumeSchema];
@@ -247,7 +247,7 @@ describe("reusePort", () => {
     await using second = await openTestService({ reusePort: true, port: first.port });
     expect(second.port).toBe(first.port);
     await first.drain(0);
-    // The rest takes all that comes.
+    // The remaining server gets all connections.
     const response = await exchange({ origin: second.origin, version: "2", ...createRequest });
     expect(response.status).toBe(200);
     await second.drain(0);
@@ -262,12 +262,12 @@ describe("reusePort", () => {
 });
 
 test.skipIf(!hasOpenssl)(
-  "changed TLS files that cannot be used are told to onError by default",
+  "changed TLS files that cannot be used are reported to onError by default",
   async () => {
     await using folder = await createTemporaryFolder();
     const tls = createCertificate(folder.path, "one");
     await using server = await openTestService({ tls, mayFail: true });
-    // Nothing tells when the watching has begun, so the file changes until it is seen.
+    // There is no event for the start of watching, so change the file until it is noticed.
     let change = 0;
     const seen = () => {
       writeFileSync(tls.certFile, `no PEM ${change++}`);
@@ -278,7 +278,7 @@ test.skipIf(!hasOpenssl)(
 );
 
 describe.each(versions)("other routes, over HTTP/%s,", (version) => {
-  test("are served from then on; calls under way go on", async () => {
+  test("are served from then on; running calls continue", async () => {
     await using server = await openTestService();
     using hold = server.hold();
     const ask = (path: string) =>
@@ -295,7 +295,7 @@ describe.each(versions)("other routes, over HTTP/%s,", (version) => {
     expect(await exchange(library)).toMatchObject({ status: 200 });
   });
 
-  test("that cannot be served leave all as it was", async () => {
+  test("that cannot be served change nothing", async () => {
     await using server = await openTestService();
     const rules = [{ selector: "library.v1.Nobody.Calls" }];
     expect(() => server.update({ rest: { rules } })).toThrow(RuleError);

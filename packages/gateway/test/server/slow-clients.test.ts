@@ -1,4 +1,4 @@
-/** Clients that are slow, silent or greedy: each is let go of within a limit. */
+/** Slow, silent or greedy clients: each is released within a limit. */
 import { once } from "node:events";
 import http2 from "node:http2";
 import { type AddressInfo, createServer, type Socket } from "node:net";
@@ -35,7 +35,7 @@ import { openTestPort } from "../support/test-port.ts";
 import { openTestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
 
-/** Sends a byte every few milliseconds, which keeps every idle timer at bay. */
+/** Sends a byte every few milliseconds, which prevents every idle timeout. */
 function drip(connection: RawConnection, byte: string): Disposable {
   const timer = setInterval(() => connection.write(byte), 20);
   return { [Symbol.dispose]: () => clearInterval(timer) };
@@ -47,7 +47,7 @@ describe.concurrent("over HTTP/1.1", () => {
   test.each([
     ["headers", "POST /v1/shelves/a/volumes HTTP/1.1\r\nHost: a\r\nX: "],
     ["body", post("").replace("Content-Length: 0", "Content-Length: 100000")],
-  ])("answers a client that never stops to send its %s with 408", async (_what, begin) => {
+  ])("answers a client that never finishes sending its %s with 408", async (_what, begin) => {
     await using server = await openTestService({ limits });
     using connection = await openRawConnection(server.port);
     connection.write(begin);
@@ -57,7 +57,7 @@ describe.concurrent("over HTTP/1.1", () => {
     expect(JSON.parse(response?.body ?? "").code).toBe(Code.DeadlineExceeded);
   });
 
-  test("does not count the time that the call takes", async () => {
+  test("does not count the duration of the call", async () => {
     await using server = await openTestService({ limits: { requestTimeoutMs: 100 } });
     using hold = server.hold();
     using connection = await openRawConnection(server.port);
@@ -73,7 +73,7 @@ describe.concurrent("over HTTP/1.1", () => {
     expect(response).toMatchObject({ status: 200, body: answer });
   });
 
-  test("ends a connection that rests", async () => {
+  test("closes an idle connection", async () => {
     await using server = await openTestService({ limits: { idleTimeoutMs: 100 } });
     using connection = await openRawConnection(server.port);
     connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -83,14 +83,14 @@ describe.concurrent("over HTTP/1.1", () => {
 });
 
 describe.concurrent("over HTTP/2", () => {
-  test("ends a session that never sends its settings", async () => {
+  test("closes a session that never sends its settings", async () => {
     await using server = await openTestService({ limits: { requestTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
     connection.write(preface);
     await connection.untilClosed();
   });
 
-  test("ends a session that rests", async () => {
+  test("closes an idle session", async () => {
     await using server = await openTestService({ limits: { idleTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck]));
@@ -98,7 +98,7 @@ describe.concurrent("over HTTP/2", () => {
     expect(frames.at(-1)?.type).toBe(frameType.goaway);
   });
 
-  test("ends a session that rests after a request", async () => {
+  test("closes an idle session after a request", async () => {
     await using server = await openTestService({ limits: { idleTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck, headers(1), data(1, volume)]));
@@ -107,7 +107,7 @@ describe.concurrent("over HTTP/2", () => {
     expect(frames.at(-1)?.type).toBe(frameType.goaway);
   });
 
-  test("ends a session that has no room for its answers", async () => {
+  test("closes a session that has no window for its answers", async () => {
     await using server = await openTestService({ limits: { idleTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
     const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
@@ -115,9 +115,9 @@ describe.concurrent("over HTTP/2", () => {
     await connection.untilClosed();
   });
 
-  test("ends the connection of a session whose client reads nothing", async () => {
+  test("closes the connection of a session whose client reads nothing", async () => {
     const handler = (...[, response]: Parameters<NodeHandler>) => {
-      response.end(Buffer.alloc(16 * 1024 * 1024)); // more than the system takes
+      response.end(Buffer.alloc(16 * 1024 * 1024)); // more than the system buffers
     };
     const limits = { ...defaultLimits, idleTimeoutMs: 200 };
     const sessions = createHttp2Server(
@@ -145,7 +145,7 @@ describe.concurrent("over HTTP/2", () => {
     await once(server, "close");
   });
 
-  test("ends a session that took its answer late, once its call is over", async () => {
+  test("closes a session that read its answer late, once its call is over", async () => {
     await using server = await openTestService({
       limits: { requestTimeoutMs: 100, idleTimeoutMs: 500 },
     });
@@ -153,7 +153,7 @@ describe.concurrent("over HTTP/2", () => {
     const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
     const watch = headers(1, { path: "/grpc.health.v1.Health/Watch", type: "application/grpc" });
     connection.write(Buffer.concat([preface, noWindow, settingsAck, watch, data(1, "\0\0\0\0\0")]));
-    // It is seen to rest by the time that others who never begin have been let go of.
+    // It is known to be idle by the time that others that never begin have been released.
     for (let i = 0; i < 2; i++) {
       using silent = await openRawConnection(server.port);
       silent.write(preface);
@@ -161,7 +161,7 @@ describe.concurrent("over HTTP/2", () => {
     }
     const room = Buffer.of(0, 0, 4, 0);
     connection.write(frame(frameType.windowUpdate, { streamId: 1, payload: room }));
-    // Its own time is up while the call is at work again.
+    // Its own timeout expires while the call is running again.
     for (let i = 0; i < 2; i++) {
       using resting = await openRawConnection(server.port);
       resting.write(Buffer.concat([greeting, settingsAck]));
@@ -173,7 +173,7 @@ describe.concurrent("over HTTP/2", () => {
     await connection.untilClosed();
   });
 
-  test("ends a session whose client has gone, without waiting for it to rest", async () => {
+  test("closes a session whose client has left, without waiting for it to be idle", async () => {
     await using server = await openTestService();
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck]));
@@ -182,7 +182,7 @@ describe.concurrent("over HTTP/2", () => {
     await connection.untilClosed();
   });
 
-  test("gives up a call whose client has gone", async () => {
+  test("aborts a call whose client has left", async () => {
     await using server = await openTestService();
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck, headers(1), data(1, "{", 0)]));
@@ -191,7 +191,7 @@ describe.concurrent("over HTTP/2", () => {
     await connection.untilClosed();
   });
 
-  test("ends a session whose headers break off", async () => {
+  test("closes a session with incomplete headers", async () => {
     const limits = { requestTimeoutMs: 200, idleTimeoutMs: 400 };
     await using server = await openTestService({ limits });
     using connection = await openRawConnection(server.port);
@@ -199,7 +199,7 @@ describe.concurrent("over HTTP/2", () => {
     await connection.untilClosed();
   });
 
-  test("answers a request whose body does not come with 408, and resets its stream", async () => {
+  test("answers a request whose body does not arrive with 408, and resets its stream", async () => {
     await using server = await openTestService({ limits: { requestTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck, headers(1), data(1, "{", 0)]));
@@ -215,12 +215,12 @@ describe.concurrent("over HTTP/2", () => {
     });
     const reset = frames.find(({ type }) => type === frameType.rstStream);
     expect(reset?.payload.readUInt32BE()).toBe(errorCode.cancel);
-    // The session goes on.
+    // The session continues.
     connection.write(Buffer.concat([headers(3), data(3, volume)]));
     await connection.until("the volume", (bytes) => bytes.includes(answer));
   });
 
-  test("does not let a client that drips bytes go on for ever", async () => {
+  test("does not let a client that drips bytes continue forever", async () => {
     const limits = { requestTimeoutMs: 300, idleTimeoutMs: 5000 };
     await using server = await openTestService({ limits });
     using connection = await openRawConnection(server.port);
@@ -236,7 +236,7 @@ describe.concurrent("over HTTP/2", () => {
   });
 
   test.each(["application/grpc", "application/grpc-web+proto", "application/proto"])(
-    "ends a call of %s whose message does not come",
+    "ends a call of %s whose message does not arrive",
     async (contentType) => {
       await using server = await openTestService({ limits: { requestTimeoutMs: 200 } });
       const session = http2.connect(server.origin);
@@ -256,13 +256,13 @@ describe.concurrent("over HTTP/2", () => {
     },
   );
 
-  test("does not count the time that the call takes", async () => {
+  test("does not count the duration of the call", async () => {
     const limits = { requestTimeoutMs: 100, idleTimeoutMs: 200 };
     await using server = await openTestService({ limits });
     using hold = server.hold();
     const session = http2.connect(server.origin);
     const response = exchangeOn(session, createRequest);
-    // Sessions that rested have ended by now, one after the other.
+    // Idle sessions have ended by now, one after another.
     for (let i = 0; i < 3; i++) {
       using resting = await openRawConnection(server.port);
       resting.write(Buffer.concat([greeting, settingsAck]));
@@ -273,7 +273,7 @@ describe.concurrent("over HTTP/2", () => {
     session.destroy();
   });
 
-  test("refuses more streams than it allows, without harm to the others", async () => {
+  test("rejects streams above its limit, without harm to the others", async () => {
     await using server = await openTestService({ limits: { streamsMax: 2 } });
     using hold = server.hold();
     using connection = await openRawConnection(server.port);
@@ -292,7 +292,7 @@ describe.concurrent("over HTTP/2", () => {
     await connection.until("two volumes", (bytes) => twoVolumes.test(bytes.toString("latin1")));
   });
 
-  test("ends a session that resets streams by the thousand", async () => {
+  test("closes a session that resets streams by the thousand", async () => {
     await using server = await openTestService();
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck]));
@@ -310,10 +310,10 @@ describe.concurrent("over HTTP/2", () => {
   });
 });
 
-describe.concurrent("a connection whose answers have no end", () => {
+describe.concurrent("a connection with endless answers", () => {
   const limits = { ...defaultLimits, requestTimeoutMs: 300, idleTimeoutMs: 300 };
 
-  test("ends, over HTTP/1.1, where its next request does not come whole", async ({ expect }) => {
+  test("ends over HTTP/1.1 if its next request does not arrive completely", async ({ expect }) => {
     const port = await openTestPort({ limits });
     using connection = await openRawConnection(port.address.port);
     connection.write("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHo");
@@ -321,7 +321,7 @@ describe.concurrent("a connection whose answers have no end", () => {
     await port.drain(0);
   });
 
-  test("ends, over HTTP/2, where its client leaves and breaks the protocol", async ({ expect }) => {
+  test("ends over HTTP/2 if its client leaves and violates the protocol", async ({ expect }) => {
     const ended = Promise.withResolvers<void>();
     const port = await openTestPort({
       limits,

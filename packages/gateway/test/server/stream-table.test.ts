@@ -1,4 +1,4 @@
-/** Streams of a session of HTTP/2 end as ever, and leave nothing behind. */
+/** Streams of an HTTP/2 session end as usual, and leave nothing behind. */
 import { once } from "node:events";
 import http2, {
   type ClientHttp2Session,
@@ -38,7 +38,7 @@ async function ask(client: ClientHttp2Session): Promise<void> {
   await once(request, "close");
 }
 
-test("what has left an old table is collected among what is young", async () => {
+test("what has left an old table is collected in a minor collection", async () => {
   const collect = openCollector();
   const [open, pending] = [new StreamTable(), new StreamTable()];
   const pass = (streams: number): void => {
@@ -52,7 +52,7 @@ test("what has left an old table is collected among what is young", async () => 
     for (let id = streams - 7; id <= streams; id++) open.delete(id);
   };
   pass(100);
-  collect(); // whatever the tables have is old from here on
+  collect(); // everything in the tables is old from here on
   const before = getHeapStatistics().used_heap_size;
   pass(1000); // 60 MB
   await nextTurn();
@@ -78,7 +78,7 @@ test("the sessions of the port have such tables", async () => {
   expect(state.streams.size).toBe(1);
 });
 
-test("a session that is made otherwise is left as it is", () => {
+test("a session created in another way is unchanged", () => {
   const state = { streams: [], pendingStreams: new Set() };
   const sessions = [{}, { [Symbol("state")]: undefined }, { [Symbol("state")]: state }];
   for (const session of sessions) keepStreamsInTables(session as unknown as ServerHttp2Session);
@@ -106,7 +106,7 @@ test("a connection that is cut off ends all of its streams", async () => {
   expect(new Set(closed)).toEqual(new Set(opened.map(({ id }) => id)));
 });
 
-test("a connection that is told to close does so behind its last answer", async () => {
+test("a connection that is told to close does so after its last answer", async () => {
   const opened: ServerHttp2Stream[] = [];
   const three = Promise.withResolvers<void>();
   const client = await connectTo((stream) => {

@@ -1,4 +1,4 @@
-/** TLS on the one port: ALPN, certificates that are renewed, files that contradict each other. */
+/** TLS on the single port: ALPN, renewed certificates, files that contradict each other. */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ import { openTestPort } from "../support/test-port.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
 
-/** The common name of the certificate that the server shows, and the protocol that it chose. */
+/** The common name of the server's certificate, and the chosen protocol. */
 async function greet(port: number, ALPNProtocols?: string[]) {
   const socket = tls.connect({
     port,
@@ -68,7 +68,7 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     expect((await greet(server.port, offered)).alpnProtocol).toBe(chosen);
   });
 
-  test("speaks HTTP/1.1 with who does not know ALPN", async () => {
+  test("uses HTTP/1.1 with clients without ALPN", async () => {
     const socket = tls.connect({ port: server.port, host: "127.0.0.1", ca });
     await within("the handshake", once(socket, "secureConnect"));
     using connection = createRawConnection(socket);
@@ -80,7 +80,7 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     ["HTTP/1.1", "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"],
     ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
     ["nothing", ""],
-  ])("refuses %s in plain text, and goes on", async (_what, bytes) => {
+  ])("rejects %s in plaintext, and continues", async (_what, bytes) => {
     using connection = await openRawConnection(server.port);
     connection.write(bytes);
     const received = await connection.untilClosed();
@@ -90,7 +90,7 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     ).toBe(200);
   });
 
-  test("refuses TLS 1.1", async () => {
+  test("rejects TLS 1.1", async () => {
     const options = { maxVersion: "TLSv1.1", minVersion: "TLSv1", ca } as const;
     const socket = tls.connect({ port: server.port, host: "127.0.0.1", ...options });
     await expect(within("the refusal", once(socket, "secureConnect"))).rejects.toThrow(
@@ -102,7 +102,7 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
   test.each([
     ["nothing", undefined],
     ["half of a request", "POST /v1/shelves/a/volumes HTTP/1.1\r\nHo"],
-  ])("answers a client that says %s behind the handshake with 408", async (_what, bytes) => {
+  ])("answers a client that sends %s after the handshake with 408", async (_what, bytes) => {
     const socket = tls.connect({ port: server.port, host: "127.0.0.1", ca });
     await within("the handshake", once(socket, "secureConnect"));
     using connection = createRawConnection(socket);
@@ -112,7 +112,7 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
 });
 
 test.skipIf(!hasOpenssl).each(["1.1", "2"] as const)(
-  "a drain lets a request under way over TLS and HTTP/%s end",
+  "a drain lets a running request over TLS and HTTP/%s end",
   async (version) => {
     await using folder = await createTemporaryFolder();
     const { pem, ...files } = createCertificate(folder.path, "one");
@@ -136,9 +136,11 @@ test.skipIf(!hasOpenssl).each(["1.1", "2"] as const)(
   },
 );
 
-/** Node pauses a connection whose client takes no answers. TLS goes on with what it has decrypted. */
-describe.skipIf(!hasOpenssl)("behind an answer not yet taken", () => {
-  /** A client that has sent a first request and takes nothing of its large answer. */
+/**
+ * Node pauses a connection whose client reads no answers. TLS still delivers what it has decrypted.
+ */
+describe.skipIf(!hasOpenssl)("behind an unread answer", () => {
+  /** A client that has sent a first request and reads nothing of its large answer. */
   async function openUntaken(handle: (request: IncomingMessage) => Promise<string>) {
     const folder = await createTemporaryFolder();
     const { pem, ...files } = createCertificate(folder.path, "one");
@@ -163,7 +165,7 @@ describe.skipIf(!hasOpenssl)("behind an answer not yet taken", () => {
   const post = (path: string, body: string, more = "") =>
     `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`;
 
-  test("requests of many records arrive whole, and in their order", async () => {
+  test("requests of many records arrive completely and in order", async () => {
     const second = Promise.withResolvers<void>();
     const socket = await openUntaken(async (request) => {
       if (request.url === "/2") second.resolve();
@@ -188,7 +190,7 @@ describe.skipIf(!hasOpenssl)("behind an answer not yet taken", () => {
       if (requests.push(request) === 2) second.resolve();
       return "x".repeat(50_000);
     });
-    // 19 MB, of which the systems of both hold some.
+    // 19 MB, some of which is buffered by both systems.
     for (let i = 0; i < 400; i++) socket.write(post("/2", "").repeat(1000));
     await within("the second request", second.promise);
     await setTimeout(500);
@@ -203,8 +205,8 @@ async function hash(chunks: Iterable<string> | AsyncIterable<Buffer>): Promise<s
   return sum.digest("hex");
 }
 
-describe.skipIf(!hasOpenssl)("certificates that are renewed", () => {
-  test("are taken once both files belong together, without a restart", async () => {
+describe.skipIf(!hasOpenssl)("renewed certificates", () => {
+  test("are used once both files match, without a restart", async () => {
     await using folder = await createTemporaryFolder();
     const first = createCertificate(folder.path, "first");
     const second = createCertificate(folder.path, "second");
@@ -219,7 +221,7 @@ describe.skipIf(!hasOpenssl)("certificates that are renewed", () => {
     expect((await greet(server.port)).name).toBe("first");
 
     renameSync(second.certFile, files.certFile);
-    // Nothing tells when the watching has begun, so the file changes until it is seen.
+    // There is no event for the start of watching, so change the file until it is noticed.
     const seen = () => {
       utimesSync(files.certFile, new Date(), new Date());
       return onTlsError.mock.lastCall;
@@ -228,7 +230,7 @@ describe.skipIf(!hasOpenssl)("certificates that are renewed", () => {
     expect((await greet(server.port)).name).toBe("first");
 
     renameSync(second.keyFile, files.keyFile);
-    // Nothing tells when a server has taken a certificate but a greeting.
+    // Only a handshake shows when a server uses a certificate.
     await expect
       .poll(async () => (await greet(server.port)).name, { timeout: 8000 })
       .toBe("second");
@@ -255,7 +257,7 @@ describe.skipIf(!hasOpenssl)("a drain", () => {
       const socket = tls.connect({ socket: connection.socket, rejectUnauthorized: false });
       await within("the handshake", once(socket, "secureConnect"));
     } else {
-      // A greeting that came later is through: ours has been accepted.
+      // A later handshake is complete, so ours has been accepted.
       await greet(server.port);
     }
     await within("the end of the server", server.drain(3000), 1500);
@@ -265,7 +267,7 @@ describe.skipIf(!hasOpenssl)("a drain", () => {
 describe("files for TLS", () => {
   const pem = "-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n";
 
-  test("that are missing stop the start", async () => {
+  test("that are missing fail the start", async () => {
     await using folder = await createTemporaryFolder();
     const files = { certFile: join(folder.path, "no.crt"), keyFile: join(folder.path, "no.key") };
     await expect(openTestService({ tls: files })).rejects.toThrow(TlsFilesError);
@@ -276,7 +278,7 @@ describe("files for TLS", () => {
     ["empty", ""],
     ["no PEM", "garbage"],
     ["PEM of something else", pem],
-  ])("that are %s stop the start", async (_what, text) => {
+  ])("that are %s fail the start", async (_what, text) => {
     await using folder = await createTemporaryFolder();
     const files = { certFile: join(folder.path, "a.crt"), keyFile: join(folder.path, "a.key") };
     writeFileSync(files.certFile, text);
@@ -284,7 +286,7 @@ describe("files for TLS", () => {
     await expect(openTestService({ tls: files })).rejects.toThrow(TlsFilesError);
   });
 
-  test.skipIf(!hasOpenssl)("that do not belong together stop the start", async () => {
+  test.skipIf(!hasOpenssl)("that do not match fail the start", async () => {
     await using folder = await createTemporaryFolder();
     const one = createCertificate(folder.path, "one");
     const two = createCertificate(folder.path, "two");

@@ -1,4 +1,4 @@
-/** What comes all at once is served in turns. */
+/** Work that arrives all at once is served in turns. */
 import type { ServerHttp2Stream } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -19,7 +19,7 @@ import { openTestPort } from "../support/test-port.ts";
 import { openTestService } from "../support/test-service.ts";
 
 describe("turns", () => {
-  test("serve as much as may be at once, and the rest later, in its order", async () => {
+  test("serve as much as allowed at once, and the rest later, in order", async () => {
     const served: number[] = [];
     const turns = new Turns<number>(3, (item) => served.push(item) > 0);
     const atOnce = [1, 2, 3, 4, 5, 6, 7].map((item) => turns.take(item));
@@ -35,7 +35,7 @@ describe("turns", () => {
     expect(served).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
   });
 
-  test("do not count where there is nothing to do any more", async () => {
+  test("do not count work that is no longer needed", async () => {
     const served: number[] = [];
     const turns = new Turns<number>(2, (item) => item % 10 === 0 && served.push(item) > 0);
     for (let item = 1; item <= 60; item++) turns.take(item);
@@ -80,10 +80,10 @@ function requestGate(): void {
 
 const garbage = frame(frameType.data, { streamId: 0, payload: Buffer.from("x") });
 
-describe("a connection of HTTP/2 that sends 200 requests at once", () => {
+describe("an HTTP/2 connection that sends 200 requests at once", () => {
   const requests = requestsOf(200);
 
-  test("has an answer to each", async () => {
+  test("gets an answer to each", async () => {
     await using server = await openTestService({ requestGate });
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck, ...requests]));
@@ -116,7 +116,7 @@ describe("a connection of HTTP/2 that sends 200 requests at once", () => {
     const serveStream = (stream: ServerHttp2Stream) => {
       stream.on("error", () => {});
       const end = performance.now() + 2;
-      while (performance.now() < end); // so that the rest waits until more has come
+      while (performance.now() < end); // so that the rest waits until more has arrived
       served++;
       return true;
     };
@@ -127,13 +127,13 @@ describe("a connection of HTTP/2 that sends 200 requests at once", () => {
     connection.write(last);
     connection.end();
     await connection.untilClosed();
-    for (let turn = 0; turn < 50; turn++) await nextTurn(); // as many as all would take, and more
+    for (let turn = 0; turn < 50; turn++) await nextTurn(); // as many as all would need, and more
     expect(served).toBeLessThan(200);
     await port.drain(0);
   });
 });
 
-test("200 requests at once that end in an empty piece of their body have an answer each", async () => {
+test("200 requests at once that end in an empty piece of their body get an answer each", async () => {
   const port = await openTestPort({
     serve: async (request, response) => {
       for await (const _ of request);
@@ -152,7 +152,7 @@ test("200 requests at once that end in an empty piece of their body have an answ
   await port.drain(0);
 });
 
-test("200 requests at once that expect 100, and are taken back, do no harm", async () => {
+test("200 requests at once that expect 100, and are cancelled, do no harm", async () => {
   await using server = await openTestService({ requestGate });
   using connection = await openRawConnection(server.port);
   const requests = requestsOf(200, { flags: flag.endHeaders, more: [["expect", "100-continue"]] });
@@ -162,10 +162,10 @@ test("200 requests at once that expect 100, and are taken back, do no harm", asy
   await expectToServe(server.port);
 });
 
-test("100 connections that are refused by the gate, and end, at once have an answer each", async () => {
+test("100 connections that end at once after a rejection by the gate get an answer each", async () => {
   await using server = await openTestService({ requestGate });
   const connections = await openRawConnections(100, server.port);
-  for (let turn = 0; turn < 150; turn++) await nextTurn(); // so that each has been taken before
+  for (let turn = 0; turn < 150; turn++) await nextTurn(); // so that each has been accepted before
   for (const connection of connections) {
     connection.write(post(""));
     connection.end();
@@ -175,7 +175,7 @@ test("100 connections that are refused by the gate, and end, at once have an ans
   }
 });
 
-test("100 connections of HTTP/2 that are broken in their first piece, with more behind it, do no harm", async () => {
+test("100 HTTP/2 connections with an invalid first piece, and more after it, do no harm", async () => {
   let taken = 0;
   const port = await openTestPort({
     serve: (_request, response) => void response.end(),

@@ -1,4 +1,4 @@
-/** Clients of HTTP/1.1 that take their answers slowly, or not at all. */
+/** HTTP/1.1 clients that read their answers slowly, or not at all. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
@@ -9,13 +9,16 @@ import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { openTestPort } from "../support/test-port.ts";
 
-/** More than the second after which it is looked who takes nothing. */
+/** More than the one second after which unread answers are checked for. */
 const idleTimeoutMs = 1200;
 
-/** More than sockets hold on their own. */
+/** More than sockets buffer by themselves. */
 const answer = Buffer.alloc(32 * 2 ** 20, "a");
 
-/** A client that has asked, and reads nothing yet; and the end of its connection on the server. */
+/**
+ * A client that has sent a request and reads nothing yet, and the end of its connection on the
+ * server.
+ */
 async function ask(
   isEncrypted: boolean,
   { onTestFinished }: TestContext,
@@ -48,19 +51,19 @@ async function ask(
 }
 
 describe.concurrent("over HTTP/1.1", () => {
-  test("who takes nothing is cut off", async (context) => {
+  test("a client that reads nothing is cut off", async (context) => {
     const { socket, closed } = await ask(false, context);
     await closed;
     context.expect(socket.bytesRead).toBeLessThan(answer.length);
   });
 
-  test.skipIf(!hasOpenssl)("who takes nothing is cut off over TLS", async (context) => {
+  test.skipIf(!hasOpenssl)("a client that reads nothing is cut off over TLS", async (context) => {
     const { socket, closed } = await ask(true, context);
     await closed;
     context.expect(socket.bytesRead).toBeLessThan(answer.length);
   });
 
-  test("who is refused, and takes nothing of that, is cut off", async (context) => {
+  test("a rejected client that reads nothing is cut off", async (context) => {
     const refused = "GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n";
     const { socket, closed } = await ask(false, context, refused.repeat(100_000));
     await closed;
@@ -70,7 +73,7 @@ describe.concurrent("over HTTP/1.1", () => {
   test.for([
     ["asks for a tunnel", "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n"],
     ["says what is malformed", "GARBAGE\r\n\r\n"],
-  ])("who takes nothing, and %s behind it, is cut off", async ([, last], context) => {
+  ])("a client that reads nothing, and then %s, is cut off", async ([, last], context) => {
     const { socket, closed } = await ask(
       false,
       context,
@@ -80,7 +83,7 @@ describe.concurrent("over HTTP/1.1", () => {
     context.expect(socket.bytesRead).toBeLessThan(answer.length);
   });
 
-  test("who takes a little now and then gets all of it", async (context) => {
+  test("a client that reads a little now and then gets everything", async (context) => {
     const { socket } = await ask(false, context);
     const ended = once(socket, "close");
     socket.on("data", () => {});

@@ -1,4 +1,4 @@
-/** Any message of a type, made by reflection: random values for every kind of field. */
+/** Any message of a type, created by reflection: random values for every kind of field. */
 import {
   create,
   type DescField,
@@ -24,15 +24,15 @@ import {
 import fc from "fast-check";
 
 export interface MessageOptions {
-  /** How deep messages nest in it. Default: 2. */
+  /** The nesting depth. Default: 2. */
   readonly depth?: number;
-  /** The types that an Any may hold. Default: none, it stays empty. */
+  /** The types that an Any may contain. Default: none, it stays empty. */
   readonly inAny?: readonly DescMessage[];
 }
 
 /**
- * Any message of the type that ProtoJSON can tell from every other: no negative
- * zero where its JSON is `0`, no field mask that has no JSON.
+ * Any message of the type that ProtoJSON distinguishes from every other: no negative zero whose
+ * JSON is `0`, no field mask without JSON.
  */
 export function anyMessage<D extends DescMessage>(
   desc: D,
@@ -41,7 +41,7 @@ export function anyMessage<D extends DescMessage>(
   return messageOf(desc, { depth, inAny }) as fc.Arbitrary<MessageShape<D>>;
 }
 
-/** A change to a message: one field of it gets a value. */
+/** Sets one field of a message. */
 type Setter = (message: Message) => void;
 
 function messageOf(desc: DescMessage, options: Required<MessageOptions>): fc.Arbitrary<Message> {
@@ -59,7 +59,7 @@ function messageOf(desc: DescMessage, options: Required<MessageOptions>): fc.Arb
   });
 }
 
-/** Few fields at a time: what goes wrong stays small, and the next message has others. */
+/** Few fields at a time: failures stay small, and the next message has others. */
 function sometimes(setter: fc.Arbitrary<Setter>): fc.Arbitrary<Setter | undefined> {
   return fc.oneof(
     { weight: 5, arbitrary: fc.constant(undefined) },
@@ -74,7 +74,7 @@ function oneofSetter(
   return fc.oneof(...oneof.fields.flatMap((field) => setterOf(field, options) ?? []));
 }
 
-/** Undefined for what would nest deeper than the options allow. */
+/** Undefined if it would nest deeper than the options allow. */
 function setterOf(
   field: DescField,
   options: Required<MessageOptions>,

@@ -6,10 +6,10 @@ import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { refusalOf } from "./violations.ts";
 
 export interface Sent {
-  /** What the path says, by the names of the fields. */
+  /** The values in the path, by field name. */
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: string;
-  /** Which field the body is; the whole message for `*`. */
+  /** The field that the body sets; `*` for the whole message. */
   readonly bodyField?: string;
   readonly body?: string;
 }
@@ -34,12 +34,12 @@ export function bind({ path = {}, query = "", bodyField, body }: Sent) {
   return bindRequest(EveryFieldSchema, parts as Parameters<typeof bindRequest>[1], {});
 }
 
-/** The message that is bound, as ProtoJSON. */
+/** The bound message as ProtoJSON. */
 export function bound(sent: Sent): JsonValue {
   return toJson(EveryFieldSchema, bind(sent));
 }
 
-/** The violations for which it is refused. */
+/** The violations that reject it. */
 export function violationsOf(run: () => unknown) {
   const refusal = refusalOf(run);
   return refusal === "accepted" ? refusal : refusal.violations;

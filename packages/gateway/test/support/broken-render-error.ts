@@ -1,7 +1,6 @@
 /**
- * A program of its own, as what it shows might end it: a gateway whose
- * renderError throws. Prints the status of an answer to an error by REST, and
- * of one that is found before a route is known.
+ * A separate program, because the tested error might end it: a gateway whose renderError throws.
+ * Prints the status of an answer to a REST error, and to one that occurs before a route is known.
  */
 
 import { LibraryService } from "../gen/library/v1/library_pb.ts";

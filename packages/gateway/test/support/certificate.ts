@@ -6,11 +6,11 @@ import { join } from "node:path";
 export interface Certificate {
   readonly certFile: string;
   readonly keyFile: string;
-  /** The certificate in PEM, which clients have to trust. */
+  /** The certificate in PEM, which clients must trust. */
   readonly pem: string;
 }
 
-/** Whether this machine can make certificates: Node itself cannot. */
+/** Whether this machine can create certificates: Node itself cannot. */
 export const hasOpenssl: boolean = (() => {
   try {
     execFileSync("openssl", ["version"], { stdio: "ignore" });
@@ -20,7 +20,7 @@ export const hasOpenssl: boolean = (() => {
   }
 })();
 
-/** Makes a certificate with the OpenSSL of this machine, in the files NAME.crt and NAME.key. */
+/** Creates a certificate with the machine's OpenSSL, in the files NAME.crt and NAME.key. */
 export function createCertificate(folder: string, name: string): Certificate {
   const certFile = join(folder, `${name}.crt`);
   const keyFile = join(folder, `${name}.key`);

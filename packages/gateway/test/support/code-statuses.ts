@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 
-/** The HTTP status that google.rpc.Code gives each code. */
+/** The HTTP status of each code, as in google.rpc.Code. */
 export const codeStatuses: readonly [code: Code, status: number][] = [
   [Code.Canceled, 499],
   [Code.Unknown, 500],

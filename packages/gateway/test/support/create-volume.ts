@@ -4,21 +4,21 @@ import { fieldBlock, flag, frame, frameType } from "./raw-http2.ts";
 export const createPath = "/v1/shelves/a/volumes";
 export const createRpcPath = "/library.v1.CatalogService/CreateVolume";
 
-/** A volume, and what is answered to it. */
+/** A volume, which is also the answer. */
 export const volume = '{"id":1,"title":"Emma"}';
 export const answer = '{"name":"shelves/a/volumes/1","id":"1","title":"Emma"}';
 
-/** What asks for it, for `exchange`. */
+/** The request that creates it, for `exchange`. */
 export const createRequest = {
   path: createPath,
   headers: { "content-type": "application/json" },
   body: volume,
 } as const;
 
-/** The same of RPC in JSON, over Connect. */
+/** The same for RPC: JSON over Connect. */
 export const rpcVolume = `{"parent":"shelves/a","volume":${volume}}`;
 
-/** A request of HTTP/1.1 or 1.0. */
+/** A request over HTTP/1.1 or 1.0. */
 export function post(
   body: string,
   { line = `POST ${createPath} HTTP/1.1`, more = "Host: a\r\n", type = "application/json" } = {},
@@ -29,7 +29,7 @@ export function post(
 
 type Field = readonly [name: string, value: string];
 
-/** The headers of a request of HTTP/2. */
+/** The headers of an HTTP/2 request. */
 export function headers(
   streamId: number,
   {

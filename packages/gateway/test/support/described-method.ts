@@ -23,8 +23,8 @@ export interface MethodDescription {
 }
 
 /**
- * The methods of a service `test.v1.Described`, made without a compiler: for the
- * rules that no proto of a service that runs can have.
+ * The methods of a service `test.v1.Described`, created without a compiler, for rules that no proto
+ * of a running service can have.
  */
 export function describeMethods(methods: readonly MethodDescription[]): DescMethod[] {
   const files = new Map<string, DescFile>();

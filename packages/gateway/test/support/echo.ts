@@ -1,7 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { EveryField, FieldService } from "../gen/library/v1/fields_pb.ts";
 
-/** A FieldService that answers what it is sent, and keeps it. */
+/** A FieldService that returns what it receives, and records it. */
 export interface EchoService extends ServiceImpl<typeof FieldService> {
   /** Every message that has reached the implementation. */
   readonly received: readonly EveryField[];

@@ -1,4 +1,6 @@
-/** An enveloped message of gRPC, gRPC-Web and Connect: a byte of flags, a length, the bytes. */
+/**
+ * A message in an envelope of gRPC, gRPC-Web or Connect: one byte of flags, a length, the bytes.
+ */
 export function envelope(message: Uint8Array | string, flags = 0): Buffer {
   const bytes = Buffer.from(message as Uint8Array);
   const head = Buffer.alloc(5);

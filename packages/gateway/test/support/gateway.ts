@@ -10,14 +10,14 @@ import {
   type HttpVersion,
 } from "./http-exchange.ts";
 
-/** A gateway that listens, on HTTP/1.1 and on HTTP/2. */
+/** A gateway that listens on HTTP/1.1 and HTTP/2. */
 export interface TestGateway extends AsyncDisposable {
   readonly port: number;
   /** One request and its response. Default: HTTP/1.1. */
   send(request: SentRequest): Promise<HttpResponse>;
-  /** Where it listens for the version of HTTP, without a path. */
+  /** Its origin for the HTTP version. */
   origin(version: HttpVersion): string;
-  /** What the gateway has told its `onError` so far. */
+  /** What the gateway has passed to `onError` so far. */
   readonly errors: readonly unknown[];
 }
 
@@ -26,7 +26,7 @@ export type SentRequest = Omit<HttpRequest, "origin" | "version"> & {
 };
 
 export interface TestGatewayOptions extends Omit<GatewayOptions, "onError"> {
-  /** Whether the gateway may call its `onError`. Default: no, and the test fails. */
+  /** Whether the gateway may call `onError`. Default: no, the test fails. */
   readonly mayFail?: boolean;
 }
 
@@ -39,7 +39,7 @@ export function openGateway({
   return openHandler(handler, { errors, mayFail });
 }
 
-/** Any handler, listening on both versions of HTTP. */
+/** Any handler, listening on both HTTP versions. */
 export async function openHandler(
   handler: NodeHandler,
   { errors = [], mayFail = false }: { errors?: readonly unknown[]; mayFail?: boolean } = {},

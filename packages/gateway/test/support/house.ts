@@ -1,22 +1,22 @@
-/** A plan of a house: which room may import which, and that nothing points back. */
+/** A layout: which folder ("room") may import which, without imports in the other direction. */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 
 export interface House {
-  /** A glob of its files, from the root of the repository. */
+  /** A glob of its files, relative to the root of the repository. */
   readonly files: string;
   /** The room of a file. */
   readonly roomOf: (file: string) => string;
-  /** From the ground up: a room may import its own files and the rooms named. */
+  /** From the bottom up: a room may import its own files and the listed rooms. */
   readonly rooms: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Holds a house to its plan. @returns the files that each file imports. */
+/** Checks the imports against the layout. @returns the files that each file imports. */
 export function holdHouse({ files, roomOf, rooms }: House): ReadonlyMap<string, readonly string[]> {
   const importsByFile = new Map(globSync(files).map((file) => [file, importsOf(file)] as const));
 
-  test("every file stands in a room", () => {
+  test("every file is in a room", () => {
     expect(importsByFile.size).toBeGreaterThan(30);
     expect([...importsByFile.keys()].map(roomOf).filter((room) => !(room in rooms))).toEqual([]);
   });
@@ -46,7 +46,7 @@ export function holdHouse({ files, roomOf, rooms }: House): ReadonlyMap<string, 
   return importsByFile;
 }
 
-/** The files that a file names as its imports, from the root of the repository. */
+/** The files that a file imports, relative to the root of the repository. */
 export function importsOf(file: string): string[] {
   const specifiers = readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?"(\.[^"]+)"/g);
   return [...specifiers].map(([, specifier = ""]) => join(dirname(file), specifier));

@@ -14,7 +14,7 @@ export interface HttpRequest {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Whether to leave the body open: its end never comes. Default: no. */
+  /** Whether to leave the body incomplete. Default: no. */
   readonly unfinished?: boolean;
   /** The certificate to trust, for https. */
   readonly ca?: string;
@@ -27,7 +27,7 @@ export interface HttpResponse {
   readonly body: Buffer;
 }
 
-/** One request and its response, on a connection of their own. */
+/** One request and its response, on a separate connection. */
 export function exchange(request: HttpRequest): Promise<HttpResponse> {
   const answer = request.version === "1.1" ? overHttp1(request) : overHttp2(request);
   return within(`the answer to ${request.method ?? "POST"} ${request.path}`, answer);
@@ -39,7 +39,7 @@ async function overHttp1(given: HttpRequest): Promise<HttpResponse> {
   const request = module.request(origin, { path, method, headers, agent: false, ca });
   const response = Promise.withResolvers<http.IncomingMessage>();
   request.on("response", response.resolve);
-  // Behind an early answer the rest of a body may find a closed connection.
+  // After an early answer, the rest of a body may find a closed connection.
   request.on("error", response.reject);
   if (unfinished) request.write(body);
   else request.end(body);
@@ -64,7 +64,7 @@ async function overHttp2(given: HttpRequest): Promise<HttpResponse> {
   }
 }
 
-/** One request and its response on a session, beside others. */
+/** One request and its response on a session, in parallel with others. */
 export async function exchangeOn(
   session: http2.ClientHttp2Session,
   request: Omit<HttpRequest, "origin" | "version">,

@@ -1,4 +1,4 @@
-/** A response of HTTP/1.1, as it came over the wire. */
+/** An HTTP/1.1 response, as received. */
 export interface Http1Response {
   readonly status: number;
   /** Names in lower case. */
@@ -7,9 +7,8 @@ export interface Http1Response {
 }
 
 /**
- * Parses the responses at the beginning of what a server has sent. Knows
- * `Content-Length` and `Transfer-Encoding: chunked`; leaves out what is not
- * complete yet.
+ * Parses the responses at the beginning of what a server has sent. Supports `Content-Length` and
+ * `Transfer-Encoding: chunked`. Skips what is incomplete.
  */
 export function parseHttp1Responses(received: Buffer): Http1Response[] {
   const responses: Http1Response[] = [];

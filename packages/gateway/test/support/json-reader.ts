@@ -11,11 +11,11 @@ export type JsonReader = <D extends DescMessage>(
   options?: JsonOptions,
 ) => MessageShape<D>;
 
-/** As REST reads a body. */
+/** Like a REST body. */
 export const readRest: JsonReader = (desc, text, options = {}) =>
   messageFromJsonText(desc, bytesOf(text), options);
 
-/** As connect-es reads a message, with our decoder; but unknown fields are refused here, too. */
+/** Like a message in connect-es, with our decoder, but rejecting unknown fields, too. */
 export const readRpc: JsonReader = (desc, text, options = {}) => {
   const readOptions = getJsonOptions({ ignoreUnknownFields: false, ...options }) as JsonOptions;
   const decoder = exactJsonDecoder(desc, readOptions);
@@ -26,7 +26,7 @@ export const readRpc: JsonReader = (desc, text, options = {}) => {
   }
 };
 
-/** Both ways in, for tables that hold on each. */
+/** Both readers, for tables that apply to each. */
 export const jsonReaders: readonly [name: string, read: JsonReader][] = [
   ["REST", readRest],
   ["RPC", readRpc],

@@ -1,4 +1,4 @@
-/** Every way by which JSON for a message reaches a method of FieldService. */
+/** All protocols that pass JSON to a method of FieldService. */
 import { Code } from "@connectrpc/connect";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { envelope, parseEnvelopes } from "./envelope.ts";
@@ -7,9 +7,9 @@ import type { HttpResponse } from "./http-exchange.ts";
 
 export interface JsonWay {
   readonly name: string;
-  /** The request that carries the JSON of one message. */
+  /** The request with the JSON of one message. */
   request(json: string | Uint8Array): SentRequest;
-  /** The code that the answer carries; undefined for success. */
+  /** The code of the answer; undefined for success. */
   codeOf(response: HttpResponse): Code | undefined;
 }
 

@@ -7,7 +7,7 @@ export interface LibraryCall {
   readonly context: HandlerContext;
 }
 
-/** A LibraryService that answers from the request, and keeps every call. */
+/** A LibraryService that answers from the request, and records every call. */
 export interface TestLibrary extends Partial<ServiceImpl<typeof LibraryService>> {
   readonly calls: readonly LibraryCall[];
 }

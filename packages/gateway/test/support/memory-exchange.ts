@@ -1,7 +1,7 @@
 import type { Exchange, Response } from "../../src/exchange/exchange.ts";
 import type { NodeHeaders } from "../../src/exchange/lazy-headers.ts";
 
-/** An exchange without a network: what was asked is given, what was answered is kept. */
+/** An exchange without a network: the request is given, the answer is recorded. */
 export interface MemoryExchange extends Exchange {
   readonly response: Response | undefined;
 }
@@ -50,7 +50,7 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
   };
 }
 
-/** Headers as `Headers` has them. */
+/** The headers as a `Headers` object. */
 export function headersOf(header: NodeHeaders): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(header)) {

@@ -8,7 +8,7 @@ import {
 } from "@connectrpc/connect-node";
 import type { HttpVersion } from "./http-exchange.ts";
 
-/** A client of any service, with no token. */
+/** A client of any service, without a token. */
 export interface OpenClient<T extends DescService> extends Disposable {
   readonly client: Client<T>;
 }

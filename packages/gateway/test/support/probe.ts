@@ -1,4 +1,4 @@
-/** Requests that tell handlers apart by what comes back, and by what ran on the way. */
+/** Requests that distinguish handlers by their answers and by what ran. */
 import { gzipSync } from "node:zlib";
 import { createAsyncIterable, type UniversalHandler } from "@connectrpc/connect/protocol";
 
@@ -21,7 +21,7 @@ export type Handler = (
   body: Uint8Array,
 ) => Promise<{ status: number; header: Headers; body: Uint8Array | string }>;
 
-/** What came back for each probe, and what ran on the way. */
+/** The answer to each probe, and what ran. */
 export async function probe(handler: Handler, log: string[]): Promise<unknown[]> {
   const results: unknown[] = [];
   for (const [what, header, sent] of probes) {
@@ -33,7 +33,7 @@ export async function probe(handler: Handler, log: string[]): Promise<unknown[]>
       body,
     } = await handler(headers, Buffer.from(sent as Uint8Array));
     const text = Buffer.from(body as Uint8Array).toString("latin1");
-    // Errors may be worded otherwise.
+    // The messages of errors may differ.
     const error = { code: /"code": *("\w+"|\d+)/.exec(text)?.[1] };
     const answer = status === 200 ? { header: [...fields], body: text } : error;
     results.push({ what, ran: [...log], status, ...answer });
@@ -41,7 +41,7 @@ export async function probe(handler: Handler, log: string[]): Promise<unknown[]>
   return results;
 }
 
-/** The stock handler of connect-es. */
+/** The handler of connect-es. */
 export function universal(handler: UniversalHandler): Handler {
   return async (headers, sent) => {
     const { status, header, body } = await handler({

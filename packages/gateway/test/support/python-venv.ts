@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { fetchTool } from "./tool.ts";
 
 /**
- * An environment of Python with what a list of requirements names.
+ * A Python environment with a list of requirements.
  *
- * @returns the folder of its programs.
+ * @returns the directory of its programs.
  * @throws {Unavailable}
  */
 export async function createVenv(folder: string, requirements: string): Promise<string> {

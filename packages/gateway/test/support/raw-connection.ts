@@ -2,17 +2,17 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { within } from "./within.ts";
 
-/** A TCP connection on which a test says what it wants. */
+/** A TCP connection that sends whatever a test wants. */
 export interface RawConnection extends Disposable {
   readonly socket: Socket;
-  /** Everything that has come so far. */
+  /** Everything received so far. */
   readonly received: Buffer;
   write(bytes: string | Uint8Array): void;
-  /** Ends our side; the other may go on. */
+  /** Ends our side; the other may continue. */
   end(): void;
-  /** Resolves to all that came, once it satisfies the condition. */
+  /** Resolves to everything received once it satisfies the condition. */
   until(what: string, isThere: (received: Buffer) => boolean): Promise<Buffer>;
-  /** Resolves to all that came, once the other side has closed. */
+  /** Resolves to everything received once the other side has closed. */
   untilClosed(): Promise<Buffer>;
 }
 
@@ -22,7 +22,7 @@ export async function openRawConnection(port: number): Promise<RawConnection> {
   return createRawConnection(socket);
 }
 
-/** @param socket Connected; of TCP or TLS. */
+/** @param socket A connected TCP or TLS socket. */
 export function createRawConnection(socket: Socket): RawConnection {
   const chunks: Buffer[] = [];
   const listeners = new Set<() => void>();
@@ -39,7 +39,7 @@ export function createRawConnection(socket: Socket): RawConnection {
     isClosed = true;
     tell();
   };
-  // A reset ends the connection as well; what came before it counts.
+  // A reset ends the connection as well; what arrived before counts.
   socket.on("error", () => {});
   socket.on("end", close);
   socket.on("close", close);

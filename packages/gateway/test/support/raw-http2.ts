@@ -1,4 +1,4 @@
-/** HTTP/2, frame by frame (RFC 9113), so that a test can say what no client would. */
+/** HTTP/2 frame by frame (RFC 9113), so that a test can send what no client would. */
 
 export const frameType = {
   data: 0,
@@ -37,7 +37,7 @@ export function frame(
   return Buffer.concat([head, payload]);
 }
 
-/** What every client begins with. */
+/** The first bytes of every client. */
 export const greeting: Buffer = Buffer.concat([preface, frame(frameType.settings)]);
 
 export const settingsAck: Buffer = frame(frameType.settings, { flags: flag.ack });
@@ -60,7 +60,7 @@ function hpackInteger(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** The frames that are complete, in the bytes that a server has sent. */
+/** The complete frames in the bytes from a server. */
 export function parseFrames(received: Buffer): Frame[] {
   const frames: Frame[] = [];
   for (let at = 0; at + 9 <= received.length; ) {

@@ -1,7 +1,7 @@
 import { type Code, ConnectError } from "@connectrpc/connect";
 import { within } from "./within.ts";
 
-/** The statuses of a Watch, as they are asked for; then what ended it. */
+/** The statuses of a Watch, on request, and the reason of its end. */
 export function readWatch(answers: AsyncIterable<{ status: number }>) {
   const iterator = answers[Symbol.asyncIterator]();
   return {

@@ -2,13 +2,13 @@ import { Code } from "@connectrpc/connect";
 import type { CallObserver } from "../../src/index.ts";
 import { within } from "./within.ts";
 
-/** An observer that keeps what it is told. */
+/** An observer that records its notifications. */
 export interface RecordedCalls extends CallObserver {
-  /** One line a call, in the order of their ends: `GetLibrary rest ok`. */
+  /** One line per call, in the order of their ends: `GetLibrary rest ok`. */
   readonly ended: readonly string[];
-  /** How many have begun and not ended. */
+  /** The number of calls that have begun and not ended. */
   readonly underWay: number;
-  /** Resolves when so many have ended. */
+  /** Resolves when this many have ended. */
   until(count: number): Promise<void>;
 }
 

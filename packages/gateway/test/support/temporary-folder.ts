@@ -6,7 +6,7 @@ export interface TemporaryFolder extends AsyncDisposable {
   readonly path: string;
 }
 
-/** An empty folder, gone with all that is in it at the end of an `await using`. */
+/** An empty directory, removed with its contents at the end of an `await using`. */
 export async function createTemporaryFolder(): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(tmpdir(), "connect-gateway-test-"));
   return {

@@ -3,13 +3,13 @@ import { defaultLimits } from "../../src/server/limits.ts";
 import { openPort, type Port, type PortOptions } from "../../src/server/port.ts";
 
 export interface TestPortOptions extends Partial<Omit<PortOptions, "handler">> {
-  /** Default: leaves every request without an answer. */
+  /** Default: answers no request. */
   readonly serve?: NodeHandler;
-  /** Default: leaves every stream to `serve`. */
+  /** Default: passes every stream to `serve`. */
   readonly serveStream?: GatewayHandler["serveStream"];
 }
 
-/** The one port, behind which a test serves by itself; with default limits, in clear. */
+/** A port served by the test itself, with default limits, in plaintext. */
 export function openTestPort({
   serve = () => {},
   serveStream = () => false,

@@ -8,36 +8,36 @@ import { type ServeOptions, type Server, serve } from "../../src/server/index.ts
 import { CatalogService, type Volume, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { within } from "./within.ts";
 
-/** A catalog at a port of the package, with health and reflection. */
+/** A catalog on a port of the package, with health and reflection. */
 export interface TestService extends AsyncDisposable {
   readonly port: number;
   /** Without a path. */
   readonly origin: string;
-  /** What CreateVolume was asked for, of requests that came whole. */
+  /** The volumes of complete CreateVolume requests. */
   readonly created: readonly Volume[];
-  /** What `onError` was told. */
+  /** What `onError` received. */
   readonly errors: readonly unknown[];
   readonly drain: Server["drain"];
   readonly update: Server["update"];
-  /** Holds up every CreateVolume that is called from now on. */
+  /** Blocks every CreateVolume call from now on. */
   hold(): Hold;
 }
 
 export interface Hold extends Disposable {
-  /** Resolves when a call is held up. */
+  /** Resolves when a call is blocked. */
   untilBegun(): Promise<void>;
-  /** Lets all go on. */
+  /** Lets all calls continue. */
   release(): void;
 }
 
 export interface TestServiceOptions extends Partial<Omit<ServeOptions, "onError">> {
   /** Replaces methods of the catalog. */
   readonly catalog?: Partial<ServiceImpl<typeof CatalogService>>;
-  /** Whether `onError` may be called. Default: no, and the test fails. */
+  /** Whether `onError` may be called. Default: no, the test fails. */
   readonly mayFail?: boolean;
 }
 
-/** Opens it at a free port of 127.0.0.1; at its end, nothing listens there any more. */
+/** Opens it on a free port of 127.0.0.1. At its end, nothing listens there any more. */
 export async function openTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const { catalog, mayFail = false, ...given } = options;
   const created: Volume[] = [];
@@ -51,7 +51,7 @@ export async function openTestService(options: TestServiceOptions = {}): Promise
       await Promise.race([held?.released, held && rejectOnAbort(signal)]);
       return { ...volume, name: `${parent}/volumes/${volume.id}` };
     },
-    /** Answers one volume, and goes on until the call is aborted. */
+    /** Returns one volume, and continues until the call is aborted. */
     async *watchVolumes({ parent }, { signal }) {
       yield { name: `${parent}/volumes/1` };
       await rejectOnAbort(signal);

@@ -1,14 +1,14 @@
-/** What runs the programs of others. */
+/** Runs programs of others. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { environment } from "../runtimes/project.ts";
 
 const run = promisify(execFile);
 
-/** A toolchain or a registry is not there: nothing that is tested has failed. */
+/** A toolchain or a registry is not available. This is not a failure of what is tested. */
 export class Unavailable extends Error {}
 
-/** @returns what it writes. @throws {Error} with what it says of its failure. */
+/** @returns its output. @throws {Error} with its error output. */
 export async function runTool(
   folder: string,
   [command, ...args]: readonly [string, ...string[]],
@@ -23,7 +23,7 @@ export async function runTool(
   }
 }
 
-/** The same, for what only fetches a tool. @throws {Unavailable} */
+/** The same, for commands that only download a tool. @throws {Unavailable} */
 export async function fetchTool(...parameters: Parameters<typeof runTool>): Promise<void> {
   try {
     await runTool(...parameters);

@@ -1,4 +1,6 @@
-/** LibraryService with rules of protovalidate, without a compiler: npm has no source of their proto. */
+/**
+ * LibraryService with protovalidate rules, without a compiler: npm has no source of their proto.
+ */
 import {
   clone,
   create,
@@ -50,7 +52,7 @@ function greaterThan(value: bigint) {
   return { greaterThan: { case: "gt", value } } as const;
 }
 
-/** The service, whose generated types hold for it as well. */
+/** The service. Its generated types also apply to it. */
 export const validatedLibrary = createService();
 
 function createService(): typeof LibraryService {

@@ -1,14 +1,14 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 
-/** What a caller is told of a request that does not hold what it must. */
+/** The error that a caller gets for an invalid request. */
 export interface Refusal {
   readonly message: string;
   /** Field and description of each violation. */
   readonly violations: readonly (readonly [field: string, description: string])[];
 }
 
-/** The refusal that the error stands for; anything but INVALID_ARGUMENT is thrown on. */
+/** The rejection in the error. Rethrows anything but INVALID_ARGUMENT. */
 export function refusalFrom(error: unknown): Refusal {
   if (!(error instanceof ConnectError) || error.code !== Code.InvalidArgument) throw error;
   const violations = error
@@ -18,7 +18,7 @@ export function refusalFrom(error: unknown): Refusal {
   return { message: error.rawMessage, violations };
 }
 
-/** The refusal with which the function throws, or "accepted". */
+/** The rejection that the function throws, or "accepted". */
 export function refusalOf(run: () => unknown): Refusal | "accepted" {
   try {
     run();

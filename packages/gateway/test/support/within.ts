@@ -1,6 +1,6 @@
 /**
- * Waits for an event that has to come. A test that waits for ever says only
- * that it timed out; this says for what.
+ * Waits for an event that must come. A test that waits forever reports only that it timed out; this
+ * reports for what.
  */
 export async function within<T>(what: string, event: Promise<T>, timeoutMs = 8000): Promise<T> {
   const late = Promise.withResolvers<never>();

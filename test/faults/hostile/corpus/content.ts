@@ -1,4 +1,6 @@
-/** Bodies in sound HTTP, of every protocol: the rows of the tests, built ones, and mutations. */
+/**
+ * Bodies in valid HTTP, for every protocol: the rows of the tests, generated ones, and mutations.
+ */
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
 import { rows as restRows } from "../../../support/malformed/rest.ts";
@@ -14,7 +16,7 @@ type Seed = Omit<ContentAttack, "kind" | "headers"> & {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** Rows whose path is sound, in a size that can be sent often. */
+/** Rows with a valid path, small enough to be sent often. */
 const rows: readonly Seed[] = [
   ...restRows
     .filter(({ path = "/plants" }) => path === "/plants")
@@ -38,7 +40,7 @@ const rows: readonly Seed[] = [
 
 const texts: readonly string[] = ["", "Basil", "Caf\u00e9", "🌱", "'; --", "\\", '"', "\u0001"];
 
-/** Bytes that are not UTF-8, one class each. */
+/** Bytes that are not UTF-8, one example of each class. */
 const notUtf8: readonly (readonly number[])[] = [
   [0x80],
   [0xc3],
@@ -61,7 +63,7 @@ const notUtf8: readonly (readonly number[])[] = [
   [0xff],
 ];
 
-/** JSON members that no plant may have, or may have once. */
+/** JSON members that a plant must not have, or must not repeat. */
 const extraMembers: readonly string[] = [
   '"id":1',
   '"\\u0069d":1',
@@ -89,7 +91,7 @@ const contentTypes = {
 
 type Face = keyof typeof contentTypes;
 
-/** A plant that is almost right, in a protocol. */
+/** An almost valid plant, in one protocol. */
 function almostRight(id: bigint, random: Random): Seed {
   const face = random.pick(Object.keys(contentTypes) as Face[]);
   const [versions, path, type] = contentTypes[face];
@@ -105,7 +107,7 @@ function almostRight(id: bigint, random: Random): Seed {
   if (random.chance(0.3)) message = spoilText(message, random);
   const isPacked = random.chance(0.15);
   const isEnveloped = type.startsWith("application/grpc");
-  // Brotli is not served: what is right but for that must be refused.
+  // Brotli is not supported: a plant that is otherwise valid must be rejected.
   const packing = random.chance(0.3) ? "br" : "gzip";
   const pack = packing === "br" ? brotliCompressSync : gzipSync;
   const packed = isPacked ? pack(message) : message;
@@ -119,12 +121,12 @@ function almostRight(id: bigint, random: Random): Seed {
   };
 }
 
-/** Puts bytes that are not UTF-8 in the place of the mark in the name. */
+/** Replaces the mark in the name with bytes that are not UTF-8. */
 function spoilText(message: Buffer, random: Random): Buffer {
   const at = message.indexOf("~");
   const bytes = Buffer.from(random.pick(notUtf8));
   const spoilt = Buffer.concat([message.subarray(0, at), bytes, message.subarray(at + 1)]);
-  // In protobuf the lengths before the text grow with it.
+  // In protobuf, the lengths before the text must grow with it.
   for (let index = 0; index < at && message[0] === 0x0a; index++) {
     const isLength =
       index === 1 || (spoilt[index] === 0x12 && spoilt[index + 1] === at - index - 1);
@@ -134,7 +136,7 @@ function spoilText(message: Buffer, random: Random): Buffer {
   return spoilt;
 }
 
-/** Mostly a sound envelope; else with the flags, the length or the count of a wrong one. */
+/** Usually a valid envelope; otherwise one with wrong flags, length or count. */
 function spoilEnvelope(message: Buffer, flags: number, random: Random): Buffer {
   const sound = envelope(message, flags);
   if (random.chance(0.6)) return sound;
@@ -158,7 +160,7 @@ function spoilEnvelope(message: Buffer, flags: number, random: Random): Buffer {
   }
 }
 
-/** @param id Of the plant, where there is one; a mutation may change it. */
+/** @param id The id of the plant, if there is one. A mutation may change it. */
 export function spoilContent(id: bigint, random: Random): ContentAttack {
   const seed = random.chance(0.5) ? almostRight(id, random) : random.pick(rows);
   const isKept = seed.what.endsWith("almost right") && random.chance(0.5);
@@ -174,7 +176,7 @@ export function spoilContent(id: bigint, random: Random): ContentAttack {
   };
 }
 
-/** The rows as they are: each once. */
+/** The unchanged rows, each once. */
 export function plainRows(): ContentAttack[] {
   return rows.map((row) => ({
     kind: "content",

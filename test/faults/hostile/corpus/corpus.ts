@@ -6,10 +6,10 @@ import { breakLines } from "./lines.ts";
 import { smuggle } from "./smuggling.ts";
 import { misuseToken } from "./tokens.ts";
 
-/** Ids that attackers ask for: none of the well-behaved clients comes near them. */
+/** Ids used by attackers. Well-behaved clients use others. */
 const firstId = 2n ** 40n;
 
-/** All that a seed has to attack with, without an end, and never the same twice. */
+/** The endless attacks of a seed, without repetition. */
 export function* createCorpus(seed: number): Generator<Attack, never> {
   const random = createRandom(seed, "corpus");
   const seen = new Set<string>();

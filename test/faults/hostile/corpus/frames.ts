@@ -1,4 +1,4 @@
-/** HTTP/2, wrong in its frames: those of the tests, those of well-known attacks, and mutations. */
+/** HTTP/2 with invalid frames: those of the tests, those of well-known attacks, and mutations. */
 
 import {
   fieldBlock,
@@ -20,7 +20,7 @@ import type { Random } from "../../random.ts";
 import type { BytesAttack } from "../attack.ts";
 import { mutate } from "../mutate.ts";
 
-/** What a connection says, behind the greeting. */
+/** The bytes of a connection: the greeting, then these frames. */
 export function greet(...frames: readonly Buffer[]): Buffer {
   return Buffer.concat([greeting, settingsAck, ...frames]);
 }
@@ -130,7 +130,7 @@ function setting(id: number, value: number): Buffer {
   return frame(frameType.settings, { payload });
 }
 
-/** What no server accepts, even of a client whose token is known. */
+/** What no server accepts, even from a client with a valid token. */
 const refused: readonly (readonly [what: string, bytes: Buffer])[] = [
   ...answered.map(([what, block]) => [what, greet(request(block))] as const),
   ...reset.map(([what, block]) => [what, greet(request(block))] as const),
@@ -140,7 +140,7 @@ const refused: readonly (readonly [what: string, bytes: Buffer])[] = [
   ...Object.entries(rows).map(([what, bytes]) => [what, greet(bytes)] as const),
 ];
 
-/** What a mutation may repair: so it comes from a stranger. */
+/** Without a valid token, because a mutation may repair them. */
 const seeds: readonly Buffer[] = [
   greet(request(stranger)),
   ...Object.values(rows).map((one) => greet(one)),

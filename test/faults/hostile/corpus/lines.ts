@@ -1,4 +1,4 @@
-/** HTTP/1.1, wrong in its lines: the rows of the tests, and mutations of them. */
+/** HTTP/1.1 with invalid lines: the rows of the tests, and mutations of them. */
 import { rows } from "../../../support/malformed/http1.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import type { Random } from "../../random.ts";
@@ -6,10 +6,10 @@ import type { BytesAttack } from "../attack.ts";
 import { mutate } from "../mutate.ts";
 import { strangerToken } from "./tokens.ts";
 
-/** Not two megabytes each time. */
+/** Without the rows of two megabytes. */
 const small = rows.filter(([, bytes]) => bytes.length < 200_000);
 
-/** With the token of a stranger: a mutation may repair them. */
+/** With an unknown token, because a mutation may repair them. */
 const seeds = small.map(([what, bytes]) => {
   const text = bytes.toString("latin1").replaceAll(knownToken, strangerToken);
   return { what, bytes: Buffer.from(text, "latin1") };

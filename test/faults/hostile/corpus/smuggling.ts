@@ -1,7 +1,7 @@
 /**
- * Requests of HTTP/1.1 that two readers may take for different ones. Each carries
- * another request inside of its body, with a token that is known: a plant of that
- * one is stored only where a server reads on in the middle of a body.
+ * HTTP/1.1 requests that two readers may interpret differently. Each contains another request in
+ * its body, with a valid token. The plant of that request is stored only if a server continues to
+ * parse in the middle of a body.
  */
 import { knownToken } from "../../../support/test-server.ts";
 import type { Random } from "../../random.ts";
@@ -10,7 +10,7 @@ import { strangerToken } from "./tokens.ts";
 
 interface Framing {
   readonly what: string;
-  /** The lines that frame the body, and what is in it; `inner` must stay part of the body. */
+  /** The lines that frame the body, and its content. `inner` must stay part of the body. */
   frame(inner: string, random: Random): { readonly lines: string; readonly body: string };
 }
 
@@ -25,7 +25,7 @@ function lengthOf(text: string): number {
   return Buffer.byteLength(text, "latin1");
 }
 
-/** A line of framing in which a reader may see chunks, above a length that covers everything. */
+/** Header lines that a reader may interpret as chunked, above a length that covers everything. */
 const unclearCodings = [
   "Transfer-Encoding: xchunked",
   "Transfer-Encoding : chunked",
@@ -169,7 +169,7 @@ const framings: readonly Framing[] = [
   },
 ];
 
-/** @param id Of the plant that the inner request asks for; nobody else asks for it. */
+/** @param id The id of the inner request's plant. Nobody else requests it. */
 export function smuggle(id: bigint, random: Random): BytesAttack {
   const { what, frame } = random.pick(framings);
   const { lines, body } = frame(innerRequest(id), random);

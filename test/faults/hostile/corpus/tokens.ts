@@ -1,4 +1,4 @@
-/** Tokens of every shape but the right one, each before a plant that is sound. */
+/** Tokens of every form but the valid one, each with a valid plant. */
 
 import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
 import {
@@ -22,7 +22,7 @@ const jwtOfNobody = [
   .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
   .join(".");
 
-/** Values of Authorization; none of them is the token, though some hold it. */
+/** Values of Authorization. None of them is the token, though some contain it. */
 const values: readonly string[] = [
   "",
   "Bearer",
@@ -60,7 +60,7 @@ const values: readonly string[] = [
   `Digest username="x", response="${knownToken}"`,
 ];
 
-/** Ways to hand the token in elsewhere, which is not the place for it. */
+/** Ways to send the token in the wrong place. */
 const elsewhere: readonly ((path: string) => { readonly path: string; readonly fields: Fields })[] =
   [
     (path) => ({ path: `${path}?access_token=${knownToken}`, fields: [] }),
@@ -72,7 +72,7 @@ const elsewhere: readonly ((path: string) => { readonly path: string; readonly f
 
 type Fields = readonly (readonly [name: string, value: string])[];
 
-/** What a plant looks like to each protocol. */
+/** A plant in each protocol. */
 const faces = [
   { path: "/plants", type: "application/json", body: (id: bigint) => plantJson(id), isGrpc: false },
   {

@@ -1,4 +1,4 @@
-/** Bodies and headers that are small to send, or large to read. */
+/** Bodies and headers that are small to send, or expensive to read. */
 import { gzipSync } from "node:zlib";
 import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
 import { createPlantPath } from "../../../support/protocol/message.ts";
@@ -32,7 +32,7 @@ const bodies: Readonly<Record<string, string>> = {
   "objects without an end": `[${'{"a":1.5},'.repeat(megabyte / 10 - 10)}{}]`,
 };
 
-/** protobuf of a megabyte, in which each field has two bytes. */
+/** A megabyte of protobuf with two bytes for each field. */
 const fields: Readonly<Record<string, Buffer>> = {
   "unknown numbers": Buffer.alloc(megabyte - 16, Buffer.of(0x78, 0x01)),
   "unknown texts": Buffer.alloc(megabyte - 16, Buffer.of(0x7a, 0x00)),
@@ -99,7 +99,7 @@ const large: readonly ContentAttack[] = versions.flatMap((version) => [
   ...Object.entries(fields).map(([what, body]) =>
     content(what, { version, path: createPlantPath, body, headers: type("application/proto") }),
   ),
-  // Its length is not told: it has to be counted.
+  // Without a Content-Length, so the bytes must be counted.
   content("white space over the limit", {
     version,
     path: "/plants",

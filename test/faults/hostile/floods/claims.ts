@@ -1,4 +1,4 @@
-/** Connections that say how much will come, and send nothing of it. */
+/** Connections that announce how much will come, and send nothing of it. */
 
 import {
   fieldBlock,
@@ -16,7 +16,7 @@ import { type Flood, patienceMs } from "./flood.ts";
 
 const connections = 1000;
 
-/** How many are opened at a time: a kernel drops what comes all at once. */
+/** How many are opened at a time: a kernel drops connections that arrive all at once. */
 const atOnce = 100;
 
 const fourGiB = 2 ** 32 - 1;
@@ -28,7 +28,7 @@ function http1(path: string, lines: string, body: Buffer = Buffer.alloc(0)): Buf
   return Buffer.concat([Buffer.from(head), body]);
 }
 
-/** A body of one chunk that is not whole: the envelope's head is there. */
+/** A body of one incomplete chunk: the head of the envelope is there. */
 const chunkBegun = Buffer.concat([Buffer.from("ffff\r\n"), envelopeHead]);
 
 const claims: readonly Buffer[] = [
@@ -63,7 +63,7 @@ export const fourGiBClaims: Flood = {
       if (open.length % atOnce === 0) await Promise.all(open.slice(-atOnce).map(answered));
     }
 
-    /** With all the others still open: an answer, behind whatever HTTP/2 greets with. */
+    /** While all the others are still open: an answer, after HTTP/2's greeting. */
     async function answered(connection: ReturnType<typeof openConnection>) {
       const isAnswer = (received: Buffer) =>
         received.includes("HTTP/1.1 ") || received.includes("grpc-status") || received.length > 60;

@@ -9,7 +9,7 @@ import { type Flood, patienceMs } from "./flood.ts";
 /** Of each kind. */
 const clients = 10;
 
-/** Over every limit, and more than a stream and its reader hold. */
+/** Over every limit, and more than a stream and its reader can buffer. */
 const message = envelope(Buffer.alloc(1024 * 1024));
 
 const calls: readonly (readonly [path: string, contentType: string])[] = [

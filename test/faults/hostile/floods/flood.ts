@@ -8,7 +8,7 @@ import {
 import type { Random } from "../../random.ts";
 import { type Connection, openConnection } from "../connection.ts";
 
-/** Too much of one thing, at once. */
+/** A large amount of one thing at once. */
 export interface Flood {
   readonly name: string;
   run(target: Target): Promise<FloodResult>;
@@ -21,22 +21,22 @@ export interface Target {
 }
 
 export interface FloodResult {
-  /** Requests, frames or connections: what there was too much of. */
+  /** The number of requests, frames or connections. */
   readonly count: number;
   readonly found: readonly string[];
 }
 
-/** From the last byte to the end that the server has to make of it, on a busy machine. */
+/** How long the server may take to react after the last byte, on a busy machine. */
 export const patienceMs = 20_000;
 
-/** How much is written at once. */
+/** The size of each write. */
 const pieceBytes = 64 * 1024;
 
 /**
- * Pours frames into one connection of HTTP/2, as fast as the server takes them.
+ * Sends frames on one HTTP/2 connection, as fast as the server accepts them.
  *
- * @param isDeaf Whether it takes nothing of what the server sends.
- * @returns Whether the server ended the connection.
+ * @param isDeaf Whether it reads nothing from the server.
+ * @returns Whether the server closed the connection.
  */
 export async function pour(
   port: number,
@@ -52,14 +52,16 @@ export async function pour(
   }
   const mark = Buffer.from("the last");
   socket.write(frame(frameType.ping, { payload: mark }));
-  // The mark comes back when all that was before it has been read.
+  // The mark is returned when everything before it has been read.
   if (!isDeaf) await connection.until((received) => isOver(received, mark), patienceMs);
   const isEnded = connection.isEnded || hasGoneAway(connection.received);
   socket.destroy();
   return { isEnded };
 }
 
-/** @returns whether the server goes on to take what is sent; one that answers may stop for the deaf. */
+/**
+ * @returns whether the server continues to read. A server that answers may stop if nobody reads.
+ */
 async function drained({ socket, ended }: Connection, isDeaf: boolean): Promise<boolean> {
   const drain = Promise.withResolvers<boolean>();
   const timer = setTimeout(() => drain.resolve(false), isDeaf ? 1000 : patienceMs);

@@ -1,4 +1,4 @@
-/** Floods of frames of HTTP/2, each on a few connections at once. */
+/** Floods of HTTP/2 frames, each on a few connections at once. */
 
 import {
   fieldBlock,
@@ -12,11 +12,11 @@ import { type Flood, pour } from "./flood.ts";
 interface FrameFlood {
   readonly name: string;
   readonly count: number;
-  /** What is sent, as often as the count says; the index is that of the stream. */
+  /** What to send repeatedly. The index is that of the stream. */
   frames(index: number): readonly Buffer[];
-  /** Once, before them. */
+  /** Sent once, before them. */
   readonly first?: readonly Buffer[];
-  /** Whether a server must not put up with it to the end. */
+  /** Whether a server must close the connection before the end. */
   readonly mustEnd: boolean;
   readonly isDeaf?: boolean;
 }
@@ -229,7 +229,7 @@ const floods: readonly FrameFlood[] = [
 const padding = Buffer.alloc(256);
 padding[0] = 255;
 
-/** A field that the table keeps: 0x40, a name of one byte, a value of 3,900. */
+/** A field that the table stores: 0x40, a name of one byte, a value of 3,900. */
 const bigEntry = Buffer.concat([
   Buffer.of(0x40, 1, 0x61, 0x7f, 0xbd, 0x1d),
   Buffer.alloc(3900, 0x61),

@@ -1,4 +1,4 @@
-/** What the suite asks a method to answer, in the terms of Connect. */
+/** The answers that the suite requests from a method, in Connect's terms. */
 import { setTimeout } from "node:timers/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
@@ -15,7 +15,7 @@ import {
 export type Payload = MessageInitShape<typeof ConformancePayloadSchema>;
 export type RequestInfo = MessageInitShape<typeof ConformancePayload_RequestInfoSchema>;
 
-/** The payload of a method that answers once, or the error that is asked for. */
+/** The payload of a method that answers once, or the requested error. */
 export async function answerOnce(
   definition: UnaryResponseDefinition | undefined,
   requests: readonly Any[],
@@ -53,7 +53,7 @@ function describePairs(pairs: Iterable<[string, string]>) {
   return [...pairs].map(([name, value]) => ({ name, value: [value] }));
 }
 
-/** Sets the headers and trailers that are asked for. */
+/** Sets the requested headers and trailers. */
 export function setMetadata(
   definition: UnaryResponseDefinition | StreamResponseDefinition | undefined,
   { responseHeader, responseTrailer }: HandlerContext,
@@ -66,7 +66,7 @@ function append(pairs: readonly Header[], target: Headers): void {
   for (const { name, value } of pairs) for (const one of value) target.append(name, one);
 }
 
-/** @param requestInfo Goes with the error where no message could take it. */
+/** @param requestInfo Added to the error if no message could carry it. */
 export function createError(
   { code, message = "", details }: ErrorDefinition,
   requestInfo: RequestInfo | undefined,

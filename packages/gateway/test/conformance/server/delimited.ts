@@ -1,4 +1,4 @@
-/** Messages on the standard streams of the suite: four bytes of length, big-endian, then the message. */
+/** Messages on the suite's standard streams: four bytes of length, big-endian, then the message. */
 import { buffer } from "node:stream/consumers";
 import {
   create,
@@ -11,7 +11,7 @@ import {
 
 const prefixLength = 4;
 
-/** The one message that the suite writes before it closes the stream. */
+/** The single message that the suite writes before it closes the stream. */
 export async function readMessage<Desc extends DescMessage>(
   schema: Desc,
   stream: NodeJS.ReadableStream,

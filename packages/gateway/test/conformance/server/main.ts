@@ -1,6 +1,6 @@
 /**
- * The server under test: reads from standard input what to serve, writes to
- * standard output where, and serves until SIGTERM.
+ * The server under test: reads from standard input what to serve, writes its address to standard
+ * output, and serves until SIGTERM.
  */
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -21,7 +21,7 @@ import {
 import { readMessage, writeMessage } from "./delimited.ts";
 import { conformanceService } from "./service.ts";
 
-/** The suite may be killed itself, and then ends nobody. */
+/** If the suite itself is killed, it does not end its servers. */
 const lifetimeMaxMs = 300_000;
 
 const { serverCreds, messageReceiveLimit } = await readMessage(
@@ -38,7 +38,7 @@ const server = await serve({
   },
   readMaxBytes: messageReceiveLimit,
   acceptCompression: [compressionGzip],
-  // Requests are echoed in google.protobuf.Any, in JSON too.
+  // Requests are echoed in google.protobuf.Any, also in JSON.
   jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },
   onTlsError: (error) => {
     throw error;

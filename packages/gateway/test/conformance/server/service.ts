@@ -1,4 +1,4 @@
-/** The service that the suite calls; its proto says what each method has to answer. */
+/** The service that the suite calls. Its proto says what each method must answer. */
 import { setTimeout } from "node:timers/promises";
 import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
@@ -15,7 +15,7 @@ import {
 } from "../gen/connectrpc/conformance/v1/service_pb.ts";
 import { answerOnce, createError, describeRequest, type Payload, setMetadata } from "./answer.ts";
 
-/** All methods but `Unimplemented`, which the gateway has to answer for. */
+/** All methods except `Unimplemented`, which the gateway must answer itself. */
 export const conformanceService: Omit<ServiceImpl<typeof ConformanceService>, "unimplemented"> = {
   unary: (request, context) =>
     answerOnce(request.responseDefinition, [anyPack(UnaryRequestSchema, request)], context),
@@ -67,13 +67,13 @@ export const conformanceService: Omit<ServiceImpl<typeof ConformanceService>, "u
   },
 };
 
-/** What was sent of an answer, and what was received since. */
+/** The messages sent and received so far. */
 interface Progress {
   readonly sent: number;
   readonly received: readonly Any[];
 }
 
-/** The messages that are still to be sent, and the error that is asked for behind them. */
+/** The remaining messages, and then the requested error. */
 async function* answerRest(
   definition: StreamResponseDefinition | undefined,
   { sent, received }: Progress,
@@ -81,7 +81,7 @@ async function* answerRest(
 ): AsyncGenerator<{ payload: Payload }> {
   if (definition === undefined) return;
   const { responseData, responseDelayMs, error } = definition;
-  // Only what goes out first tells of the call.
+  // Only the first message describes the call.
   let info = sent === 0 ? { requestInfo: describeRequest(received, context) } : {};
   for (const data of responseData.slice(sent)) {
     await setTimeout(responseDelayMs);

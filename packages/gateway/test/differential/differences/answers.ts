@@ -1,4 +1,4 @@
-/** Headers and errors that Node does not write, and those that are not the application's to write. */
+/** Headers and errors that Node does not write, and those that the application must not write. */
 import { Code } from "@connectrpc/connect";
 import type { Case } from "../case.ts";
 import { rest } from "../difference-outcomes.ts";
@@ -55,7 +55,7 @@ const loneSurrogate: Difference = {
     ...given,
     script: JSON.parse(JSON.stringify(script).replaceAll(loneInJson, "\ufffd")),
   }),
-  // What the application itself sees is what it has thrown.
+  // The application itself sees what it has thrown.
   expected: (stock) => ({
     ...stock,
     seen: mapStrings(stock.seen, (text) => text.replaceAll("\ufffd", "\ud800")),
@@ -114,7 +114,7 @@ const ownLength: Difference = {
 
 const length = new Set(["content-length"]);
 
-/** Names in the script are marked: the fields are not what they were, and in the same order. */
+/** Marks names in the script: the fields are no longer the same, but keep their order. */
 function withNames(given: Case, names: ReadonlySet<string>): Case {
   const { implementation, interceptors, gate, ...script } = given.script;
   const acts = { implementation, interceptors, gate };
@@ -128,7 +128,7 @@ function marked(value: unknown, names: ReadonlySet<string>): unknown {
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
   return Object.fromEntries(
     entries.map(([name, item]) => {
-      // Both sides pass over a length in the metadata of an error.
+      // Both sides ignore a length in the metadata of an error.
       const isPassedOver = name === "metadata" && names === length;
       return [name, isPassedOver ? item : marked(item, names)];
     }),
@@ -142,7 +142,7 @@ function withoutMarked(outcome: Outcome): Outcome {
   return mapStrings(sent, unmark);
 }
 
-/** Without fields that are marked; what begins with `trailer-` is a header as any other. */
+/** Removes marked fields. A field that begins with `trailer-` is an ordinary header. */
 function unmarked(fields: Outcome["headers"]): Outcome["headers"] {
   return Object.fromEntries(
     Object.entries(fields).filter(([name]) => !name.endsWith("~") || name.startsWith("trailer-")),
@@ -173,7 +173,10 @@ const replacedResponse: Difference = {
   ),
 };
 
-/** What a service has not of its own is the router's: there, it would replace the repair. */
+/**
+ * Options that a service does not set come from the router. Set for the service, they would replace
+ * the repair.
+ */
 function repaired({ service, ...setup }: Setup): Setup {
   if (service === undefined) return { ...setup, repaired: true };
   const { gate = false, interceptors = 0 } = { ...setup, ...service };

@@ -1,4 +1,4 @@
-/** One difference on the list, and what entries are made of. */
+/** One listed difference, and helpers for entries. */
 import { FieldService } from "../../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../../gen/library/v1/library_pb.ts";
 import type { Case, Field } from "../case.ts";
@@ -12,11 +12,13 @@ export interface Difference {
   readonly name: string;
   /** What the stock adapter does, what ours does, and why. */
   readonly why: string;
-  /** The requests that it is about. */
+  /** The requests that it applies to. */
   applies(given: Case): boolean;
-  /** The case in which the stock adapter does what ours does in this one. Default: the same. */
+  /**
+   * The case in which the stock adapter behaves as ours does in this one. Default: the same case.
+   */
   like?(given: Case): Case;
-  /** The outcome that ours has, given that of the stock adapter in the case that it is like. */
+  /** Our outcome, given that of the stock adapter in the equivalent case. */
   expected(stock: Outcome, given: Case): Outcome;
   /** Cases that it changes. */
   readonly examples: readonly Case[];
@@ -47,7 +49,7 @@ export function failing(
   });
 }
 
-/** The right answer to a request with which stock had nothing to do. */
+/** The correct answer to a request that the stock adapter did not serve. */
 
 /** The right answer to a request with which stock had nothing to do. */
 export function echoed(stock: Outcome, { request }: Case): Outcome {
@@ -76,12 +78,12 @@ export function isEnveloped({ request }: Case): boolean {
   return /^application\/grpc/i.test(valuesOf(request.headers, "content-type")[0] ?? "");
 }
 
-/** The method that a case calls, and whether it is unary: streams are served by connect-es. */
+/** The called method, and whether it is unary: connect-es serves streams. */
 export function isUnary(given: Case): boolean {
   return kinds.get(pathOf(given)) === "unary";
 }
 
-/** Without the prefix; empty where that does not stand before it. */
+/** Without the prefix; empty if the path does not begin with it. */
 export function pathOf({ request, setup }: Case): string {
   const { requestPathPrefix: prefix = "" } = setup;
   const [path = ""] = request.path.split("?");
@@ -98,9 +100,9 @@ export function isRpcPath(given: Case): boolean {
   return kinds.has(pathOf(given));
 }
 
-/** FieldService.Echo alone has no side effects, and GET is Connect's alone. */
+/** Only FieldService.Echo has no side effects, and only Connect has GET. */
 
-/** The same with another text: each string in it is changed, names too. */
+/** The same value with each string changed, including names. */
 export function mapStrings<T>(value: T, change: (text: string) => string): T {
   if (typeof value === "string") return change(value) as T;
   if (Array.isArray(value)) return value.map((item) => mapStrings(item, change)) as T;
@@ -110,7 +112,7 @@ export function mapStrings<T>(value: T, change: (text: string) => string): T {
   ) as T;
 }
 
-/** The same with one value in place of another that equals it, wherever it stands. */
+/** The same value with one value replaced wherever it occurs. */
 export function replaceIn<T>(value: T, found: unknown, other: unknown): T {
   if (JSON.stringify(value) === JSON.stringify(found)) return other as T;
   if (Array.isArray(value)) return value.map((item) => replaceIn(item, found, other)) as T;
@@ -120,7 +122,7 @@ export function replaceIn<T>(value: T, found: unknown, other: unknown): T {
   ) as T;
 }
 
-/** With another value of a field that the request has. */
+/** With another value for a field of the request. */
 export function withRequestHeader(
   seen: Outcome["seen"],
   name: string,

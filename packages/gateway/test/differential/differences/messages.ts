@@ -1,4 +1,4 @@
-/** How a message is read. */
+/** How messages are read. */
 import { isUtf8 } from "node:buffer";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -114,7 +114,7 @@ const prefixAlone: Difference = {
     "Stock forgets a prefix whose message never comes, and calls a message that is cut short missing " +
     "or, behind another one, serves the call. Ours says that the envelope is incomplete.",
   applies: (given) => isEnveloped(given) && isUnary(given) && danglingLength(given) > 0,
-  // A byte more, or one less of the prefix itself: stock knows that as incomplete.
+  // One byte more, or one less in the prefix itself: the stock adapter reports that as incomplete.
   like(given) {
     const body = Buffer.concat(given.request.body);
     const changed =
@@ -132,7 +132,7 @@ const prefixAlone: Difference = {
   ]),
 };
 
-/** The length that a prefix at the end of the body tells of a message of which nothing is there. */
+/** The length in a prefix at the end of the body, if nothing of its message follows. */
 function danglingLength({ request }: Case): number {
   const body = Buffer.concat(request.body);
   for (let at = 0; at + 5 <= body.length; ) {
@@ -152,7 +152,7 @@ const extraEnd: Difference = {
     "Stock passes over any number of envelopes that hold no message, and unpacks each. Ours refuses " +
     "the second: a few bytes of them unpack to more than any limit says.",
   applies: (given) => isUnary(given) && countEnds(given) > 1,
-  // Stock refuses a body that ends in the midst of an envelope with the same code.
+  // The stock adapter rejects a body that ends in the middle of an envelope with the same code.
   like: (given) => ({
     ...given,
     request: { ...given.request, body: [endEnvelope, Buffer.of(0)] },
@@ -299,7 +299,7 @@ const rawBytes: Difference = {
   ],
 };
 
-/** The message of a query, where it is given as it is, and not UTF-8. */
+/** The message in a query, if it is not encoded and not UTF-8. */
 function rawMessage(path: string): Buffer | undefined {
   const { search, searchParams } = new URL(path, "http://host");
   if (searchParams.get("base64") === "1") return undefined;
@@ -308,7 +308,7 @@ function rawMessage(path: string): Buffer | undefined {
   return isUtf8(bytes) ? undefined : bytes;
 }
 
-/** JSON, to a stock adapter that reads it as it does. */
+/** JSON, for a stock adapter that reads it in its own way. */
 function plainly(spec: CallSpec): Case {
   const script: Script = { look: "never", implementation: { ends: { do: "echo" } } };
   const given = example({ ...spec, codec: "json" }, { setup: { plainJson: true }, script });
@@ -319,7 +319,7 @@ function textOf({ body }: Case["request"]): string {
   return Buffer.concat(body).toString("latin1");
 }
 
-/** Why the gateway refuses a body, if it does: its decoder has tests of its own. */
+/** Why the gateway rejects a body, if it does: its decoder has its own tests. */
 function refusalOf({ body }: Case["request"]): ConnectError | undefined {
   try {
     exactJsonDecoder(EveryFieldSchema, { ignoreUnknownFields: true }).decode(Buffer.concat(body));

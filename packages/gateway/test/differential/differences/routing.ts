@@ -1,4 +1,4 @@
-/** What is served, and what a request that nothing serves is told. */
+/** What is served, and the answer to a request that nothing serves. */
 import { Code } from "@connectrpc/connect";
 import type { Case } from "../case.ts";
 import { answered, rest } from "../difference-outcomes.ts";
@@ -48,7 +48,7 @@ const notFound: Difference = {
   ],
 };
 
-/** Whether a request is one of RPC, as far as its headers tell. */
+/** Whether a request is an RPC, according to its headers. */
 function isRpcClient({ request: { headers } }: Case): boolean {
   const [type = ""] = valuesOf(headers, "content-type");
   const isRpcType = /^application\/(grpc|connect|proto(?![a-z]))/i.test(type);
@@ -158,7 +158,7 @@ const contextValuesThrow: Difference = {
   ],
 };
 
-/** FieldService.Echo alone has no side effects, and GET is Connect's alone. */
+/** Only FieldService.Echo has no side effects, and only Connect has GET. */
 function allowedMethods(given: Case): string[] {
   const { connect = true } = given.setup.service ?? given.setup;
   return connect && pathOf(given) === echoPath ? ["POST", "GET"] : ["POST"];

@@ -1,4 +1,4 @@
-/** When the signal of a call is aborted, and with what. */
+/** When the signal of a call is aborted, and with what reason. */
 import { type Code, ConnectError } from "@connectrpc/connect";
 import { observeReason } from "../observation.ts";
 import type { Outcome } from "../outcome.ts";
@@ -58,7 +58,7 @@ const unserializable: Difference = {
   ]),
 };
 
-/** What the application sees of the error; that of JSON has a cause. */
+/** The error as the application sees it. That of JSON has a cause. */
 function serializationError({ trailers, body }: Outcome): object | undefined {
   const lines = body.map(({ data }) => plainText(data)).join("\n");
   const status = trailers["grpc-status"]?.[0] ?? /grpc-status: (\d+)/.exec(lines)?.[1];
@@ -75,7 +75,7 @@ function serializationError({ trailers, body }: Outcome): object | undefined {
   return message.startsWith("cannot") ? { ...error, cause } : error;
 }
 
-/** Where an interceptor has set another content type, the envelopes of gRPC-Web are bytes. */
+/** If an interceptor has set another content type, gRPC-Web's envelopes are bytes. */
 function plainText(data: string): string {
   return data.startsWith("hex ") ? Buffer.from(data.slice(4), "hex").toString("latin1") : data;
 }
@@ -130,7 +130,6 @@ const thrownUndefined: Difference = {
 
 const isUndefined = '"kind":"undefined"';
 
-/** As text, the one for the other. */
 function fromNumber(text: string): string {
   return text === "5" ? "undefined" : text;
 }

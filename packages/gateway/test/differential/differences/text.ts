@@ -17,7 +17,7 @@ const grpcWebText: Difference = {
       ([name, value]) =>
         [name, name === "content-type" ? value.replace("-text", "") : value] as const,
     );
-    // For what is not base64, a body that is wrong in another way.
+    // Instead of invalid base64, a body that is invalid in another way.
     const body = base64.decode(Buffer.concat(request.body).toString("latin1")) ?? Buffer.of(0);
     return { ...given, request: { ...request, headers, body: [body] } };
   },
@@ -35,7 +35,7 @@ const grpcWebText: Difference = {
   examples: textRows.flatMap(({ cases }) => cases.slice(0, 1)),
 };
 
-/** On unary calls; streams are served by connect-es. */
+/** For unary calls; connect-es serves streams. */
 function isText(given: Case): boolean {
   const [type = ""] = valuesOf(given.request.headers, "content-type");
   return (

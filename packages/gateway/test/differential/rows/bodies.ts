@@ -1,4 +1,4 @@
-/** Bodies: envelopes and lengths, messages that are not, and what is too large. */
+/** Bodies: envelopes and lengths, invalid messages, and bodies that are too large. */
 import { envelope } from "../../support/envelope.ts";
 import type { WireRequest } from "../case.ts";
 import {
@@ -102,12 +102,12 @@ const asMessage = messages.flatMap(([what, text]) => [
   }),
 ]);
 
-/** A right message, whose length its header tells wrongly. */
+/** A valid message with a wrong length in its header. */
 const lengths = ["0", "2", "x", "-1", "", "3.5"].map((length) =>
   createRow({
     what: `content-length ${JSON.stringify(length)} over HTTP/1.1, in chunks`,
     on: (door) => isPost(door) && isHttp1(door) && /^\d+$/.test(length) === false,
-    // Node refuses most of these before any handler; the rest must come to the same.
+    // Node rejects most of these before any handler. The rest must have the same result.
     change: (request) => ({
       ...request,
       framing: "none",

@@ -1,4 +1,4 @@
-/** What stays of a call around it: values, signals, prefixes; and clients that leave. */
+/** What surrounds a call: values, signals, prefixes; and clients that leave. */
 import type { Ending, Script } from "../script.ts";
 import type { Setup } from "../setup.ts";
 import {

@@ -1,4 +1,4 @@
-/** Compression: of the request, of the response, and how they are agreed on. */
+/** Compression: of the request, of the response, and its negotiation. */
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { envelope } from "../../support/envelope.ts";
 import type { Compression } from "../request.ts";
@@ -70,7 +70,7 @@ function broken<T extends { readonly body: readonly Uint8Array[] }>(
   return { ...request, body: [isEnveloped(door) ? envelope(bytes, 1) : bytes] };
 }
 
-/** Gzip that goes wrong in its middle, at its end, or behind it. */
+/** Gzip that is invalid in its middle, at its end, or after it. */
 const whole = gzipSync(Buffer.from("r\x01a", "latin1"));
 const bytesOfGzip: readonly (readonly [what: string, bytes: Buffer])[] = [
   ["with a wrong checksum", Buffer.concat([whole.subarray(0, -8), Buffer.alloc(8)])],

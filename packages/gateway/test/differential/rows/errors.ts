@@ -117,7 +117,7 @@ const gateFirst = (
   }),
 );
 
-/** Of several things that are wrong, one is told. */
+/** If several things are wrong, one is reported. */
 const order = createRow({
   what: "version, compression and deadline are all wrong",
   setup: { gate: true, requireConnectProtocolHeader: true },

@@ -1,10 +1,10 @@
-/** Connect's GET: what stands in the query. */
+/** Connect's GET: the content of the query. */
 import { gzipSync } from "node:zlib";
 import type { Field } from "../case.ts";
 import { updatePath } from "../request.ts";
 import { createRow, isGet, isJson, type Row } from "./table.ts";
 
-const proto = Buffer.from("r\x01>", "latin1"); // its base64 has a + or a / for some
+const proto = Buffer.from("r\x01>", "latin1"); // its base64 has a + or a /
 const raw: readonly (readonly [what: string, query: string])[] = [
   ["nothing", ""],
   ["no message", "encoding=json"],

@@ -1,4 +1,4 @@
-/** Headers and trailers, in and out. */
+/** Headers and trailers, in both directions. */
 import type { Field } from "../case.ts";
 import type { ImplementationAct } from "../script.ts";
 import { createRow, isHttp1, isProto, type Row } from "./table.ts";
@@ -33,7 +33,7 @@ const read = incoming.map(([what, ...headers]) =>
   createRow({
     what: `the implementation sees ${what}`,
     setup: { gate: true, interceptors: 1, contextValues: "set" },
-    // Node sends no field twice of which HTTP/2 has one.
+    // Node never repeats a field that HTTP/2 has only once.
     on: (door) => isProto(door) && (isHttp1(door) || !/Node|latin/.test(what)),
     call: { headers },
   }),
@@ -72,7 +72,7 @@ const acts = (
 ): readonly (readonly [what: string, act: Omit<ImplementationAct, "ends">])[] => [
   ["header", { headers: [field] }],
   ["trailer", { trailers: [field] }],
-  // A length that is no number leaves a client of HTTP/1.1 waiting.
+  // A length that is not a number leaves an HTTP/1.1 client waiting.
   ...(field[0] === "content-length"
     ? []
     : [["header and trailer, appended", { appended: [field, [field[0], "second"]] }] as const]),

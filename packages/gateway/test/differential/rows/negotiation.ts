@@ -1,4 +1,4 @@
-/** Which handler a request gets: path, method, content type, version of the protocol. */
+/** The handler for a request: path, method, content type, protocol version. */
 import { echoPath, updatePath } from "../request.ts";
 import { createRow, isConnect, isGet, isHttp1, isPost, type Row } from "./table.ts";
 
@@ -39,7 +39,7 @@ const byMethod = methods.map((method) =>
         ? { body: [], framing: "none", path: request.path }
         : {}),
     }),
-    // Over HTTP/1.1 Node refuses a method that it does not know before any handler.
+    // Over HTTP/1.1, Node rejects an unknown method before any handler.
     on: (door) => isPost(door) && !(isHttp1(door) && /^[a-z]/.test(method)),
   }),
 );

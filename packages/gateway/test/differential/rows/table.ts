@@ -1,4 +1,4 @@
-/** Tables of cases: one row, on every protocol and version of HTTP that it is about. */
+/** Tables of cases: one row, with every protocol and HTTP version that it applies to. */
 import type { Case, WireRequest } from "../case.ts";
 import { type CallSpec, type Codec, createRequest, type Protocol } from "../request.ts";
 import type { Script } from "../script.ts";
@@ -23,7 +23,7 @@ export const echo: Script = { implementation: { ends: { do: "echo" } } };
 
 export interface RowSpec {
   readonly what: string;
-  /** What differs from a right request; a function may look at the door. */
+  /** Changes to a valid request. A function may depend on the door. */
   readonly call?: Partial<CallSpec> | ((door: Door) => Partial<CallSpec>);
   readonly change?: (request: WireRequest, door: Door) => WireRequest;
   readonly setup?: Setup;
@@ -52,11 +52,11 @@ export const isPost = (door: Door): boolean => !isGet(door);
 export const isEnveloped = ({ protocol }: Door): boolean =>
   protocol === "grpc" || protocol === "grpc-web";
 export const isHttp1 = ({ http }: Door): boolean => http === "1.1";
-/** For what has nothing to do with the codec. */
+/** For rows that do not depend on the codec. */
 export const isProto = ({ codec }: Door): boolean => codec === "proto";
 export const isJson = ({ codec }: Door): boolean => codec === "json";
 
-/** The names of headers that differ from protocol to protocol. */
+/** The names of headers that differ between protocols. */
 export function namesOf({ protocol }: Door) {
   const isOfGrpc = protocol === "grpc" || protocol === "grpc-web";
   return {

@@ -22,7 +22,7 @@ export const requestTables: Tables = {
   text: textRows,
 };
 
-/** What a call does, and sees. */
+/** What a call does and sees. */
 export const callTables: Tables = {
   metadata: metadataRows,
   errors: errorRows,

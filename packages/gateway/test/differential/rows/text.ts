@@ -1,4 +1,4 @@
-/** gRPC-Web text: what is in base64, and what is not. */
+/** gRPC-Web text: valid and invalid base64. */
 import { base64 } from "../base64.ts";
 import type { WireRequest } from "../case.ts";
 import type { CallSpec } from "../request.ts";
@@ -8,7 +8,7 @@ import { createRow, type Door, echo, type Row } from "./table.ts";
 
 const isWeb = ({ protocol }: Door): boolean => protocol === "grpc-web";
 
-/** @param encode Makes of the body, in bytes, the chunks of text that are sent. */
+/** @param encode Converts the body from bytes to the chunks of text to send. */
 function inText(
   what: string,
   encode: (bytes: Buffer) => readonly string[],
@@ -41,7 +41,7 @@ function inText(
 const chunked: Pick<WireRequest, "framing"> = { framing: "chunked" };
 const whole = (bytes: Buffer) => [base64.encode(bytes)];
 
-/** The head of the envelope and its message, each with padding of its own. */
+/** The head of the envelope and its message, each with its own padding. */
 const apart = (bytes: Buffer) => [bytes.subarray(0, 5), bytes.subarray(5)].map(base64.encode);
 
 function inPieces(text: string, length: number): string[] {

@@ -1,4 +1,4 @@
-/** Deadlines: how they are read, what the call sees of them, and what is when they pass. */
+/** Deadlines: how they are read, what the call sees of them, and what happens when they pass. */
 import type { Script } from "../script.ts";
 import type { Setup } from "../setup.ts";
 import { createRow, isEnveloped, isProto, namesOf, type Row } from "./table.ts";
@@ -78,7 +78,7 @@ const passed = passing.flatMap(([what, script, setup]) =>
       what: `the deadline passes, ${what}, ${timeoutMs} ms`,
       setup,
       on: isProto,
-      // What is open yet when one looks at once depends on how fast the machine is.
+      // The state of a signal right at the start depends on the speed of the machine.
       script: timeoutMs === 0 ? script : { ...script, look: "late" },
       call: (door) => ({
         headers: [[namesOf(door).timeout, isEnveloped(door) ? `${timeoutMs}m` : `${timeoutMs}`]],

@@ -24,13 +24,13 @@ export interface Gateway {
   /**
    * Calls a method with JSON.
    *
-   * @param answer What the method answers. Default: what it was called with.
+   * @param answer The method's answer. Default: its request.
    */
   call(method: DescMethod, json: string, answer?: Message): Promise<Outcome>;
   close(): Promise<void>;
 }
 
-/** What came of a call. */
+/** The result of a call. */
 export interface Outcome {
   /** Undefined if the method was not called. */
   readonly received: Message | undefined;
@@ -38,7 +38,7 @@ export interface Outcome {
   readonly text: string;
 }
 
-/** Where types of `Any` and extensions are looked up: the suite's own and those of protobuf. */
+/** Resolves types of `Any` and extensions: the suite's own and those of protobuf. */
 const registry = createRegistry(
   ...file_echo.dependencies,
   file_google_protobuf_any,

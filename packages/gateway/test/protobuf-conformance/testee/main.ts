@@ -79,13 +79,13 @@ async function writeJson(gateway: Gateway, method: DescMethod, bytes: Uint8Array
   return outcome.received === undefined ? refusal(outcome) : writtenJson(outcome);
 }
 
-/** Of a request that did not reach the method. */
+/** The result for a request that did not reach the method. */
 function refusal({ status, text }: Outcome): Result {
   const isRefused = status === 400;
   return { case: isRefused ? "parseError" : "runtimeError", value: `${status} ${text}` };
 }
 
-/** Of a method that has answered. */
+/** The result for a method that has answered. */
 function writtenJson({ status, text }: Outcome): Result {
   return status === 200
     ? { case: "jsonPayload", value: text }

@@ -27,7 +27,7 @@ export function createCatalog(): Catalog {
       for await (const _request of requests) count++;
       return { count };
     },
-    /** Goes on until the client has enough. */
+    /** Continues until the client has enough. */
     async *streamVolume(_request, { signal }) {
       yield { contentType: "text/plain", data: new TextEncoder().encode("begun") };
       if (!signal.aborted) await once(signal, "abort");
@@ -36,7 +36,7 @@ export function createCatalog(): Catalog {
   };
 }
 
-/** A line for who has started the program. */
+/** Prints a line for the parent process. */
 export function tell(line: string): void {
   // biome-ignore lint/suspicious/noConsole: what every runtime has
   console.log(line);
