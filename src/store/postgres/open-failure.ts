@@ -5,7 +5,10 @@ import { failureCode, NoHost, remedyFor, sqlState } from "./failure.ts";
 const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>> = {
   "28": ["inaccessible", "the server refuses this user or password; check both, and pg_hba.conf"],
   "3D000": ["inaccessible", "there is no such database; create it"],
-  "42501": ["inaccessible", "permission denied; docs/postgresql.md lists the rights that are needed"],
+  "42501": [
+    "inaccessible",
+    "permission denied; docs/postgresql.md lists the rights that are needed",
+  ],
   "42P01": ["damaged", "a table of ours is missing; restore it from a backup"],
   "42P10": ["damaged", "the table plants has lost its primary key; restore it"],
   "53300": ["in_use", "the server has no connection left; allow more, or end others"],
