@@ -30,7 +30,7 @@ export async function fetchVerificationKeys(options: FetchKeysOptions): Promise<
   });
   if (response.status !== 200) {
     await response.body?.cancel();
-    throw new Error(`the answer has the HTTP status ${response.status}, not 200`);
+    throw new Error(`the server answered HTTP status ${response.status}, not 200`);
   }
   const members = parseMembers(await readText(response));
   if (members.length > keysMax) throw new Error(`the key set has more than ${keysMax} keys`);

@@ -55,7 +55,7 @@ export function resolveAuthOptions(options: AuthOptions): AuthSettings {
   assertTokens(tokens);
   const jwt = resolveJwt(options);
   if (tokenFile === undefined && tokens.length === 0 && jwt === undefined) {
-    throw new AuthSettingError("tokenFile", "without it, tokens or JWTs, nobody can get in");
+    throw new AuthSettingError("tokenFile", "is required unless tokens or JWTs are configured");
   }
   return { tokenFile, tokens, jwt };
 }
@@ -90,7 +90,7 @@ function resolveJwt(options: AuthOptions): JwtSettings | undefined {
   if (jwksUrl === undefined) {
     for (const setting of ["jwtIssuer", "jwtAudience"] as const) {
       if (options[setting] === undefined) continue;
-      throw new AuthSettingError(setting, "needs jwksUrl, too", "jwksUrl");
+      throw new AuthSettingError(setting, "requires jwksUrl", "jwksUrl");
     }
     return undefined;
   }
@@ -108,12 +108,12 @@ function parseJwksUrl(text: string): URL {
   const url = URL.parse(text);
   if (url === null) throw new AuthSettingError("jwksUrl", "is not an absolute URL");
   if (url.username !== "" || url.password !== "") {
-    throw new AuthSettingError("jwksUrl", "must not hold a user name or password");
+    throw new AuthSettingError("jwksUrl", "must not contain a user name or password");
   }
   if (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname))) {
     return url;
   }
-  throw new AuthSettingError("jwksUrl", "must begin with https:// (http:// only for loopback)");
+  throw new AuthSettingError("jwksUrl", "must start with https:// (http:// only for loopback)");
 }
 
 /** The URL parser has converted every IPv4 address to dotted decimal. */

@@ -78,7 +78,7 @@ export function assertSound(file: string, log: TokenLog): void {
 function assertSafe(file: string, facts: BigIntStats): void {
   if (!facts.isFile()) throw new TokenFileError("unsafe", `${file}: is not a regular file`);
   if (process.platform !== "win32" && (facts.mode & 0o022n) !== 0n) {
-    throw new TokenFileError("unsafe", `${file}: others can write it; run: chmod 600 ${file}`);
+    throw new TokenFileError("unsafe", `${file}: other users can write it; run: chmod 600 ${file}`);
   }
   if (facts.size > tokenFileBytesMax) {
     throw new TokenFileError("full", `${file}: is larger than ${tokenFileBytesMax} bytes`);

@@ -107,7 +107,7 @@ async function append(
       const line = Buffer.from(log.tail + formatTokenEvent(event));
       const { bytesWritten } = await handle.write(line);
       // Part of a line is harmless, see TokenLog. The rest might land after another process's line.
-      if (bytesWritten !== line.length) throw new Error("only a part of the line could be written");
+      if (bytesWritten !== line.length) throw new Error("only part of the line was written");
       await handle.sync();
     } finally {
       await handle.close();
@@ -140,11 +140,14 @@ async function syncDirectory(directory: string): Promise<void> {
 function assertTokenName(name: string): void {
   if (isTokenName(name)) return;
   const rule = "1 to 64 letters, digits, dots, underscores and hyphens";
-  throw new TokenFileError("invalid_name", `the name of a token has ${rule}`);
+  throw new TokenFileError("invalid_name", `a token name has ${rule}`);
 }
 
 function nameInUse(file: string, name: string): TokenFileError {
-  return new TokenFileError("name_in_use", `${file}: a token named ${name} exists already`);
+  return new TokenFileError(
+    "name_in_use",
+    `${file}: a token named ${name} already exists; choose another name`,
+  );
 }
 
 function unknownName(file: string, name: string): TokenFileError {

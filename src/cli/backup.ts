@@ -11,9 +11,9 @@ import { listenForStop } from "./stop-signal.ts";
 /** `plant-store backup`: an SQLite store as one file, while a server serves it. */
 export function createBackupCommand(): Command {
   const command = new Command("backup")
-    .description("Copy an SQLite store, as it is now, into one file, and verify that.")
-    .argument("<file>", "where to; a store URL can name it later")
-    .option("--force", "replace a file that is there", false)
+    .description("Copy an SQLite store to one file, and verify the copy.")
+    .argument("<file>", "the file to write")
+    .option("--force", "replace an existing file", false)
     .addHelpText("after", notes)
     .action(backUp);
   return addSettingFlags(command, "store");

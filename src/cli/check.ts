@@ -14,7 +14,7 @@ import { readSettings } from "./settings/read.ts";
 /** `plant-store check`: what an operator wants to know before something goes wrong. */
 export function createCheckCommand(): Command {
   const command = new Command("check")
-    .description("Look at the store, its disk and the token file, and change no plant.")
+    .description("Check the store, its disk and the token file. Changes no plant.")
     .addHelpText("after", notes)
     .action(check);
   return addSettingFlags(command, "store", "token-file");
@@ -35,7 +35,7 @@ async function check(flags: Flags): Promise<void> {
     process.stdout.write(`${level.padEnd(4)}  ${subject.padEnd(10)}  ${line}\n`);
     if (level === "fail") fails++;
   }
-  if (fails > 0) throw new CommandFailure(1, `${fails} of the checks failed`);
+  if (fails > 0) throw new CommandFailure(1, `failed checks: ${fails}`);
 }
 
 async function* findings(
@@ -60,7 +60,7 @@ async function* checkTokenFile(file: string): AsyncGenerator<Finding, void> {
     const { length } = await listTokens(file);
     const stats = statSync(file, { throwIfNoEntry: false });
     if (stats === undefined) {
-      const text = `there is no ${file}; plant-store token create makes it, if tokens come from there`;
+      const text = `${file} does not exist; to use opaque tokens, run: plant-store token create NAME`;
       yield { level: "warn", subject, text };
       return;
     }
@@ -68,7 +68,7 @@ async function* checkTokenFile(file: string): AsyncGenerator<Finding, void> {
     const text = `${length} in ${file}${length === 0 ? none : ""}`;
     yield { level: length === 0 ? "warn" : "ok", subject, text };
     if (process.platform !== "win32" && (stats.mode & 0o044) !== 0) {
-      const advice = `others can read the digests; run: chmod 600 ${file}`;
+      const advice = `other users can read the digests; run: chmod 600 ${file}`;
       yield { level: "warn", subject, text: advice };
     }
   } catch (error) {

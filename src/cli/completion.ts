@@ -7,7 +7,7 @@ import { createZshCompletion } from "./completion/zsh.ts";
 /** `plant-store completion`: a script that completes all commands and flags in a shell. */
 export function createCompletionCommand(): Command {
   return new Command("completion")
-    .description("Print what completes commands and flags in a shell.")
+    .description("Print a shell completion script for commands and flags.")
     .addArgument(new Argument("<shell>", "the shell").choices(Object.keys(shells)))
     .addHelpText("after", notes)
     .action((shell: keyof typeof shells, _: unknown, command: Command) => {

@@ -10,14 +10,16 @@ import { WrongSettings } from "./settings/wrong-settings.ts";
 
 /** `plant-store config`: what a server would be started with, without starting it. */
 export function createConfigCommand(): Command {
-  const command = new Command("config").description("Show or check the settings of serve.");
+  const command = new Command("config").description("Show or check the settings of the server.");
   const show = command
     .command("show")
-    .description("Show every setting, its value without secrets, and where that comes from.")
+    .description("Show every setting, its value (secrets hidden) and its source.")
     .action(showSettings);
   const check = command
     .command("check")
-    .description("Exit with 0 if serve would take the settings, or with 2 and all that is wrong.")
+    .description(
+      "Exit with 0 if serve accepts the settings, else print every problem and exit with 2.",
+    )
     .action(checkSettings);
   addSettingFlags(show);
   addSettingFlags(check);

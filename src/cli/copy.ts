@@ -13,7 +13,7 @@ interface CopyFlags {
 /** `plant-store copy`: moves a store that has outgrown its place. */
 export function createCopyCommand(): Command {
   return new Command("copy")
-    .description("Copy all plants of a store into another, and verify every one of them.")
+    .description("Copy all plants of one store to another and verify each of them.")
     .addOption(new Option("--from <url>", "the store to read").makeOptionMandatory())
     .addOption(
       new Option("--to <url>", "the store to write; it is made if missing").makeOptionMandatory(),

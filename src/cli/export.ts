@@ -20,7 +20,7 @@ type ExportFlags = Flags & {
 /** `plant-store export`: all plants of a store, as a file that `import` reads. */
 export function createExportCommand(): Command {
   const command = new Command("export")
-    .description("Write all plants of a store, as they are now, to a file or standard output.")
+    .description("Write all plants of a store to a file or standard output.")
     .addOption(
       new Option("--format <name>", "by default as the file is called, else ndjson").choices(
         formatNames,

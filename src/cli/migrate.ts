@@ -7,15 +7,15 @@ import { readSettings } from "./settings/read.ts";
 /** `plant-store migrate`: the schema of the store's database. `serve` migrates by itself. */
 export function createMigrateCommand(): Command {
   const command = new Command("migrate").description(
-    "Show the schema of the store's database, or bring it up to date.",
+    "Show or migrate the schema of the store's database.",
   );
   const status = command
     .command("status")
-    .description("Tell how far the schema is, and change nothing.")
+    .description("Show the schema version. Changes nothing.")
     .action((flags: Flags) => readStore(flags).then(writeState));
   const up = command
     .command("up")
-    .description("Bring the schema up to date. Safe while servers run, and more than once.")
+    .description("Migrate the schema to the latest version. Safe while servers run, and to repeat.")
     .action(async (flags: Flags) => {
       const store = await readStore(flags);
       await migrateStore(store);

@@ -10,7 +10,7 @@ import { listenForStop } from "./stop-signal.ts";
 
 /** `plant-store serve`: runs until SIGTERM or SIGINT, then drains. */
 export function createServeCommand(): Command {
-  const command = new Command("serve").description("Run the store.");
+  const command = new Command("serve").description("Run the server.");
   return addSettingFlags(command).action(async (flags: Flags) => {
     const { options, use } = await readSettings(flags);
     const server = await use(() => startServer(options));

@@ -7,16 +7,16 @@ import { readSettings } from "./settings/read.ts";
 
 /** `plant-store token`: the opaque tokens of a token file. */
 export function createTokenCommand(): Command {
-  const command = new Command("token").description("Make, list and revoke bearer tokens.");
+  const command = new Command("token").description("Create, list and revoke bearer tokens.");
   const create = command
     .command("create <name>")
-    .description("Make a token and print it: the only time that it is shown.")
+    .description("Create a token and print it. It is shown only once.")
     .action(async (name: string, flags: Flags) => {
       process.stdout.write(`${await createToken(await readTokenFile(flags), name)}\n`);
     });
   const list = command
     .command("list")
-    .description("List the tokens that are valid, with the time they were made.")
+    .description("List the valid tokens and when they were created.")
     .action(async (flags: Flags) => {
       for (const { name, createdAt } of await listTokens(await readTokenFile(flags))) {
         process.stdout.write(`${createdAt}  ${name}\n`);
@@ -24,7 +24,7 @@ export function createTokenCommand(): Command {
     });
   const revoke = command
     .command("revoke <name>")
-    .description("Make a token invalid, within a second on running servers.")
+    .description("Revoke a token. Running servers reject it within a second.")
     .action(async (name: string, flags: Flags) => {
       await revokeToken(await readTokenFile(flags), name);
       process.stderr.write(`revoked ${name}\n`);

@@ -22,7 +22,7 @@ const words: Readonly<Record<Exclude<Obstacle, "closed">, string>> = {
 export function reportObstacles(log: Log): OnObstacle {
   return (obstacle, cause) => {
     if (obstacle === "closed" || obstacle === "failed") return;
-    if (obstacle === undefined) log.info("ready: the store takes plants again");
+    if (obstacle === undefined) log.info("ready: the store accepts plants again");
     else log.warn(`not ready: ${words[obstacle]}`, cause);
   };
 }

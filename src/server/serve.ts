@@ -116,7 +116,7 @@ function createHealth(
 }
 
 function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, NodeHandler> {
-  const onError = (error: unknown) => log.error("the page could not be read", error);
+  const onError = (error: unknown) => log.error("cannot read the page", error);
   return createPageHandlers({ basePath, version, onError });
 }
 
@@ -127,7 +127,7 @@ function commonOptions(
   tracing: Tracing | undefined,
 ) {
   const cors = corsOptions(settings.corsOrigins);
-  const onError = (error: unknown) => settings.log.error("a response could not be made", error);
+  const onError = (error: unknown) => settings.log.error("cannot create a response", error);
   const observer = composeObservers(createObservers(settings, metrics, tracing), onError);
   return {
     ...(cors && { cors }),
@@ -166,7 +166,8 @@ function portOptions({ host, port, limits, tls, log }: ServerSettings, parts: Se
     ...{ host, port, tls },
     limits: { ...others, ...(perAddress > 0 && { connectionsPerAddressMax: perAddress }) },
     reusePort: parts.others !== undefined,
-    onTlsError: (error: unknown) => log.warn("the old certificate stays in use", error),
+    onTlsError: (error: unknown) =>
+      log.warn("cannot load the new certificate; the old one stays in use", error),
     traffic: parts.metrics?.traffic,
   };
 }

@@ -34,7 +34,7 @@ export class BatchedStore implements PlantStore {
     const refusal = this.#backing.refusal?.();
     if (refusal !== undefined) {
       const { cause } = refusal;
-      throw new PlantError("unavailable", "the store takes no plants now; try again later", {
+      throw new PlantError("unavailable", "the store does not accept plants now; try again later", {
         cause,
       });
     }

@@ -50,7 +50,7 @@ function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {
   if (wanted?.id !== id) {
     throw new CopyError(
       "foreign_plant",
-      `the target holds plant ${id}, which the source does not have; copy to an empty store, or to one that holds plants of this source alone`,
+      `the target holds plant ${id}, which the source does not have; copy to an empty store, or to one that has only plants of this source`,
     );
   }
   if (!isSamePlant(wanted, plant)) throw conflict(id);

@@ -44,7 +44,7 @@ export async function copyPlants(
       if (missing !== undefined) {
         throw new CopyError(
           "missing",
-          `the target lacks plant ${missing}: somebody deletes plants there`,
+          `plant ${missing} is missing in the target: something deletes plants there`,
         );
       }
       return { plants: source.count, heldBefore: held.count };
@@ -109,14 +109,14 @@ function copyError({ id }: NewPlant, cause: PlantError): CopyError {
     case "invalid":
       return new CopyError(
         "invalid",
-        `plant ${id} of the source cannot be kept: ${cause.message}; mend it there`,
+        `plant ${id} of the source cannot be stored: ${cause.message}; fix it there`,
         { cause },
       );
     case "overloaded":
     case "unavailable":
       return new CopyError(
         "unconfirmed",
-        `the target did not confirm plant ${id}; what was copied stays, run the same command again`,
+        `the target did not confirm plant ${id}; copied plants remain, run the same command again`,
         { cause },
       );
   }

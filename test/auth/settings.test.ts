@@ -38,8 +38,8 @@ test.each<AuthOptions>([{ tokenFile: "f" }, { tokens: ["sixteen-letters-"] }, jw
 );
 
 const wrong: readonly [options: AuthOptions, setting: keyof AuthOptions, problem: RegExp][] = [
-  [{}, "tokenFile", /nobody can get in/],
-  [{ tokens: [] }, "tokenFile", /nobody can get in/],
+  [{}, "tokenFile", /is required unless/],
+  [{ tokens: [] }, "tokenFile", /is required unless/],
   [{ tokenFile: "" }, "tokenFile", /empty/],
   [{ tokenFile: "f", tokens: [""] }, "tokens", /token 1 of 1 is empty/],
   [{ tokenFile: "f", tokens: ["secret"] }, "tokens", /fewer than 16/],
@@ -52,8 +52,8 @@ const wrong: readonly [options: AuthOptions, setting: keyof AuthOptions, problem
   [{ ...jwt, jwtIssuer: "" }, "jwtIssuer", /required/],
   [{ ...jwt, jwtAudience: undefined }, "jwtAudience", /required/],
   [{ ...jwt, jwtAudience: "" }, "jwtAudience", /required/],
-  [{ ...jwt, tokenFile: "f", jwksUrl: undefined }, "jwtIssuer", /needs jwksUrl/],
-  [{ tokenFile: "f", jwtAudience: "a" }, "jwtAudience", /needs jwksUrl/],
+  [{ ...jwt, tokenFile: "f", jwksUrl: undefined }, "jwtIssuer", /requires jwksUrl/],
+  [{ tokenFile: "f", jwtAudience: "a" }, "jwtAudience", /requires jwksUrl/],
 ];
 test.each(wrong)("%j: %s %s", (options, setting, problem) => {
   const error = settingError(() => resolveAuthOptions(options));

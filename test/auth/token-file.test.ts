@@ -180,8 +180,13 @@ describe("an unusable file", () => {
     code: TokenFileErrorCode,
     message: RegExp,
   ][] = [
-    ["writable by the group", () => writable(0o620), "unsafe", /others can write it.*chmod 600/],
-    ["writable by all", () => writable(0o602), "unsafe", /others can write it/],
+    [
+      "writable by the group",
+      () => writable(0o620),
+      "unsafe",
+      /other users can write it.*chmod 600/,
+    ],
+    ["writable by all", () => writable(0o602), "unsafe", /other users can write it/],
     ["a folder", () => mkdir(file, { recursive: true }), "unsafe", /not a regular file/],
     ["a device", () => link("/dev/null"), "unsafe", /not a regular file/],
     ["too large", () => writeTokenFile("\n".repeat(tokenFileBytesMax + 1)), "full", /larger than/],
@@ -280,7 +285,7 @@ describe("a failing disk", () => {
       await appendFile(file, part);
       return { bytesWritten: part.length, buffer: data } as never;
     });
-    await expect(createToken(file, "bob")).rejects.toEqual(failure("io", /only a part/));
+    await expect(createToken(file, "bob")).rejects.toEqual(failure("io", /only part of the line/));
     expect(await names()).toEqual(["ada"]);
     await createToken(file, "bob");
     expect(await names()).toEqual(["ada", "bob"]);

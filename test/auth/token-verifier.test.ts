@@ -214,7 +214,7 @@ describe("a file that becomes invalid", () => {
   });
 
   const unreadable: readonly [what: string, spoil: () => Promise<unknown>, message: RegExp][] = [
-    ["writable by others", () => chmod(file, 0o666), /others can write it/],
+    ["writable by others", () => chmod(file, 0o666), /other users can write it/],
     ["too large", () => appendFile(file, "#".repeat(2 ** 20)), /larger than/],
     ["a folder", () => rm(file).then(() => mkdir(file)), /not a regular file/],
   ];

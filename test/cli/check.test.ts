@@ -174,7 +174,7 @@ describe.skipIf(process.platform === "win32")("finds", () => {
     const { stdout, ...result } = await at.run();
     expect(result).toEqual({
       code,
-      stderr: code === 0 ? "" : "plant-store: 1 of the checks failed\n",
+      stderr: code === 0 ? "" : "plant-store: failed checks: 1\n",
     });
     expect(failed(stdout)).toEqual([expect.stringMatching(found)]);
   });
@@ -186,7 +186,7 @@ test("a store that is not there is not made", async () => {
   const { code, stdout } = await runInProcess(args);
   expect(code).toBe(1);
   expect(failed(stdout)).toEqual([
-    expect.stringMatching(/^warn {2}tokens .*there is no/),
+    expect.stringMatching(/^warn {2}tokens .*does not exist/),
     expect.stringMatching(/^fail {2}store .*there is no store at .*none\.db/),
   ]);
   expect(await readdir(folder)).toEqual([]);

@@ -189,7 +189,7 @@ describe("config check", () => {
       { yaml: `#${"x".repeat(1024 * 1024)}` },
       ["FILE cannot be read: it has more than 1048576 bytes"],
     ],
-    [{ yaml: "tls-cert: a" }, ["--tls-key: is missing: a certificate and its key go together"]],
+    [{ yaml: "tls-cert: a" }, ["--tls-key: is missing: set both the certificate and its key"]],
     [
       { yaml: "tls-cert: /none", env: { PLANT_STORE_TLS_KEY: "/none" } },
       [
@@ -215,7 +215,7 @@ describe("config check", () => {
         "prot (FILE, line 1): is not a setting; did you mean port?",
         "--port: must be a whole number from 0 to 65535: x",
         "PLANT_STORE_THREADS: must be a whole number from 1 to 64: two",
-        "--tls-cert: is missing: a certificate and its key go together",
+        "--tls-cert: is missing: set both the certificate and its key",
       ],
     ],
     // What is wrong by itself contradicts nothing.

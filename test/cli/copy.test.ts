@@ -176,7 +176,7 @@ describe.each(pairs)("$title", (pair) => {
   });
 
   test.each([
-    ["DELETE FROM plants WHERE id = 1000", /^the target lacks plant 1000/],
+    ["DELETE FROM plants WHERE id = 1000", /^plant 1000 is missing in the target/],
     ["UPDATE plants SET tag = '' WHERE id = 1003", /^plant 1003 is another plant in the target/],
     ["INSERT INTO plants VALUES (7, '', NULL)", /^the target holds plant 7, which/],
   ])("is not called verified when somebody runs %s", async (sql, message) => {
@@ -213,7 +213,7 @@ test("a plant that no store takes is named", async () => {
   const { code, stderr } = await run();
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^plant-store: plant 1 of the source cannot be kept: name must not contain U\+0000[^\n]*\n$/,
+    /^plant-store: plant 1 of the source cannot be stored: name must not contain U\+0000[^\n]*\n$/,
   );
   expect(await target.read()).toEqual([]);
 });

@@ -62,10 +62,10 @@ describe("plant-store token", () => {
   });
 
   test.each([
-    ["create", "a name with spaces", 2, /the name of a token has 1 to 64 letters/],
-    ["create", "", 2, /the name of a token has 1 to 64 letters/],
-    ["create", "x".repeat(65), 2, /the name of a token has 1 to 64 letters/],
-    ["create", "first", 1, /a token named first exists already/],
+    ["create", "a name with spaces", 2, /a token name has 1 to 64 letters/],
+    ["create", "", 2, /a token name has 1 to 64 letters/],
+    ["create", "x".repeat(65), 2, /a token name has 1 to 64 letters/],
+    ["create", "first", 1, /a token named first already exists/],
     ["revoke", "nobody", 1, /no token is named nobody/],
   ])("%s %j exits with %i and one line", async (verb, name, exitCode, message) => {
     await using folder = await createTemporaryFolder();

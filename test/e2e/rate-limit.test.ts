@@ -29,12 +29,12 @@ const limits = [
   {
     policy: "token",
     setting: "rateLimitPerToken",
-    message: "too many requests with this token: at most 2 a second, try again later",
+    message: "too many requests with this token: the limit is 2 per second; try again later",
   },
   {
     policy: "address",
     setting: "rateLimitPerAddress",
-    message: "too many requests from this address: at most 2 a second, try again later",
+    message: "too many requests from this address: the limit is 2 per second; try again later",
   },
 ] as const;
 

@@ -50,7 +50,7 @@ function serveFile(file: PageFile, { onError, ...facts }: PageOptions): NodeHand
       (error: unknown) => {
         content = undefined;
         onError(error);
-        refuse(response, 500, Code.Internal, "the page could not be read");
+        refuse(response, 500, Code.Internal, "cannot read the page");
       },
     );
   });

@@ -50,7 +50,7 @@ function countBy(
     ratelimit: `"${policy}";r=0;t=1`,
   };
   const from = policy === "address" ? "from this address" : "with this token";
-  const message = `too many requests ${from}: at most ${perSecond} a second, try again later`;
+  const message = `too many requests ${from}: the limit is ${perSecond} per second; try again later`;
 
   return (context) => {
     const waitSeconds = limiter.take(keyOf(context));

@@ -37,7 +37,7 @@ export const limitSettings = {
     ...limit,
     default: 75_000,
     unit: "ms",
-    summary: "How long a connection may rest",
+    summary: "How long a connection may be idle",
   },
   /** A few KiB each while they rest. */
   connectionsMax: { ...limit, default: 10_000, summary: "Open connections" },
@@ -46,13 +46,13 @@ export const limitSettings = {
     ...limit,
     min: 0,
     default: 0,
-    summary: "Open connections from one address; 0: any number",
+    summary: "Open connections from one address; 0: no limit",
   },
   connectionsExempt: {
     type: "list",
     default: [],
     placeholder: "list",
-    summary: "Addresses without that limit, as those of proxies: `10.0.0.1,fd00::/8`",
+    summary: "Addresses exempt from that limit, such as proxies: `10.0.0.1,fd00::/8`",
     check: findAddressProblem,
   },
   streamsMax: {
@@ -60,7 +60,7 @@ export const limitSettings = {
     // The end of a connection costs the square of them: 63 ms of 10,000.
     max: 4096,
     default: 256,
-    summary: "Requests under way on one HTTP/2 connection",
+    summary: "Concurrent requests on one HTTP/2 connection",
   },
 } as const satisfies Record<string, Setting>;
 

@@ -32,7 +32,7 @@ export const schema = {
     min: 0,
     max: 65_535,
     placeholder: "number",
-    summary: "Port; 0 takes a free one and prints it",
+    summary: "Port; 0 picks a free one and prints it",
   },
   store: {
     type: "text",
@@ -46,7 +46,7 @@ export const schema = {
     type: "text",
     default: "",
     placeholder: "path",
-    summary: "Stands before every path, RPC too, for example `/api`",
+    summary: "Prefix of every path, RPC too, for example `/api`",
     pattern: {
       form: /^(\/(?!\.{1,2}(\/|$))[\w.~-]+)*$/,
       rule: "must look like /api, without a slash at its end",
@@ -95,7 +95,7 @@ export const schema = {
       type: "text",
       default: undefined,
       placeholder: "file",
-      summary: "Certificate chain in PEM: the port speaks TLS, and reloads it when it changes",
+      summary: "Certificate chain in PEM; enables TLS. Reloaded when it changes",
       isFile: true,
     },
     keyFile: {
@@ -114,20 +114,20 @@ export const schema = {
     min: 1,
     max: threadsMax,
     placeholder: "number",
-    summary: "Threads that share the port; more than one on Linux alone",
+    summary: "Threads that share the port; more than 1 only on Linux",
   },
   logFormat: {
     type: "text",
     default: "auto",
     placeholder: "auto|json|text",
-    summary: "Form of the log: `text`, `json`, or `auto`: text on a terminal alone",
+    summary: "Log format: `text`, `json`, or `auto` (text on a terminal)",
     pattern: { form: /^(auto|json|text)$/, rule: "must be auto, json or text" },
   },
   accessLog: {
     type: "text",
     default: "off",
     placeholder: "on|errors|off",
-    summary: "`on`: a log line for each request, with its id; `errors`: failed ones alone",
+    summary: "`on`: a log line for each request, with its id; `errors`: only failed ones",
     pattern: { form: /^(on|errors|off)$/, rule: "must be on, errors or off" },
   },
   drainTimeoutMs: {
@@ -145,7 +145,7 @@ export const schema = {
     min: 0,
     max: 65_535,
     placeholder: "number",
-    summary: "Port of the metrics; 0 takes a free one. Without it nothing is measured",
+    summary: "Port of the metrics; 0 picks a free one. Not set: no metrics",
   },
   /** By default, reachable from this machine alone. */
   adminHost: {
@@ -178,7 +178,7 @@ export const schema = {
     type: "list",
     default: [],
     placeholder: "list",
-    summary: "Origins whose pages may call: `https://a.example,…`, or `*`",
+    summary: "Origins allowed to call from browsers: `https://a.example,…`, or `*`",
     check: findOriginProblem,
   },
   rateLimitPerToken: {
@@ -187,7 +187,7 @@ export const schema = {
     min: 0,
     max: rateLimitMax,
     placeholder: "number",
-    summary: "Requests a second with one token; 0: any number",
+    summary: "Requests per second with one token; 0: no limit",
   },
   rateLimitPerAddress: {
     type: "integer",
@@ -195,7 +195,7 @@ export const schema = {
     min: 0,
     max: rateLimitMax,
     placeholder: "number",
-    summary: "Requests a second from one address; 0: any number",
+    summary: "Requests per second from one address; 0: no limit",
   },
 } as const satisfies SchemaTree & {
   readonly auth: Readonly<Record<keyof AuthOptions, Setting>>;

@@ -86,7 +86,7 @@ function findEntryProblem({ setting, id, path }: SchemaEntry, filled: object): S
 }
 
 function findTlsProblems({ tls: { certFile, keyFile } }: FilledOptions): SettingProblem[] {
-  const problem = "is missing: a certificate and its key go together";
+  const problem = "is missing: set both the certificate and its key";
   if (certFile === undefined && keyFile !== undefined) return [{ setting: "tlsCert", problem }];
   if (certFile !== undefined && keyFile === undefined) return [{ setting: "tlsKey", problem }];
   return [];
@@ -95,7 +95,7 @@ function findTlsProblems({ tls: { certFile, keyFile } }: FilledOptions): Setting
 function findThreadsProblems({ threads, limits }: FilledOptions): SettingProblem[] {
   const setting = "threads";
   if (threads > 1 && process.platform !== "linux") {
-    return [{ setting, problem: "only Linux can share a port among threads; must be 1 here" }];
+    return [{ setting, problem: "must be 1: only Linux can share a port among threads" }];
   }
   if (threads > limits.connectionsMax) {
     const problem = `must not be more than connectionsMax: ${threads}`;

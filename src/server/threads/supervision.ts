@@ -54,7 +54,7 @@ export async function superviseThreads(threads: SupervisedThreads): Promise<Supe
     const ends = [...running].map((thread) => thread.ended);
     for (const thread of running) thread.drain();
     for (const error of await Promise.all(ends)) {
-      if (error !== undefined) log.error("a serving thread has died while it drained", error);
+      if (error !== undefined) log.error("a serving thread died while it drained", error);
     }
   }
 
@@ -73,7 +73,7 @@ export async function superviseThreads(threads: SupervisedThreads): Promise<Supe
         return;
       }
       deaths = performance.now() - startedAt > settledAfterMs ? 1 : deaths + 1;
-      log.error(`serving thread ${number} has died, and is started again`, error);
+      log.error(`serving thread ${number} died and is being restarted`, error);
       await delay(pauseMs(deaths), undefined, { signal: closing.signal }).catch(() => {});
       if (closing.signal.aborted) return;
       thread = launch(number, port);

@@ -17,6 +17,6 @@ export function readBatchLimits(): BatchLimits {
 function readLimit(name: string, byDefault: number): number {
   const given = getNumberFromEnv(name) ?? byDefault;
   if (Number.isSafeInteger(given) && given > 0) return given;
-  diag.warn(`${name}: must be a whole number above 0: ${given}; ${byDefault} is used`);
+  diag.warn(`${name}: must be a whole number above 0, not ${given}; using ${byDefault}`);
   return byDefault;
 }

@@ -10,8 +10,7 @@ export function reportOutcomes(exporter: SpanExporter, log: Log): SpanExporter {
       exporter.export(spans, (result) => {
         const wasFailing = isFailing;
         isFailing = result.code !== ExportResultCode.SUCCESS;
-        if (isFailing && !wasFailing)
-          log.warn("spans cannot be exported, and are lost", result.error);
+        if (isFailing && !wasFailing) log.warn("cannot export spans; they are lost", result.error);
         if (!isFailing && wasFailing) log.info("spans are exported again");
         done(result);
       });

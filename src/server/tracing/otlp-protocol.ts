@@ -6,5 +6,7 @@ export function warnOfOtherProtocols(): void {
   const names = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
   const given = names.map((name) => getStringFromEnv(name)?.trim()).find((one) => one);
   if (given === undefined || given === "http/protobuf") return;
-  diag.warn(`OTEL_EXPORTER_OTLP_PROTOCOL: spans are sent as http/protobuf, and not as ${given}`);
+  diag.warn(
+    `OTEL_EXPORTER_OTLP_PROTOCOL: ${given} is not supported; spans are sent as http/protobuf`,
+  );
 }

@@ -13,7 +13,7 @@ export function createSampler(): Sampler {
   const name = getStringFromEnv("OTEL_TRACES_SAMPLER")?.trim() ?? defaultSampler;
   const create = samplers.get(name);
   if (create !== undefined) return create();
-  diag.warn(`OTEL_TRACES_SAMPLER: ${name} is not known, ${defaultSampler} is used`);
+  diag.warn(`OTEL_TRACES_SAMPLER: unknown sampler ${name}; using ${defaultSampler}`);
   return new ParentBasedSampler({ root: new AlwaysOnSampler() });
 }
 
@@ -31,6 +31,6 @@ const samplers: ReadonlyMap<string, () => Sampler> = new Map<string, () => Sampl
 function createRatioSampler(): Sampler {
   const ratio = getNumberFromEnv("OTEL_TRACES_SAMPLER_ARG") ?? 1;
   if (ratio >= 0 && ratio <= 1) return new TraceIdRatioBasedSampler(ratio);
-  diag.warn(`OTEL_TRACES_SAMPLER_ARG: must be from 0 to 1: ${ratio}; 1 is used`);
+  diag.warn(`OTEL_TRACES_SAMPLER_ARG: must be from 0 to 1, not ${ratio}; using 1`);
   return new TraceIdRatioBasedSampler(1);
 }

@@ -20,7 +20,7 @@ export function findWantedExporters(
   if (named.length === 0) return endpoints.some((name) => read(name) !== "") ? ["otlp"] : [];
   const unknown = named.filter((name) => name !== "none" && !isKnown(name));
   if (unknown.length > 0) {
-    warn(`OTEL_TRACES_EXPORTER: no spans go to ${unknown.join(", ")}: only to otlp and console`);
+    warn(`OTEL_TRACES_EXPORTER: unknown exporter ${unknown.join(", ")}; use otlp or console`);
   }
   return known.filter((name) => named.includes(name));
 }

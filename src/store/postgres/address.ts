@@ -46,7 +46,7 @@ export function parseAddress(location: string): PostgresAddress {
     ),
   ];
   const [userText = "", ...passwordParts] = userInfoText.split(":");
-  const user = decode(userText) || refuse("it names no user");
+  const user = decode(userText) || refuse("add a user");
   const settings = parseSettings(query);
   return {
     hosts: hostList.split(",").map(parseHost),
@@ -71,7 +71,7 @@ function parseSettings(query: string) {
   const known = Object.keys(settingParsers) as (keyof typeof settingParsers)[];
   for (const name of given.keys()) {
     if (!Object.hasOwn(settingParsers, name))
-      refuse(`the settings that it takes are ${known.join(", ")}`);
+      refuse(`the supported settings are ${known.join(", ")}`);
     if (given.getAll(name).length > 1) refuse(`${name} is given twice`);
   }
   const read = <Name extends keyof typeof settingParsers>(name: Name) =>
@@ -79,7 +79,7 @@ function parseSettings(query: string) {
   const sslMode = read("sslmode");
   const ca = read("sslrootcert");
   if (ca !== undefined && sslMode !== "verify-full") {
-    refuse("sslrootcert is of use with sslmode=verify-full alone");
+    refuse("sslrootcert requires sslmode=verify-full");
   }
   read("target_session_attrs");
   return {
@@ -132,7 +132,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return refuse("a % begins the code of a character; write % itself as %25");
+    return refuse("% starts an escape; write % itself as %25");
   }
 }
 

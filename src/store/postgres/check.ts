@@ -17,7 +17,7 @@ export async function* checkAddress(
   try {
     // Connecting checks the encoding, that the host accepts writes, and the safety settings.
     session = await connectToAny(address, limits);
-    yield { level: "ok", subject, text: `${describeHost(session.host)} takes writes, in UTF8` };
+    yield { level: "ok", subject, text: `${describeHost(session.host)} accepts writes, in UTF8` };
     subject = "settings";
     yield* settingsOf(session, limits);
     subject = "nodes";
@@ -26,7 +26,7 @@ export async function* checkAddress(
     const version = await readSchemaVersion(session, limits.connectTimeoutMs);
     const text = `version ${version} of ${migrations.length}`;
     if (version < migrations.length) {
-      const advice = "the next start migrates it, or plant-store migrate up";
+      const advice = "the next start migrates it, or run: plant-store migrate up";
       yield { level: "warn", subject, text: `${text}; ${advice}` };
     } else {
       yield { level: "ok", subject, text };
@@ -34,7 +34,7 @@ export async function* checkAddress(
     if (version === 0) return;
     subject = "table";
     await assertTable(session, limits.connectTimeoutMs);
-    yield { level: "ok", subject, text: "the table plants has its columns, and is logged" };
+    yield { level: "ok", subject, text: "the table plants has its columns and is logged" };
   } catch (error) {
     yield { level: "fail", subject, text: openError(error).message };
   } finally {

@@ -127,7 +127,7 @@ export class NodeWrites {
     outcome.promise.catch(() => {});
     const bytes = heapBytes(plant);
     if (this.#room.bytes + bytes > this.#limits.stragglerBytesMax) {
-      outcome.reject(new Error("too many plants wait for nodes that fail"));
+      outcome.reject(new Error("too many plants wait for failed nodes"));
     } else {
       this.#room.bytes += bytes;
       const lateAt = performance.now() + this.#limits.retryLimitMs;

@@ -85,7 +85,7 @@ export async function openPostgresReader(location: string): Promise<PlantReader>
       if (version < migrations.length) {
         throw new StoreOpenError(
           "unsupported",
-          `${describeAddress(address)} has schema version ${version}, and ${migrations.length} is needed; check the store URL, or run plant-store migrate up --store URL first`,
+          `${describeAddress(address)} has schema version ${version}, but version ${migrations.length} is required; check the store URL, or run plant-store migrate up --store URL first`,
         );
       }
       await assertTable(session, limits.connectTimeoutMs);

@@ -28,7 +28,7 @@ export async function* checkDatabase(
   if (driver.level === "fail") return;
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) {
-    const advice = "check the store URL; plant-store serve makes a new store";
+    const advice = "check the store URL; plant-store serve creates a new store";
     yield { level: "fail", subject: "store", text: `there is no store at ${path}; ${advice}` };
     return;
   }
@@ -51,7 +51,7 @@ function* checkOpen(db: Database, path: string): Generator<Finding, void> {
   const version = Number(readValue(db, "PRAGMA user_version"));
   assertKnown(path, version);
   const isDue = version < migrations.length;
-  const due = isDue ? "; the next start migrates it, or plant-store migrate up" : "";
+  const due = isDue ? "; the next start migrates it, or run: plant-store migrate up" : "";
   const text = `version ${version} of ${migrations.length}${due}`;
   yield { level: isDue ? "warn" : "ok", subject: "schema", text };
   yield* checkSettings(db);
@@ -69,7 +69,7 @@ function* checkSettings(db: Database): Generator<Finding, void> {
     const text = "synchronous=FULL and fullfsync are in force on a server's connections";
     yield { level: "ok", subject: "settings", text };
   } else {
-    const text = `SQLite does not follow ${first} here; use another build of Node`;
+    const text = `SQLite ignores ${first} here; use another build of Node`;
     yield { level: "fail", subject: "settings", text };
   }
   const mode = readValue(db, "PRAGMA journal_mode");
@@ -80,7 +80,7 @@ function* checkSettings(db: Database): Generator<Finding, void> {
 function checkIntegrity(db: Database): Finding {
   const faults = faultsOf(db);
   if (faults.length > 0) {
-    const advice = "end the server and restore the store from a backup";
+    const advice = "stop the server and restore the store from a backup";
     return { level: "fail", subject: "integrity", text: `${faults.join("; ")}: ${advice}` };
   }
   const count = readValue(db, "SELECT count(*) FROM plants");
@@ -107,16 +107,16 @@ function* checkRights(path: string): Generator<Finding, void> {
   if (process.platform === "win32") return;
   const mode = statSync(path).mode;
   if ((mode & 0o022) !== 0) {
-    const text = `others can write ${path}; run: chmod 600 ${path}`;
+    const text = `other users can write ${path}; run: chmod 600 ${path}`;
     yield { level: "fail", subject: "rights", text };
   } else if ((mode & 0o044) !== 0) {
-    const text = `others can read ${path}; if they must not, run: chmod 600 ${path}`;
+    const text = `other users can read ${path}; to prevent that, run: chmod 600 ${path}`;
     yield { level: "warn", subject: "rights", text };
   }
   const folder = statSync(dirname(path)).mode;
   // With the sticky bit, users cannot replace each other's files.
   if ((folder & 0o022) !== 0 && (folder & 0o1000) === 0) {
-    const text = `others can replace files in ${dirname(path)}; run: chmod 700 ${dirname(path)}`;
+    const text = `other users can replace files in ${dirname(path)}; run: chmod 700 ${dirname(path)}`;
     yield { level: "fail", subject: "rights", text };
   }
 }
@@ -138,7 +138,7 @@ function* checkDisk(path: string): Generator<Finding, void> {
   if (free >= freeBytesMin.warn) yield { level: "ok", subject: "disk", text };
   else {
     const level = free < freeBytesMin.fail ? "fail" : "warn";
-    yield { level, subject: "disk", text: `${text}; make room, or move the store` };
+    yield { level, subject: "disk", text: `${text}; free some space, or move the store` };
   }
 }
 
@@ -146,7 +146,7 @@ function checkLog(path: string): Finding {
   const bytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   const text = `its log has ${Math.ceil(bytes / 1024 / 1024)} MiB`;
   if (bytes <= logBytesMax) return { level: "ok", subject: "log", text };
-  const advice = "end whatever reads the store for long, such as a copy or an export";
+  const advice = "stop whatever reads the store for long, such as a copy or an export";
   return { level: "warn", subject: "log", text: `${text}; ${advice}` };
 }
 

@@ -97,7 +97,7 @@ export function assertDurable(db: Database): void {
     if (actual !== wanted) {
       throw new StoreOpenError(
         "not_durable",
-        `${db.location()} cannot be kept safe: SQLite's ${name} is ${actual} instead of ${wanted}; use a local disk`,
+        `${db.location()} is not durable: SQLite's ${name} is ${actual} instead of ${wanted}; use a local disk`,
       );
     }
   }
@@ -122,7 +122,7 @@ function settle(db: Database, path: string, busyTimeoutMs: number): void {
     if (Date.now() >= deadline) {
       throw new StoreOpenError(
         "in_use",
-        `${path} is held by another process that reads or writes it; end that one first`,
+        `${path} is in use by another process; stop that process first`,
       );
     }
     pause(10);

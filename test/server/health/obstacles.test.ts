@@ -159,7 +159,7 @@ describe.each<[string, boolean, () => Promise<Trouble>, string]>([
       const said = server.log.lines.filter(({ message }) => /ready/.test(message));
       expect(said).toMatchObject([
         { level: "warn", message: `not ready: ${reason}`, cause: expect.any(Error) },
-        { level: "info", message: "ready: the store takes plants again" },
+        { level: "info", message: "ready: the store accepts plants again" },
       ]);
     },
     60_000,

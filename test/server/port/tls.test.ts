@@ -62,7 +62,7 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     };
     await expect
       .poll(seen, { timeout: 8000, interval: 300 })
-      .toContain("the old certificate stays in use");
+      .toContain("cannot load the new certificate; the old one stays in use");
     renameSync(second.keyFile, files.keyFile);
     // Nothing tells when a server has taken a certificate but a greeting.
     await expect.poll(() => greet(server.port), { timeout: 8000 }).toBe("second");

@@ -41,7 +41,7 @@ describe("rate limits", () => {
     const limited = limitRates(gates[0]?.[1] ?? (() => {}), { [name]: limiter(perSecond) });
     const ask = async () => limited(contextFrom("192.0.2.1"));
     for (let i = 0; i < perSecond; i++) await ask();
-    await expect(ask()).rejects.toThrow(`at most ${perSecond} a second`);
+    await expect(ask()).rejects.toThrow(`the limit is ${perSecond} per second`);
   });
 
   test.each(gates)("hold for a gate that lets in %s", async (_when, gate) => {

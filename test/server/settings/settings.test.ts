@@ -100,8 +100,8 @@ describe("settings", () => {
       ["linux", { threads: 3, limits: { connectionsMax: 3 } }, undefined],
       ["linux", { threads: 3, limits: { connectionsMax: 2 } }, /^threads: .*connectionsMax: 3$/],
       ["darwin", { threads: 1 }, undefined],
-      ["darwin", { threads: 2 }, /^threads: only Linux can share a port/],
-      ["win32", { threads: 2 }, /^threads: only Linux can share a port/],
+      ["darwin", { threads: 2 }, /^threads: must be 1: only Linux can share a port/],
+      ["win32", { threads: 2 }, /^threads: must be 1: only Linux can share a port/],
     ])("depend on the machine and the connections: %s, %j", (system, options, message) => {
       pretend(system);
       const resolve = () => resolveSettings(options);

@@ -124,7 +124,7 @@ test("a collector that has no room for an hour is not waited for", async () => {
   makeSpans(tracing);
   await within("the end", tracing.close());
   expect(collector.exports).toHaveLength(1);
-  expect(recorded.lines).toMatchObject([{ message: "spans cannot be exported, and are lost" }]);
+  expect(recorded.lines).toMatchObject([{ message: "cannot export spans; they are lost" }]);
 });
 
 test("that a collector refuses is told once, and when it takes again", async () => {
@@ -139,7 +139,7 @@ test("that a collector refuses is told once, and when it takes again", async () 
   }
   await within("the end", tracing.close());
   expect(recorded.lines).toEqual([
-    { level: "warn", message: "spans cannot be exported, and are lost", cause: expect.anything() },
+    { level: "warn", message: "cannot export spans; they are lost", cause: expect.anything() },
     { level: "info", message: "spans are exported again", cause: undefined },
   ]);
   expect(String(recorded.lines[0]?.cause)).toMatch(/Bad Request/);
@@ -181,11 +181,14 @@ test("what has no room is dropped, and that is told", async () => {
 });
 
 const wrong: readonly [env: Record<string, string>, warning: RegExp][] = [
-  [{ OTEL_TRACES_SAMPLER: "some" }, /OTEL_TRACES_SAMPLER: some is not known/],
+  [{ OTEL_TRACES_SAMPLER: "some" }, /OTEL_TRACES_SAMPLER: unknown sampler some/],
   [{ OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "7" }, /SAMPLER_ARG: must be/],
   [{ OTEL_BSP_MAX_QUEUE_SIZE: "-1" }, /OTEL_BSP_MAX_QUEUE_SIZE: must be a whole number/],
   [{ OTEL_BSP_SCHEDULE_DELAY: "soon" }, /OTEL_BSP_SCHEDULE_DELAY/],
-  [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, /spans are sent as http\/protobuf, and not as grpc/],
+  [
+    { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" },
+    /grpc is not supported; spans are sent as http\/protobuf/,
+  ],
   [{ OTEL_EXPORTER_OTLP_COMPRESSION: "zstd" }, /COMPRESSION is invalid/],
 ];
 

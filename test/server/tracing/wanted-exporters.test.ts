@@ -36,6 +36,6 @@ test.each([
   const found = findWantedExporters(env, (message) => warnings.push(message));
   expect(found.join()).toBe(wanted);
   expect(warnings).toEqual([
-    expect.stringContaining("OTEL_TRACES_EXPORTER: no spans go to zipkin"),
+    expect.stringContaining("OTEL_TRACES_EXPORTER: unknown exporter zipkin"),
   ]);
 });
