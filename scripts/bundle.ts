@@ -22,6 +22,8 @@ async function bundle(names: readonly string[]): Promise<readonly OutputChunk[]>
     input: Object.fromEntries(names.map((name) => [name, `${name}.ts`])),
     platform: "node",
     resolve: { conditionNames: ["connect-gateway-source", "node"] },
+    // That of tsconfig.json. Node 22 does not know `using`.
+    transform: { target: "es2024" },
     // Optional in pg.
     external: ["pg-native"],
     plugins: [nodeModules, urls],
