@@ -241,7 +241,7 @@ describe.skipIf(!isLinux)("two threads", () => {
     expect(before.value(requests("rest", "OK"))).toBe(2);
     expect(before.value("plant_store_connections")).toBe(2);
     server.process.kill("SIGUSR2");
-    await server.stderr.until(/has died, and is started again/);
+    await server.stderr.until(/died and is being restarted/);
     const after = await scrape(metricsUrl);
     expect(after.value(requests("rest", "OK"))).toBe(2);
     expect(after.value("plant_store_connections")).toBe(1);

@@ -103,7 +103,7 @@ describe("a thread that dies", () => {
     expect(log.lines).toEqual([
       {
         level: "error",
-        message: "serving thread 2 has died, and is started again",
+        message: "serving thread 2 died and is being restarted",
         cause: crash,
       },
     ]);
