@@ -333,12 +333,7 @@ describe("a serving thread that dies", () => {
     });
 
   test.each([
-    [
-      "of an error",
-      "error",
-      [],
-      /Error: crash\\n.*"serving thread 1 died and is being restarted"/,
-    ],
+    ["of an error", "error", [], /Error: crash\\n.*"serving thread 1 died and is being restarted"/],
     ["of too little memory", "memory", ["--max-old-space-size=64"], /ERR_WORKER_OUT_OF_MEMORY/],
   ])("%s is started again, and the other goes on", async (_, how, flags, line) => {
     await using folder = await createTemporaryFolder();
