@@ -1,7 +1,9 @@
-/** The alert rules parse, and ask for nothing that a server does not export. */
+/** The alert rules parse, fire when they should, and ask for nothing that a server does not export. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
+import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { type Scrape, scrape } from "../support/scrape.ts";
 import { openTestServer } from "../support/test-server.ts";
 import { readYaml } from "./facts.ts";
@@ -15,21 +17,34 @@ interface Rules {
 const file = "prometheus/alerts.yaml";
 const rules = (readYaml(file) as Rules).groups.flatMap((group) => group.rules);
 
-test.skipIf(spawnSync("promtool", ["--version"]).status !== 0)("promtool accepts them", () => {
-  const path = fileURLToPath(new URL(`../../deploy/${file}`, import.meta.url));
-  const { status, stdout, stderr } = spawnSync("promtool", ["check", "rules", path], {
-    encoding: "utf8",
+function promtool(...args: string[]) {
+  return spawnSync("promtool", args, { encoding: "utf8" });
+}
+
+describe.skipIf(promtool("--version").status !== 0)("promtool", () => {
+  test("accepts them", () => {
+    const path = fileURLToPath(new URL(`../../deploy/${file}`, import.meta.url));
+    const { status, stdout, stderr } = promtool("check", "rules", path);
+    expect(stderr).toBe("");
+    expect(stdout).toContain(`${rules.length} rules found`);
+    expect(status).toBe(0);
   });
-  expect(stderr).toBe("");
-  expect(stdout).toContain(`${rules.length} rules found`);
-  expect(status).toBe(0);
+
+  test("sees them fire, and stop", () => {
+    const path = fileURLToPath(new URL("alerts.promtool.yaml", import.meta.url));
+    const { status, stdout, stderr } = promtool("test", "rules", path);
+    expect(stdout + stderr).toContain("SUCCESS");
+    expect(status).toBe(0);
+  });
 });
 
-describe("against a server", () => {
+describe.skipIf(!hasOpenssl)("against a server", () => {
   let scraped: Scrape;
 
   beforeAll(async () => {
-    await using server = await openTestServer({ adminPort: 0 });
+    await using folder = await createTemporaryFolder();
+    const tls = createCertificate(folder.path, "server");
+    await using server = await openTestServer({ adminPort: 0, tls });
     scraped = await scrape(server.running.metricsUrl);
   });
 

@@ -19,8 +19,10 @@ import type {
   AutoscalerSpec,
   BudgetSpec,
   DeploymentSpec,
+  IngressSpec,
   Manifest,
   PolicySpec,
+  RouteSpec,
   ServiceSpec,
 } from "./manifests.ts";
 
@@ -38,6 +40,9 @@ const policy = read<PolicySpec>("network-policy.yaml");
 const secret = readYaml("kubernetes/secret.example.yaml") as Manifest & {
   readonly stringData: Readonly<Record<string, string>>;
 };
+const httpRoute = read<RouteSpec>("http-route.example.yaml");
+const grpcRoute = read<RouteSpec>("grpc-route.example.yaml");
+const ingress = read<IngressSpec>("ingress.example.yaml");
 const pod = deployment.spec.template.spec;
 const [container] = pod.containers;
 const image = parseContainerfile(readDeployFile("Containerfile")).at(-1);
@@ -51,9 +56,11 @@ const plainVariables = new Map<string, string>(
 // What the container runs with: the image's variables, and those of the manifest over them.
 const inForce = new Map([...environmentOf(image), ...plainVariables]);
 
-test("every file is applied, but for the example of a secret", () => {
-  const files = readdirSync(folder).filter((file) => file !== "kustomization.yaml");
-  expect(new Set([...kustomization.resources, "secret.example.yaml"])).toEqual(new Set(files));
+test("every file is applied, but for examples", () => {
+  const files = readdirSync(folder).filter(
+    (file) => file !== "kustomization.yaml" && !file.endsWith(".example.yaml"),
+  );
+  expect(new Set(kustomization.resources)).toEqual(new Set(files));
   const { version } = JSON.parse(readFileSync("package.json", "utf8"));
   expect(kustomization.images).toEqual([{ name: container.image, newTag: version }]);
 });
@@ -92,6 +99,20 @@ test("the port is the server's, all the way", () => {
     protocol: "TCP",
     port: hosts[0]?.port,
   });
+});
+
+test("the examples of routes lead to the service, over HTTP/2", () => {
+  const { name } = service.metadata;
+  const [{ port: number, appProtocol } = {}] = service.spec.ports;
+  expect(appProtocol).toBe("kubernetes.io/h2c");
+  for (const { spec } of [httpRoute, grpcRoute]) {
+    expect(spec.rules.map(({ backendRefs }) => backendRefs)).toEqual([[{ name, port: number }]]);
+  }
+  const backends = ingress.spec.rules.flatMap(({ http }) => http.paths.map((one) => one.backend));
+  expect(backends).toEqual([{ service: { name, port: { number } } }]);
+  expect(ingress.spec.tls[0]?.hosts).toEqual(ingress.spec.rules.map(({ host }) => host));
+  // A listener accepts only one of the two for the same name.
+  for (const one of grpcRoute.spec.hostnames) expect(httpRoute.spec.hostnames).not.toContain(one);
 });
 
 describe("probes", () => {

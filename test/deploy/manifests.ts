@@ -57,7 +57,25 @@ export interface DeploymentSpec {
 
 export interface ServiceSpec {
   readonly selector: Labels;
-  readonly ports: readonly { readonly targetPort: string }[];
+  readonly ports: readonly {
+    readonly port: number;
+    readonly targetPort: string;
+    readonly appProtocol: string;
+  }[];
+}
+
+/** Of an HTTPRoute or a GRPCRoute. */
+export interface RouteSpec {
+  readonly hostnames: readonly string[];
+  readonly rules: readonly { readonly backendRefs: readonly unknown[] }[];
+}
+
+export interface IngressSpec {
+  readonly tls: readonly { readonly hosts: readonly string[] }[];
+  readonly rules: readonly {
+    readonly host: string;
+    readonly http: { readonly paths: readonly { readonly backend: unknown }[] };
+  }[];
 }
 
 export interface BudgetSpec {

@@ -1,6 +1,9 @@
 /** What operators see: every request once, under few names, whatever strangers send. */
+import { X509Certificate } from "node:crypto";
+import { copyFileSync, renameSync, utimesSync } from "node:fs";
 import { request } from "node:http";
 import type { ClientHttp2Session } from "node:http2";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Health } from "connect-gateway/health";
 import { describe, expect, test } from "vitest";
@@ -190,6 +193,46 @@ describe("connections", () => {
     expect(scraped.value("plant_store_connections")).toBe(1);
     expect(scraped.value("plant_store_sent_bytes_total")).toBeGreaterThan(0);
     session.destroy();
+  });
+});
+
+describe("the expiry of the certificate", () => {
+  const name = "plant_store_tls_certificate_expiration_timestamp_seconds";
+  const expiryOf = (pem: string) => Date.parse(new X509Certificate(pem).validTo) / 1000;
+
+  test.skipIf(!hasOpenssl).each([1, ...(isLinux ? [2] : [])])(
+    "is that of the one in use, with %i threads",
+    async (threads) => {
+      await using folder = await createTemporaryFolder();
+      const [first, second] = [
+        createCertificate(folder.path, "first", 2),
+        createCertificate(folder.path, "second", 30),
+      ];
+      const tls = {
+        certFile: join(folder.path, "live.crt"),
+        keyFile: join(folder.path, "live.key"),
+      };
+      copyFileSync(first.certFile, tls.certFile);
+      copyFileSync(first.keyFile, tls.keyFile);
+      await using server = await openTestServer({ ...observed, tls, threads });
+      const { metricsUrl } = server.running;
+      expect((await scrape(metricsUrl)).value(name)).toBe(expiryOf(first.pem));
+      renameSync(second.keyFile, tls.keyFile);
+      renameSync(second.certFile, tls.certFile);
+      const scraped = async () => {
+        // Nothing tells when the watching has begun, so the file changes until it is seen.
+        utimesSync(tls.certFile, new Date(), new Date());
+        return (await scrape(metricsUrl)).value(name);
+      };
+      await expect.poll(scraped, { timeout: 8000, interval: 300 }).toBe(expiryOf(second.pem));
+    },
+  );
+
+  test("is not there without TLS", async () => {
+    await using server = await openTestServer(observed);
+    const { series, types } = await scrape(server.running.metricsUrl);
+    expect(types.get(name)).toBe("gauge");
+    expect(series.has(name)).toBe(false);
   });
 });
 

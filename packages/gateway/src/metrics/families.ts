@@ -92,6 +92,12 @@ export function createFamilies(
       type: "counter",
       samples: one(layout.sentBytes),
     },
+    {
+      name: `${prefix}_tls_certificate_expiration_timestamp_seconds`,
+      help: "When the TLS certificate in use expires, in seconds since the epoch. Absent without TLS.",
+      type: "gauge",
+      samples: () => earliest(numbers, layout.certificateExpirySeconds),
+    },
     histogram(`${prefix}_event_loop_delay_seconds`, {
       help: "How late timers fire, by thread.",
       samples: (name) =>
@@ -124,6 +130,12 @@ export function createFamilies(
       samples: eachThread(layout.heapUsedBytes),
     },
   ];
+}
+
+/** Of the threads that have a value: each loads a renewed certificate by itself. */
+function earliest(numbers: ServiceNumbers, at: number): Sample[] {
+  const values = numbers.map((own) => own[at] ?? 0).filter((value) => value > 0);
+  return values.length === 0 ? [] : [{ labels: {}, value: Math.min(...values) }];
 }
 
 /** As `--threads` counts: from 1. */

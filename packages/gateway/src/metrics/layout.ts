@@ -62,6 +62,8 @@ export class MetricsLayout {
   readonly requestsInFlight: number;
   readonly connections: number;
   readonly heapUsedBytes: number;
+  /** Since the epoch; 0 without TLS. */
+  readonly certificateExpirySeconds: number;
 
   constructor({ nameOf, names = [], namesMax = names.length }: LayoutOptions) {
     this.#nameOf = nameOf;
@@ -81,6 +83,7 @@ export class MetricsLayout {
     this.requestsInFlight = this.takeGauge();
     this.connections = this.takeGauge();
     this.heapUsedBytes = this.takeGauge();
+    this.certificateExpirySeconds = this.takeGauge();
   }
 
   /** Numbers in a row. */

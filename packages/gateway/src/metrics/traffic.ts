@@ -3,7 +3,7 @@ import type { TrafficObserver } from "../server/port.ts";
 import type { OnRefusal } from "../server/refusal.ts";
 import { add, type MetricsLayout, refusalKinds } from "./layout.ts";
 
-/** Counts connections, their bytes, and what of HTTP is refused before it is a call. */
+/** Counts connections, their bytes, and what of HTTP is refused before it is a call; notes the certificate. */
 export class Traffic implements TrafficObserver {
   readonly #numbers: Float64Array;
   readonly #layout: MetricsLayout;
@@ -35,6 +35,10 @@ export class Traffic implements TrafficObserver {
   readonly refused: OnRefusal = (kind) => {
     add(this.#numbers, this.#layout.refusals + refusalKinds.indexOf(kind), 1);
   };
+
+  certificateUsed(expiresAt: Date): void {
+    this.#numbers[this.#layout.certificateExpirySeconds] = expiresAt.getTime() / 1000;
+  }
 
   /** Adds up the bytes of all connections: what costs too much to do for each byte. */
   sample(): void {

@@ -11,7 +11,13 @@ import { createHttp2Server } from "./http2.ts";
 import type { PortLimits } from "./limits.ts";
 import { type OnRefusal, Refusals } from "./refusal.ts";
 import { type Protocol, sniffProtocol } from "./sniff.ts";
-import { readTlsMaterial, type TlsFiles, watchTlsMaterial } from "./tls.ts";
+import {
+  expiryOf,
+  readTlsMaterial,
+  type TlsFiles,
+  type TlsMaterial,
+  watchTlsMaterial,
+} from "./tls.ts";
 
 export interface PortOptions {
   /** Undefined: every address. */
@@ -40,10 +46,12 @@ export interface Port {
   drain(timeoutMs: number): Promise<void>;
 }
 
-/** Told of connections, and of what is refused by the rules of HTTP. */
+/** Told of connections, certificates, and requests rejected by the rules of HTTP. */
 export interface TrafficObserver {
   opened(socket: Socket): void;
   readonly refused: OnRefusal;
+  /** Called with the expiry of the TLS certificate in use: at the start, and after each reload. */
+  certificateUsed?(expiresAt: Date): void;
 }
 
 /** How long a client may take to close its end of an HTTP/2 connection that is over. */
@@ -140,15 +148,15 @@ export async function openPort(options: PortOptions): Promise<Port> {
     }
   }
 
+  function useCertificate(renewed: TlsMaterial): void {
+    if ("setSecureContext" in http1) http1.setSecureContext(renewed);
+    traffic?.certificateUsed?.(expiryOf(renewed));
+  }
+
+  if (material !== undefined) traffic?.certificateUsed?.(expiryOf(material));
   await listen(http1, options);
   // Only now: nobody could stop it if listening failed.
-  const unwatch =
-    tls &&
-    watchTlsMaterial(
-      tls,
-      (renewed) => "setSecureContext" in http1 && http1.setSecureContext(renewed),
-      options.onTlsError,
-    );
+  const unwatch = tls && watchTlsMaterial(tls, useCertificate, options.onTlsError);
 
   async function drain(timeoutMs: number): Promise<void> {
     draining = true;

@@ -36,7 +36,7 @@ export interface ServeOptions extends Omit<GatewayOptions, "routes"> {
   readonly onTlsError?: (error: unknown) => void;
   /** Whether other threads or processes may listen to the same port. Default: no. */
   readonly reusePort?: boolean;
-  /** Told of connections, and of what is refused by the rules of HTTP. */
+  /** Told of connections, certificates, and requests rejected by the rules of HTTP. */
   readonly traffic?: TrafficObserver | undefined;
 }
 

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext } from "node:tls";
 
@@ -29,6 +30,11 @@ export function readTlsMaterial({ certFile, keyFile }: TlsFiles): TlsMaterial {
       cause,
     });
   }
+}
+
+/** The end of validity of the server's own certificate, which comes first in its chain. */
+export function expiryOf({ cert }: TlsMaterial): Date {
+  return new Date(new X509Certificate(cert).validTo);
 }
 
 /** Renewed certificates are rare; a second late is soon enough. */

@@ -21,13 +21,13 @@ export const hasOpenssl: boolean = (() => {
 })();
 
 /** Creates a certificate with the machine's OpenSSL, in the files NAME.crt and NAME.key. */
-export function createCertificate(folder: string, name: string): Certificate {
+export function createCertificate(folder: string, name: string, days = 2): Certificate {
   const certFile = join(folder, `${name}.crt`);
   const keyFile = join(folder, `${name}.key`);
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"];
   const files = ["-out", certFile, "-keyout", keyFile];
-  execFileSync("openssl", ["req", "-x509", "-days", "2", ...key, ...subject, ...files], {
+  execFileSync("openssl", ["req", "-x509", "-days", String(days), ...key, ...subject, ...files], {
     stdio: "ignore",
   });
   return { certFile, keyFile, pem: readFileSync(certFile, "utf8") };
