@@ -1,4 +1,4 @@
-/** What people get who install connect-gateway without the plant store, and follow its README. */
+/** What people get who install connect-gateway without the plant store, and follow its README and docs. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -29,14 +29,18 @@ const source = "packages/gateway";
 const { NODE_OPTIONS: _, ...outside } = process.env;
 const env = { ...outside, PATH: `${resolve("node_modules/.bin")}${delimiter}${outside["PATH"]}` };
 
-const shown = findShownFiles(await readFile(join(source, "README.md"), "utf8"));
+const docs = (await readdir(join(source, "docs"))).map((name) => join("docs", name));
+const pages = await Promise.all(
+  ["README.md", ...docs].map((page) => readFile(join(source, page), "utf8")),
+);
+const shown = pages.flatMap(findShownFiles);
 const programs = shown.map(({ path }) => path).filter((path) => path.startsWith("server"));
 let folder: string;
 
 /** Packs a build of its own: others build in the checkout at the same time. */
 async function pack(): Promise<string> {
   const home = join(folder, "source");
-  for (const name of ["package.json", "LICENSE", "README.md", "src", "gen"]) {
+  for (const name of ["package.json", "LICENSE", "README.md", "docs", "src", "gen"]) {
     await cp(join(source, name), join(home, name), { recursive: true });
   }
   const project = join(source, "tsconfig.build.json");
@@ -89,12 +93,17 @@ test("brings its peers, what its command needs and nothing else, in less than 12
   expect(bytes).toBeLessThan(12e6);
 });
 
-test("what its README shows compiles, strictly, and with the types of libraries", async () => {
+test("brings the pages of its documentation", async () => {
+  const installed = await readdir(join(folder, "node_modules/connect-gateway/docs"));
+  expect(installed.map((name) => join("docs", name)).sort()).toEqual(docs.toSorted());
+});
+
+test("what its README and docs show compiles, strictly, and with the types of libraries", async () => {
   for (const { path, text } of shown) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);
   }
-  // What the README has developers install, as it is here.
+  // What the pages have developers install, as it is here.
   const tools = ["google-proto-files", "@types", "undici-types", "@opentelemetry"];
   for (const name of tools) {
     await rm(join(folder, "node_modules", name), { recursive: true, force: true });
@@ -112,7 +121,7 @@ test("what its README shows compiles, strictly, and with the types of libraries"
 }, 60_000);
 
 test.each(programs)(
-  "%s of its README serves",
+  "%s of its README and docs serves",
   async (program) => {
     const port = await findFreePort();
     const { text = "" } = shown.find(({ path }) => path === program) ?? {};
