@@ -28,8 +28,8 @@ export default defineConfig({
       },
       {
         extends: true,
-        // Those that replace a module for all who import it.
-        test: { name: "mocked", include: ["test/**/*.mocked.test.ts"] },
+        // Those that replace a module or the timers for everything in their worker.
+        test: { name: "mocked", include: ["{test,packages/gateway/test}/**/*.mocked.test.ts"] },
       },
     ],
   },

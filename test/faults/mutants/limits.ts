@@ -3,7 +3,7 @@ import type { Mutant } from "./mutant.ts";
 
 const watch = {
   file: "src/store/write-watch.ts",
-  campaign: "test/store/write-watch.test.ts",
+  campaign: "test/store/write-watch.mocked.test.ts",
 } as const;
 
 const told = {
