@@ -1,17 +1,17 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { holdHouse, importsOf } from "./support/house.ts";
+import { checkLayout, importsOf } from "./support/layout.ts";
 
-const importsByFile = holdHouse({
+const importsByFile = checkLayout({
   files: "packages/gateway/src/**/*.ts",
-  roomOf: (file) =>
+  folderOf: (file) =>
     file
       .split("/")
       .slice(2, -1)
       .slice(0, 2)
       .join("/")
       .replace(/^gen.*/, "gen"),
-  rooms: {
+  folders: {
     gen: [],
     // index.ts, which users import.
     src: ["src/adapter", "src/call", "src/exchange", "src/json", "src/protocols", "src/rest"],
@@ -39,7 +39,7 @@ const importsByFile = holdHouse({
   },
 });
 
-test("only the room otel needs OpenTelemetry, and only its API", () => {
+test("only the folder otel imports OpenTelemetry, and only its API", () => {
   const needed = [...importsByFile.keys()].flatMap((file) =>
     [...readFileSync(file, "utf8").matchAll(/from "(@opentelemetry[^"]+)"/g)].map(
       ([, name]) => `${file.split("/")[3]} -> ${name}`,

@@ -1,16 +1,16 @@
-/** The plan of the house. Of the gateway, everyone uses what its package exports. */
+/** The layout of plant-store. It may use only the exports of the gateway. */
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { holdHouse, importsOf } from "../packages/gateway/test/support/house.ts";
+import { checkLayout, importsOf } from "../packages/gateway/test/support/layout.ts";
 
-const importsByFile = holdHouse({
+const importsByFile = checkLayout({
   files: "src/**/*.ts",
-  roomOf(file) {
+  folderOf(file) {
     if (file.startsWith("gen/google/")) return "gen/google";
     const [top = "", second = ""] = file.split("/");
     return top === "src" ? second.replace(/\.ts$/, "") : top;
   },
-  rooms: {
+  folders: {
     gen: [],
     "gen/google": [],
     plant: [],
@@ -28,14 +28,14 @@ const importsByFile = holdHouse({
 test.each([
   ["connect-gateway, any of its exports", /from "connect-gateway/, ["server", "transfer"]],
   ["the server of connect-gateway", /from "connect-gateway\/server"/, ["server"]],
-])("%s is used only where it belongs", (_what, specifier, rooms) => {
+])("%s is used only where it belongs", (_what, specifier, folders) => {
   const users = [...importsByFile.keys()].filter((file) =>
     specifier.test(readFileSync(file, "utf8")),
   );
-  expect([...new Set(users.map((file) => file.split("/")[1]))].sort()).toEqual(rooms);
+  expect([...new Set(users.map((file) => file.split("/")[1]))].sort()).toEqual(folders);
 });
 
-test("of the package's files, tests import only what supports tests", () => {
+test("tests import only the test support of the gateway", () => {
   const inside = globSync("test/**/*.ts").flatMap((file) =>
     importsOf(file)
       .filter((imported) => /^packages\/(?!gateway\/test\/support\/)/.test(imported))
@@ -44,7 +44,7 @@ test("of the package's files, tests import only what supports tests", () => {
   expect(inside).toEqual([]);
 });
 
-test("the client has nothing of Node in it, so that browsers can load it", () => {
+test("the client imports nothing of Node, so that browsers can load it", () => {
   const seen = new Set<string>();
   const pending = ["src/index.ts"];
   for (const file of pending) {

@@ -1,39 +1,45 @@
-/** A layout: which folder ("room") may import which, without imports in the other direction. */
+/** A layout: which folder may import which, without imports in the other direction. */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 
-export interface House {
+export interface Layout {
   /** A glob of its files, relative to the root of the repository. */
   readonly files: string;
-  /** The room of a file. */
-  readonly roomOf: (file: string) => string;
-  /** From the bottom up: a room may import its own files and the listed rooms. */
-  readonly rooms: Readonly<Record<string, readonly string[]>>;
+  /** The folder of a file. */
+  readonly folderOf: (file: string) => string;
+  /** From the bottom up: a folder may import its own files and the listed folders. */
+  readonly folders: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Checks the imports against the layout. @returns the files that each file imports. */
-export function holdHouse({ files, roomOf, rooms }: House): ReadonlyMap<string, readonly string[]> {
+export function checkLayout({
+  files,
+  folderOf,
+  folders,
+}: Layout): ReadonlyMap<string, readonly string[]> {
   const importsByFile = new Map(globSync(files).map((file) => [file, importsOf(file)] as const));
 
-  test("every file is in a room", () => {
+  test("every file is in a known folder", () => {
     expect(importsByFile.size).toBeGreaterThan(30);
-    expect([...importsByFile.keys()].map(roomOf).filter((room) => !(room in rooms))).toEqual([]);
+    expect(
+      [...importsByFile.keys()].map(folderOf).filter((folder) => !(folder in folders)),
+    ).toEqual([]);
   });
 
-  test.each(Object.keys(rooms))("%s imports only the rooms beneath it", (room) => {
-    const allowed = new Set([room, ...(rooms[room] ?? [])]);
+  test.each(Object.keys(folders))("%s imports only the folders that it may import", (folder) => {
+    const allowed = new Set([folder, ...(folders[folder] ?? [])]);
     const forbidden = [...importsByFile]
-      .filter(([file]) => roomOf(file) === room)
+      .filter(([file]) => folderOf(file) === folder)
       .flatMap(([file, imports]) =>
         imports
-          .filter((imported) => !allowed.has(roomOf(imported)))
+          .filter((imported) => !allowed.has(folderOf(imported)))
           .map((imported) => `${file} -> ${imported}`),
       );
     expect(forbidden).toEqual([]);
   });
 
-  test("no file imports itself, directly or through others", () => {
+  test("no import cycles", () => {
     const done = new Set<string>();
     function visit(file: string, path: readonly string[]): void {
       if (path.includes(file)) throw new Error([...path, file].join(" -> "));
