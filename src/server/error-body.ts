@@ -1,13 +1,13 @@
-/** How an error of the plant store looks over REST: `Error { error, message }`. */
+/** Errors over REST: `Error { error, message }`. */
 import { create, toJson } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import type { RenderedError, RestError } from "connect-gateway";
 import { ErrorSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
 
-/** Messages are for people: past this many characters nobody reads on. */
+/** In UTF-16 code units. Longer messages are cut. */
 const messageLengthMax = 256;
 
-/** The interface knows one status for what is wrong with a plant: 400. */
+/** The interface has one status for an invalid plant and for a taken id: 400. */
 export function renderPlantError({ status, error }: RestError): RenderedError {
   return {
     status: error.code === Code.AlreadyExists ? 400 : status,
@@ -15,7 +15,7 @@ export function renderPlantError({ status, error }: RestError): RenderedError {
   };
 }
 
-/** The body alone. */
+/** The body of an error, without its status. */
 export function errorBody(code: Code, message: string) {
   const text = clip(message.toWellFormed().replaceAll(/\p{Cc}/gu, " "));
   return toJson(ErrorSchema, create(ErrorSchema, { error: code, message: text }));
@@ -23,6 +23,6 @@ export function errorBody(code: Code, message: string) {
 
 function clip(message: string): string {
   if (message.length <= messageLengthMax) return message;
-  // A surrogate pair that the cut would part goes as a whole.
+  // A surrogate pair at the cut is removed whole.
   return `${message.slice(0, messageLengthMax - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }

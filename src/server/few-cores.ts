@@ -1,7 +1,7 @@
-/** Beside the threads that serve, the main one and that of SQLite or of the database want a core. */
+/** Besides the serving threads, the main thread and the one of SQLite or PostgreSQL need a core. */
 const coresBeside = 2;
 
-/** @returns what an operator should know of the cores, or `undefined` when there are enough. */
+/** @returns a warning for the operator; undefined if there are enough cores. */
 export function describeFewCores(threads: number, cores: number): string | undefined {
   if (threads === 1 || cores >= threads + coresBeside) return undefined;
   return `--threads ${threads} wants ${threads + coresBeside} cores, and there are ${cores}: requests cost more CPU than with --threads 1`;

@@ -1,7 +1,6 @@
 /**
- * The first release of each line of Node that has the fixes of Node's security
- * releases of July 2026, the last ones that mend what strangers can do to a server
- * of HTTP/2: CVE-2026-56848 (all lines) and CVE-2026-56846 (22 and 24), both high.
+ * The first release of each Node line with the security fixes of July 2026. They are the latest
+ * that affect HTTP/2 servers: CVE-2026-56848 (all lines) and CVE-2026-56846 (22 and 24), both high.
  *
  * package.json allows no other line below 27.
  *
@@ -15,7 +14,7 @@ const floors: Readonly<Record<string, string>> = {
   26: "26.5.1",
 };
 
-/** @returns what an operator should know of this Node, or `undefined` when it is recent enough. */
+/** @returns a warning for the operator; undefined if this Node is recent enough. */
 export function describeOldNode(version: string): string | undefined {
   const [line = ""] = version.split(".");
   const floor = floors[line];
@@ -24,7 +23,7 @@ export function describeOldNode(version: string): string | undefined {
   return `Node ${version} has vulnerabilities that are known: use ${floor} or a later one`;
 }
 
-/** Of versions of one line. What stands behind a hyphen (a nightly, say) does not count. */
+/** For versions of one line. Ignores a suffix after a hyphen, such as a nightly's. */
 function isBelow(version: string, floor: string): boolean {
   const [, minor = 0, patch = 0] = numbersOf(version);
   const [, floorMinor = 0, floorPatch = 0] = numbersOf(floor);

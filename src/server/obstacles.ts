@@ -1,11 +1,11 @@
-/** What keeps the store from taking plants, in words. */
+/** Messages for what prevents the store from creating plants. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { RestError } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
 import type { Obstacle } from "../plant.ts";
 import type { OnObstacle } from "../store/write-watch.ts";
 
-/** For anyone to read: `/readyz` asks for no token. The log has hosts, paths and codes. */
+/** Public: `/readyz` needs no token. Hosts, paths and codes go to the log only. */
 const words: Readonly<Record<Exclude<Obstacle, "closed">, string>> = {
   failed: "the store has failed for good, and the server ends",
   unreachable: "the database cannot be reached",
@@ -18,7 +18,7 @@ const words: Readonly<Record<Exclude<Obstacle, "closed">, string>> = {
   unwritable: "writes to the store fail",
 };
 
-/** @returns writes a line for each change; the owner of a store that has failed for good hears of that. */
+/** @returns a callback that logs each change. The store's owner reports a permanent failure. */
 export function reportObstacles(log: Log): OnObstacle {
   return (obstacle, cause) => {
     if (obstacle === "closed" || obstacle === "failed") return;
@@ -27,7 +27,7 @@ export function reportObstacles(log: Log): OnObstacle {
   };
 }
 
-/** Adds the reason to what `/readyz` answers while the server is not ready. */
+/** Adds the reason to the error of `/readyz`. */
 export function explainUnready(failure: RestError, obstacle: Obstacle | undefined): RestError {
   const isReason = obstacle !== undefined && obstacle !== "closed";
   if (!isReason || failure.error.code !== Code.Unavailable) return failure;

@@ -1,4 +1,4 @@
-/** What is served to anyone, without a token: these are not operations of the plant store. */
+/** Services that need no token: health and reflection. */
 import type { ConnectRouter, Interceptor } from "@connectrpc/connect";
 import { addHealth, Health, type Readiness } from "connect-gateway/health";
 import { addReflection, ServerReflection, ServerReflectionAlpha } from "connect-gateway/reflection";
@@ -10,7 +10,7 @@ export interface OpenServicesOptions extends Required<Readiness> {
   readonly interceptors: Interceptor[];
 }
 
-/** @returns mounts them on a router, whatever gate and interceptors that has for others. */
+/** @returns a function that mounts them on a router, without its gate and interceptors. */
 export function createOpenServices(options: OpenServicesOptions): (router: ConnectRouter) => void {
   const { isReady, draining, interceptors } = options;
   const open = { requestGate: admit, interceptors };

@@ -1,4 +1,4 @@
-/** A store, served at a port: what one thread does. */
+/** Serves a store on a port: the work of one thread. */
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import {
   type CallObserver,
@@ -45,7 +45,7 @@ export interface ServedParts {
   readonly store: PlantStore;
   /** Default: no limits. */
   readonly rateLimits?: RateLimits;
-  /** The other threads of the service, if this one shares the port with them. */
+  /** Readiness of the service's other threads, if they share the port. */
   readonly others?: { obstacle(): Obstacle | undefined };
   readonly metrics?: ThreadMetrics | undefined;
 }
@@ -54,7 +54,7 @@ export interface Serving {
   readonly port: number;
   /** What `/readyz` says. */
   isReady(): boolean;
-  /** Lets requests under way finish, then closes the parts. */
+  /** Finishes requests in flight, then closes the parts. */
   close(): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
         ...(settings.page ? createPage(settings) : []),
         ...(health ? createHealth(settings, readiness, obstacle) : []),
       ]),
-    // Probes, and most tools of gRPC, cannot be told a base path.
+    // Probes, and most gRPC tools, do not support a base path.
     ...(basePath !== "" && { fallback: gatewayNodeAdapter({ ...common, routes: openServices }) }),
   });
 
@@ -104,7 +104,7 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
   };
 }
 
-/** At the root, where probes look, and below the base path, which may be all that a proxy lets through. */
+/** At the root, where probes look, and under the base path, which may be all that a proxy forwards. */
 function createHealth(
   { basePath }: ServerSettings,
   readiness: Readiness,
@@ -120,7 +120,7 @@ function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, Node
   return createPageHandlers({ basePath, version, onError });
 }
 
-/** What both the services below the base path and those at the root have. */
+/** Options of the services at the root and of those under the base path. */
 function commonOptions(
   settings: ServerSettings,
   { metrics }: ServedParts,
@@ -132,7 +132,7 @@ function commonOptions(
   return {
     ...(cors && { cors }),
     ...(observer && { observer }),
-    // gzip alone: Brotli unpacks a few bytes to gigabytes far more cheaply for its sender.
+    // Only gzip: a few bytes of Brotli can expand to gigabytes.
     acceptCompression: [compressionGzip],
     rest: { renderError: renderPlantError },
     onError,
@@ -172,7 +172,7 @@ function portOptions({ host, port, limits, tls, log }: ServerSettings, parts: Se
   };
 }
 
-/** Whoever wants to know of requests; mostly nobody does. */
+/** Access log, metrics and traces; usually none. */
 function createObservers(
   { accessLog, logFormat }: ServerSettings,
   metrics: ThreadMetrics | undefined,

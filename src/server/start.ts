@@ -1,4 +1,4 @@
-/** Where all parts meet. */
+/** Starts a server and connects its parts. */
 import { availableParallelism } from "node:os";
 import { loadLoggerSoon } from "connect-gateway/logging";
 import { openAuthenticator } from "../auth/authenticator.ts";
@@ -13,26 +13,26 @@ import type { Serving } from "./serve.ts";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings/settings.ts";
 import { type ServiceHooks, serveWithThreads } from "./threads/service.ts";
 
-/** A plant store that serves. */
+/** A running plant-store server. */
 export interface RunningServer {
-  /** Where it is, base path included, with an address that this machine can call. */
+  /** Its address with the base path, for calls from this machine. */
   readonly url: string;
-  /** Where its metrics are, if it has any. */
+  /** The address of its metrics, if they are on. */
   readonly metricsUrl: string | undefined;
   readonly settings: ServerSettings;
-  /** The token made by a first start, in plain text; kept nowhere else. */
+  /** The token created by a first start, in plain text. It is stored nowhere else. */
   readonly firstToken: string | undefined;
-  /** Resolves if the store or the threads fail for good; the server should then be closed. */
+  /** Resolves if the store or the threads fail permanently. Close the server then. */
   readonly failed: Promise<Error>;
-  /** Lets requests under way finish, then closes the store, and the metrics last. Again: waits for the first. */
+  /** Finishes requests in flight, then closes the store, then the metrics. Idempotent. */
   close(): Promise<void>;
 }
 
 /**
  * Starts a server.
  *
- * @param machine What it runs on. A Node with known vulnerabilities is told to the log, and
- * fewer cores than the threads want.
+ * @param machine Its Node version and cores. Known vulnerabilities of that Node, and too few cores
+ * for the threads, are logged.
  * @throws {SettingsError} {@link TokenFileError}, {@link StoreOpenError}, or the system's error
  * if it cannot listen. Nothing is left open then.
  */
@@ -77,14 +77,14 @@ export async function startServer(
   }
 }
 
-/** @returns undefined where nobody wants metrics. Then nothing is measured. */
+/** @returns undefined if metrics are off. Then nothing is measured. */
 async function openAdmin({
   adminHost,
   adminPort,
   threads,
 }: ServerSettings): Promise<Admin | undefined> {
   if (adminPort === undefined) return undefined;
-  // Loaded where it is wanted alone.
+  // Loaded only if metrics are on.
   const { openMetrics } = await import("./metrics/open.ts");
   return await openMetrics({ host: adminHost, port: adminPort }, threads === 1 ? 0 : threads);
 }
@@ -104,7 +104,7 @@ async function serveAlone(
       observer: admin?.commits,
     });
     opened.push(() => opening.then((store) => store.close(), ignore));
-    // A store opens on a thread of its own, or elsewhere; most of the code is loaded meanwhile.
+    // The store opens asynchronously; most of the code is loaded meanwhile.
     const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);
     const rateLimits = createRateLimits(settings);
     return await serve(settings, {

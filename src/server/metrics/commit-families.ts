@@ -1,4 +1,4 @@
-/** What is told of commits, by the numbers of a service's threads. */
+/** Metric families of commits, from the counters of all threads. */
 import {
   histogram,
   histogramSamples,

@@ -1,4 +1,4 @@
-/** Where the numbers of the plant store stand: those of any gateway, and those of its commits. */
+/** Memory layout of the counters: those of the gateway, then those of commits. */
 import { MetricsLayout } from "connect-gateway/metrics";
 import { PlantService } from "../../../gen/plantstore/v1/plant_service_pb.ts";
 

@@ -6,16 +6,16 @@ import { layout } from "./layout.ts";
 
 export interface Admin {
   readonly metrics: ServiceMetrics;
-  /** Those of the main thread. */
+  /** Counters of the main thread. */
   readonly commits: CommitMetrics;
   readonly listener: AdminListener;
   close(): Promise<void>;
 }
 
 /**
- * Measures, and listens for scrapers.
+ * Opens the metrics and the port that serves them.
  *
- * @param threads That serve beside the main thread; none where that serves alone.
+ * @param threads Serving threads besides the main thread; 0 if the main thread serves alone.
  */
 export async function openMetrics(
   place: { readonly host: string; readonly port: number },

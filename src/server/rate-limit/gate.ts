@@ -8,11 +8,11 @@ import type { RateLimiter } from "./rate-limiter.ts";
 import type { RateLimits } from "./rate-limits.ts";
 
 /**
- * A gate with limits around it. An address is counted before its token is looked
- * at, so that guessing tokens is limited; a caller when it is known who calls.
+ * Adds rate limits to a gate. The address is counted before the token is checked, which limits
+ * token guessing. The token is counted after it is accepted.
  *
- * @throws {ConnectError} `resource_exhausted`, with `google.rpc.RetryInfo`; when to
- * try again is in the headers of the answer, too. And what the gate throws.
+ * @throws {ConnectError} `resource_exhausted` with `google.rpc.RetryInfo`; the answer's headers
+ * have the delay too. Also what the gate throws.
  */
 export function limitRates(gate: BearerGate, { perAddress, perToken }: RateLimits): Gate {
   const ofToken = perToken && countBy(perToken, "token", callerOf);
@@ -33,10 +33,9 @@ function callerOf({ values }: GateContext): string {
 }
 
 /**
- * The headers are those of draft-ietf-httpapi-ratelimit-headers-11. Only answers
- * that refuse have them, as its section 6.2 allows: to change the headers of an
- * answer costs more than to count it. They are none of the error's, whose
- * metadata gRPC sends as a trailer, where the draft forbids them.
+ * Headers of draft-ietf-httpapi-ratelimit-headers-11. Only rejections have them, as section 6.2
+ * allows: writing the headers of an answer costs more than counting it. They are not the error's
+ * metadata, which gRPC sends as trailers, where the draft forbids them.
  */
 function countBy(
   limiter: RateLimiter,
@@ -45,7 +44,7 @@ function countBy(
 ): Gate {
   const { perSecond } = limiter;
   const headers = {
-    "retry-after": "1", // a bucket is full by then
+    "retry-after": "1", // the bucket is full again by then
     "ratelimit-policy": `"${policy}";q=${perSecond};w=1`,
     ratelimit: `"${policy}";r=0;t=1`,
   };

@@ -1,36 +1,36 @@
 import { hash, randomBytes } from "node:crypto";
 
-/** What a limiter remembers. It can be handed to other threads: they count together. */
+/** The state of a limiter. Threads that share it count together. */
 export interface RateLimitMemory {
   readonly cells: SharedArrayBuffer;
-  /** 1 while a thread counts, else 0. */
+  /** 1 while a thread is counting, otherwise 0. */
   readonly lock: SharedArrayBuffer;
-  /** Keeps it unknown to clients which keys share cells. */
+  /** Random, so that clients cannot know which keys share cells. */
   readonly seed: string;
 }
 
 export interface RateLimiterOptions {
-  /** Requests a second for one key; as many may come at once. */
+  /** Requests per second for one key, and the size of a burst. */
   readonly perSecond: number;
   readonly memory: RateLimitMemory;
-  /** Seconds, from anywhere, that never go back; the same for all who share the memory. */
+  /** Monotonic seconds, from any start; the same clock for all threads that share the memory. */
   readonly now?: () => number;
 }
 
-/** A key has a cell in each row. */
+/** A key has one cell in each row. */
 const rows = 4;
 
-/** A power of two. With 8 bytes each, all rows together take 2 MiB. */
+/** A power of two. With 8 bytes each, all rows take 2 MiB. */
 const cellsPerRow = 65_536;
 
-/** The clock and sums of thirds are not exact; no request waits for a microsecond. */
+/** Seconds. The clock and sums of fractions are inexact; no request waits for a microsecond. */
 const slack = 1e-6;
 
-/** To count takes less than a microsecond, unless the system takes the processor away meanwhile. */
+/** Counting takes under a microsecond, unless the kernel preempts the thread. */
 const spins = 1000;
 const napMs = 0.1;
 
-/** Behind these, the thread that counts is taken for dead: one may be stopped anywhere. */
+/** After so many naps, the counting thread is assumed dead: a thread can be terminated anywhere. */
 const napsMax = 100;
 
 export function createRateLimitMemory(): RateLimitMemory {
@@ -43,22 +43,18 @@ export function createRateLimitMemory(): RateLimitMemory {
 }
 
 /**
- * A token bucket for each key, in memory that does not grow, however many keys
- * there are.
+ * A token bucket for each key, in memory of fixed size for any number of keys.
  *
- * A bucket is one number: the time at which it will be full again (the virtual
- * scheduling of ITU-T I.371, known as GCRA). The numbers stand in a count-min
- * sketch with conservative update (Estan and Varghese, 2002): a key has a cell in
- * each row, which it shares with others; the least of its cells is its number, or
- * a later one. So nothing is ever thrown out, and no other keys, however many, can
- * make a key forget what it has used. They can use up what it has, by being at
- * their own limits in all of its cells: for one key in six that takes 65,536 keys
- * at their limits at the same time, for one in ten thousand about 7,000.
+ * A bucket is one number: the time at which it is full again (the virtual scheduling of ITU-T
+ * I.371, known as GCRA). The numbers are in a count-min sketch with conservative update (Estan and
+ * Varghese, 2002). A key has one cell in each row and shares it with other keys. The minimum of its
+ * cells is its number or a later one. So nothing is evicted, and other keys cannot reset a key.
+ * They can use it up, if keys at their limits cover all of its cells. For one key in six that
+ * takes 65,536 keys at their limits at once, for one in 10,000 about 7,000.
  *
- * A bucket is full after a second, so all that was not used in the last second is
- * free by itself, and nothing has to be cleared away.
+ * A bucket refills within a second, so nothing needs to be cleared.
  *
- * Threads count one at a time. Who is stopped for long while it counts is overtaken.
+ * One thread counts at a time. A thread that is stopped for long while counting is overtaken.
  */
 export class RateLimiter {
   readonly perSecond: number;
@@ -76,9 +72,9 @@ export class RateLimiter {
   }
 
   /**
-   * Takes one request of a key's.
+   * Takes one request from a key's bucket.
    *
-   * @returns 0; or, with nothing taken, the seconds until there will be one.
+   * @returns 0; or, if the bucket is empty, the seconds until a request is allowed.
    */
   take(key: string): number {
     const places = this.#placesOf(key);
@@ -89,7 +85,7 @@ export class RateLimiter {
     return wait;
   }
 
-  /** Waits until no other thread counts. */
+  /** Waits until no other thread is counting. */
   #enter(): void {
     for (let tries = 0; tries < spins + napsMax; tries++) {
       if (Atomics.compareExchange(this.#lock, 0, 0, 1) === 0) return;
@@ -118,7 +114,7 @@ export class RateLimiter {
   }
 }
 
-/** `performance.now()` begins anew in each thread. */
+/** Not `performance.now()`, which starts at 0 in each thread. */
 function monotonicSeconds(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds + nanoseconds / 1e9;

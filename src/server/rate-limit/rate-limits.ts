@@ -1,4 +1,4 @@
-/** The limits that are on, and the memory behind them. */
+/** The enabled limits and their memory. */
 import { createRateLimitMemory, RateLimiter, type RateLimitMemory } from "./rate-limiter.ts";
 
 export interface RateLimits {
@@ -6,19 +6,19 @@ export interface RateLimits {
   readonly perAddress?: RateLimiter | undefined;
 }
 
-/** That of a whole service, which all of its threads share. */
+/** The memory of a service, shared by its threads. */
 export interface RateLimitMemories {
   readonly perToken: RateLimitMemory;
   readonly perAddress: RateLimitMemory;
 }
 
-/** Requests a second; 0 is off. */
+/** Requests per second; 0 is off. */
 export interface RateLimitSettings {
   readonly rateLimitPerToken: number;
   readonly rateLimitPerAddress: number;
 }
 
-/** @returns undefined where no limit is on. */
+/** @returns undefined if no limit is on. */
 export function createRateLimitMemories(
   settings: RateLimitSettings,
 ): RateLimitMemories | undefined {
@@ -26,7 +26,7 @@ export function createRateLimitMemories(
   return { perToken: createRateLimitMemory(), perAddress: createRateLimitMemory() };
 }
 
-/** @param memories Those of the service, where another thread has made them. */
+/** @param memories The service's, if another thread created them. */
 export function createRateLimits(
   settings: RateLimitSettings,
   memories: RateLimitMemories | undefined = createRateLimitMemories(settings),

@@ -1,17 +1,17 @@
 import { isIP } from "node:net";
 import type { Setting, ValuesOf } from "./setting.ts";
 
-/** A timer over this fires at once; no size or count of ours comes near it. */
+/** A longer timer fires at once. No size or count here comes near it. */
 export const timerMaxMs = 2 ** 31 - 1;
 
-/** Half of what may wait for a commit: a larger plant could never be taken. */
+/** Half of what may wait for a commit: a larger plant could never be stored. */
 const bodyBytesCeiling = 32 * 1024 * 1024;
 
 const limit = { type: "integer", placeholder: "number", min: 1, max: timerMaxMs } as const;
 
-/** Everything that a stranger could make grow has a number here, with its reason. */
+/** A limit for everything that a client could make grow, each with its reason. */
 export const limitSettings = {
-  /** A plant is small. */
+  /** Plants are small. */
   bodyBytesMax: {
     ...limit,
     default: 1024 * 1024,
@@ -19,7 +19,7 @@ export const limitSettings = {
     unit: "bytes",
     summary: "Largest request body, compressed or not",
   },
-  /** Room for any token. */
+  /** Enough for any token. */
   headerBytesMax: {
     ...limit,
     default: 16 * 1024,
@@ -32,16 +32,16 @@ export const limitSettings = {
     unit: "ms",
     summary: "How long a client may take to send a request",
   },
-  /** Past a load balancer's usual 60 s. */
+  /** More than the usual 60 s of load balancers. */
   idleTimeoutMs: {
     ...limit,
     default: 75_000,
     unit: "ms",
     summary: "How long a connection may be idle",
   },
-  /** A few KiB each while they rest. */
+  /** An idle connection takes a few KiB. */
   connectionsMax: { ...limit, default: 10_000, summary: "Open connections" },
-  /** Behind a proxy all clients have one address: so no limit unless it is asked for. */
+  /** Off by default, because behind a proxy all clients have one address. */
   connectionsPerAddressMax: {
     ...limit,
     min: 0,
@@ -57,7 +57,7 @@ export const limitSettings = {
   },
   streamsMax: {
     ...limit,
-    // The end of a connection costs the square of them: 63 ms of 10,000.
+    // Closing a connection costs the square of its streams: 63 ms for 10,000.
     max: 4096,
     default: 256,
     summary: "Concurrent requests on one HTTP/2 connection",
@@ -65,8 +65,8 @@ export const limitSettings = {
 } as const satisfies Record<string, Setting>;
 
 /**
- * Values in one message; a plant has three. A body of 1 MiB could hold half a million, and
- * take the event loop for 200 ms.
+ * JSON values or protobuf fields in one message; a plant has three. A body of 1 MiB could hold half
+ * a million, which would block the event loop for 200 ms.
  */
 export const messageValuesMax = 1000;
 
@@ -76,7 +76,7 @@ export const defaultLimits = Object.fromEntries(
   Object.entries(limitSettings).map(([option, setting]) => [option, setting.default]),
 ) as unknown as Limits;
 
-/** As the gateway reads them, which a start does not load for its settings. */
+/** Checks as the gateway does, but without loading it. */
 function findAddressProblem(addresses: readonly string[]): string | undefined {
   const wrong = addresses.find((text) => !isAddressBlock(text));
   if (wrong === undefined) return undefined;

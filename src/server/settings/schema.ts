@@ -6,19 +6,19 @@ import { findOriginProblem } from "../cors.ts";
 import { limitSettings, timerMaxMs } from "./limits.ts";
 import type { Setting } from "./setting.ts";
 
-/** More than the cores of most machines. Each has a heap, and its own part of every limit. */
+/** More than the cores of most machines. Each thread has a heap, and its part of every limit. */
 const threadsMax = 64;
 
-/** Far more than a service of all its threads can take. */
+/** Far more requests per second than all threads can serve. */
 const rateLimitMax = 100_000;
 
 /**
- * All settings, in the order in which operators read of them. To add one is to
- * add an entry: its flag, variable, key, help, checks, row in docs/settings.md and
- * completion are made from it. Groups are those of ServerOptions.
+ * All settings, in the order of the help. An entry is all that a setting needs: its flag, variable,
+ * key, help, checks, row in docs/settings.md and completion are generated from it. Groups are those
+ * of ServerOptions.
  */
 export const schema = {
-  /** By default, reachable from this machine alone. */
+  /** By default, reachable only from this machine. */
   host: {
     type: "text",
     default: "127.0.0.1",
@@ -73,7 +73,7 @@ export const schema = {
       default: undefined,
       placeholder: "url",
       summary: "Accept JWTs signed by a key of this set",
-      // One that has a password is refused, and shall not be shown for that.
+      // A URL with a password is rejected, without showing the password.
       secret: "password",
     },
     jwtIssuer: {
@@ -147,7 +147,7 @@ export const schema = {
     placeholder: "number",
     summary: "Port of the metrics; 0 picks a free one. Not set: no metrics",
   },
-  /** By default, reachable from this machine alone. */
+  /** By default, reachable only from this machine. */
   adminHost: {
     type: "text",
     default: "127.0.0.1",
@@ -209,9 +209,9 @@ export interface SchemaEntry {
   readonly setting: Setting;
   /** As operators write it, in flags and files: `tls-cert`. */
   readonly name: string;
-  /** As errors write it: `tlsCert`. */
+  /** As errors name it: `tlsCert`. */
   readonly id: string;
-  /** Where it stands in ServerOptions: `["tls", "certFile"]`. */
+  /** Its place in ServerOptions: `["tls", "certFile"]`. */
   readonly path: readonly [string] | readonly [group: string, option: string];
 }
 

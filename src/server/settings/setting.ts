@@ -1,34 +1,34 @@
-/** What a setting is: everything that flags, help, checks, documentation and completion need. */
+/** A setting, with what flags, help, checks, documentation and completion need. */
 export type Setting = TextSetting | IntegerSetting | SwitchSetting | ListSetting;
 
 interface Described {
-  /** For operators: one line, in Markdown that has nothing but `code`. */
+  /** One line for operators, in Markdown with no markup but `code`. */
   readonly summary: string;
-  /** What stands for the value in the help. */
+  /** The placeholder of the value in the help. */
   readonly placeholder: string;
-  /** The operator's name of it, where that is not the option's own in kebab-case. */
+  /** Its name for operators, if that is not the option's identifier in kebab-case. */
   readonly name?: string;
-  /** `variable`: it has no flag, because every process of a machine can read command lines. */
+  /** `variable`: no flag, because other users of the machine can read command lines. */
   readonly from?: "variable";
-  /** `whole`: its value is never shown. `password`: it is a URL that is shown without its password. */
+  /** `whole`: the value is never shown. `password`: a URL, shown without its password. */
   readonly secret?: "whole" | "password";
 }
 
 export interface TextSetting extends Described {
   readonly type: "text";
-  /** `undefined`: none, and the option may be left out. */
+  /** `undefined`: none, so the option may be left out. */
   readonly default: string | undefined;
-  /** What the whole value must match, and that rule in words. */
+  /** A pattern for the whole value, and the same rule in words. */
   readonly pattern?: { readonly form: RegExp; readonly rule: string };
-  /** What is wrong with a value, where no pattern can tell. */
+  /** @returns what is wrong with a value, if a pattern cannot check it. */
   readonly check?: (value: string) => string | undefined;
-  /** It is the path of a file, which a shell can complete. */
+  /** The value is a file path, which shells can complete. */
   readonly isFile?: true;
 }
 
 export interface IntegerSetting extends Described {
   readonly type: "integer";
-  /** `undefined`: none, and the option may be left out. */
+  /** `undefined`: none, so the option may be left out. */
   readonly default: number | undefined;
   readonly min: number;
   readonly max: number;
@@ -41,11 +41,11 @@ export interface SwitchSetting extends Described {
   readonly default: boolean;
 }
 
-/** Several texts without commas, which are written with commas between them. */
+/** A list, written with commas. Its elements have none. */
 export interface ListSetting extends Described {
   readonly type: "list";
   readonly default: readonly string[];
-  /** What is wrong with the list. */
+  /** @returns what is wrong with the list. */
   readonly check?: (values: readonly string[]) => string | undefined;
 }
 
@@ -60,7 +60,7 @@ export type ValueOf<S extends Setting> =
           : string)
   | (S["default"] extends string | number | boolean | readonly string[] ? never : undefined);
 
-/** Values of a group of settings, by their options. */
+/** The values of a group of settings, by option. */
 export type ValuesOf<Group extends Readonly<Record<string, Setting>>> = {
   readonly [Option in keyof Group]: ValueOf<Group[Option]>;
 };
@@ -71,7 +71,7 @@ export type ParsedSetting =
   | { readonly kind: "value"; readonly value: SettingValue }
   | { readonly kind: "problem"; readonly problem: string };
 
-/** Reads what an operator wrote. A value is of the setting's type, and still to be checked. */
+/** Parses a setting's text to its type. Does not check the value. */
 export function parseSetting(setting: Setting, text: string): ParsedSetting {
   switch (setting.type) {
     case "text":
@@ -89,13 +89,13 @@ export function parseSetting(setting: Setting, text: string): ParsedSetting {
   }
 }
 
-/** A value as an operator would write it; nothing for none. */
+/** A value as an operator would write it; empty for none. */
 export function formatValue(value: SettingValue): string {
   if (typeof value === "boolean") return value ? "on" : "off";
   return value === undefined ? "" : value.toString();
 }
 
-/** @returns what is wrong with a value by itself, if something is. */
+/** @returns what is wrong with the value, without regard to other settings. */
 export function findProblem(setting: Setting, value: SettingValue): string | undefined {
   if (value === undefined && setting.default === undefined) return undefined;
   switch (setting.type) {

@@ -1,14 +1,14 @@
 /** What is wrong with one setting. */
 export interface SettingProblem {
-  /** The option at fault, by its identifier in the schema, for example `bodyBytesMax`. */
+  /** The option's identifier in the schema, for example `bodyBytesMax`. */
   readonly setting: string;
-  /** What is wrong, in one line, without the value of a secret. */
+  /** One line, without the value of a secret. */
   readonly problem: string;
-  /** Another option that the text names, for who knows both by other names (flags, variables). */
+  /** Another option named in the text, for callers that translate names to flags or variables. */
   readonly other?: string;
 }
 
-/** Settings that are wrong or contradict each other. Stops the start, never a request. */
+/** Settings are invalid or contradict each other. Thrown at startup only, never for a request. */
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
   /** At least one. */

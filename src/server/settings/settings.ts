@@ -12,27 +12,27 @@ import { type SchemaEntry, type schema, schemaEntries } from "./schema.ts";
 import { findProblem, type Setting, type SettingValue, type ValueOf } from "./setting.ts";
 import { type SettingProblem, SettingsError } from "./settings-error.ts";
 
-/** The settings of the schema that stand in no group. */
+/** The settings without a group. */
 type PlainSettings = {
   readonly [Option in keyof typeof schema as (typeof schema)[Option] extends Setting
     ? Option
     : never]: (typeof schema)[Option] extends Setting ? ValueOf<(typeof schema)[Option]> : never;
 };
 
-/** What the schema describes, checked and whole. */
+/** All settings, checked, with defaults. */
 export interface ServerSettings extends PlainSettings {
-  /** Who gets in. */
+  /** Tokens and JWTs that are accepted. */
   readonly auth: AuthSettings;
-  /** Serves TLS instead of clear text, when given. */
+  /** Serves TLS instead of plaintext, if set. */
   readonly tls: TlsFiles | undefined;
   readonly limits: Limits;
   readonly log: Log;
 }
 
-/** What a caller gives: all of it is optional. */
+/** Options of a caller: all are optional. */
 export type ServerOptions = Partial<PlainSettings> & {
   readonly auth?: AuthOptions;
-  /** Both files or none. */
+  /** Both files, or neither. */
   readonly tls?: Partial<TlsFiles> | undefined;
   readonly limits?: Partial<Limits>;
   readonly log?: Log;
@@ -41,7 +41,7 @@ export type ServerOptions = Partial<PlainSettings> & {
 /**
  * Checks the options and fills in the defaults.
  *
- * @throws {SettingsError} with all that is wrong.
+ * @throws {SettingsError} with every problem.
  */
 export function resolveSettings(options: ServerOptions): ServerSettings {
   const filled = fillDefaults(options);
@@ -53,7 +53,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     ...findThreadsProblems(filled),
     ...("problem" in auth ? [auth] : []),
   ];
-  // What is wrong by itself is said once.
+  // A problem of one setting is reported once.
   problems.push(
     ...contradictions.filter(({ setting, other = "" }) => !wrong.has(setting) && !wrong.has(other)),
   );
@@ -70,7 +70,7 @@ interface FilledOptions extends PlainSettings {
   readonly log: Log;
 }
 
-/** An option that is there wins over its default, even as `undefined`. */
+/** A given option overrides its default, also if it is `undefined`. */
 function fillDefaults({ log, ...options }: ServerOptions): FilledOptions {
   const filled: OptionTree = {};
   for (const { path, setting } of schemaEntries) {
@@ -127,7 +127,7 @@ function getOption(options: object, [key, option]: SchemaEntry["path"]): unknown
   return option === undefined ? node : (node as OptionTree | undefined)?.[option];
 }
 
-/** Sets what stands at the path of a schema entry; makes its group. */
+/** Sets the option at the path of a schema entry, and creates its group. */
 export function setOption(
   options: OptionTree,
   [key, option]: SchemaEntry["path"],

@@ -3,29 +3,29 @@ import type { StoreEnd } from "../../store/shared-store.ts";
 import type { RateLimitMemories } from "../rate-limit/rate-limits.ts";
 import type { ServerOptions } from "../settings/settings.ts";
 
-/** What a serving thread needs to begin. Options, because not all settings can cross. */
+/** What a serving thread needs to start. Has options, because not all settings can be cloned. */
 export interface ServingSetup {
-  /** Whole, but for what is below. */
+  /** Complete, except for the fields below. */
   readonly options: Omit<ServerOptions, "log" | "port" | "threads">;
-  /** From 1. */
+  /** This thread's number, from 1. */
   readonly number: number;
-  /** Of how many. */
+  /** The number of serving threads. */
   readonly threads: number;
   readonly port: number;
-  /** Its parts of the service's. */
+  /** This thread's part of the service's limits. */
   readonly connectionsMax: number;
   readonly connectionsPerAddressMax: number;
-  /** The memory of a Readiness. */
+  /** The memory of a {@link Readiness}. */
   readonly readiness: SharedArrayBuffer;
-  /** The memory of its metrics, if anybody reads them. */
+  /** The memory of its metrics, if metrics are on. */
   readonly metrics: SharedArrayBuffer | undefined;
-  /** All threads count together; undefined where no rate is limited. */
+  /** Shared by all threads; undefined if no rate limit is on. */
   readonly rateLimits: RateLimitMemories | undefined;
-  /** Leads to the store of the main thread; without, the thread opens one of its own. */
+  /** Connects to the main thread's store. If undefined, the thread opens its own. */
   readonly store: StoreEnd | undefined;
 }
 
-/** To a serving thread: let what is under way finish, and end. */
+/** To a serving thread: finish requests in flight, and exit. */
 export type ServingRequest = "drain";
 
 /** From a serving thread. */
@@ -33,7 +33,7 @@ export type ServingReport =
   | { readonly kind: "listening"; readonly port: number }
   | ({ readonly kind: "log" } & LogEntry);
 
-/** An error crosses as its text: what hangs on it might not. */
+/** An error is sent as text: its other properties may not be cloneable. */
 export interface LogEntry {
   readonly level: keyof Log;
   readonly message: string;

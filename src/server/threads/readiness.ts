@@ -1,15 +1,14 @@
 import { type Obstacle, obstacles } from "../../plant.ts";
 
-/** The part of a service that its main thread tells about: the store, and whether it drains. */
+/** The main thread's part: the store, and the drain. */
 export const mainPart = 0;
 
-/** For what no part says. */
+/** No obstacle. */
 const none = 0;
 
 /**
- * What keeps a service of several threads from taking plants: memory that all of
- * them share, so that each answers the same. One part for the main thread, and
- * one for each serving thread, counted from 1.
+ * What prevents a service of several threads from creating plants, in memory that its threads share,
+ * so that all give the same answer. Part 0 is the main thread's. Serving threads count from 1.
  */
 export class Readiness {
   readonly memory: SharedArrayBuffer;
@@ -20,13 +19,13 @@ export class Readiness {
     this.#parts = new Int32Array(memory);
   }
 
-  /** All parts begin ready. */
+  /** All parts start ready. */
   static create(threads: number): Readiness {
     const bytes = (1 + threads) * Int32Array.BYTES_PER_ELEMENT;
     return new Readiness(new SharedArrayBuffer(bytes));
   }
 
-  /** That of another thread. */
+  /** Uses the memory of another thread. */
   static share(memory: SharedArrayBuffer): Readiness {
     return new Readiness(memory);
   }
@@ -36,7 +35,7 @@ export class Readiness {
     Atomics.store(this.#parts, part, number);
   }
 
-  /** That of the first part that has one. */
+  /** The obstacle of the first part that has one. */
   obstacle(): Obstacle | undefined {
     for (let part = 0; part < this.#parts.length; part++) {
       const number = Atomics.load(this.#parts, part);

@@ -15,19 +15,19 @@ import { shareLog } from "./shared-log.ts";
 import { superviseThreads } from "./supervision.ts";
 import { type ServingThread, startServingThread } from "./thread.ts";
 
-/** Who hears of what goes on in a service. */
+/** Callbacks of a service. */
 export interface ServiceHooks {
   readonly onFailure: (error: Error) => void;
   readonly metrics: ServiceMetrics | undefined;
 }
 
 /**
- * Serves with several threads, as one service. This thread serves nothing: it
- * has what exists once (a store with one writer, the log), and watches over the
- * others. Whatever can be wrong from the start is found here, before they start.
+ * Serves with several threads, as one service. This thread serves no requests. It has what exists
+ * once (a store with one writer, the log) and supervises the other threads. Invalid settings are
+ * found here, before they start.
  *
- * @param options What the settings were made of.
- * @param hooks `onFailure` is called when the store or the threads fail for good.
+ * @param options The options that the settings come from.
+ * @param hooks `onFailure` is called when the store or the threads fail permanently.
  * @throws as `startServer`. Nothing is left open then.
  */
 export async function serveWithThreads(
@@ -92,7 +92,7 @@ export async function serveWithThreads(
       store: end,
     };
     const thread = startServingThread(setup, logOf(number));
-    // A thread that is not there says nothing; the others go on.
+    // A dead thread reports no obstacle; the others continue.
     void thread.ended.then(() => {
       if (end !== undefined) store?.releaseEnd(end);
       readiness.set(number, undefined);
@@ -102,13 +102,13 @@ export async function serveWithThreads(
   }
 }
 
-/** What no thread can get over; a thread would tell it less well. */
+/** Checks what would fail in every thread, for a better error message. */
 async function assertUsable({ auth, tls }: ServerSettings): Promise<void> {
   if (auth.tokenFile !== undefined) await listTokens(auth.tokenFile);
   if (tls !== undefined) assertTlsFiles(tls);
 }
 
-/** @returns the store that all threads use; undefined if each opens one of its own. */
+/** @returns the store that all threads use; undefined if each opens its own. */
 async function openOnce(
   { store: url }: ServerSettings,
   options: StoreOptions,
@@ -119,8 +119,8 @@ async function openOnce(
 }
 
 /**
- * Who shares a port shares it with any other process of the same user, and both
- * get half of the connections: only who does not share is told that it is in use.
+ * With a shared port, another process of the same user could take half of the connections unnoticed.
+ * Only a listener without sharing fails if the port is in use.
  */
 async function assertPortFree({ host, port }: ServerSettings): Promise<void> {
   const server = createServer().listen({ host, port });
@@ -129,7 +129,7 @@ async function assertPortFree({ host, port }: ServerSettings): Promise<void> {
   await once(server, "close");
 }
 
-/** The parts of all threads together are the whole. */
+/** Splits a limit, so that the parts of all threads add up to the whole. */
 function partOf(whole: number, number: number, threads: number): number {
   return Math.floor(whole / threads) + (number <= whole % threads ? 1 : 0);
 }

@@ -1,13 +1,13 @@
 import type { Log } from "connect-gateway/logging";
 
-/** Within this, what another thread has said already is about the same event. */
+/** The same line of another thread within this time is about the same event. */
 const sameEventMs = 2000;
 
 /**
- * One log for several threads. All of them notice a certificate that cannot be
- * used, or a database that is gone, a little apart; it is written down once.
+ * One log for several threads. All of them notice an invalid certificate or a lost database, a
+ * little apart. It is logged once.
  *
- * @returns the log of one of the threads, by its number.
+ * @returns the log of a thread, by its number.
  */
 export function shareLog(log: Log): (thread: number) => Log {
   const said = new Map<string, { readonly thread: number; readonly at: number }>();

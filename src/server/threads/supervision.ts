@@ -4,38 +4,38 @@ import type { ServingThread } from "./thread.ts";
 
 export interface SupervisedThreads {
   readonly count: number;
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   readonly port: number;
   /** @param number From 1. */
   readonly start: (number: number, port: number) => ServingThread;
   readonly log: Log;
-  /** Called at most once, when a thread cannot be started again. */
+  /** Called at most once, when a thread cannot be restarted. */
   readonly onFailure: (error: Error) => void;
-  /** How long to wait before a thread is started again. Default: {@link backoffMs}. */
+  /** The pause before a thread is restarted, in ms. Default: {@link backoffMs}. */
   readonly pauseMs?: (deaths: number) => number;
 }
 
 export interface Supervision {
   readonly port: number;
-  /** Lets every thread finish and end. */
+  /** Lets every thread finish its requests and exit. */
   drain(): Promise<void>;
 }
 
-/** Starts in a row that end before the thread listens: the next would end the same. */
+/** After so many failed starts in a row, the next would fail the same way. */
 export const failedStartsMax = 5;
 
-/** The pause doubles with each death in a row, from a tenth of a second to five. */
+/** Doubles with each death in a row, from 100 ms to 5 s. */
 export function backoffMs(deaths: number): number {
   return Math.min(100 * 2 ** (deaths - 1), 5000);
 }
 
-/** A thread that has lived for so long had no part in the deaths before. */
+/** A thread that lived for this long resets the count of deaths. */
 const settledAfterMs = 60_000;
 
 /**
- * Starts threads that listen to one port, and each of them again when it dies.
+ * Starts threads that listen on one port, and restarts a thread that dies.
  *
- * @throws what kept a thread from its first start; none is left then.
+ * @throws the error of a thread's first start. No thread is left then.
  */
 export async function superviseThreads(threads: SupervisedThreads): Promise<Supervision> {
   const { count, start, log, pauseMs = backoffMs } = threads;
@@ -58,7 +58,7 @@ export async function superviseThreads(threads: SupervisedThreads): Promise<Supe
     }
   }
 
-  /** Until the drain, or until the thread does not start any more. */
+  /** Returns on a drain, or when the thread cannot be restarted. */
   async function keepRunning(number: number, port: number, first: ServingThread): Promise<void> {
     let thread = first;
     let deaths = 0;

@@ -5,15 +5,15 @@ import type { LogEntry, ServingReport, ServingRequest, ServingSetup } from "./me
 
 /** A serving thread, seen from the main thread. */
 export interface ServingThread {
-  /** Resolves to its port; rejects if it ends before. */
+  /** Resolves to its port; rejects if the thread ends before it listens. */
   readonly listening: Promise<number>;
-  /** Resolves when the thread has ended; with the reason, unless it was told to. */
+  /** Resolves when the thread has ended: with the reason, or undefined after a drain. */
   readonly ended: Promise<Error | undefined>;
-  /** Lets it finish and end. Also while it starts. */
+  /** Lets it finish its requests and exit. Works during startup too. */
   drain(): void;
 }
 
-/** The worker is a .ts file in the source and a .js file in the build, as this one is. */
+/** The worker is a .ts file in the sources and a .js file in the build, like this file. */
 const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
 
 export function startServingThread(setup: ServingSetup, log: Log): ServingThread {
@@ -38,7 +38,7 @@ export function startServingThread(setup: ServingSetup, log: Log): ServingThread
     listening.reject(error ?? new Error("it was told to end before it listened"));
     ended.resolve(error);
   });
-  // Whoever waits for the end alone hears of it there.
+  // Callers that only await `ended` get the error there.
   listening.promise.catch(() => {});
   return {
     listening: listening.promise,

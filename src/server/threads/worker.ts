@@ -1,4 +1,4 @@
-/** A serving thread: the whole service but for what exists once, see service.ts. */
+/** A serving thread: the whole service, except for what exists once. See service.ts. */
 import { parentPort, workerData } from "node:worker_threads";
 import type { Log } from "connect-gateway/logging";
 import { stackOf } from "connect-gateway/logging";
@@ -14,7 +14,7 @@ import { resolveSettings, type ServerSettings } from "../settings/settings.ts";
 import type { LogEntry, ServingReport, ServingRequest, ServingSetup } from "./messages.ts";
 import { Readiness } from "./readiness.ts";
 
-/** How late the other threads may know whether this one has a database. */
+/** How often this thread reports to the others whether it has a database. */
 const readinessIntervalMs = 250;
 
 const setup = workerData as ServingSetup;
@@ -44,7 +44,7 @@ const rateLimits = createRateLimits(settings, setup.rateLimits);
 const parts = { authenticator, store, rateLimits, others: readiness, metrics: metrics?.thread };
 const serving = await serve(settings, parts);
 parentPort?.once("message", (_: ServingRequest) => {
-  // Nothing is open any more, and what was reported arrives.
+  // Everything is closed then, and pending messages are delivered.
   void serving.close().then(() => {
     metrics?.thread.close();
     process.exit(0);
@@ -52,7 +52,7 @@ parentPort?.once("message", (_: ServingRequest) => {
 });
 report({ kind: "listening", port: serving.port });
 
-/** Loaded where it is wanted alone. */
+/** Loaded only if metrics are on. */
 async function measure(memory: SharedArrayBuffer) {
   const { createThreadMetrics } = await import("../metrics/thread-metrics.ts");
   return createThreadMetrics(memory);
@@ -70,7 +70,7 @@ async function openOwnStore(settings: ServerSettings): Promise<PlantStore> {
   return own;
 }
 
-/** The queue of a thread is a part of what one service may have waiting, with room for the largest plant. */
+/** The thread's part of the service's queue, with room for the largest plant. */
 function partOfLimits({ limits }: ServerSettings): Partial<CommitLimits> {
   const { threads } = setup;
   const largest = heapBytesMin + 2 * limits.bodyBytesMax;
@@ -80,7 +80,7 @@ function partOfLimits({ limits }: ServerSettings): Partial<CommitLimits> {
   };
 }
 
-/** What all threads may notice leaves through the main thread: there it is written once. */
+/** Sends log lines to the main thread, which writes repeated ones once. */
 function createLog(): Log {
   const write = (level: LogEntry["level"]) => (message: string, cause?: unknown) => {
     const text =

@@ -4,7 +4,7 @@ import type { BatchSpanProcessorOptions } from "@opentelemetry/sdk-trace";
 
 type BatchLimits = Omit<BatchSpanProcessorOptions, "exporter">;
 
-/** What may wait to be sent, and for how long: beyond it spans are dropped, and nothing waits for them. */
+/** How many spans may wait, and for how long. More are dropped; no call waits for them. */
 export function readBatchLimits(): BatchLimits {
   return {
     maxQueueSize: readLimit("OTEL_BSP_MAX_QUEUE_SIZE", 2048),

@@ -2,7 +2,7 @@ import { ExportResultCode } from "@opentelemetry/core";
 import type { SpanExporter } from "@opentelemetry/sdk-trace";
 import type { Log } from "connect-gateway/logging";
 
-/** Tells the log when exports begin to fail, and when they work again: not of each that fails between. */
+/** Logs when exports start to fail and when they work again, but not each failure between. */
 export function reportOutcomes(exporter: SpanExporter, log: Log): SpanExporter {
   let isFailing = false;
   return {

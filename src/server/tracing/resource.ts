@@ -8,7 +8,7 @@ import {
 } from "@opentelemetry/resources";
 import { version } from "../version.ts";
 
-/** Who it is that makes the spans. The environment wins: `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`. */
+/** The service that creates the spans. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override it. */
 export function createResource(): Resource {
   const ours = { "service.name": "plant-store", "service.version": version };
   const detectors = [resourceAttributesEnvDetector, serviceNameEnvDetector];

@@ -8,7 +8,7 @@ import {
   TraceIdRatioBasedSampler,
 } from "@opentelemetry/sdk-trace";
 
-/** As `OTEL_TRACES_SAMPLER` says. Default: all, but for those that the caller does not sample. */
+/** The sampler of `OTEL_TRACES_SAMPLER`. Default: every call, unless the caller does not sample. */
 export function createSampler(): Sampler {
   const name = getStringFromEnv("OTEL_TRACES_SAMPLER")?.trim() ?? defaultSampler;
   const create = samplers.get(name);

@@ -1,11 +1,11 @@
 import { DiagLogLevel, diag } from "@opentelemetry/api";
 import type { Log } from "connect-gateway/logging";
 
-/** What the SDK says of wrong variables, and of spans that had no room. It has no bound itself. */
+/** The SDK warns of invalid variables and of dropped spans, without a limit of its own. */
 const linesPerMinuteMax = 10;
 const lineCharactersMax = 300;
 
-/** Has the SDK warn in our log. */
+/** Sends the SDK's warnings to the log. */
 export function logSdkWarnings(log: Log): void {
   let minute = 0;
   let lines = 0;
@@ -15,7 +15,7 @@ export function logSdkWarnings(log: Log): void {
     if (now !== minute) lines = 0;
     minute = now;
     if (++lines > linesPerMinuteMax) return;
-    // What is no text is what a collector has answered, or an error that is told elsewhere.
+    // Parts that are not text are a collector's answer, or an error that is reported elsewhere.
     const text = parts.filter((part) => typeof part === "string").join(": ");
     log.warn(`OpenTelemetry: ${text}`.slice(0, lineCharactersMax));
   }

@@ -1,4 +1,4 @@
-/** The SDK of OpenTelemetry, set by the variables that it defines for every program. */
+/** The OpenTelemetry SDK, configured by its standard environment variables. */
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import {
@@ -20,19 +20,19 @@ import { spanStore } from "./store-spans.ts";
 import type { Tracing, TracingOptions } from "./tracing.ts";
 import type { ExporterName } from "./wanted-exporters.ts";
 
-/** How long a drain may wait for the last spans to arrive. The exporter goes on: `serve` ends it. */
+/** How long a drain may wait for the last spans. `serve` exits after it, which ends the exporter. */
 const flushTimeoutMs = 2000;
 
 /**
- * Registers nothing with the API of OpenTelemetry but where its warnings go: no
- * span is made but ours, and none needs to be found by others.
+ * Registers only the handler of warnings with the OpenTelemetry API: the server creates all spans
+ * itself, and other code need not find them.
  */
 export function createTracing(
   exporters: readonly ExporterName[],
   { scheme, log }: TracingOptions,
 ): Tracing {
   logSdkWarnings(log);
-  setGlobalErrorHandler(ignore); // an export that fails is told once, by reportOutcomes
+  setGlobalErrorHandler(ignore); // reportOutcomes reports failed exports
   const spanProcessors: SpanProcessor[] = [];
   if (exporters.includes("otlp")) {
     warnOfOtherProtocols();

@@ -3,8 +3,8 @@ import { SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import { callContextKey, isServerError } from "connect-gateway/otel";
 
 /**
- * A span of what is left of a call behind this interceptor: the wait for a
- * commit. What was refused before has none.
+ * A span of what remains of a call after this interceptor: the wait for a commit. Calls that were
+ * rejected earlier have none.
  */
 export function spanStore(tracer: Tracer): Interceptor {
   return (next) => async (request) => {

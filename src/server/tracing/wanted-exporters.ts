@@ -2,11 +2,10 @@
 export type ExporterName = "otlp" | "console";
 
 /**
- * What the environment asks for, by the variables that OpenTelemetry defines for
- * every program. Other than there, nothing is exported unless one of them says
- * so: a store that nobody told of a collector looks for none.
+ * The exporters that the standard environment variables ask for. Unlike in OpenTelemetry, the
+ * default is none: the server looks for no collector unless a variable names one.
  *
- * @returns none, mostly.
+ * @returns usually none.
  */
 export function findWantedExporters(
   env: NodeJS.ProcessEnv,
