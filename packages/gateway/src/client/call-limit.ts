@@ -68,6 +68,7 @@ export class CallLimit {
   #end(error: ConnectError): void {
     if (this.#error !== undefined) return;
     this.#error = error;
+    clearTimeout(this.#timer);
     this.onEnd?.(error);
   }
 }
