@@ -34,7 +34,8 @@ const pages = await Promise.all(
   ["README.md", ...docs].map((page) => readFile(join(source, page), "utf8")),
 );
 const shown = pages.flatMap(findShownFiles);
-const programs = shown.map(({ path }) => path).filter((path) => path.startsWith("server"));
+const sources = shown.map(({ path }) => path).filter((path) => path.endsWith(".ts"));
+const programs = sources.filter((path) => path.startsWith("server"));
 let folder: string;
 
 /** Packs a build of its own: others build in the checkout at the same time. */
@@ -99,12 +100,16 @@ test("brings the pages of its documentation", async () => {
 });
 
 test("what its README and docs show compiles, strictly, and with the types of libraries", async () => {
+  expect(sources).toHaveLength(pages.join("\n").match(/^```ts$/gm)?.length ?? 0);
   for (const { path, text } of shown) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);
   }
   // What the pages have developers install, as it is here.
-  const tools = ["google-proto-files", "@types", "undici-types", "@opentelemetry"];
+  const tools = [
+    ...["google-proto-files", "@types", "undici-types", "@opentelemetry"],
+    ...["@connectrpc/validate", "fastify"],
+  ];
   for (const name of tools) {
     await rm(join(folder, "node_modules", name), { recursive: true, force: true });
     await symlink(resolve("node_modules", name), join(folder, "node_modules", name));
@@ -113,7 +118,7 @@ test("what its README and docs show compiles, strictly, and with the types of li
   const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false"];
   const node = ["--module", "nodenext", "--target", "es2024", "--types", "node"];
   const options = ["--noEmit", "--ignoreConfig", "--allowImportingTsExtensions"];
-  const { stdout } = await run("tsc", [...options, ...strict, ...node, ...programs], {
+  const { stdout } = await run("tsc", [...options, ...strict, ...node, ...sources], {
     cwd: folder,
     env,
   });

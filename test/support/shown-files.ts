@@ -5,7 +5,7 @@ export interface ShownFile {
 }
 
 export function findShownFiles(markdown: string): readonly ShownFile[] {
-  const blocks = markdown.matchAll(/^```\w+\n(?:\/\/|#) ([\w./-]+\.\w+)\n[\s\S]*?^```$/gm);
+  const blocks = markdown.matchAll(/^```\w+\n(?:\/\/|#) ([\w./[\]-]+\.\w+)\n[\s\S]*?^```$/gm);
   return [...blocks].map(([block, path = ""]) => ({
     path,
     text: block.split("\n").slice(1, -1).join("\n"),

@@ -44,7 +44,7 @@ const flags = {
     placeholder: "list",
     help: "origins whose pages may call: https://a.example,…, or *",
   },
-  openapi: { help: "serve the OpenAPI document at /openapi.json" },
+  openapi: { help: "serve the OpenAPI document at /openapi.json, and a page of it at /docs" },
   "body-bytes-max": {
     placeholder: "number",
     help: "largest message, of clients and upstreams, in bytes (default: 4194304)",

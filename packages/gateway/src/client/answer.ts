@@ -4,6 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromHttpStatus, findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { LazyHeaders } from "../exchange/lazy-headers.ts";
 import { resetReason } from "../exchange/reset-reason.ts";
+import type { CallLimit } from "./call-limit.ts";
 import type { Connection } from "./connection.ts";
 
 export type Head = IncomingHttpHeaders & IncomingHttpStatusHeader;
@@ -69,11 +70,13 @@ function answerError(error: ConnectError, head: Head, end: IncomingHttpHeaders):
 export function brokenOff(
   connection: Connection,
   stream: ClientHttp2Stream,
-  head: Head | undefined,
+  { head, limit }: { readonly head: Head | undefined; readonly limit: CallLimit },
 ): ConnectError {
   const { errored } = stream;
   if (errored instanceof ConnectError) return errored;
   const reset = connection.isLost ? undefined : resetReason(stream.rstCode);
+  // So servers of grpc-go end a call whose deadline passes.
+  if (reset?.code === Code.Canceled && limit.error !== undefined) return limit.error;
   if (reset !== undefined) return Object.assign(reset, { cause: errored });
   const what =
     head === undefined || connection.isLost

@@ -35,14 +35,16 @@ export class CallLimit {
     return this.#deadline && Math.floor(this.#deadline - performance.now());
   }
 
-  /** @throws {ConnectError} if the call is given up. */
-  throwIfEnded(): void {
-    if (this.#error !== undefined) throw this.#error;
-    // Timers may be late, and no call goes out that has no time left.
-    if (this.#deadline !== undefined && (this.remainingMs ?? 0) < 1) throw timedOut();
+  /**
+   * Why the call is given up; undefined while it is not. Timers may be late, and a server that was told
+   * whole milliseconds ends the call up to one before.
+   */
+  get error(): ConnectError | undefined {
+    if (this.#error !== undefined || this.#deadline === undefined) return this.#error;
+    return (this.remainingMs ?? 0) < 1 ? timedOut() : undefined;
   }
 
-  /** The same, or the error of a call that is given up before. */
+  /** What a promise resolves to, or the error of a call that is given up before. */
   race<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.onEnd = reject;
@@ -66,6 +68,7 @@ export class CallLimit {
   #end(error: ConnectError): void {
     if (this.#error !== undefined) return;
     this.#error = error;
+    clearTimeout(this.#timer);
     this.onEnd?.(error);
   }
 }

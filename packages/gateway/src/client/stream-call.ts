@@ -92,7 +92,8 @@ export class StreamCall {
   }
 
   #failureNow(): ConnectError {
-    return this.#failure ?? brokenOff(this.#connection, this.#stream, this.#head);
+    const call = { head: this.#head, limit: this.#limit };
+    return this.#failure ?? brokenOff(this.#connection, this.#stream, call);
   }
 }
 

@@ -178,7 +178,7 @@ class Http2Transport implements GrpcTransport {
     run: (connection: Connection, stream: ClientHttp2Stream) => Promise<T>,
   ): Promise<T> {
     for (let tries = 1; ; tries++) {
-      limit.throwIfEnded();
+      if (limit.error !== undefined) throw limit.error;
       const connection = await this.#acquire(limit);
       const stream = connection.open(this.#headers(path, header, limit.remainingMs));
       try {

@@ -66,7 +66,7 @@ export function callUnary(
       resolve({ head, trailer, body: received.bytes });
     });
     stream.on("close", () => {
-      if (!isSettled) fail(brokenOff(connection, stream, head));
+      if (!isSettled) fail(brokenOff(connection, stream, { head, limit }));
     });
     stream.end(body);
   });

@@ -11,17 +11,13 @@ const commonDetails = createRegistry(file_google_rpc_error_details);
 
 /**
  * The error that a caller of the proxy gets for one of its call to the upstream. What the upstream
- * answered goes on as it is, its headers to `responseHeader`. Where it answered nothing, the caller
- * is not told the addresses and reasons of the network behind the proxy: they are in the cause.
+ * answered goes on as it is. Where it answered nothing, the caller is not told the addresses and
+ * reasons of the network behind the proxy: they are in the cause.
  *
  * @param registry Of the details: one of a type that it knows is JSON over REST, not bytes.
  */
-export function forwardedError(
-  reason: unknown,
-  { registry, responseHeader }: { readonly registry: Registry; readonly responseHeader: Headers },
-): unknown {
+export function forwardedError(reason: unknown, registry: Registry): unknown {
   if (reason instanceof AnswerError) {
-    addFields(responseHeader, reason.header);
     const metadata = new Headers();
     addFields(metadata, reason.trailer);
     const error = new ConnectError(reason.rawMessage, reason.code, metadata, undefined, reason);

@@ -10,7 +10,7 @@ import type {
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { cancellationOf } from "../call/context.ts";
-import type { GrpcTransport } from "../client/index.ts";
+import { AnswerError, type GrpcTransport } from "../client/index.ts";
 import { forwardedError } from "./error.ts";
 import { addFields, type RequestMetadata } from "./metadata.ts";
 
@@ -63,6 +63,7 @@ async function callUnary(method: DescMethod, message: Message, call: Call): Prom
     addFields(context.responseTrailer, answer.trailer);
     return answer.message;
   } catch (error) {
+    addErrorHeader(error, context);
     throw failed(error, call);
   }
 }
@@ -75,6 +76,7 @@ async function* callStream(
   const { transport, metadataOf } = call.forwarding;
   const { context } = call;
   const metadata = metadataOf(context);
+  let isAnswered = false;
   try {
     const answer = await transport.stream(
       method as DescMethodStreaming,
@@ -84,17 +86,21 @@ async function* callStream(
       messages,
     );
     addFields(context.responseHeader, answer.header);
+    isAnswered = true;
     yield* answer.message;
     addFields(context.responseTrailer, answer.trailer);
   } catch (error) {
+    if (!isAnswered) addErrorHeader(error, context);
     throw failed(error, call);
   }
 }
 
-function failed(error: unknown, { forwarding, context }: Call): unknown {
-  const { registry, onUnimplemented } = forwarding;
-  const { responseHeader } = context;
-  const forwarded = forwardedError(error, { registry, responseHeader });
+function addErrorHeader(error: unknown, { responseHeader }: HandlerContext): void {
+  if (error instanceof AnswerError) addFields(responseHeader, error.header);
+}
+
+function failed(error: unknown, { forwarding: { registry, onUnimplemented } }: Call): unknown {
+  const forwarded = forwardedError(error, registry);
   if (forwarded instanceof ConnectError && forwarded.code === Code.Unimplemented) {
     onUnimplemented?.();
   }

@@ -38,7 +38,9 @@ export async function reflectServices(
     // Both packages have the same messages.
     const { serverReflectionInfo } = createClient(service as typeof ServerReflection, transport);
     const requests = createWritableIterable<Request>();
-    const answers = serverReflectionInfo(requests, { timeoutMs })[Symbol.asyncIterator]();
+    const ended = new AbortController();
+    const { signal } = ended;
+    const answers = serverReflectionInfo(requests, { timeoutMs, signal })[Symbol.asyncIterator]();
     const ask: Ask = async (messageRequest) => {
       const [, answer] = await Promise.all([requests.write({ messageRequest }), answers.next()]);
       if (answer.done === true) throw new DescriptorError("the upstream's reflection ended early");
@@ -50,7 +52,7 @@ export async function reflectServices(
       if (!(error instanceof ConnectError && error.code === Code.Unimplemented)) throw error;
     } finally {
       requests.close();
-      await answers.return?.();
+      ended.abort(); // the iterators of Connect's clients have no return
     }
   }
   throw new DescriptorError("the upstream has no server reflection");

@@ -11,10 +11,10 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs the command to its end. */
+/** Runs the command to its end, which must not wait for the 10 s that a reflection may take. */
 export function runCommand(args: readonly string[], cwd: string): Promise<Ended> {
   return new Promise((resolve) => {
-    const options = { cwd, env: environment, timeout: 20_000 };
+    const options = { cwd, env: environment, timeout: 9000 };
     execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) =>
       resolve({ exitCode: error === null ? 0 : error.code, stdout, stderr }),
     );

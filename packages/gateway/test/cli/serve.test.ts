@@ -92,6 +92,27 @@ test("by reflection, all is unavailable until the upstream is there, and then se
   expect(document).toMatchObject({ paths: { "/v1/volumes/{id}": { get: {} } } });
 });
 
+test("the OpenAPI document is served, and a page to read it", async () => {
+  await using upstream = await openUpstream(catalog);
+  const args = ["--upstream", upstream.url, ...described];
+  await using server = await start(...args, "--openapi");
+  const document = await fetch(`${server.origin}/openapi.json`);
+  expect(document.headers.get("content-type")).toBe("application/json");
+  const { paths } = (await document.json()) as { paths: Record<string, object> };
+  const page = await fetch(`${server.origin}/docs`);
+  expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  const html = await page.text();
+  for (const [path, item] of Object.entries(paths)) {
+    for (const method of Object.keys(item)) {
+      expect(html).toContain(`<summary>${method.toUpperCase()} ${path}</summary>`);
+    }
+  }
+  await using without = await start(...args);
+  for (const path of ["/openapi.json", "/docs"]) {
+    expect((await fetch(`${without.origin}${path}`)).status).toBe(404);
+  }
+});
+
 test("calls are counted and logged as they are named, and a drain ends with 0", async () => {
   await using upstream = await openUpstream(catalog);
   await using server = await start(

@@ -2,7 +2,10 @@ module plant-store/test/conformance
 
 go 1.26.0
 
-tool connectrpc.com/conformance/cmd/connectconformance
+tool (
+	connectrpc.com/conformance/cmd/connectconformance
+	connectrpc.com/conformance/cmd/grpcserver
+)
 
 require (
 	buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go v1.36.6-20250425153114-8976f5be98c1.1 // indirect

@@ -1,10 +1,14 @@
 /** An upstream that is away, comes back, leaves or moves. */
+import { once } from "node:events";
 import { constants } from "node:http2";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { openGrpcTransport } from "../../src/client/index.ts";
 import { type Answer, answerOk, openFakeServer } from "../client/fake-server.ts";
 import { get, send } from "../support/catalog.ts";
 import { jsonOf } from "../support/gateway.ts";
+import { within } from "../support/within.ts";
 import { openProxy, type TestProxy } from "./open-proxy.ts";
 
 const ask = (proxy: TestProxy) => proxy.send(get("/v1/volumes/1"));
@@ -34,6 +38,27 @@ test("an upstream that is away is 503 with Retry-After at once, and is called ag
   await untilAnswered(proxy);
   expect(proxy.transport.isConnected).toBe(true);
 });
+
+test.each(["http", "https"])(
+  "an upstream that accepts a connection of %s and says nothing is 503 with Retry-After",
+  async (scheme) => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => sockets.push(socket.resume())).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const transport = openGrpcTransport({ url, quietMsMax: 50 });
+    await using proxy = await openProxy({ url, proxy: { transport } });
+    // The first waits for the handshake, the others know.
+    for (let calls = 0; calls < 20; calls++) {
+      const { status, headers } = await within("an answer", ask(proxy));
+      expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
+    }
+    transport.close();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, "close");
+  },
+);
 
 describe("a call that may have been done is not sent again:", () => {
   test.each<[how: string, end: Answer]>([

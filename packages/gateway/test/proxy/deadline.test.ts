@@ -91,6 +91,23 @@ test("a deadline over REST is 504", async () => {
   expect(answer.status).toBe(504);
 });
 
+test("a deadline that the upstream notices first, as servers of grpc-go do, is 504", async () => {
+  await using fake = await openFakeServer((stream, headers) => {
+    const ms = deadlineIn(headers["grpc-timeout"]);
+    const endsAt = performance.now() + ms;
+    setTimeout(() => {
+      while (performance.now() < endsAt); // a timer may be early
+      stream.close(constants.NGHTTP2_CANCEL);
+    }, ms);
+  });
+  await using proxy = await openProxy({ url: fake.url });
+  const headers = { ...json, "connect-timeout-ms": "20" };
+  for (let calls = 0; calls < 20; calls++) {
+    const answer = await proxy.send({ path: "/v1/fields", headers, body: "{}" });
+    expect(answer.status).toBe(504);
+  }
+});
+
 test("a caller of REST that leaves ends the upstream's call", async () => {
   const begun = Promise.withResolvers<void>();
   const reset = Promise.withResolvers<number>();

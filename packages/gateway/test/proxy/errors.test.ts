@@ -3,10 +3,11 @@ import { constants } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { openGrpcTransport } from "../../src/client/index.ts";
-import { type Answer, answerWith, openFakeServer } from "../client/fake-server.ts";
+import { type Answer, answerWith, grpcHead, openFakeServer } from "../client/fake-server.ts";
 import { VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LabelSchema } from "../gen/library/v1/label_pb.ts";
@@ -106,6 +107,44 @@ test("headers and metadata of an error are passed on", async () => {
     expect(error.metadata.get("x-region")).toBe("eu");
   }
 });
+
+async function all(answers: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of answers);
+}
+
+test.each(openProtocols)(
+  "headers of a stream that fails come once over $name",
+  async (protocol) => {
+    const head = { ...grpcHead, "x-region": "eu" };
+    const trailers = { "grpc-status": `${Code.Aborted}`, "x-cost": "3" };
+    await using fake = await openFakeServer(answerWith(trailers, { head, body: Buffer.alloc(0) }));
+    await using proxy = await openProxy({ url: fake.url });
+    using caller = protocol.open(FieldService, proxy.origin(protocol.version));
+    const { client } = caller;
+    const messages = () => createAsyncIterable([{}]);
+    let region: string | null = null;
+    const options = {
+      onHeader(header: Headers) {
+        region = header.get("x-region");
+      },
+    };
+    const calls = [
+      () => client.collect(messages(), options),
+      () => all(client.repeat({}, options)),
+      () => all(client.exchange(messages(), options)),
+    ].slice(0, protocol.version === "2" ? 3 : 2);
+    for (const call of calls) {
+      region = null;
+      const { code, metadata } = await (call() as Promise<unknown>).then(
+        () => expect.fail("the call went well"),
+        (error: unknown) => ConnectError.from(error),
+      );
+      expect([code, region ?? metadata.get("x-region"), metadata.get("x-cost")]).toEqual([
+        ...[Code.Aborted, "eu", "3"],
+      ]);
+    }
+  },
+);
 
 describe("an upstream that does not answer as it should is an error that says so:", () => {
   test.each<[what: string, Answer, status: number, code: Code, message: string]>([

@@ -1,9 +1,12 @@
 /** A proxy as a process of its own: `node packages/gateway/test/proxy/proxy-process.ts URL`. */
+import { setDefaultHighWaterMark } from "node:stream";
 import { openGrpcTransport } from "../../src/client/index.ts";
 import { proxyServices } from "../../src/proxy/index.ts";
 import { serve } from "../../src/server/index.ts";
 import { descriptors } from "./open-proxy.ts";
 
+// As the command.
+setDefaultHighWaterMark(false, 16 * 1024);
 const transport = openGrpcTransport({ url: process.argv[2] ?? "" });
 const { address } = await serve({
   host: "127.0.0.1",

@@ -1,5 +1,4 @@
 /** Messages on the suite's standard streams: four bytes of length, big-endian, then the message. */
-import { buffer } from "node:stream/consumers";
 import {
   create,
   type DescMessage,
@@ -11,13 +10,19 @@ import {
 
 const prefixLength = 4;
 
-/** The single message that the suite writes before it closes the stream. */
+/** The first message of a stream, of which nothing else is read. */
 export async function readMessage<Desc extends DescMessage>(
   schema: Desc,
   stream: NodeJS.ReadableStream,
 ): Promise<MessageShape<Desc>> {
-  const bytes = await buffer(stream);
-  return fromBinary(schema, bytes.subarray(prefixLength, prefixLength + bytes.readUInt32BE()));
+  let bytes = Buffer.alloc(0);
+  for await (const chunk of stream) {
+    bytes = Buffer.concat([bytes, chunk as Buffer]);
+    if (bytes.length < prefixLength) continue;
+    const end = prefixLength + bytes.readUInt32BE();
+    if (bytes.length >= end) return fromBinary(schema, bytes.subarray(prefixLength, end));
+  }
+  throw new Error("the stream ended within a message");
 }
 
 export function writeMessage<Desc extends DescMessage>(

@@ -1,6 +1,7 @@
 /**
  * The server under test: reads from standard input what to serve, writes its address to standard
- * output, and serves until SIGTERM.
+ * output, and serves until SIGTERM. An argument names a gRPC server to serve through the proxy, in
+ * place of our own implementation.
  */
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -20,6 +21,7 @@ import {
 } from "../gen/connectrpc/conformance/v1/service_pb.ts";
 import { readMessage, writeMessage } from "./delimited.ts";
 import { conformanceService } from "./service.ts";
+import { startUpstream } from "./upstream.ts";
 
 /** If the suite itself is killed, it does not end its servers. */
 const lifetimeMaxMs = 300_000;
@@ -29,13 +31,16 @@ const { serverCreds, messageReceiveLimit } = await readMessage(
   process.stdin,
 );
 await using folder = await createTemporaryFolder();
+const upstream = process.argv[2] === undefined ? undefined : await startUpstream(process.argv[2]);
 const server = await serve({
   host: "127.0.0.1",
   port: 0,
   tls: serverCreds && (await writeTlsFiles(serverCreds)),
-  routes: (router) => {
-    router.service(ConformanceService, conformanceService);
-  },
+  routes:
+    upstream?.routes ??
+    ((router) => {
+      router.service(ConformanceService, conformanceService);
+    }),
   readMaxBytes: messageReceiveLimit,
   acceptCompression: [compressionGzip],
   // Requests are echoed in google.protobuf.Any, also in JSON.
@@ -55,6 +60,7 @@ writeMessage(
 );
 await once(process, "SIGTERM", { signal: AbortSignal.timeout(lifetimeMaxMs) });
 await server.drain(0);
+upstream?.close();
 
 async function writeTlsFiles({ cert, key }: TLSCreds): Promise<TlsFiles> {
   const files = {
