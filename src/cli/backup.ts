@@ -8,7 +8,7 @@ import type { Flags } from "./settings/given.ts";
 import { readSettings } from "./settings/read.ts";
 import { listenForStop } from "./stop-signal.ts";
 
-/** `plant-store backup`: an SQLite store as one file, while a server serves it. */
+/** `plant-store backup`: copies an SQLite store to one file, also while a server uses it. */
 export function createBackupCommand(): Command {
   const command = new Command("backup")
     .description("Copy an SQLite store to one file, and verify the copy.")
@@ -20,11 +20,11 @@ export function createBackupCommand(): Command {
 }
 
 const notes = `
-Servers may go on with the store; their log grows until the copy is done. The file is there once it
-is whole, checked and on the disk, for those who may read the store. What one that was killed has
-left beside it, the next one names. To restore a backup, end the server, remove the store's -wal and
--shm files, and put the file in its place.
-Exit codes: 0 made and verified, 1 failed, 2 wrong usage, or a store with means of its own.`;
+Servers may use the store meanwhile; its log grows until the copy is done. The file appears when it
+is complete, verified and synced, with the permissions of the store. If a backup was killed, the next
+one names the temporary file that it left. To restore a backup, stop the server, delete the store's
+-wal and -shm files, and put the file in the place of the store.
+Exit codes: 0 made and verified, 1 failed, 2 wrong usage, or not an SQLite store.`;
 
 async function backUp(file: string, flags: Flags): Promise<void> {
   const { store } = (await readSettings(flags, "store")).settings;

@@ -11,7 +11,7 @@ import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
 import { readSettings } from "./settings/read.ts";
 
-/** `plant-store check`: what an operator wants to know before something goes wrong. */
+/** `plant-store check`: finds problems of the store, its disk and the tokens. */
 export function createCheckCommand(): Command {
   const command = new Command("check")
     .description("Check the store, its disk and the token file. Changes no plant.")
@@ -21,8 +21,8 @@ export function createCheckCommand(): Command {
 }
 
 const notes = `
-A line for each thing: ok, warn or fail, and what to do. Servers may go on with the store. Of
-PostgreSQL, what a start checks is checked; its disk is not to be seen from here.
+It prints a line for each check: ok, warn or fail, and what to do. Servers may use the store
+meanwhile. For PostgreSQL, it checks what a server checks at startup, but not the disk.
 Exit codes: 0 nothing fails, 1 something does, 2 wrong usage.`;
 
 async function check(flags: Flags): Promise<void> {

@@ -10,7 +10,7 @@ interface CopyFlags {
   readonly to: string;
 }
 
-/** `plant-store copy`: moves a store that has outgrown its place. */
+/** `plant-store copy`: copies a store to another, on any engine. */
 export function createCopyCommand(): Command {
   return new Command("copy")
     .description("Copy all plants of one store to another and verify each of them.")
@@ -23,10 +23,10 @@ export function createCopyCommand(): Command {
 }
 
 const notes = `
-What is copied is the store as it is when the copy starts. Servers may go on with the source, but
-plants that they create later are not copied: end them and run the same command again, then start
-them on the target. The target may hold plants of the source and no others; nothing is overwritten.
-A copy that was stopped goes on when it is run again. A password may also come in PGPASSWORD.
+This copies the store as it is when the copy starts. Servers may keep using the source, but plants
+that they create later are not copied. Stop them, run the same command again, and start them on the
+target. The target may hold only plants of the source. Nothing is overwritten. To continue a copy
+that was stopped, run it again. A password may also come from PGPASSWORD.
 Exit codes: 0 copied and verified, 1 failed, 2 wrong usage.`;
 
 async function copy({ from, to }: CopyFlags): Promise<void> {

@@ -17,7 +17,7 @@ type ExportFlags = Flags & {
   readonly output: string;
 };
 
-/** `plant-store export`: all plants of a store, as a file that `import` reads. */
+/** `plant-store export`: writes all plants of a store to a file that `import` reads. */
 export function createExportCommand(): Command {
   const command = new Command("export")
     .description("Write all plants of a store to a file or standard output.")
@@ -35,9 +35,9 @@ export function createExportCommand(): Command {
 }
 
 const notes = `
-What is written is one snapshot, in the order of the ids; servers may go on with the store. Ids are
-exact: a reader of JSON that makes doubles of numbers rounds those beyond 2^53.
-Exit codes: 0 written, or whoever read it has gone away; 1 failed, 2 wrong usage.`;
+It writes one snapshot, in the order of the ids. Servers may use the store meanwhile. Ids are exact:
+JSON parsers that use doubles round those above 2^53.
+Exit codes: 0 written, or the reader closed the pipe; 1 failed, 2 wrong usage.`;
 
 async function exportPlants(flags: ExportFlags): Promise<void> {
   const { store } = (await readSettings(flags, "store")).settings;
@@ -82,7 +82,7 @@ function standardOutput(): OutputFile {
   stream.on("error", onError);
   return {
     async write(bytes) {
-      // An error follows the write that had it, whether there was room or not.
+      // An error is emitted after its write, with or without backpressure.
       if (!stream.write(bytes) && failure === undefined) await once(stream, "drain");
       if (failure !== undefined) throw failure;
     },
@@ -96,7 +96,7 @@ function standardOutput(): OutputFile {
   };
 }
 
-/** Whoever read a pipe has had enough. */
+/** Whether the reader closed the pipe. */
 function isGone(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EPIPE";
 }

@@ -24,22 +24,20 @@ interface ImportFlags {
   readonly rejects?: string;
 }
 
-/** `plant-store import`: the plants of a file, to a server. */
+/** `plant-store import`: creates the plants of a file on a server. */
 export function createImportCommand(): Command {
   return new Command("import")
-    .description("Create the plants of a file on a server that runs, over gRPC.")
+    .description("Create the plants of a file on a running server, over gRPC.")
     .argument("<file>", "NDJSON or CSV; - is standard input")
     .addOption(new Option("--url <url>", "the server").default("http://127.0.0.1:8080"))
     .addOption(
-      new Option("--bearer-token-file <file>", "holds the token; else PLANT_STORE_TOKEN does"),
+      new Option("--bearer-token-file <file>", "file with the token (default: PLANT_STORE_TOKEN)"),
     )
-    .addOption(new Option("--ca <file>", "certificates in PEM to trust, for https"))
-    .addOption(
-      new Option("--format <name>", "by default as the file is called").choices(formatNames),
-    )
+    .addOption(new Option("--ca <file>", "PEM file of the certificates to trust, for https"))
+    .addOption(new Option("--format <name>", "default: by the file name").choices(formatNames))
     .addOption(countOption("concurrency", "number", "calls in flight", 1, 1024).default(128))
     .addOption(
-      countOption("retry-for", "seconds", "how long one row is tried again", 0, 86_400).default(60),
+      countOption("retry-for", "seconds", "how long a row is retried", 0, 86_400).default(60),
     )
     .addOption(
       countOption("line-bytes-max", "number", "longest row, in bytes", 64, 2 ** 28).default(
@@ -47,19 +45,19 @@ export function createImportCommand(): Command {
       ),
     )
     .addOption(
-      new Option("--rejects <file>", "where refused rows go; by default FILE.rejects.ndjson"),
+      new Option("--rejects <file>", "file for rejected rows (default: FILE.rejects.ndjson)"),
     )
     .addHelpText("after", notes)
     .action(importFile);
 }
 
 const notes = `
-NDJSON is {"id": 1, "name": "Basil", "tag": "herb"}, one a line. CSV is RFC 4180 with a header,
-id,name,tag: an empty field is no tag, a quoted empty field ("") is the empty one.
-To run it again is safe, whatever became of the first run: rows that are there succeed again.
-Rows that are refused are written to a file, each with its line and the reason; from standard
-input, to standard error.
-Exit codes: 0 all rows are there, 3 all but the refused, 1 failed or interrupted, 2 wrong usage.`;
+NDJSON is {"id": 1, "name": "Basil", "tag": "herb"}, one object per line. CSV is RFC 4180 with the
+header id,name,tag. An empty field means no tag, a quoted empty field ("") an empty tag.
+You can run an import again after any outcome: rows that are already stored succeed again.
+Rejected rows are written to a file, each with its line and the reason. If the rows come from
+standard input, they go to standard error.
+Exit codes: 0 all stored, 3 all but the rejected rows, 1 failed or interrupted, 2 wrong usage.`;
 
 function countOption(
   flag: string,
@@ -76,7 +74,7 @@ function countOption(
 }
 
 async function importFile(file: string, flags: ImportFlags): Promise<void> {
-  const format = formats[flags.format ?? formatOfFile(file) ?? refuseFormat(file)];
+  const format = formats[flags.format ?? formatOfFile(file) ?? rejectFormat(file)];
   const url = parseUrl(flags.url);
   const token = await readClientToken(flags.bearerTokenFile);
   const ca = flags.ca === undefined ? undefined : await readCa(flags.ca);
@@ -89,7 +87,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
     concurrency: flags.concurrency,
     retryForMs: flags.retryFor * 1000,
     signal: stop.signal,
-    onRefused: (refusal) => rejects.write(refusal),
+    onRejected: (rejection) => rejects.write(rejection),
   });
   addAbortSignal(plantImport.ended, source.stream);
   const timer = setInterval(() => show(progress, plantImport.state, source.bytes), 100);
@@ -108,7 +106,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
   }
 }
 
-function refuseFormat(file: string): never {
+function rejectFormat(file: string): never {
   const what = file === "-" ? "standard input" : `${file} does not say`;
   throw new CommandFailure(
     2,
@@ -136,7 +134,7 @@ async function readCa(file: string): Promise<string> {
 
 interface Source {
   readonly stream: Readable;
-  /** Undefined for what has no end that is known. */
+  /** The size; undefined if unknown, as for a pipe. */
   readonly bytes: number | undefined;
 }
 
@@ -156,7 +154,7 @@ function show(progress: Progress, state: ImportState, bytes: number | undefined)
   const phase =
     state.waitingFor === undefined ? "importing" : `waiting for the server (${state.waitingFor})`;
   const end = bytes === undefined ? "unknown" : { share: state.bytes / Math.max(bytes, 1) };
-  progress.update(phase, state.stored + state.refused, end);
+  progress.update(phase, state.stored + state.rejected, end);
 }
 
 function report(
@@ -165,17 +163,17 @@ function report(
   rejects: string,
   { file, url }: { readonly file: string; readonly url: string },
 ): void {
-  const { stored, refused } = state;
+  const { stored, rejected } = state;
   switch (end.kind) {
     case "complete":
-      if (refused > 0) {
+      if (rejected > 0) {
         throw new CommandFailure(
           3,
-          `refused ${refused} of ${count(stored + refused, "row")}, see ${rejects}; stored the other ${stored}`,
+          `rejected ${rejected} of ${count(stored + rejected, "row")}, see ${rejects}; stored the other ${stored}`,
         );
       }
       process.stdout.write(
-        `imported ${file} to ${url}: stored ${count(stored, "row")}, refused none\n`,
+        `imported ${file} to ${url}: stored ${count(stored, "row")}, rejected none\n`,
       );
       return;
     case "interrupted":
@@ -185,8 +183,8 @@ function report(
   }
 }
 
-function howFar({ stored, refused, firstOpenLine }: ImportState): string {
-  return `stored ${count(stored, "row")}, refused ${refused}, finished all before line ${firstOpenLine}; run the same command again: it reads the whole file again, which is safe`;
+function howFar({ stored, rejected, firstOpenLine }: ImportState): string {
+  return `stored ${count(stored, "row")}, rejected ${rejected}, finished all before line ${firstOpenLine}; run the same command again: it reads the whole file again, which is safe`;
 }
 
 function asFailure(error: unknown, state: ImportState, file: string): unknown {

@@ -1,20 +1,20 @@
 import { once } from "node:events";
 import { type FileHandle, open, rm, stat } from "node:fs/promises";
-import type { Refusal } from "../transfer/plant-import.ts";
+import type { Rejection } from "../transfer/plant-import.ts";
 import { CommandFailure, cannot } from "./command-failure.ts";
 
-/** Where the rows of an import go that were refused: NDJSON, `{"line", "reason"}`. */
+/** Where the rows of an import go that were rejected: NDJSON, `{"line", "reason"}`. */
 export class Rejects implements AsyncDisposable {
   /** For people. */
   readonly place: string;
   readonly #file: string | undefined;
   readonly #beforeWrite: () => void;
   #handle: FileHandle | undefined;
-  /** Refusals come from many calls at once, and are written one after the other. */
+  /** Rejections come from many calls at once, and are written one after the other. */
   #last: Promise<void> = Promise.resolve();
 
   /**
-   * The file is made anew by each import, and is there if a row was refused.
+   * The file is made anew by each import, and is there if a row was rejected.
    *
    * @param beforeWrite Called before a line goes to standard error.
    * @throws {CommandFailure}
@@ -35,7 +35,7 @@ export class Rejects implements AsyncDisposable {
     this.#beforeWrite = beforeWrite;
   }
 
-  write({ line, reason }: Refusal): Promise<void> {
+  write({ line, reason }: Rejection): Promise<void> {
     this.#last = this.#last.then(() => this.#append(`${JSON.stringify({ line, reason })}\n`));
     return this.#last;
   }
@@ -54,7 +54,7 @@ export class Rejects implements AsyncDisposable {
       this.#handle ??= await open(this.#file, "w", 0o600);
       await this.#handle.appendFile(text);
     } catch (error) {
-      throw cannot("write refused rows to", this.#file, error);
+      throw cannot("write rejected rows to", this.#file, error);
     }
   }
 }

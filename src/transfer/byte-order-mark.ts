@@ -1,6 +1,6 @@
 const mark = Buffer.from("\ufeff");
 
-/** Leaves out a byte order mark at the begin of a file: it is not a part of its text. */
+/** Drops a byte order mark at the start of a file: it is not part of the text. */
 export async function* withoutMark(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let head: Buffer | undefined = Buffer.alloc(0);
   for await (const chunk of chunks) {

@@ -5,17 +5,16 @@ import { type NewPlant, textFields } from "../plant.ts";
 import { withoutMark } from "./byte-order-mark.ts";
 import { FormatError, type Row, RowError, type RowLimits, toRow } from "./row.ts";
 
-/** In the order in which they are written; read in any. */
+/** Written in this order; read in any. */
 const columns = ["id", ...textFields] as const;
 type Column = (typeof columns)[number];
 
 /**
- * Reads plants from CSV (RFC 4180): a header with the columns, then a record a
- * plant. A field that is empty is absent; one that is empty between quotes is
- * the empty text. Lines end in CRLF or LF.
+ * Reads plants from CSV (RFC 4180): a header with the columns, then one record per plant. An empty
+ * field is absent. A quoted empty field is the empty text. Lines end in CRLF or LF.
  *
- * @throws {FormatError} For a header of other columns, and for a record that is
- * longer than allowed: where the next one begins cannot be told.
+ * @throws {FormatError} if the header has other columns, or a record is too long: the start of the
+ * next one is then unknown.
  */
 export async function* readCsv(
   chunks: AsyncIterable<Uint8Array>,
@@ -23,9 +22,9 @@ export async function* readCsv(
 ): AsyncGenerator<Row, void> {
   const lines = new LineCount();
   let header: readonly Column[] | undefined;
-  let lineRefused = 0;
+  let lineRejected = 0;
   const parser: Parser = parse({
-    // Bytes as they are: a decoder would replace those that are not UTF-8.
+    // Raw bytes: a decoder would replace invalid UTF-8.
     encoding: "latin1",
     record_delimiter: ["\r\n", "\n"],
     relax_column_count: true,
@@ -51,14 +50,14 @@ export async function* readCsv(
     on_skip(error) {
       if (!(error instanceof CsvError)) throw error;
       const line = lines.of(error as unknown as InfoRecord);
-      // To pass over such a one, the parser would drop all that it has read.
+      // To skip the record, the parser would drop everything it has read.
       if (error.code === "CSV_MAX_RECORD_SIZE") {
         throw new FormatError(
           `the row of line ${line} is longer than ${lineBytesMax} bytes; perhaps a quote is missing`,
         );
       }
-      if (line === lineRefused) return;
-      lineRefused = line;
+      if (line === lineRejected) return;
+      lineRejected = line;
       const reason = quoteErrors[error.code] ?? "the row is not CSV";
       parser.push({ kind: "malformed", line, bytes: parser.info.bytes, reason } satisfies Row);
     },
@@ -76,7 +75,7 @@ export async function* readCsv(
 
 export const csvHeader = `${columns.join(",")}\r\n`;
 
-/** A plant as its record. */
+/** Formats a plant as a record. */
 export function writeCsvRecord(plant: NewPlant): string {
   return `${[plant.id, ...textFields.map((name) => field(plant[name]))].join(",")}\r\n`;
 }
@@ -86,10 +85,10 @@ function field(text: string | undefined): string {
   return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Marks a field that was quoted: no other begins with one. */
+/** Marks a quoted field. No other field starts with it. */
 const quote = '"';
 
-/** Of plants there are three; a file that is something else may have no line break at all. */
+/** A plant has three. Bounds a file of another kind that has no line breaks. */
 const fieldsMax = 1000;
 
 const quoteErrors: Readonly<Record<string, string>> = {
@@ -141,12 +140,12 @@ function decode(name: Column, marked: string): string | undefined {
   }
 }
 
-// ignoreBOM keeps a U+FEFF with which a field begins.
+// ignoreBOM keeps a U+FEFF at the start of a field.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The parser counts a CRLF between quotes twice. */
+/** Counts lines, because the parser counts a CRLF between quotes twice. */
 class LineCount {
-  /** Records of which a field was read. */
+  /** Records with at least one field read. */
   #begun = 0;
   #breaks = 0;
   #breaksBefore = 0;
@@ -159,7 +158,7 @@ class LineCount {
     for (let at = bytes.indexOf("\n"); at !== -1; at = bytes.indexOf("\n", at + 1)) this.#breaks++;
   }
 
-  /** The first line of the record that is being read, from 1. */
+  /** The first line of the current record, from 1. */
   of({ index, empty_lines }: Pick<InfoRecord, "index" | "empty_lines">): number {
     const isBegun = index > 0;
     return (

@@ -7,11 +7,11 @@ import type { Row, RowLimits } from "./row.ts";
 export const formatNames = ["ndjson", "csv"] as const;
 export type FormatName = (typeof formatNames)[number];
 
-/** How plants stand in a file: what is written is read as the same plants. */
+/** A file format. What is written is read back as the same plants. */
 export interface Format {
   /** @throws {FormatError} */
   readonly read: (chunks: AsyncIterable<Uint8Array>, limits: RowLimits) => AsyncGenerator<Row>;
-  /** Stands before the first plant. */
+  /** Written before the first plant. */
   readonly header: string;
   readonly write: (plant: NewPlant) => string;
 }
@@ -27,7 +27,7 @@ const extensions: ReadonlyMap<string, FormatName> = new Map([
   [".csv", "csv"],
 ]);
 
-/** The format that a file's name tells, if it tells one. */
+/** The format by a file's extension; undefined for any other. */
 export function formatOfFile(file: string): FormatName | undefined {
   return extensions.get(extname(file).toLowerCase());
 }

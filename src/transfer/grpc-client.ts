@@ -2,23 +2,23 @@ import { openGrpcTransport } from "connect-gateway/client";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { NewPlant, NothingLeft } from "../plant.ts";
 
-/** Creates plants on a server, over one connection of gRPC. */
+/** Creates plants on a server, over one gRPC connection. */
 export interface PlantCreator {
   /** @throws {ConnectError} */
   create(plant: NewPlant): Promise<void>;
-  /** Ends the connection, and calls that are under way with it: a signal for each call costs more. */
+  /** Closes the connection and its calls. This is cheaper than a signal for each call. */
   close(): void;
 }
 
 export interface PlantCreatorOptions {
-  /** `http://` speaks HTTP/2 at once, `https://` TLS. It may have a path. */
+  /** `http://` uses HTTP/2 with prior knowledge, `https://` TLS. May have a path. */
   readonly url: string;
   readonly token: string;
-  /** Certificates in PEM to trust, in place of Node's. */
+  /** PEM certificates to trust instead of Node's. */
   readonly ca?: string | undefined;
-  /** A plant takes milliseconds; who has no answer by then asks again, which is safe. Default: 15 s. */
+  /** Timeout of a call, which may be retried safely. Default: 15 s. */
   readonly timeoutMs?: number;
-  /** A server that says nothing is asked after that long, and has as long to answer. Default: 5 s. */
+  /** A silent server is pinged after this time, and has as long to answer. Default: 5 s. */
   readonly quietMsMax?: number;
 }
 

@@ -4,9 +4,8 @@ import { withoutMark } from "./byte-order-mark.ts";
 import { type Row, type RowLimits, toRow } from "./row.ts";
 
 /**
- * Reads plants from NDJSON: one JSON object a line, `{"id", "name", "tag"}`,
- * and empty lines between them. A line that is longer than allowed is passed
- * over without being held in memory.
+ * Reads plants from NDJSON: one JSON object per line, `{"id", "name", "tag"}`. Skips empty lines.
+ * A line that is too long is skipped without being buffered.
  */
 export async function* readNdjson(
   chunks: AsyncIterable<Uint8Array>,
@@ -26,14 +25,14 @@ export async function* readNdjson(
   }
 }
 
-/** A plant as its line. The id is a JSON number with all its digits: for exact readers. */
+/** Formats a plant as a line. The id is a JSON number with all digits, for exact readers. */
 export function writeNdjsonLine({ id, ...texts }: NewPlant): string {
   return `${JSON.stringify({ id: rawJson(String(id)), ...texts })}\n`;
 }
 
 interface Line {
   readonly content: Buffer | "too_long";
-  /** With its line feed, in bytes. */
+  /** In bytes, with its line feed. */
   readonly length: number;
 }
 
@@ -64,7 +63,7 @@ async function* splitLines(chunks: AsyncIterable<Buffer>, max: number): AsyncGen
   if (length > 0) yield take(0);
 }
 
-/** What JSON may have around a value. */
+/** JSON whitespace. */
 function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x09 || byte === 0x0d;
 }

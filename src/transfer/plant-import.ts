@@ -8,62 +8,62 @@ import { judge } from "./verdict.ts";
 export interface ImportOptions {
   /** Calls in flight. */
   readonly concurrency: number;
-  /** How long one row is tried again. */
+  /** How long a row is retried, in ms. */
   readonly retryForMs: number;
-  /** Stops it: what is in flight may end for a moment, and nothing else is begun. */
+  /** Stops the import: calls in flight get a short time to finish, and no row is started. */
   readonly signal: AbortSignal;
-  /** Called for each row that was refused, in the order of the file until the import ends early. */
-  readonly onRefused: (refusal: Refusal) => Promise<void>;
+  /** Called for each rejected row, in file order until the import ends early. */
+  readonly onRejected: (rejection: Rejection) => Promise<void>;
 }
 
-export interface Refusal {
+export interface Rejection {
   readonly line: number;
   readonly reason: string;
 }
 
-/** How far it is, at any time. */
+/** A snapshot of the import's progress. */
 export interface ImportState {
   /** Rows that the server has confirmed. */
   readonly stored: number;
-  readonly refused: number;
-  /** Of the file, as far as rows were begun. */
+  readonly rejected: number;
+  /** Bytes of the file up to the last row that was started. */
   readonly bytes: number;
-  /** The line of the first row that was begun and is not yet there; all before it are done. */
+  /** The line of the first row that is started but not done. All rows before it are done. */
   readonly firstOpenLine: number;
-  /** Why rows are tried again; undefined while the server answers. */
+  /** Why rows are being retried; undefined while the server answers. */
   readonly waitingFor: string | undefined;
 }
 
-/** How it ended: with every row there or refused, or before that. */
+/** The outcome: `complete` if every row is stored or rejected. */
 export type ImportEnd =
   | { readonly kind: "complete" }
   | { readonly kind: "interrupted" }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** What rows in flight may hold of the heap. */
+/** Heap for the rows in flight. */
 const flightBytesMax = 32 * 1024 * 1024;
-/** How long calls in flight may go on when the import is stopped. */
+/** How long calls in flight may continue after a stop. */
 const graceMs = 2000;
 const backoffMs = { min: 50, max: 2000 } as const;
 
 /**
- * Creates the plant of each row, many at once. Rows that were created before
- * succeed again, so an import that was stopped at any moment may be run again.
+ * Creates the plant of each row, many at once. Rows that are stored already succeed again, so you
+ * can repeat an import that was stopped at any moment.
  */
 export class PlantImport {
   readonly #creator: PlantCreator;
   readonly #options: ImportOptions;
   readonly #slots: Slots;
-  /** Rows that are not done, in the order of the file. */
+  /** Rows that are not done, in file order. */
   readonly #open = new Set<Row>();
-  /** Refusals that wait for the rows before them, and so keep their slots. */
-  readonly #refusals = new Map<Row, () => void>();
-  /** Ends the waiting for a next try, and soon the calls. */
+  /** Rejections that wait for the rows before them. They keep their slots. */
+  readonly #rejections = new Map<Row, () => void>();
+  /** Ends pauses before retries, and then the calls. */
   readonly #ended = new AbortController();
   #failure: string | undefined;
   #crash: unknown;
   #stored = 0;
-  #refused = 0;
+  #rejected = 0;
   #bytes = 0;
   #line = 0;
   #waitingFor: string | undefined;
@@ -78,19 +78,19 @@ export class PlantImport {
     const [firstOpen] = this.#open;
     return {
       stored: this.#stored,
-      refused: this.#refused,
+      rejected: this.#rejected,
       bytes: this.#bytes,
       firstOpenLine: firstOpen?.line ?? this.#line + 1,
       waitingFor: this.#waitingFor,
     };
   }
 
-  /** Aborts when no further row will be begun: ends a source that may have none for long. */
+  /** Aborts when no further row will be started. Use it to end a source that may block. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** @throws What the rows, or who is told of refusals, throw. */
+  /** @throws the error of the rows, or of `onRejected`. */
   async run(rows: AsyncIterable<Row>): Promise<ImportEnd> {
     const stop = () => this.#end();
     this.#options.signal.addEventListener("abort", stop, { once: true });
@@ -119,7 +119,7 @@ export class PlantImport {
         this.#bytes = row.bytes;
       }
     } catch (error) {
-      // A source that ends because it was told to has no more to say.
+      // The source ended because of the stop; its error is expected.
       if (!this.#isEnded) throw error;
     }
   }
@@ -130,13 +130,13 @@ export class PlantImport {
 
   #end(): void {
     this.#ended.abort();
-    this.#reportRefusals();
+    this.#reportRejections();
     setTimeout(() => this.#creator.close(), graceMs).unref();
   }
 
   async #settle(row: Row): Promise<void> {
     try {
-      await (row.kind === "plant" ? this.#create(row) : this.#refuse(row, row.reason));
+      await (row.kind === "plant" ? this.#create(row) : this.#reject(row, row.reason));
     } catch (error) {
       this.#crash ??= error;
       this.#end();
@@ -154,11 +154,11 @@ export class PlantImport {
         return;
       } catch (error) {
         const verdict = judge(error);
-        if (verdict.kind === "refused") {
-          return await this.#refuse(row, verdict.reason);
+        if (verdict.kind === "rejected") {
+          return await this.#reject(row, verdict.reason);
         }
         if (this.#isEnded) return;
-        if (verdict.kind === "hopeless") return this.#fail(verdict.reason);
+        if (verdict.kind === "fatal") return this.#fail(verdict.reason);
         const pauseMs = Math.max(verdict.delayMs, backoff(tries));
         if (performance.now() + pauseMs - begin > this.#options.retryForMs) {
           return this.#fail(
@@ -173,26 +173,26 @@ export class PlantImport {
     }
   }
 
-  async #refuse(row: Row, reason: string): Promise<void> {
+  async #reject(row: Row, reason: string): Promise<void> {
     const turn = Promise.withResolvers<void>();
-    this.#refusals.set(row, turn.resolve);
-    this.#reportRefusals();
+    this.#rejections.set(row, turn.resolve);
+    this.#reportRejections();
     await turn.promise;
-    this.#refused++;
-    await this.#options.onRefused({ line: row.line, reason });
-    this.#refusals.delete(row);
+    this.#rejected++;
+    await this.#options.onRejected({ line: row.line, reason });
+    this.#rejections.delete(row);
     this.#close(row);
   }
 
   #close(row: Row): void {
     this.#open.delete(row);
-    this.#reportRefusals();
+    this.#reportRejections();
   }
 
-  /** Reports the refusal of the first open row, if there is one; at the end, all that wait. */
-  #reportRefusals(): void {
+  /** Reports the rejection of the first open row, if it has one. At the end, reports all. */
+  #reportRejections(): void {
     for (const row of this.#open) {
-      this.#refusals.get(row)?.();
+      this.#rejections.get(row)?.();
       if (!this.#isEnded) return;
     }
   }
@@ -203,12 +203,12 @@ export class PlantImport {
   }
 }
 
-/** In the heap, at most: two bytes a character. */
+/** An upper bound of its heap: two bytes per UTF-16 code unit. */
 function sizeOf({ plant }: PlantRow): number {
   return textFields.reduce((bytes, field) => bytes + 2 * (plant[field]?.length ?? 0), 0);
 }
 
-/** Doubles, and spreads those who wait for the same. */
+/** Exponential, with jitter. */
 function backoff(tries: number): number {
   const whole = Math.min(backoffMs.min * 2 ** (tries - 1), backoffMs.max);
   return whole * (0.5 + Math.random() / 2);

@@ -1,14 +1,14 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 
-/** What a call that failed means for the row that it was about. */
+/** What a failed call means for its row. */
 export type Verdict =
-  /** The server will not have this row, whenever it is asked. */
-  | { readonly kind: "refused"; readonly reason: string }
-  /** It may have it later. `delayMs` is how long the server wants to be left alone. */
-  | { readonly kind: "passing"; readonly reason: string; readonly delayMs: number }
-  /** It would have no row of ours. */
-  | { readonly kind: "hopeless"; readonly reason: string };
+  /** The server will never accept this row. */
+  | { readonly kind: "rejected"; readonly reason: string }
+  /** A retry may succeed. `delayMs` is the server's requested delay. */
+  | { readonly kind: "temporary"; readonly reason: string; readonly delayMs: number }
+  /** The server would accept none of our rows. */
+  | { readonly kind: "fatal"; readonly reason: string };
 
 export function judge(error: unknown): Verdict {
   if (!(error instanceof ConnectError)) throw error;
@@ -19,29 +19,29 @@ export function judge(error: unknown): Verdict {
     case Code.AlreadyExists:
     case Code.FailedPrecondition:
     case Code.OutOfRange:
-      return { kind: "refused", reason };
+      return { kind: "rejected", reason };
     case Code.Unauthenticated:
     case Code.PermissionDenied:
-      return { kind: "hopeless", reason: `the server refuses the token: ${reason}` };
+      return { kind: "fatal", reason: `the server rejects the token: ${reason}` };
     case Code.Unimplemented:
     case Code.NotFound:
       return {
-        kind: "hopeless",
+        kind: "fatal",
         reason: `there is no plant store at the URL, or it has a path that is missing here: ${reason}`,
       };
     case Code.ResourceExhausted: {
-      // Of a server that is busy; without a time to wait, the row itself is too much.
+      // With a delay the server is busy. Without one, the row itself is too large.
       const delayMs = retryDelayMs(error);
       return delayMs === undefined
-        ? { kind: "refused", reason }
-        : { kind: "passing", reason, delayMs };
+        ? { kind: "rejected", reason }
+        : { kind: "temporary", reason, delayMs };
     }
     default:
-      return { kind: "passing", reason, delayMs: retryDelayMs(error) ?? 0 };
+      return { kind: "temporary", reason, delayMs: retryDelayMs(error) ?? 0 };
   }
 }
 
-/** What a server says of a call comes with headers; what our side says of a connection has none. */
+/** An answer of a server has headers; a local connection error has none. */
 function isAnswer({ metadata }: ConnectError): boolean {
   return !metadata.keys().next().done;
 }
@@ -51,14 +51,14 @@ function judgeConnection(error: ConnectError): Verdict {
   const ofTls = codes.find((code) => /CERT|SELF_SIGNED|^ERR_(TLS|SSL)_/.test(code));
   if (ofTls !== undefined) {
     return {
-      kind: "hopeless",
+      kind: "fatal",
       reason: `no TLS that is trusted with the server (${ofTls}); check the URL, and --ca`,
     };
   }
-  // The last is the nearest to the network: ECONNREFUSED tells more than what was made of it.
-  // The codes of HTTP/2 tell less: one stands for every way in which a stream may be reset.
+  // The last cause is nearest to the network: ECONNREFUSED says more than the errors around it.
+  // HTTP/2 codes say less: one stands for every way in which a stream may be reset.
   const code = codes.findLast((name) => /^(?!ERR_HTTP2_)[A-Z]/.test(name));
-  return { kind: "passing", reason: code ?? error.rawMessage, delayMs: 0 };
+  return { kind: "temporary", reason: code ?? error.rawMessage, delayMs: 0 };
 }
 
 function causesOf(error: unknown): readonly Error[] {

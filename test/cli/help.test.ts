@@ -58,7 +58,7 @@ describe("--help", () => {
         "--bearer-token-file",
         "PLANT_STORE_TOKEN",
         "--rejects",
-        "3 all but the refused",
+        "3 all but the rejected rows",
       ],
     ],
     [

@@ -51,7 +51,7 @@ test.each(formatNames)(
     await using at = await prepare(`plants.${name}`, content);
     expect(await at.run()).toEqual({
       code: 0,
-      stdout: `imported ${at.file} to ${at.server.url}: stored 11 rows, refused none\n`,
+      stdout: `imported ${at.file} to ${at.server.url}: stored 11 rows, rejected none\n`,
       stderr: "",
     });
     const store = `sqlite:${at.server.database}`;
@@ -77,7 +77,7 @@ test("an import that was killed ends with exactly its plants when it is run agai
   expect(at.stored()).toEqual(storedForms(many));
 }, 90_000);
 
-test("rows that are refused go to a file with their lines, and the others are stored", async () => {
+test("rows that are rejected go to a file with their lines, and the others are stored", async () => {
   await using at = await prepare(
     "plants.csv",
     'id,name,tag\n1,a,\n2,b\n3,"c\nd",\n1,other,\n4,"a\0b",\n5,e,""\n',
@@ -85,7 +85,7 @@ test("rows that are refused go to a file with their lines, and the others are st
   const { code, stdout, stderr } = await at.run();
   expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
   const rejects = `${at.file}.rejects.ndjson`;
-  expect(stderr).toBe(`plant-store: refused 3 of 6 rows, see ${rejects}; stored the other 3\n`);
+  expect(stderr).toBe(`plant-store: rejected 3 of 6 rows, see ${rejects}; stored the other 3\n`);
   const lines = (await readFile(rejects, "utf8")).trimEnd().split("\n");
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     { line: 3, reason: expect.stringContaining("2 fields in place of 3") },
@@ -108,7 +108,7 @@ test("a file that is no CSV ends the import, and says how far it came", async ()
   expect(stderr).toContain("stored 0 rows");
 });
 
-test("standard input is read, and its refused rows go to standard error", async () => {
+test("standard input is read, and its rejected rows go to standard error", async () => {
   await using at = await prepare("unused", "");
   const args = ["import", "-", "--format", "ndjson", "--url", at.server.url];
   await using child = spawnChild(args, {
@@ -119,7 +119,7 @@ test("standard input is read, and its refused rows go to standard error", async 
   expect(await within("its end", child.exited)).toMatchObject({ code: 3 });
   expect(child.stderr.text).toBe(
     '{"line":1,"reason":"name is required"}\n' +
-      "plant-store: refused 1 of 2 rows, see above; stored the other 1\n",
+      "plant-store: rejected 1 of 2 rows, see above; stored the other 1\n",
   );
   expect(at.stored()).toEqual(storedForms([plantOf(2n)]));
 });
@@ -133,7 +133,7 @@ test.skipIf(process.platform !== "linux")(
     await using child = spawnChild([...args, ...server], { cwd: at.folder, env, stdin: "open" });
     child.process.stdin?.write("no plant\n");
     expect(await within("its end", child.exited)).toEqual({ code: 1, signal: null });
-    expect(child.stderr.text).toMatch(/cannot write refused rows to \/dev\/full/);
+    expect(child.stderr.text).toMatch(/cannot write rejected rows to \/dev\/full/);
   },
 );
 
@@ -147,7 +147,7 @@ test("a signal ends it in order, and it says how far it came", async () => {
   child.process.kill("SIGINT");
   expect(await within("its end", child.exited)).toEqual({ code: 1, signal: null });
   expect(child.stderr.text).toMatch(
-    /^plant-store: interrupted; stored 2 rows, refused 0, finished all before line 3; [^\n]+\n$/,
+    /^plant-store: interrupted; stored 2 rows, rejected 0, finished all before line 3; [^\n]+\n$/,
   );
 });
 
@@ -184,7 +184,7 @@ describe("a token", () => {
     const args = ["import", at.file, "--url", at.server.url];
     const { code, stderr } = await runInProcess(args, wrong);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^plant-store: the server refuses the token: [^\n]+ stored 0 rows/);
+    expect(stderr).toMatch(/^plant-store: the server rejects the token: [^\n]+ stored 0 rows/);
     expect(stderr).not.toContain("not-the-token");
     expect(at.stored()).toEqual([]);
   });
@@ -215,9 +215,9 @@ test.skipIf(!hasOpenssl)(
     const file = join(folder, "plants.ndjson");
     await writeFile(file, ndjsonOf([plantOf(1n)]));
     const args = ["import", file, "--url", server.url];
-    const refused = await runInProcess(args, env);
-    expect(refused.code).toBe(1);
-    expect(refused.stderr).toMatch(/no TLS that is trusted .*DEPTH_ZERO_SELF_SIGNED_CERT.*--ca/);
+    const rejected = await runInProcess(args, env);
+    expect(rejected.code).toBe(1);
+    expect(rejected.stderr).toMatch(/no TLS that is trusted .*DEPTH_ZERO_SELF_SIGNED_CERT.*--ca/);
     expect(await runInProcess([...args, "--ca", tls.certFile], env)).toMatchObject({ code: 0 });
     expect(readStoredPlants(server.database)).toHaveLength(1);
   },
@@ -256,7 +256,7 @@ describe("what cannot be read or written", () => {
     expect(result.stderr).not.toContain("secret");
   });
 
-  test("the file that is imported is no place for what is refused", async () => {
+  test("the file that is imported is no place for what is rejected", async () => {
     await using at = await prepare("plants.csv", "id,name\n");
     const { code, stderr } = await at.run("--rejects", at.file);
     expect({ code, stderr }).toMatchObject({
@@ -266,10 +266,10 @@ describe("what cannot be read or written", () => {
     expect(await readFile(at.file, "utf8")).toBe("id,name\n");
   });
 
-  test("refusals that cannot be written end the import", async () => {
+  test("rejections that cannot be written end the import", async () => {
     await using at = await prepare("plants.csv", "id,name\nx,a\n");
     const { code, stderr } = await at.run("--rejects", join(at.folder, "none/x"));
     expect(code).toBe(1);
-    expect(stderr).toMatch(/cannot write refused rows to .*: there is no such file or folder/);
+    expect(stderr).toMatch(/cannot write rejected rows to .*: there is no such file or folder/);
   });
 });

@@ -16,7 +16,7 @@ import { describe, expect, test } from "vitest";
 import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { createPlantCreator, type PlantCreator } from "../../src/transfer/grpc-client.ts";
-import { PlantImport, type Refusal } from "../../src/transfer/plant-import.ts";
+import { PlantImport, type Rejection } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";
 import { judge } from "../../src/transfer/verdict.ts";
 import { plantOf } from "../store/plant-of.ts";
@@ -107,22 +107,22 @@ describe("an answer that is an error means for its row what it should:", () => {
     [
       "one with details, in trailers",
       answerWith(statusOf(busy)),
-      { kind: "passing", reason: "busy", delayMs: 2005 },
+      { kind: "temporary", reason: "busy", delayMs: 2005 },
     ],
     [
       "one with details, without a message",
       answerAtOnce({ ...grpcHead, ...statusOf(busy) }),
-      { kind: "passing", reason: "busy", delayMs: 2005 },
+      { kind: "temporary", reason: "busy", delayMs: 2005 },
     ],
     [
       "one with text past ASCII",
       answerWith(statusOf(invalid)),
-      { kind: "refused", reason: "name must not be so: ü" },
+      { kind: "rejected", reason: "name must not be so: ü" },
     ],
     [
       "one without details, and with a time to wait among the headers",
       answerWith(plainStatus, { ...grpcHead, "retry-after": "3" }),
-      { kind: "passing", reason: "back soon", delayMs: 3000 },
+      { kind: "temporary", reason: "back soon", delayMs: 3000 },
     ],
     [
       "an error page of a proxy",
@@ -131,7 +131,7 @@ describe("an answer that is an error means for its row what it should:", () => {
         stream.end("<h1>Bad Gateway</h1>".repeat(10_000));
       },
       {
-        kind: "passing",
+        kind: "temporary",
         reason: "HTTP status 502 with text/html, which is not gRPC",
         delayMs: 0,
       },
@@ -142,18 +142,18 @@ describe("an answer that is an error means for its row what it should:", () => {
         stream.respond({ ":status": 200, "content-type": "text/html; charset=utf-8" });
         stream.end("<h1>Welcome</h1>");
       },
-      { kind: "passing", reason: expect.stringMatching(/^HTTP status 200 with text\/html/) },
+      { kind: "temporary", reason: expect.stringMatching(/^HTTP status 200 with text\/html/) },
     ],
     [
       "gRPC-Web",
       answerWith({ "grpc-status": "0" }, { ...grpcHead, "content-type": "application/grpc-web" }),
-      { kind: "passing", reason: expect.stringMatching(/^HTTP status 200 with .*not gRPC$/) },
+      { kind: "temporary", reason: expect.stringMatching(/^HTTP status 200 with .*not gRPC$/) },
     ],
     [
       "no such page",
       answerAtOnce({ ":status": 404 }),
       {
-        kind: "hopeless",
+        kind: "fatal",
         reason: expect.stringMatching(/no plant store at the URL.*HTTP status 404/),
       },
     ],
@@ -163,27 +163,27 @@ describe("an answer that is an error means for its row what it should:", () => {
         stream.respond(grpcHead);
         stream.end(Buffer.alloc(5));
       },
-      { kind: "passing", reason: "the answer ended without a gRPC status" },
+      { kind: "temporary", reason: "the answer ended without a gRPC status" },
     ],
     [
       "a status that is none",
       answerWith({ "grpc-status": "fine" }),
-      { kind: "passing", reason: expect.stringContaining("invalid grpc-status: fine") },
+      { kind: "temporary", reason: expect.stringContaining("invalid grpc-status: fine") },
     ],
     [
       "a text that cannot be decoded",
       answerWith({ "grpc-status": "3", "grpc-message": "%ff%" }),
-      { kind: "passing", reason: expect.stringContaining("status that can be read (3)") },
+      { kind: "temporary", reason: expect.stringContaining("status that can be read (3)") },
     ],
     [
-      "a call that was refused before it was begun",
+      "a call that was refused before it began",
       (stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM),
-      { kind: "passing", reason: expect.stringContaining("REFUSED_STREAM") },
+      { kind: "temporary", reason: expect.stringContaining("REFUSED_STREAM") },
     ],
     [
       "more headers than anybody needs",
       answerAtOnce({ ...grpcHead, "grpc-status": "0", ...fields(200) }),
-      { kind: "passing", reason: expect.stringContaining("ENHANCE_YOUR_CALM") },
+      { kind: "temporary", reason: expect.stringContaining("ENHANCE_YOUR_CALM") },
     ],
   ])("%s", async (_, answer, verdict) => {
     await using fake = await openFake(answer);
@@ -202,12 +202,12 @@ test("calls on a connection that is closed with an error are failures that pass"
     stream.session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM),
   );
   const error = await failureOf(fake.creator);
-  expect(judge(error)).toMatchObject({ kind: "passing" });
+  expect(judge(error)).toMatchObject({ kind: "temporary" });
 });
 
 test("the end of a creator ends its calls", async () => {
   await using fake = await openFake(() => fake.creator.close());
-  expect(judge(await failureOf(fake.creator))).toMatchObject({ kind: "passing" });
+  expect(judge(await failureOf(fake.creator))).toMatchObject({ kind: "temporary" });
 });
 
 test("nobody at the port is told as that", async () => {
@@ -215,7 +215,7 @@ test("nobody at the port is told as that", async () => {
   await fake[Symbol.asyncDispose]();
   const { url } = fake;
   const error = await failureOf(createPlantCreator({ url, token: knownToken }));
-  expect(judge(error)).toEqual({ kind: "passing", reason: "ECONNREFUSED", delayMs: 0 });
+  expect(judge(error)).toEqual({ kind: "temporary", reason: "ECONNREFUSED", delayMs: 0 });
 });
 
 test.each(["http", "https"])(
@@ -227,7 +227,7 @@ test.each(["http", "https"])(
     await once(server, "listening");
     const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const error = await failureOf(createPlantCreator({ url, token: knownToken, quietMsMax: 50 }));
-    expect(judge(error)).toMatchObject({ kind: "passing", reason: "the server does not answer" });
+    expect(judge(error)).toMatchObject({ kind: "temporary", reason: "the server does not answer" });
     for (const socket of sockets) socket.destroy();
     server.close();
     await once(server, "close");
@@ -250,17 +250,17 @@ describe("no row is lost", () => {
         quietMsMax: 100,
       });
       const rows = Array.from({ length: 100 }, (_, index) => rowOf(index + 1));
-      const refusals: Refusal[] = [];
+      const rejections: Rejection[] = [];
       const plantImport = new PlantImport(creator, {
         ...{ concurrency: 4, retryForMs: 60_000, signal: new AbortController().signal },
-        onRefused: async (refusal) => void refusals.push(refusal),
+        onRejected: async (rejection) => void rejections.push(rejection),
       });
       const end = await within("the end of the import", plantImport.run(each(rows)), 20_000);
       creator.close();
       expect(end).toEqual({ kind: "complete" });
       expect(proxy.seen.filter((one) => one === interference).length).toBeGreaterThan(3);
-      expect(plantImport.state).toMatchObject({ stored: 100, refused: 0 });
-      expect(refusals).toEqual([]);
+      expect(plantImport.state).toMatchObject({ stored: 100, rejected: 0 });
+      expect(rejections).toEqual([]);
       expect(readStoredPlants(server.database)).toHaveLength(100);
     },
     40_000,

@@ -5,7 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { PlantImport, type Refusal } from "../../src/transfer/plant-import.ts";
+import { PlantImport, type Rejection } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";
 import { plantOf } from "../store/plant-of.ts";
 
@@ -32,7 +32,7 @@ interface Setup {
 }
 
 async function run({ rows, answer, concurrency = 4, retryForMs = 60_000, signal }: Setup) {
-  const refusals: Refusal[] = [];
+  const rejections: Rejection[] = [];
   const tries = new Map<bigint, number>();
   const plantImport = new PlantImport(
     {
@@ -48,11 +48,11 @@ async function run({ rows, answer, concurrency = 4, retryForMs = 60_000, signal 
       concurrency,
       retryForMs,
       signal: signal ?? new AbortController().signal,
-      onRefused: async (refusal) => void refusals.push(refusal),
+      onRejected: async (rejection) => void rejections.push(rejection),
     },
   );
   const end = await within("the end of the import", plantImport.run(rows));
-  return { end, refusals, tries, state: plantImport.state };
+  return { end, rejections, tries, state: plantImport.state };
 }
 
 /** As a server answers: with headers. */
@@ -91,25 +91,25 @@ describe("a row that fails once", () => {
     const { end, tries, state } = await run({ rows: each(rowsOf(3)), answer });
     expect(end).toEqual({ kind: "complete" });
     expect([...tries.values()]).toEqual([1, 2, 1]);
-    expect(state).toMatchObject({ stored: 3, refused: 0, bytes: 30, firstOpenLine: 4 });
+    expect(state).toMatchObject({ stored: 3, rejected: 0, bytes: 30, firstOpenLine: 4 });
   });
 
   test.each([
     ["INVALID_ARGUMENT", answered(Code.InvalidArgument)],
     ["ALREADY_EXISTS", answered(Code.AlreadyExists)],
     ["RESOURCE_EXHAUSTED without a time to wait", answered(Code.ResourceExhausted)],
-  ])("is refused after %s, and the others go on", async (_, error) => {
+  ])("is rejected after %s, and the others go on", async (_, error) => {
     const answer = (id: bigint) => (id === 2n ? error : undefined);
-    const { end, tries, refusals, state } = await run({ rows: each(rowsOf(3)), answer });
+    const { end, tries, rejections, state } = await run({ rows: each(rowsOf(3)), answer });
     expect(end).toEqual({ kind: "complete" });
     expect(tries.get(2n)).toBe(1);
-    expect(refusals).toEqual([{ line: 2, reason: "told so" }]);
-    expect(state).toMatchObject({ stored: 2, refused: 1 });
+    expect(rejections).toEqual([{ line: 2, reason: "told so" }]);
+    expect(state).toMatchObject({ stored: 2, rejected: 1 });
   });
 
   test.each([
-    ["UNAUTHENTICATED", answered(Code.Unauthenticated), /^the server refuses the token/],
-    ["PERMISSION_DENIED", answered(Code.PermissionDenied), /^the server refuses the token/],
+    ["UNAUTHENTICATED", answered(Code.Unauthenticated), /^the server rejects the token/],
+    ["PERMISSION_DENIED", answered(Code.PermissionDenied), /^the server rejects the token/],
     ["UNIMPLEMENTED", answered(Code.Unimplemented), /^there is no plant store at the URL/],
     ["a certificate that is not trusted", lost("DEPTH_ZERO_SELF_SIGNED_CERT"), /--ca/],
   ])("stops the import at once after %s", async (_, error, reason) => {
@@ -136,7 +136,7 @@ test.each([{ delayMs: 120 }, { header: "1" }])(
   },
 );
 
-test("a row that is refused for too long ends the import, and all before it are done", async () => {
+test("a row that is rejected for too long ends the import, and all before it are done", async () => {
   const answer = (id: bigint) => (id === 7n ? lost("ECONNREFUSED") : undefined);
   const { end, state } = await run({ rows: each(rowsOf(9)), answer, retryForMs: 0 });
   expect(end).toEqual({
@@ -169,7 +169,7 @@ test("no more calls are in flight than allowed, and rows are read no faster", as
   expect(ahead).toBeLessThanOrEqual(6);
 });
 
-test("refusals are told in the order of the file, whatever order they come in", async () => {
+test("rejections are told in the order of the file, whatever order they come in", async () => {
   const answers = [undefined, ...rowsOf(4).map(() => Promise.withResolvers<unknown>())];
   const answer = (id: bigint) => {
     // The last call is answered first.
@@ -177,21 +177,21 @@ test("refusals are told in the order of the file, whatever order they come in", 
     if (id === 4n) answers[4]?.resolve(answered(Code.AlreadyExists));
     return answers[Number(id)]?.promise;
   };
-  const { refusals, state } = await run({ rows: each(rowsOf(4)), answer });
-  expect(refusals.map(({ line }) => line)).toEqual([1, 2, 3, 4]);
-  expect(state).toMatchObject({ refused: 4, firstOpenLine: 5 });
+  const { rejections, state } = await run({ rows: each(rowsOf(4)), answer });
+  expect(rejections.map(({ line }) => line)).toEqual([1, 2, 3, 4]);
+  expect(state).toMatchObject({ rejected: 4, firstOpenLine: 5 });
 });
 
-test("refusals behind a row that the import gave up are told at its end, in order", async () => {
+test("rejections behind a row that the import gave up are told at its end, in order", async () => {
   const answer = async (id: bigint) => {
     if (id === 1n) return new Promise((resolve) => setImmediate(resolve, answered(Code.Internal)));
     return answered(Code.AlreadyExists);
   };
   const setup = { rows: each(rowsOf(4)), answer, retryForMs: 0 };
-  const { end, refusals, state } = await run(setup);
+  const { end, rejections, state } = await run(setup);
   expect(end).toMatchObject({ kind: "failed" });
-  expect(refusals.map(({ line }) => line)).toEqual([2, 3, 4]);
-  expect(state).toMatchObject({ refused: 3, firstOpenLine: 1 });
+  expect(rejections.map(({ line }) => line)).toEqual([2, 3, 4]);
+  expect(state).toMatchObject({ rejected: 3, firstOpenLine: 1 });
 });
 
 test("one that is stopped lets calls end, begins no other, and tells how far it is", async () => {
@@ -224,7 +224,7 @@ test("one that is stopped while it waits for a server ends at once", async () =>
   expect(state).toMatchObject({ stored: 0, firstOpenLine: 1 });
 });
 
-test.each(["the rows", "who is told of refusals"])("a failure of %s is thrown", async (whose) => {
+test.each(["the rows", "who is told of rejections"])("a failure of %s is thrown", async (whose) => {
   async function* failing(): AsyncGenerator<Row> {
     yield rowOf(1);
     if (whose === "the rows") throw new Error("broken");
@@ -234,7 +234,7 @@ test.each(["the rows", "who is told of refusals"])("a failure of %s is thrown", 
     { create: async () => {}, close: () => {} },
     {
       ...{ concurrency: 1, retryForMs: 0, signal: new AbortController().signal },
-      onRefused: () => Promise.reject(new Error("broken")),
+      onRejected: () => Promise.reject(new Error("broken")),
     },
   );
   await expect(plantImport.run(failing())).rejects.toThrow("broken");
