@@ -1,4 +1,4 @@
-/** The requests of a soak, in a file: what one piece was told must still be true in the next. */
+/** The requests of a soak, in a file: an answer in one piece must still be true in the next. */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import type { RequestOutcome, RequestRecord, TestPlant } from "../history/history.ts";
 

@@ -6,7 +6,7 @@ import { createTemporaryFolder } from "../../../packages/gateway/test/support/te
 import { writeReport } from "./report.ts";
 import { type MetricName, metricNames, metrics, type Sample } from "./sample.ts";
 
-const level = { rss: 150, heap: 24, external: 8, files: 40, delay: 1, wal: 16 };
+const level = { memory: 150, objects: 20, code: 6, external: 8, files: 40, delay: 1, wal: 16 };
 
 /** Two servers for two hours. In one of them, a metric grows by twice its limit. */
 function samplesOf(growing?: MetricName): Sample[] {

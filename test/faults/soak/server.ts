@@ -92,14 +92,15 @@ export class SoakServer implements AsyncDisposable {
     const answer = once(this.#child, "message");
     this.#child.send("measure");
     const [usage] = await within(`what ${this.name} takes up`, answer, patienceMs);
-    const { rss, heapUsed, external, delayMs } = usage as Record<string, number>;
+    const { memory, objects, code, external, delayMs } = usage as Record<string, number>;
     return {
       server: this.name,
       life,
       atMs: Date.now(),
       values: {
-        rss: inMebibytes(rss ?? 0),
-        heap: inMebibytes(heapUsed ?? 0),
+        memory: inMebibytes(memory ?? 0),
+        objects: inMebibytes(objects ?? 0),
+        code: inMebibytes(code ?? 0),
         external: inMebibytes(external ?? 0),
         files: readdirSync(`/proc/${this.#child.pid}/fd`).length,
         delay: delayMs ?? 0,

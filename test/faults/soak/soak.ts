@@ -1,6 +1,6 @@
 /**
- * `npm run test:faults -- soak`: a service under a modest load for hours, while operators do to it
- * what they otherwise do in months. Looks for growth.
+ * `npm run test:faults -- soak`: a service under a modest load for hours, with
+ * operations that otherwise happen over months. Looks for growth.
  */
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -10,11 +10,11 @@ import { addCounts, linesOf } from "../history/recorder.ts";
 import { checkIntegrity } from "../integrity.ts";
 import { LoadClient } from "../load/client.ts";
 import { createRandom } from "../random.ts";
-import { deeds } from "./deeds.ts";
-import { type House, openHouse, type SoakStore } from "./house.ts";
 import { readLines } from "./journal.ts";
+import { operations } from "./operations.ts";
 import { writeReport } from "./report.ts";
 import type { Sample } from "./sample.ts";
+import { openServices, type Services, type SoakStore } from "./services.ts";
 
 /** Each with one request at a time. */
 const clientsPerStore = 2;
@@ -25,10 +25,10 @@ const pauseMs = 800;
 const deadlineMs = 10_000;
 
 /** For a long run; a short one has more events. */
-const longest = { sampleMs: 30_000, deedMs: 120_000 };
+const longest = { sampleMs: 30_000, operationMs: 120_000 };
 
 /** In the shortest run: enough to see that everything works. */
-const least = { samples: 60, deeds: 2 * Object.keys(deeds).length };
+const least = { samples: 60, operations: 2 * Object.keys(operations).length };
 
 /** @param folder For results, and for the next piece of the same run. */
 export function soakIn(folder: string): Campaign {
@@ -41,34 +41,34 @@ async function runPiece(folder: string, options: CampaignOptions): Promise<Campa
   const samplesFile = join(folder, "samples.ndjson");
   const earlier = readLines<Sample>(samplesFile);
   const piece = 1 + new Set(earlier.map(({ life }) => life.split(" ")[0])).size;
-  await using house = await openHouse(folder, piece);
+  await using services = await openServices(folder, piece);
   const { minutes, signal, log } = options;
   const runMs = Math.round(minutes * 60_000);
   const over = AbortSignal.any([signal, AbortSignal.timeout(runMs)]);
   const found: string[] = [];
   const tried: Record<string, number> = { pieces: 1 };
 
-  const clients = [house.sqlite, house.postgres].flatMap((store, index) =>
+  const clients = [services.sqlite, services.postgres].flatMap((store, index) =>
     Array.from({ length: clientsPerStore }, (_, number) => {
       const client = piece * 100 + index * clientsPerStore + number;
-      return use(store, { client, seed: options.seed, over, underWay: house.underWay });
+      return use(store, { client, seed: options.seed, over, underWay: services.underWay });
     }),
   );
   const samples: Sample[] = [];
   const sampling = repeat(Math.min(longest.sampleMs, runMs / least.samples), over, async () => {
-    for (const { server } of [house.sqlite, house.postgres]) {
+    for (const { server } of [services.sqlite, services.postgres]) {
       const sample = await server.sample(`${piece} ${server.name}`);
       samples.push(sample);
       appendFileSync(samplesFile, `${JSON.stringify(sample)}\n`);
     }
   });
-  const random = createRandom(options.seed, `deeds ${piece}`);
+  const random = createRandom(options.seed, `operations ${piece}`);
   let number = piece * 10_000;
   let names: string[] = [];
-  const doing = repeat(Math.min(longest.deedMs, runMs / least.deeds), over, async () => {
-    if (names.length === 0) names = random.shuffle(Object.keys(deeds));
+  const doing = repeat(Math.min(longest.operationMs, runMs / least.operations), over, async () => {
+    if (names.length === 0) names = random.shuffle(Object.keys(operations));
     const name = names.pop() ?? "";
-    const wrong = await deeds[name]?.(house, { random, number: number++, over });
+    const wrong = await operations[name]?.(services, { random, number: number++, over });
     found.push(...(wrong ?? []).map((line) => `${name}: ${line}`));
     addCounts(tried, { [name]: 1 });
     if (names.length === 0) log(`${samples.length} samples, ${JSON.stringify(tried)}`);
@@ -78,8 +78,8 @@ async function runPiece(folder: string, options: CampaignOptions): Promise<Campa
     if (end.status === "rejected") found.push(`broke off: ${end.reason?.stack ?? end.reason}`);
   }
 
-  found.push(...(await finish(house)));
-  for (const { name, recorder } of [house.sqlite, house.postgres]) {
+  found.push(...(await finish(services)));
+  for (const { name, recorder } of [services.sqlite, services.postgres]) {
     const counts = Object.entries(recorder.counts).map(([what, count]) => [
       `${name}: ${what}`,
       count,
@@ -121,7 +121,7 @@ async function repeat(
   while (!(await isOver())) await work();
 }
 
-async function finish({ sqlite, postgres }: House): Promise<string[]> {
+async function finish({ sqlite, postgres }: Services): Promise<string[]> {
   const found: string[] = [];
   for (const server of [sqlite.server, postgres.server, postgres.second]) {
     if (!server.isRunning) found.push(`${server.name} ended by itself`);

@@ -15,14 +15,14 @@ import { linesOf } from "../history/recorder.ts";
 import { ownIds, randomPlant } from "../load/plants.ts";
 import type { Random } from "../random.ts";
 import { patienceMs } from "../start-server.ts";
-import { createToken, type House, renewCertificate } from "./house.ts";
+import { createToken, renewCertificate, type Services } from "./services.ts";
 
 /** @returns a line for each broken promise. */
-type Deed = (house: House, turn: Turn) => Promise<readonly string[]>;
+type Operation = (services: Services, turn: OperationContext) => Promise<readonly string[]>;
 
-export interface Turn {
+export interface OperationContext {
   readonly random: Random;
-  /** The number of the deed, unique across all pieces. */
+  /** The number of the operation, unique across all pieces. */
   readonly number: number;
   /** Aborts when clients start no new requests. */
   readonly over: AbortSignal;
@@ -33,30 +33,30 @@ const importedPlants = 200;
 /** How often to check whether something has changed. */
 const lookMs = 200;
 
-export const deeds: Readonly<Record<string, Deed>> = {
+export const operations: Readonly<Record<string, Operation>> = {
   /** Creates a new token and revokes the old one. */
-  async tokens(house, { number }) {
-    const old = house.tokens.opaque;
-    house.tokens.opaque = await createToken(house.folder, `turn-${number}`);
+  async tokens(services, { number }) {
+    const old = services.tokens.opaque;
+    services.tokens.opaque = await createToken(services.folder, `turn-${number}`);
     // Clients use it at once. Requests under way with the old token must not be rejected because of
     // it.
-    await Promise.allSettled([...house.underWay]);
-    const [name = ""] = house.tokens.names.splice(0, 1, `turn-${number}`);
+    await Promise.allSettled([...services.underWay]);
+    const [name = ""] = services.tokens.names.splice(0, 1, `turn-${number}`);
     const { code, stderr } = await run(["token", "revoke", name, "--token-file", "data/tokens"], {
-      cwd: house.folder,
+      cwd: services.folder,
     });
     if (code !== 0) return [`token revoke: ${stderr}`];
-    await untilAll(house, "refuse a revoked token", { token: old, status: 401 });
+    await untilAll(services, "reject a revoked token", { token: old, status: 401 });
     return [];
   },
 
-  async keys(house) {
-    await house.issuer.addKey();
-    const jwt = await house.issuer.sign();
-    await untilAll(house, "take a JWT of a new key", { token: jwt, status: 400 });
-    house.tokens.jwt = jwt;
-    await Promise.allSettled([...house.underWay]);
-    house.issuer.removeOldKeys();
+  async keys(services) {
+    await services.issuer.addKey();
+    const jwt = await services.issuer.sign();
+    await untilAll(services, "accept a JWT of a new key", { token: jwt, status: 400 });
+    services.tokens.jwt = jwt;
+    await Promise.allSettled([...services.underWay]);
+    services.issuer.removeOldKeys();
     return [];
   },
 
@@ -127,18 +127,18 @@ export const deeds: Readonly<Record<string, Deed>> = {
     await postgres.database.start();
     const before = postgres.recorder.stored;
     const isBack = () => postgres.recorder.stored > before;
-    // The clients may have left: `finish` checks everything they were told.
-    await until("PostgreSQL takes plants again", async () => isBack() || over.aborted);
+    // The clients may have left: `finish` checks every answer.
+    await until("PostgreSQL stores plants again", async () => isBack() || over.aborted);
     return [];
   },
 
-  /** What strangers send: rejected, each in its own way. */
-  async refusals({ sqlite, tokens }) {
+  /** Invalid and unauthorized requests: each is rejected with its own status. */
+  async rejections({ sqlite, tokens }) {
     const { url } = sqlite.server;
     const token = tokens.opaque;
     const wanted: [name: string, status: number, answered: Promise<number>][] = [
       ["no plant", 400, ask(url, token)],
-      ["a stranger's token", 401, ask(url, knownToken)],
+      ["an unknown token", 401, ask(url, knownToken)],
       ["no JSON", 400, ask(url, token, { body: "{" })],
       ["another method", 405, ask(url, token, { method: "DELETE" })],
       ["another path", 404, ask(url, token, { path: "/nothing" })],
@@ -201,7 +201,7 @@ async function isTrusted(url: string, pem: string): Promise<boolean> {
 
 /** Each server checks for itself when it has a reason. */
 async function untilAll(
-  { sqlite, postgres }: House,
+  { sqlite, postgres }: Services,
   what: string,
   { token, status }: { readonly token: string; readonly status: number },
 ): Promise<void> {

@@ -24,7 +24,7 @@ export interface SoakStore {
   readonly url: string;
 }
 
-export interface House extends AsyncDisposable {
+export interface Services extends AsyncDisposable {
   readonly folder: string;
   readonly sqlite: SoakStore & { readonly server: SoakServer; readonly database: string };
   /** The second of its servers is drained and restarted; the first stays. */
@@ -46,7 +46,7 @@ export interface House extends AsyncDisposable {
  * @param folder The directory of all pieces. Its SQLite store is kept; PostgreSQL is new for each
  * piece.
  */
-export async function openHouse(folder: string, piece: number): Promise<House> {
+export async function openServices(folder: string, piece: number): Promise<Services> {
   const stack = new AsyncDisposableStack();
   try {
     const data = join(folder, "data");
@@ -95,7 +95,7 @@ export async function openHouse(folder: string, piece: number): Promise<House> {
     const earlier = readRequests(journal);
     const recorder = new Recorder((request) => appendRequest(journal, request));
     recorder.adopt(earlier);
-    const house: House = {
+    const services: Services = {
       folder,
       sqlite: {
         name: "SQLite",
@@ -123,8 +123,8 @@ export async function openHouse(folder: string, piece: number): Promise<House> {
       underWay: new Set(),
       [Symbol.asyncDispose]: () => stack.disposeAsync(),
     };
-    stack.defer(() => house.postgres.second[Symbol.asyncDispose]());
-    return house;
+    stack.defer(() => services.postgres.second[Symbol.asyncDispose]());
+    return services;
   } catch (error) {
     await stack.disposeAsync();
     throw error;
@@ -142,7 +142,7 @@ export async function createToken(folder: string, name: string): Promise<string>
 /** With the same file names, like an ACME client. @returns the new certificate in PEM. */
 export function renewCertificate(
   folder: string,
-  { certFile, keyFile }: House["certificate"],
+  { certFile, keyFile }: Services["certificate"],
 ): string {
   const renewed = createCertificate(folder, "renewed");
   copyFileSync(renewed.keyFile, keyFile);
