@@ -131,6 +131,51 @@ test("texts arrive unchanged, including those too long for the ring, over many r
   }
 });
 
+test("the mark at the end of the ring stays until the thread has read it", async () => {
+  const { group, nextCommit } = beginQueue();
+  const sized = (id: number, length: number) => ({
+    id: BigInt(id),
+    name: "x".repeat(length),
+    tag: undefined,
+  });
+  for (let id = 1; id <= 11; id++) {
+    const created = group.submit(sized(id, 80_000));
+    (await nextCommit()).succeed();
+    await created;
+  }
+  // The ring is empty, and its end is too short for the first of these.
+  const burst = [sized(100, 80_000)];
+  for (let id = 101; id <= 1100; id++) burst.push(sized(id, 1000));
+  const outcomes = Promise.all(burst.map((plant) => group.submit(plant)));
+  const ids: bigint[] = [];
+  while (ids.length < burst.length) {
+    const commit = await within("the next commit", nextCommit());
+    ids.push(...commit.ids);
+    commit.succeed();
+  }
+  expect(ids).toEqual(burst.map(({ id }) => id));
+  expect(new Set(await outcomes)).toEqual(new Set(["created"]));
+});
+
+test("texts sent by message count as waiting after their caller has left", async () => {
+  const { group, nextCommit } = beginQueue({ waitingBytesMax: 8_000_000 });
+  void group.submit(plantOf(0n));
+  const open = await nextCommit();
+  const codes: unknown[] = [];
+  for (let id = 1n; id <= 10n; id++) {
+    const caller = new AbortController();
+    const plant = { id, name: "x".repeat(1_000_000), tag: undefined };
+    const leaving = group.submit(plant, caller.signal);
+    caller.abort({ code: "gone" });
+    codes.push(await leaving.catch(({ code }) => code));
+  }
+  expect(codes).toEqual(["gone", "gone", "gone", ...Array(7).fill("overloaded")]);
+  open.succeed();
+  await group.drain();
+  void group.submit({ id: 99n, name: "x".repeat(3_900_000), tag: undefined });
+  expect((await nextCommit()).ids).toEqual([99n]);
+});
+
 test("each commit is observed once, with its contents", async () => {
   const { group, nextCommit, ended, waiting } = beginQueue();
   void group.submit(plantOf(0n));

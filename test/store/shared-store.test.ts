@@ -1,7 +1,9 @@
 /** One SQLite database used by several threads, each through its own end. */
+import { once } from "node:events";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import type { CommitObserver } from "../../src/store/commit-observer.ts";
@@ -126,6 +128,24 @@ describe("while the database is locked", () => {
       await expect(store.create(plantOf(9n))).rejects.toMatchObject({ code: "unavailable" });
     }
   });
+});
+
+test("a thread that closes its end stays until its last commit is known", async () => {
+  const { path, shared } = await openFresh();
+  const holder = new DatabaseSync(path, { timeout: 5000 });
+  onTestFinished(() => void holder.close());
+  holder.exec("BEGIN IMMEDIATE");
+  const end = shared.openEnd();
+  const file = new URL("closing-thread.ts", import.meta.url);
+  const thread = new Worker(file, { workerData: end, transferList: [end.port] });
+  const messages: string[] = [];
+  thread.on("message", (message) => {
+    messages.push(message);
+    if (message === "closing") setTimeout(() => holder.exec("COMMIT"), 100);
+  });
+  await within("the end of the thread", once(thread, "exit"));
+  shared.releaseEnd(end);
+  expect(messages).toEqual(["closing", "created", "closed"]);
 });
 
 test("closing one end leaves the store open for the others", async () => {

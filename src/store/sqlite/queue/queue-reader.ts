@@ -16,6 +16,8 @@ import {
 } from "./memory.ts";
 import type { CommitFailure, LongTexts } from "./messages.ts";
 
+const int32Max = 2 ** 31 - 1;
+
 /** The values of a row in the order of the columns: the id, then the texts. */
 export type RowValues = [id: bigint, ...texts: (string | null)[]];
 
@@ -95,7 +97,7 @@ export class QueueReader {
     for (const [index, place] of this.#taken.entries()) {
       const at = place >> 2;
       ring.words[at + field.commitRows] = index === 0 ? rows : 0;
-      ring.words[at + field.commitUs] = durationUs;
+      ring.words[at + field.commitUs] = Math.min(durationUs, int32Max);
       ring.words[at + field.state] = outcome(idTaken, index);
     }
     this.#taken = [];

@@ -38,8 +38,11 @@ const callersDecay = 0.95;
 /** A plant, and where its record is in the ring, in bytes. */
 class QueuedWaiter extends Waiter {
   start = notSent;
-  end = notSent;
+  /** Where its space begins: at its record, or at the wrap mark that leads there. */
+  from = notSent;
   isWithdrawn = false;
+  /** Its texts are in a message, which holds memory until the thread has passed the row. */
+  isLong = false;
 }
 
 const notSent = -1;
@@ -131,7 +134,7 @@ export class QueuedCommits implements Commits {
       if (Atomics.compareExchange(words, at, waiting, withdrawn) !== waiting) return;
     }
     waiter.isWithdrawn = true;
-    this.#waiting.leave(1, waiter.bytes);
+    this.#waiting.leave(1, waiter.isLong ? 0 : waiter.bytes);
   };
 
   /** Moves plants into the ring, as far as it has room. */
@@ -201,7 +204,8 @@ export class QueuedCommits implements Commits {
     words[at + field.size] = end - start;
     words[at + field.state] = rowState.waiting;
     waiter.start = start;
-    waiter.end = end;
+    waiter.from = this.#head % ringBytes;
+    waiter.isLong = isLong;
     waiter.plant = undefined;
     this.#head = end;
     return true;
@@ -210,7 +214,7 @@ export class QueuedCommits implements Commits {
   /** @returns Where so many bytes in a row are free; undefined if they are nowhere. */
   #reserve(bytes: number): number | undefined {
     const head = this.#head;
-    const tail = this.#sent[0]?.start;
+    const tail = this.#sent[0]?.from;
     if (tail !== undefined && head <= tail) return head + bytes <= tail ? head : undefined;
     if (head + bytes <= ringBytes) return head;
     if (tail !== undefined && bytes > tail) return undefined;
@@ -221,6 +225,8 @@ export class QueuedCommits implements Commits {
   /** Waits for reports as long as plants are on their way. */
   async #listen(): Promise<void> {
     this.#isListening = true;
+    // `waitAsync` alone does not keep a thread's event loop alive.
+    const alive = setInterval(() => {}, 2 ** 31 - 1);
     const { words } = this.#views;
     for (;;) {
       const news = Atomics.load(words, word.news);
@@ -229,6 +235,7 @@ export class QueuedCommits implements Commits {
       const { async, value } = Atomics.waitAsync(words, word.news, news);
       if (async) await value;
     }
+    clearInterval(alive);
     this.#isListening = false;
     this.#drained?.resolve();
     this.#drained = undefined;
@@ -277,7 +284,9 @@ export class QueuedCommits implements Commits {
       this.#observer?.commitEnded({ rows, durationMs, isFailed });
     }
     if (isFailed) waiter.reject(notConfirmed(this.#readFailure()));
-    else waiter.resolve(state === rowState.created ? "created" : "id_taken");
+    else if (state === rowState.created) waiter.resolve("created");
+    else if (state === rowState.idTaken) waiter.resolve("id_taken");
+    else waiter.reject(notConfirmed(new Error(`a row was reported in state ${state}`)));
   }
 
   /** Plants that a commit has taken wait no more. */
@@ -291,9 +300,8 @@ export class QueuedCommits implements Commits {
     let bytes = 0;
     for (let index = first; index < end; index++) {
       const waiter = this.#sent[index] as QueuedWaiter;
-      if (waiter.isWithdrawn) continue;
-      rows++;
-      bytes += waiter.bytes;
+      if (!waiter.isWithdrawn) rows++;
+      if (!waiter.isWithdrawn || waiter.isLong) bytes += waiter.bytes;
     }
     this.#waiting.leave(rows, bytes);
   }
