@@ -11,11 +11,16 @@ import type { RowValues } from "./queue/queue-reader.ts";
  */
 const logFramesMax = 4000;
 
+/** A row adds about four frames at most, so a log passes its maximum by a few hundred frames. */
+const rowsPerLook = 64;
+
 /** Writes batches of plants to an open database. */
 export class Writer {
   readonly #db: Database;
   readonly #insert: StatementSync;
   readonly #same: StatementSync;
+  /** Written since the length of the log was last read. */
+  #rows = 0;
 
   constructor(db: Database) {
     this.#db = db;
@@ -36,6 +41,7 @@ export class Writer {
    * @throws The error that made the commit fail, after a rollback.
    */
   write(batches: readonly (readonly RowValues[])[]): readonly (readonly boolean[])[] {
+    for (const { length } of batches) this.#rows += length;
     const write = (all: typeof batches) => all.map((rows) => rows.map((row) => this.#isTaken(row)));
     return inTransaction(this.#db, () => write(batches));
   }
@@ -54,6 +60,8 @@ export class Writer {
 
   /** Copies the log into the database once it is long enough. */
   checkpointWhenDue(): void {
+    if (this.#rows < rowsPerLook) return;
+    this.#rows = 0;
     const { log, checkpointed } = checkpoint(this.#db, "NOOP");
     if (log - checkpointed >= logFramesMax) checkpoint(this.#db, "PASSIVE");
   }
