@@ -48,8 +48,10 @@ export function begin(limits: Partial<CommitLimits> = {}, commitsMax = 1) {
 
 /**
  * The same for plants that a thread takes from a queue in shared memory. Here, this thread does.
+ *
+ * @param durationUs How long commits are said to take.
  */
-export function beginQueue(limits: Partial<CommitLimits> = {}) {
+export function beginQueue(limits: Partial<CommitLimits> = {}, durationUs = 1) {
   const whole = resolveLimits(limits);
   const memory = createQueueMemory();
   const { port1, port2 } = new MessageChannel();
@@ -84,7 +86,7 @@ export function beginQueue(limits: Partial<CommitLimits> = {}) {
       const { batchRowsMax: rows, batchBytesMax: bytes } = whole;
       const taken = reader.take({ rows, bytes, isWhole: true });
       const report = (idTaken: readonly boolean[] | undefined) => {
-        reader.report({ idTaken, rows: taken.length, durationUs: 1 });
+        reader.report({ idTaken, rows: taken.length, durationUs });
         reader.notify();
       };
       if (taken.length > 0) report(await outcomeOf(taken));

@@ -32,6 +32,9 @@ const recordBytesMax = ringBytes / 4;
 /** More rows are worth a commit of their own, however many callers there are. */
 const worthwhileMax = 64;
 
+/** About how long callers take to read their answers and come again. */
+const returnMs = { base: 0.5, each: 0.04 } as const;
+
 /** A report; after some fifty, callers that have gone no longer count. */
 const callersDecay = 0.95;
 
@@ -64,6 +67,8 @@ export class QueuedCommits implements Commits {
   /** In the ring, in its order, until they are reported. */
   #sent: QueuedWaiter[] = [];
   #published = 0;
+  /** Up to here, rows belong to a commit that has been asked for. */
+  #due = 0;
   #taken = 0;
   #reported = 0;
   /** Where the next record goes. */
@@ -73,6 +78,9 @@ export class QueuedCommits implements Commits {
   #callers = 0;
   /** As many rows that wait make a commit worth its while. */
   #worthwhile = 1;
+  /** How long to wait for them; 0: for the rest of this turn of the event loop. */
+  #patienceMs = 0;
+  #commitMs = 0;
   #isGathering = false;
   #failure: SqliteFailure | undefined;
   #drained: PromiseWithResolvers<void> | undefined;
@@ -151,25 +159,34 @@ export class QueuedCommits implements Commits {
     this.#gather();
   }
 
-  /** Begins a commit, now or when all that arrives in this turn of the event loop has come. */
+  /** Begins a commit if it is worth its while, or else when whoever is expected has come. */
   #gather(): void {
     if (this.#waiting.rows >= this.#worthwhile) {
       this.#begin();
       return;
     }
-    // Plants whose callers have left are in the ring, too, until they were passed over.
-    const isIdle = this.#taken === this.#reported && this.#published !== this.#taken;
-    if (!isIdle || this.#isGathering) return;
+    if (!this.#isIdle() || this.#isGathering) return;
     this.#isGathering = true;
-    setImmediate(() => {
+    const begin = () => {
       this.#isGathering = false;
-      this.#begin();
-    });
+      if (this.#isIdle()) this.#begin();
+    };
+    if (this.#patienceMs > 0) setTimeout(begin, this.#patienceMs);
+    else setImmediate(begin);
+  }
+
+  /**
+   * Whether there are rows and no commit that they belong to. Plants whose callers have left are
+   * rows, too, until they were passed over.
+   */
+  #isIdle(): boolean {
+    return distance(this.#due, this.#reported) <= 0 && this.#published !== this.#reported;
   }
 
   /** From now on the thread may take all that waits, as soon as it is free. */
   #begin(): void {
-    Atomics.store(this.#views.words, word.due, this.#published);
+    this.#due = this.#published;
+    Atomics.store(this.#views.words, word.due, this.#due);
     this.#bell.ring();
   }
 
@@ -250,10 +267,10 @@ export class QueuedCommits implements Commits {
     const count = distance(reported, this.#reported);
     this.#reported = reported;
     if (count > 0) {
-      this.#noteCallers(this.#sent.length);
       const waiters = this.#sent;
       this.#sent = waiters.slice(count);
       for (let index = 0; index < count; index++) this.#settle(waiters[index] as QueuedWaiter);
+      this.#noteCallers(waiters.length);
       this.#send();
       this.#gather();
     }
@@ -261,14 +278,21 @@ export class QueuedCommits implements Commits {
   }
 
   /**
-   * Half of the callers share a commit while the other half is being answered and comes again:
-   * neither thread waits for the other. A lone caller has its commit at once.
+   * If commits are fast, half of the callers share one while the other half is being answered and
+   * comes again: neither thread waits for the other. If a commit takes longer than callers take to
+   * come again, all share it: in two halves, each would wait for two commits. A lone caller has its
+   * commit at once.
    *
    * @param count Those that wait for an outcome as one is reported.
    */
   #noteCallers(count: number): void {
     this.#callers = Math.max(count, this.#callers * callersDecay);
-    this.#worthwhile = Math.min(Math.ceil(this.#callers / 2), worthwhileMax);
+    const untilBackMs = returnMs.base + returnMs.each * this.#callers;
+    this.#patienceMs = this.#commitMs > untilBackMs ? untilBackMs : 0;
+    this.#worthwhile =
+      this.#patienceMs > 0
+        ? Math.ceil(this.#callers)
+        : Math.min(Math.ceil(this.#callers / 2), worthwhileMax);
   }
 
   /** Of a plant that was taken, or passed over. */
@@ -280,8 +304,8 @@ export class QueuedCommits implements Commits {
     const rows = words[at + field.commitRows] as number;
     const isFailed = state === rowState.failed;
     if (rows > 0) {
-      const durationMs = (words[at + field.commitUs] as number) / 1000;
-      this.#observer?.commitEnded({ rows, durationMs, isFailed });
+      this.#commitMs = (words[at + field.commitUs] as number) / 1000;
+      this.#observer?.commitEnded({ rows, durationMs: this.#commitMs, isFailed });
     }
     if (isFailed) waiter.reject(notConfirmed(this.#readFailure()));
     else if (state === rowState.created) waiter.resolve("created");
