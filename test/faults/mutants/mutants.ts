@@ -163,6 +163,13 @@ export const mutants: readonly Mutant[] = [
     replace: "return head;",
     campaign: "test/store/queued-commits.test.ts",
   },
+  {
+    name: "the queue: the mark at the end of the ring counts as free",
+    file: "src/store/sqlite/queue/queued-commits.ts",
+    find: "const tail = this.#sent[0]?.from;",
+    replace: "const tail = this.#sent[0]?.start;",
+    campaign: "test/store/queue-model.test.ts",
+  },
   ...hostileMutants,
   ...ioMutants,
   ...limitMutants,
