@@ -43,7 +43,8 @@ export async function openSession(origin: string): Promise<ClientHttp2Session> {
 
 /** Undefined if the connection was rejected. An accepted connection has been used once. */
 export async function tryToOpen(origin: string): Promise<ClientHttp2Session | undefined> {
-  const session = http2.connect(origin);
+  // By default, Node's client resets streams while it has 10 MB to send.
+  const session = http2.connect(origin, { maxSessionMemory: 1000 });
   session.on("error", () => {});
   // Each request adds some.
   session.setMaxListeners(0);

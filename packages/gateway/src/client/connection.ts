@@ -48,6 +48,12 @@ const pingAgainMs = 5 * 60_000;
 
 const headersFrame = 1;
 
+/**
+ * While a session holds more, Node resets the streams whose response headers arrive. Its default of
+ * 10 is less than a few large requests, which the callers hold anyway.
+ */
+const sessionMegabytesMax = 1_000_000;
+
 /** One connection of HTTP/2 to one address. */
 export class Connection {
   readonly #session: ClientHttp2Session;
@@ -69,6 +75,7 @@ export class Connection {
     const session = connect(origin, {
       host: address,
       settings: { enablePush: false },
+      maxSessionMemory: sessionMegabytesMax,
       ...(ca !== undefined && { ca }),
       ...(cert !== undefined && { cert }),
       ...(key !== undefined && { key }),

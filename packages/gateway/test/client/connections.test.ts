@@ -57,6 +57,17 @@ test("calls share a connection", async () => {
   expect(fake.sessions).toHaveLength(1);
 });
 
+test("many large requests share a connection", async () => {
+  await using fake = await openFakeServer((stream, headers) => {
+    stream.once("end", () => answerOk(stream, headers));
+    stream.resume();
+  });
+  const volume = { title: "x".repeat(1_000_000) };
+  const calls = Array.from({ length: 40 }, () => fake.catalog.createVolume({ volume }));
+  await within("all answers", Promise.all(calls));
+  expect(fake.sessions).toHaveLength(1);
+});
+
 test("a server that takes few streams on a connection gets more connections", async () => {
   const waiting: (() => void)[] = [];
   await using fake = await openFakeServer(
