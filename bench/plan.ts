@@ -36,7 +36,7 @@ export const wholePlan: Plan = {
 export const quickPlan: Plan = {
   rounds: 1,
   rates: { rounds: 1, peaks: 2, peakSeconds: 1 },
-  latency: { rounds: 1, seconds: 0.3 },
+  latency: { rounds: 1, seconds: 1 },
   warmUpSeconds: 1,
   peakSeconds: 1,
   paced: { warmUpSeconds: 1, seconds: 1 },
