@@ -96,7 +96,8 @@ async function plan(
   await recording.remove();
   const faults = calls.flatMap((target, index) =>
     faultKinds
-      .filter((kind) => kind.calls.includes(target.kind))
+      // One byte cannot be written in part.
+      .filter((kind) => kind.calls.includes(target.kind) && !(kind.short && target.result <= 1))
       .map((kind) => ({ workload, kind, number: index + 1, target })),
   );
   const ofSameKind = new Map<string, number>();
