@@ -258,6 +258,51 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     expect(await page.locator("#snippet").textContent()).toContain("createPlantClient");
   });
 
+  const wide = { width: 1280, height: 720 };
+  const narrow = { width: 390, height: 844 };
+
+  test("the form stays above the card below it, however far a page is scrolled", async () => {
+    await page.setViewportSize(wide);
+    await visit("/");
+    await fill({ Token: "" });
+    await create();
+    const gaps = await page.evaluate(() => {
+      const boxOf = (selector: string) => document.querySelector(selector)?.getBoundingClientRect();
+      return Array.from({ length: 20 }, (_, step) => {
+        scrollTo(0, step * 50);
+        return (boxOf(".snippets")?.top ?? 0) - (boxOf("#form")?.bottom ?? 0);
+      });
+    });
+    expect(Math.min(...gaps)).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ["a success", {}, ["#outcome", "#promise"]],
+    ["an invalid id", { Id: "" }, ['label[for="id"]', "#id", "#id-error"]],
+    ["an unknown token", { Token: unknown }, ['label[for="token"]', "#token", "#token-error"]],
+  ])("on a narrow screen, %s is shown whole", async (_, values, shown) => {
+    await page.setViewportSize(narrow);
+    for (const protocol of protocols) {
+      await visit("/");
+      await sendAs(protocol);
+      await fill({ Token: knownToken, Id: "300", Name: "Basil", Tag: "herb", ...values });
+      await create();
+      await findAnswer();
+      for (const selector of shown) {
+        const [top, bottom] = await page.locator(selector).evaluate((part) => {
+          const box = part.getBoundingClientRect();
+          return [box.top, innerHeight - box.bottom];
+        });
+        expect({ selector, protocol, isWhole: Math.min(top ?? -1, bottom ?? -1) >= 0 }).toEqual({
+          selector,
+          protocol,
+          isWhole: true,
+        });
+      }
+    }
+    await page.setViewportSize(wide);
+  });
+
   test("the state of the service is live", async () => {
     await page.clock.install();
     await visit("/");

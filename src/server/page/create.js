@@ -40,7 +40,10 @@ export function watchForm() {
   copy.addEventListener("click", copySnippet);
   find("#again").addEventListener("click", () => {
     fill(stored);
-    void create({ isDemo: true, says: "The same answer, and still one plant: retries are safe." });
+    void create({
+      isDemo: true,
+      says: "The same response, and still one plant: retries are safe.",
+    });
   });
   find("#other").addEventListener("click", () => {
     fill({ ...stored, name: stored.name === "Mint" ? "Sage" : "Mint" });
@@ -122,27 +125,47 @@ async function create({ says, isDemo = false }) {
     showRequest("Not sent");
     showOutcome({ state: "failed", status: "Not sent", says: created.message });
     setFieldError(created.field, created.message);
-    fields[created.field].focus();
+    goTo(created.field);
     return;
   }
   setSending(true);
+  const field = await send(created, { protocol, plant, says });
+  setSending(false);
+  // Scroll last: what is written above may have moved what is below.
+  if (field === undefined || isDemo) showWhereItEnds();
+  else goTo(field);
+}
+
+/** @returns the field that the response is about; undefined if it is about none. */
+async function send(created, { protocol, plant, says }) {
   try {
     const startedAt = performance.now();
     const response = await fetch(created);
     const bytes = new Uint8Array(await response.arrayBuffer());
     const tookMs = performance.now() - startedAt;
-    showAnswer(response, { ...protocol.decode(response, bytes), plant, says, isDemo, tookMs });
+    return showAnswer(response, { ...protocol.decode(response, bytes), plant, says, tookMs });
   } catch (error) {
     const isLate = error instanceof DOMException && error.name === "TimeoutError";
     showOutcome({
       state: "failed",
-      status: isLate ? "No answer in time" : "No answer",
+      status: isLate ? "No response in time" : "No response",
       says: "The plant may or may not be stored. Send the same request again: that is safe.",
     });
+    return undefined;
   } finally {
-    setSending(false);
     showRequest("Sent");
   }
+}
+
+/** On a narrow screen, the response is far below the button. */
+function showWhereItEnds() {
+  (promise.hidden ? outcome : promise).scrollIntoView({ block: "nearest" });
+}
+
+/** Shows a field with its label and its error. `focus` alone may show half of it. */
+function goTo(field) {
+  fields[field].focus({ preventScroll: true });
+  fields[field].closest(".field").scrollIntoView({ block: "nearest" });
 }
 
 function setSending(value) {
@@ -170,7 +193,8 @@ function createRequest(protocol, plant) {
   }
 }
 
-function showAnswer(response, { body, code, message, plant, says, isDemo, tookMs }) {
+/** @returns the field that an error is about. */
+function showAnswer(response, { body, code, message, plant, says, tookMs }) {
   const isCreated = code === 0;
   const name = codeNames[code];
   const status = `${response.status} ${response.statusText}`.trim();
@@ -178,19 +202,18 @@ function showAnswer(response, { body, code, message, plant, says, isDemo, tookMs
     state: isCreated ? "created" : "refused",
     status: [status, ...(isCreated || name === undefined ? [] : [name])].join(" · "),
     took: `${tookMs.toFixed(tookMs < 10 ? 1 : 0)} ms`,
-    says: isCreated ? says : message || "The answer did not come from plant-store.",
+    says: isCreated ? says : message || "The response did not come from plant-store.",
   });
   received.replaceChildren(showHead([httpVersion(), status], response.headers), showBody(body));
   if (isCreated) drawn.replaceChildren(specimen(plant));
   if (isCreated) {
     stored = plant;
     promise.hidden = false;
-    return;
+    return undefined;
   }
   const field = fieldOf(code, message);
-  if (field === undefined) return;
-  setFieldError(field, message);
-  if (!isDemo) fields[field].focus();
+  if (field !== undefined) setFieldError(field, message);
+  return field;
 }
 
 function showOutcome({ state, status, took = "", says }) {
@@ -200,7 +223,6 @@ function showOutcome({ state, status, took = "", says }) {
   outcome.replaceChildren(line, element("p", "says", says));
   drawn.replaceChildren();
   received.replaceChildren();
-  outcome.scrollIntoView({ block: "nearest" });
 }
 
 function setFieldError(name, message) {
