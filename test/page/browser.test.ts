@@ -258,7 +258,7 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     expect(await page.locator("#snippet").textContent()).toContain("createPlantClient");
   });
 
-  const wide = { width: 1280, height: 720 };
+  const wide = { width: 1280, height: 844 };
   const narrow = { width: 390, height: 844 };
 
   test("the form stays above the card below it, however far a page is scrolled", async () => {
@@ -274,6 +274,28 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
       });
     });
     expect(Math.min(...gaps)).toBeGreaterThan(0);
+  });
+
+  test("what has the focus is in view whole, backwards too", async () => {
+    await page.setViewportSize(wide);
+    await visit("/");
+    await sendAs("Connect");
+    await fill({ Token: knownToken, Id: "400" });
+    await create();
+    await findAnswer();
+    await page.getByRole("link", { name: "API reference" }).last().focus();
+    const cut: string[] = [];
+    for (let i = 0; i < 13; i++) {
+      await page.keyboard.press("Shift+Tab");
+      const found = await page.evaluate(() => {
+        const focused = document.activeElement as HTMLInputElement;
+        const shown = focused.type === "radio" ? focused.closest("label") : focused;
+        const { top, bottom } = shown?.getBoundingClientRect() ?? { top: -1, bottom: -1 };
+        return top < 0 || bottom > innerHeight ? [`${focused.id || focused.value} ${top}`] : [];
+      });
+      cut.push(...found);
+    }
+    expect(cut).toEqual([]);
   });
 
   test.each([
