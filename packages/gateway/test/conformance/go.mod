@@ -5,6 +5,7 @@ go 1.26.0
 tool (
 	connectrpc.com/conformance/cmd/connectconformance
 	connectrpc.com/conformance/cmd/grpcserver
+	connectrpc.com/conformance/cmd/referenceserver
 )
 
 require (

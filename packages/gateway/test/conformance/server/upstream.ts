@@ -1,4 +1,4 @@
-/** The suite's own gRPC server, which is written in Go, behind the proxy. */
+/** One of the suite's own servers, which are written in Go, behind the proxy. */
 import { spawn } from "node:child_process";
 import { createRegistry } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
