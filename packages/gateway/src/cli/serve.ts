@@ -32,13 +32,37 @@ import { openUpstreams, readDescriptorFile, type Upstream, watchHealth } from ".
 /** @throws {CommandError} {@link RuleError}, or the system's error if it cannot listen. */
 export async function serveUpstreams(settings: Settings, version: string): Promise<void> {
   const log = createStderrLog(settings.logFormat);
+  const closers: Closer[] = [];
+  try {
+    await serveUntilStopped(settings, { version, log, closers });
+  } finally {
+    // After a start that failed, too: the process ends when nothing is open any more.
+    for (const close of closers.reverse()) await close();
+  }
+  log.info("stopped");
+}
+
+/** Closes one thing that was opened. */
+type Closer = () => void | Promise<void>;
+
+interface Run {
+  readonly version: string;
+  readonly log: Log;
+  /** What is to be closed at the end, the last first. */
+  readonly closers: Closer[];
+}
+
+async function serveUntilStopped(settings: Settings, { version, log, closers }: Run) {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
   const upstreams = openUpstreams(settings, (error) =>
     log.warn("the old certificates for the upstreams stay in use", error),
   );
+  for (const { transport } of upstreams) closers.push(() => transport.close());
   const stopped = untilStopped();
   const health = upstreams.map(({ transport }) => watchHealth(transport));
+  for (const one of health) closers.push(one.close);
   const measuring = await openMetrics(settings.admin, version);
+  if (measuring !== undefined) closers.push(measuring.close);
   const common = commonOptions(settings, log, measuring);
   const reference = createReference();
   // By reflection they are known later, and may change.
@@ -89,6 +113,7 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
 
   const watches =
     settings.descriptors === undefined ? watchAll(upstreams, { rules, use, log }) : [];
+  for (const watch of watches) closers.push(watch.close);
   measuring?.metrics.watchReadiness(isReady);
   const scheme = settings.tls === undefined ? "http" : "https";
   const host = settings.host.includes(":") ? `[${settings.host}]` : settings.host;
@@ -96,10 +121,6 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
   if (measuring !== undefined) process.stdout.write(`metrics on port ${measuring.port}\n`);
   log.info(`${await stopped}: draining`);
   await server.drain(settings.drainTimeoutMs);
-  for (const one of [...watches, ...health]) one.close();
-  for (const { transport } of upstreams) transport.close();
-  await measuring?.close();
-  log.info("stopped");
 }
 
 function readServed(

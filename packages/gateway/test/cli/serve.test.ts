@@ -19,7 +19,7 @@ import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { descriptorSetOf } from "../support/descriptor-set.ts";
 import { createTemporaryFolder, type TemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
-import { startCommand, until } from "./command.ts";
+import { runCommand, startCommand, until } from "./command.ts";
 
 let folder: TemporaryFolder;
 
@@ -90,6 +90,21 @@ test("by reflection, all is unavailable until the upstream is there, and then se
   await until(404, `${server.origin}/v1/volumes/1`);
   const document = await (await fetch(`${server.origin}/openapi.json`)).json();
   expect(document).toMatchObject({ paths: { "/v1/volumes/{id}": { get: {} } } });
+});
+
+test.each<[what: string, args: (port: number) => readonly string[], message: string]>([
+  ["its port is taken", (port) => [...described, "--port", `${port}`], "EADDRINUSE"],
+  ["the port of its metrics is taken", (port) => [...described, "--admin-port", `${port}`], "EADD"],
+  ["the descriptors are not there", () => ["--descriptors", "none"], "none: "],
+  ["a rule has no method", () => [...described, "--rules", "wrong.yaml"], "library.v1.No: no meth"],
+])("a start that fails ends the process: %s", async (_what, args, message) => {
+  await using upstream = await openUpstream(catalog);
+  const wrong = "http: { rules: [{ selector: library.v1.No, get: /a }] }";
+  await writeFile(join(folder.path, "wrong.yaml"), wrong);
+  const given = ["--upstream", upstream.url, "--port", "0", ...args(upstream.port)];
+  const { exitCode, stderr } = await runCommand(given, folder.path);
+  expect(stderr).toContain(message);
+  expect(exitCode).toBe(message === "none: " ? 2 : 1);
 });
 
 test("the OpenAPI document is served, and a page to read it", async () => {
