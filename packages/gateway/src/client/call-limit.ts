@@ -44,14 +44,6 @@ export class CallLimit {
     return (this.remainingMs ?? 0) < 1 ? timedOut() : undefined;
   }
 
-  /** What a promise resolves to, or the error of a call that is given up before. */
-  race<T>(promise: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.onEnd = reject;
-      promise.then(resolve, reject);
-    });
-  }
-
   /** An `EventListenerObject`, for the abort of the caller. */
   handleEvent(): void {
     const reason = this.#cancellation?.reason;

@@ -2,6 +2,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { backoffMs } from "./backoff.ts";
+import type { CallLimit } from "./call-limit.ts";
 import { type Connection, connectionError } from "./connection.ts";
 import { Subchannel, type SubchannelOptions } from "./subchannel.ts";
 
@@ -39,15 +40,24 @@ export class Channel {
   /**
    * A connection with a place for one call, at once where there is one.
    *
-   * @throws {ConnectError} UNAVAILABLE, as soon as it is known that there is none.
+   * @param limit Of that call, which has not ended yet.
+   * @throws {ConnectError} UNAVAILABLE, as soon as it is known that there is none; or why the call ended.
    */
-  acquire(): Connection | Promise<Connection> {
+  acquire(limit: CallLimit): Connection | Promise<Connection> {
     this.#resolveAgain();
     const connection = this.#pick();
     if (connection !== undefined) return connection;
     const failure = this.#findFailure();
     if (failure !== undefined) throw failure;
-    return new Promise((resolve, reject) => this.#waiting.add({ resolve, reject }));
+    return new Promise((resolve, reject) => {
+      const waiter = { resolve, reject };
+      this.#waiting.add(waiter);
+      // A server that is busy for hours must not gather the calls that have given up.
+      limit.onEnd = (error) => {
+        this.#waiting.delete(waiter);
+        reject(error);
+      };
+    });
   }
 
   /** Ends all connections, and the calls on them. */

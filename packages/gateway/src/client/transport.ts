@@ -179,7 +179,11 @@ class Http2Transport implements GrpcTransport {
   ): Promise<T> {
     for (let tries = 1; ; tries++) {
       if (limit.error !== undefined) throw limit.error;
-      const connection = await this.#acquire(limit);
+      const connection = await this.#channel.acquire(limit);
+      if (limit.error !== undefined) {
+        connection.vacate();
+        throw limit.error;
+      }
       const stream = connection.open(this.#headers(path, header, limit.remainingMs));
       try {
         return await run(connection, stream);
@@ -187,18 +191,6 @@ class Http2Transport implements GrpcTransport {
         if (tries === triesMax || !connection.hasPassedOver(stream)) throw error;
       }
     }
-  }
-
-  #acquire(limit: CallLimit): Connection | Promise<Connection> {
-    const acquired = this.#channel.acquire();
-    if (!(acquired instanceof Promise)) return acquired;
-    return limit.race(acquired).catch((error: unknown) => {
-      acquired.then(
-        (unused) => unused.vacate(),
-        () => {},
-      );
-      throw error;
-    });
   }
 
   #headers(

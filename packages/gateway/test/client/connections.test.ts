@@ -8,9 +8,12 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { CallLimit } from "../../src/client/call-limit.ts";
+import { Channel } from "../../src/client/channel.ts";
 import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
@@ -47,7 +50,7 @@ async function untilAnswered(fake: Pick<FakeServer, "catalog">): Promise<void> {
       () => false,
     );
     if (isAnswered) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await setTimeout(5);
   }
 }
 
@@ -80,6 +83,27 @@ test("a server that takes few streams on a connection gets more connections", as
   await Promise.all(Array.from({ length: 6 }, () => call(fake)));
   expect(fake.sessions).toHaveLength(3);
 });
+
+test("a call that gives up while it waits leaves its place in the line", async () => {
+  await using fake = await openFakeServer(() => {}, busy);
+  const channel = new Channel({ origin: fake.url, tls: () => ({}), quietMsMax: 5000 });
+  const connectionsMax = 16;
+  const taken = await Promise.all(Array.from({ length: connectionsMax }, () => acquire(channel)));
+  const controller = new AbortController();
+  const given = acquire(channel, controller.signal);
+  const patient = acquire(channel);
+  controller.abort();
+  await expect(given).rejects.toMatchObject({ code: Code.Canceled });
+  taken[0]?.vacate();
+  expect(await within("the place", patient)).toBe(taken[0]);
+  channel.close();
+});
+
+const acquire = async (channel: Channel, cancellation?: AbortSignal) =>
+  channel.acquire(new CallLimit({ timeoutMs: undefined, cancellation }));
+
+/** Takes one call on a connection. */
+const busy = { server: { settings: { maxConcurrentStreams: 1 } } };
 
 describe("a call that the server has not looked at", () => {
   test("goes out again if it was refused", async () => {
@@ -255,7 +279,7 @@ describe("a server that says nothing", () => {
       (stream, headers) => {
         stream.session?.on("ping", () => {
           pings++;
-          setTimeout(() => answerOk(stream, headers), 500);
+          void setTimeout(500).then(() => answerOk(stream, headers));
         });
       },
       { quietMsMax: 50 },
