@@ -69,11 +69,11 @@ function assertValue(name: string, value: string): void {
   throw new ConnectError(`the header ${name} is not ${form}`, Code.InvalidArgument);
 }
 
-/** Adds what an upstream answered, without what belongs to its connection or to the protocol. */
+/** Adds what an upstream answered, without what belongs to its connection, its origin or the protocol. */
 export function addFields(to: Headers, from: Headers): void {
   const fields = from instanceof LazyHeaders ? from.toNode() : toNodeHeaders(from);
   for (const name in fields) {
-    if (name.startsWith(":") || isOfProtocol(name)) continue;
+    if (name.startsWith(":") || isOfProtocol(name) || isOfOrigin(name)) continue;
     for (const value of valuesOf(fields, name)) to.append(name, value);
   }
 }
@@ -90,6 +90,11 @@ function isOfProtocol(name: string): boolean {
     name.startsWith("grpc-") ||
     name.startsWith("connect-")
   );
+}
+
+/** Which pages may read an answer, and where else the service is: that is for the gateway to say. */
+function isOfOrigin(name: string): boolean {
+  return name === "alt-svc" || name.startsWith("access-control-");
 }
 
 /** Each side has its own. */

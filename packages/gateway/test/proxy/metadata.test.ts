@@ -122,6 +122,8 @@ describe.each(versions)("of a request over HTTP/%s,", (version) => {
       responseHeader.append("set-cookie", "b=2");
       responseHeader.set("connect-timeout-ms", "1");
       responseHeader.set("date", "yesterday");
+      responseHeader.set("access-control-allow-origin", "*");
+      responseHeader.set("alt-svc", 'h3=":443"');
       responseTrailer.set("x-cost", "3");
       responseTrailer.set("grpc-tags-bin", "AAAA");
     });
