@@ -9,6 +9,14 @@ import type { Connection } from "./connection.ts";
 
 export type Head = IncomingHttpHeaders & IncomingHttpStatusHeader;
 
+/** A call on its way: the same call may take several. */
+export interface Attempt {
+  readonly connection: Connection;
+  readonly stream: ClientHttp2Stream;
+  /** Set with the first headers. A server that has answered has looked at the call, whatever it says then. */
+  isAnswered: boolean;
+}
+
 /** An error that a server has answered, with what came before and behind its messages. */
 export class AnswerError extends ConnectError {
   readonly header: Headers;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
 import { LazyHeaders } from "../exchange/lazy-headers.ts";
-import { brokenOff, type Head, headError, statusError } from "./answer.ts";
+import { type Attempt, brokenOff, type Head, headError, statusError } from "./answer.ts";
 import type { CallLimit } from "./call-limit.ts";
 import type { Connection } from "./connection.ts";
 
@@ -22,12 +22,14 @@ export class StreamCall {
   #trailer: IncomingHttpHeaders | undefined;
   #failure: ConnectError | undefined;
 
-  constructor(connection: Connection, stream: ClientHttp2Stream, limit: CallLimit) {
+  constructor(attempt: Attempt, limit: CallLimit) {
+    const { connection, stream } = attempt;
     this.#connection = connection;
     this.#stream = stream;
     this.#limit = limit;
     this.head = new Promise((resolve, reject) => {
       stream.on("response", (head) => {
+        attempt.isAnswered = true;
         this.#head = head;
         if (head["grpc-status"] !== undefined) this.#trailer = head;
         const failure =

@@ -1,4 +1,4 @@
-import { type ClientHttp2Stream, type OutgoingHttpHeaders, sensitiveHeaders } from "node:http2";
+import { type OutgoingHttpHeaders, sensitiveHeaders } from "node:http2";
 import type {
   DescMessage,
   DescMethod,
@@ -11,9 +11,10 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { Cancellation } from "../call/signal.ts";
 import { withoutConnection } from "../exchange/connection-headers.ts";
 import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../exchange/lazy-headers.ts";
+import type { Attempt } from "./answer.ts";
 import { CallLimit } from "./call-limit.ts";
 import { Channel } from "./channel.ts";
-import type { ClientTls, Connection } from "./connection.ts";
+import type { ClientTls } from "./connection.ts";
 import { acceptEncoding, MessageCodec } from "./message-codec.ts";
 import { StreamCall } from "./stream-call.ts";
 import { callUnary } from "./unary-call.ts";
@@ -126,7 +127,7 @@ class Http2Transport implements GrpcTransport {
       const call = { body, limit, bodyBytesMax: readMaxBytes + envelopeHeadBytes };
       const { head, trailer, ...answer } = await this.#try(
         { path, header, limit, triesMax },
-        (connection, stream) => callUnary(connection, stream, call),
+        (attempt) => callUnary(attempt, call),
       );
       return {
         stream: false,
@@ -155,8 +156,8 @@ class Http2Transport implements GrpcTransport {
       const one =
         method.methodKind === "server_streaming" ? (await bodies.next()).value : undefined;
       const outgoing = { path, header, limit, triesMax: one === undefined ? 1 : triesMax };
-      const { call, head } = await this.#try(outgoing, async (connection, stream) => {
-        const begun = new StreamCall(connection, stream, limit);
+      const { call, head } = await this.#try(outgoing, async (attempt) => {
+        const begun = new StreamCall(attempt, limit);
         void begun.send(one === undefined ? bodies : createAsyncIterable([one]));
         return { call: begun, head: await begun.head };
       });
@@ -175,7 +176,7 @@ class Http2Transport implements GrpcTransport {
 
   async #try<T>(
     { path, header, limit, triesMax }: Outgoing,
-    run: (connection: Connection, stream: ClientHttp2Stream) => Promise<T>,
+    run: (attempt: Attempt) => Promise<T>,
   ): Promise<T> {
     for (let tries = 1; ; tries++) {
       if (limit.error !== undefined) throw limit.error;
@@ -185,10 +186,12 @@ class Http2Transport implements GrpcTransport {
         throw limit.error;
       }
       const stream = connection.open(this.#headers(path, header, limit.remainingMs));
+      const attempt = { connection, stream, isAnswered: false };
       try {
-        return await run(connection, stream);
+        return await run(attempt);
       } catch (error) {
-        if (tries === triesMax || !connection.hasPassedOver(stream)) throw error;
+        const isUndone = !attempt.isAnswered && connection.hasPassedOver(stream);
+        if (tries === triesMax || !isUndone) throw error;
       }
     }
   }

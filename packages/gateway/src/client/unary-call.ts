@@ -1,9 +1,8 @@
-import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
+import { constants, type IncomingHttpHeaders } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BodyBuffer } from "../exchange/body.ts";
-import { brokenOff, type Head, headError, statusError } from "./answer.ts";
+import { type Attempt, brokenOff, type Head, headError, statusError } from "./answer.ts";
 import type { CallLimit } from "./call-limit.ts";
-import type { Connection } from "./connection.ts";
 
 export interface UnaryCall {
   /** The message, in its envelope. */
@@ -26,10 +25,10 @@ export interface WholeAnswer {
  * @returns a promise that rejects with a ConnectError: an {@link AnswerError} if it is of the server.
  */
 export function callUnary(
-  connection: Connection,
-  stream: ClientHttp2Stream,
+  attempt: Attempt,
   { body, limit, bodyBytesMax }: UnaryCall,
 ): Promise<WholeAnswer> {
+  const { connection, stream } = attempt;
   return new Promise((resolve, reject) => {
     const received = new BodyBuffer();
     let head: Head | undefined;
@@ -45,6 +44,7 @@ export function callUnary(
     };
     limit.onEnd = giveUp;
     stream.on("response", (fields) => {
+      attempt.isAnswered = true;
       head = fields;
       const failure = headError(fields);
       if (failure !== undefined)

@@ -165,6 +165,23 @@ describe("a call that may have been done does not go out again", () => {
     expect(calls).toBe(1);
   });
 
+  test("refused, but behind headers", async () => {
+    let calls = 0;
+    const refusal = Buffer.alloc(4);
+    refusal.writeUInt32BE(errorCode.refusedStream);
+    await using raw = await openRawServer((_, streamId) => {
+      calls++;
+      const head = frame(frameType.headers, {
+        flags: flag.endHeaders,
+        streamId,
+        payload: grpcFields,
+      });
+      return Buffer.concat([head, frame(frameType.rstStream, { streamId, payload: refusal })]);
+    });
+    expect(await failureOf(raw)).toMatchObject(unavailable);
+    expect(calls).toBe(1);
+  });
+
   test("refused, but with messages that are gone", async () => {
     let calls = 0;
     await using fake = await openFakeServer((stream) => {
@@ -291,7 +308,7 @@ describe("a server that says nothing", () => {
 
 /** A server that sends its settings, and to each call what a test says. */
 async function openRawServer(
-  answer: (connection: number) => Buffer,
+  answer: (connection: number, streamId: number) => Buffer,
   options: Partial<GrpcTransportOptions> = {},
 ) {
   const sockets: Socket[] = [];
@@ -303,9 +320,10 @@ async function openRawServer(
     socket.on("data", (chunk: Buffer) => {
       received = Buffer.concat([received, chunk]);
       const frames = parseFrames(received.subarray(preface.length));
-      if (!frames.some(({ type }) => type === frameType.headers)) return;
+      const call = frames.find(({ type }) => type === frameType.headers);
+      if (call === undefined) return;
       received = received.subarray(0, preface.length);
-      socket.write(answer(connection));
+      socket.write(answer(connection, call.streamId));
     });
   });
   server.listen(0, "127.0.0.1");
@@ -325,6 +343,11 @@ async function openRawServer(
     },
   };
 }
+
+const grpcFields = fieldBlock([
+  [":status", "200"],
+  ["content-type", "application/grpc"],
+]);
 
 /** An answer to the first call of a connection. */
 const notFound = frame(frameType.headers, {
