@@ -21,7 +21,7 @@ export type SubchannelOptions = Omit<ConnectionOptions, "tls"> & {
 /**
  * Connections to one address. There is always one, or an attempt to make one: at once when
  * one is lost, after a pause when an attempt has failed. There are more where the server takes no
- * more streams on those that are there.
+ * more streams on those that are there; attempts to make those have the same pauses.
  */
 export class Subchannel {
   readonly #options: SubchannelOptions;
@@ -66,7 +66,7 @@ export class Subchannel {
   /** Takes no more calls; those under way come to their end. */
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#endPause();
     for (const one of this.#all) one.close();
   }
 
@@ -77,7 +77,6 @@ export class Subchannel {
   }
 
   #connect(): void {
-    this.#timer = undefined;
     const { tls, ...options } = this.#options;
     try {
       const connection = new Connection({ ...options, tls: tls() }, this.#listener());
@@ -105,6 +104,7 @@ export class Subchannel {
         if (openedAt === undefined) return this.#failed(error);
         const hasLived = performance.now() - openedAt > livedMsMin;
         this.#failures = hasLived ? 0 : this.#failures + 1;
+        if (hasLived) this.#endPause(); // one for another connection, which is no reason to wait now
         this.#reconnect();
       },
       closed: (connection) => this.#all.delete(connection),
@@ -118,9 +118,19 @@ export class Subchannel {
     this.#onChange();
   }
 
+  /** After a pause if need be. While there are others, callers say whether one more is needed. */
   #reconnect(): void {
-    const isNeeded = this.#open.size === 0 && this.#connecting === undefined;
-    if (this.#isClosed || !isNeeded || this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => this.#connect(), backoffMs(this.#failures));
+    if (this.#isClosed || this.#connecting !== undefined || this.#timer !== undefined) return;
+    if (this.#open.size > 0 && this.#failures === 0) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#open.size === 0) this.#connect();
+      else this.#onChange();
+    }, backoffMs(this.#failures));
+  }
+
+  #endPause(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 }

@@ -7,7 +7,12 @@ import {
   type Http2SecureServer,
   type ServerHttp2Stream,
 } from "node:http2";
-import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import {
+  type AddressInfo,
+  connect as connectTcp,
+  createServer as createTcpServer,
+  type Socket,
+} from "node:net";
 import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
@@ -101,6 +106,26 @@ test("a call that gives up while it waits leaves its place in the line", async (
 
 const acquire = async (channel: Channel, cancellation?: AbortSignal) =>
   channel.acquire(new CallLimit({ timeoutMs: undefined, cancellation }));
+
+test("a server that takes no second connection is not asked for one over and over", async () => {
+  let attempts = 0;
+  const stuck: (() => void)[] = [];
+  await using fake = await openFakeServer((stream, headers) => {
+    stuck.push(() => answerOk(stream, headers));
+  }, busy);
+  await using front = await openFront(Number(new URL(fake.url).port), () => ++attempts === 1);
+  const catalog = createClient(CatalogService, front.transport);
+  const first = call({ catalog });
+  const second = call({ catalog });
+  await setTimeout(500);
+  for (const answer of stuck.splice(0)) answer();
+  await first;
+  while (stuck.length === 0) await setTimeout(5);
+  stuck[0]?.();
+  await second;
+  expect(attempts).toBeGreaterThan(1);
+  expect(attempts).toBeLessThan(12);
+});
 
 /** Takes one call on a connection. */
 const busy = { server: { settings: { maxConcurrentStreams: 1 } } };
@@ -305,6 +330,31 @@ describe("a server that says nothing", () => {
     expect([fake.sessions.length, pings]).toEqual([1, 1]);
   });
 });
+
+/** Passes on the connections that are let in, and closes the others. */
+async function openFront(port: number, isLetIn: () => boolean) {
+  const sockets: Socket[] = [];
+  const server = createTcpServer((socket) => {
+    socket.on("error", () => {});
+    if (!isLetIn()) return socket.destroy();
+    const behind = connectTcp(port, "127.0.0.1").on("error", () => {});
+    socket.pipe(behind).pipe(socket);
+    sockets.push(socket, behind);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const transport = openGrpcTransport({ url });
+  return {
+    transport,
+    async [Symbol.asyncDispose]() {
+      transport.close();
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
 
 /** A server that sends its settings, and to each call what a test says. */
 async function openRawServer(
