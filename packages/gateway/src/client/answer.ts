@@ -1,5 +1,10 @@
 /** What the head and the end of an answer say: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
-import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
+import {
+  type ClientHttp2Stream,
+  constants,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+} from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromHttpStatus, findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { LazyHeaders } from "../exchange/lazy-headers.ts";
@@ -72,6 +77,17 @@ function answerError(error: ConnectError, head: Head, end: IncomingHttpHeaders):
   const { rawMessage, code, details, cause } = error;
   const whole = new ConnectError(rawMessage, code, [...header, ...trailer], undefined, cause);
   return new AnswerError(Object.assign(whole, { details }), { header, trailer });
+}
+
+/** A server that reads on has taken the rest by then. Resets at once, of many calls, would look like an attack. */
+const takenWithinMs = 1000;
+
+/** Ends a stream that was answered, if its server neither takes the rest of the request nor says so. */
+export function leaveUntaken(stream: ClientHttp2Stream): void {
+  if (stream.writableFinished) return;
+  setTimeout(() => {
+    if (!stream.destroyed) stream.close(constants.NGHTTP2_CANCEL);
+  }, takenWithinMs).unref();
 }
 
 /** Why a stream has ended whose answer has not. */

@@ -2,7 +2,14 @@ import { once } from "node:events";
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
 import { LazyHeaders } from "../exchange/lazy-headers.ts";
-import { type Attempt, brokenOff, type Head, headError, statusError } from "./answer.ts";
+import {
+  type Attempt,
+  brokenOff,
+  type Head,
+  headError,
+  leaveUntaken,
+  statusError,
+} from "./answer.ts";
 import type { CallLimit } from "./call-limit.ts";
 import type { Connection } from "./connection.ts";
 
@@ -79,6 +86,7 @@ export class StreamCall {
       this.#limit.release();
       // The server need not send what nobody takes, nor take what comes behind its answer.
       if (!stream.readableEnded || !stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
+      else leaveUntaken(stream);
     }
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#head === undefined || this.#trailer === undefined) throw this.#failureNow();

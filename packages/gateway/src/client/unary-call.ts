@@ -1,7 +1,14 @@
 import { constants, type IncomingHttpHeaders } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BodyBuffer } from "../exchange/body.ts";
-import { type Attempt, brokenOff, type Head, headError, statusError } from "./answer.ts";
+import {
+  type Attempt,
+  brokenOff,
+  type Head,
+  headError,
+  leaveUntaken,
+  statusError,
+} from "./answer.ts";
 import type { CallLimit } from "./call-limit.ts";
 
 export interface UnaryCall {
@@ -60,6 +67,7 @@ export function callUnary(
     });
     stream.on("end", () => {
       if (head === undefined || trailer === undefined) return; // its close tells why
+      leaveUntaken(stream);
       const failure = statusError(head, trailer);
       if (failure !== undefined) return fail(failure);
       isSettled = true;

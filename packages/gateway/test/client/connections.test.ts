@@ -34,7 +34,7 @@ import {
 } from "../support/raw-http2.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
-import { type Answer, answerOk, type FakeServer, openFakeServer } from "./fake-server.ts";
+import { type Answer, answerOk, type FakeServer, grpcHead, openFakeServer } from "./fake-server.ts";
 
 const call = ({ catalog }: Pick<FakeServer, "catalog">) =>
   within("an answer", catalog.getVolume({ name: "shelves/a/volumes/1" }));
@@ -233,6 +233,19 @@ test("a server that wants no more calls ends those it has, and gets the next on 
   expect(fake.sessions).toHaveLength(2);
 });
 
+test("an answer that comes before its request was taken frees the place of the call", async () => {
+  const reset = Promise.withResolvers<number>();
+  await using fake = await openFakeServer((stream) => {
+    stream.on("close", () => reset.resolve(stream.rstCode));
+    stream.pause(); // opens no window behind the first 64 KiB
+    stream.respond({ ...grpcHead, "grpc-status": "5" }, { endStream: true });
+  });
+  const volume = { title: "a".repeat(1024 * 1024) };
+  const created = fake.catalog.createVolume({ parent: "shelves/a", volume });
+  await expect(within("an answer", created)).rejects.toMatchObject({ code: Code.NotFound });
+  expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
+});
+
 test("a server that comes back is called again, and until then calls fail at once", async () => {
   const first = await openFakeServer(answerOk);
   const port = Number(new URL(first.url).port);
@@ -336,7 +349,10 @@ async function openFront(port: number, isLetIn: () => boolean) {
   const sockets: Socket[] = [];
   const server = createTcpServer((socket) => {
     socket.on("error", () => {});
-    if (!isLetIn()) return socket.destroy();
+    if (!isLetIn()) {
+      socket.destroy();
+      return;
+    }
     const behind = connectTcp(port, "127.0.0.1").on("error", () => {});
     socket.pipe(behind).pipe(socket);
     sockets.push(socket, behind);
