@@ -14,9 +14,6 @@ import { SqliteFailure } from "./sqlite-failure.ts";
 /** The worker is a .ts file in the sources and a .js file in the build, like this file. */
 const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
 
-/** The rows of a commit die young. With V8's default, their garbage takes up to 48 MiB. */
-const youngMegabytesMax = 3;
-
 /** Absolute paths of the databases that threads of this process have open. */
 const openPaths = new Set<string>();
 
@@ -63,11 +60,7 @@ export class SqliteThread implements Engine {
     openPaths.add(setup.path);
     const bell = Bell.create();
     const workerData: WorkerSetup = { ...setup, bell: bell.memory };
-    const worker = new Worker(workerUrl, {
-      workerData,
-      name: "plant-store-sqlite",
-      resourceLimits: { maxYoungGenerationSizeMb: youngMegabytesMax },
-    });
+    const worker = new Worker(workerUrl, { workerData, name: "plant-store-sqlite" });
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
     void ended.then(() => openPaths.delete(setup.path));
     const reply = await firstReply(worker, ended);
