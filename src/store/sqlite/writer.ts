@@ -11,16 +11,18 @@ import type { RowValues } from "./queue/queue-reader.ts";
  */
 const logFramesMax = 4000;
 
-/** A row adds about four frames at most, so a log passes its maximum by a few hundred frames. */
-const rowsPerLook = 64;
+/** How many frames may be written, about, before the length of the log is read again. */
+const framesPerLook = 256;
+
+const frameBytes = 4096;
 
 /** Writes batches of plants to an open database. */
 export class Writer {
   readonly #db: Database;
   readonly #insert: StatementSync;
   readonly #same: StatementSync;
-  /** Written since the length of the log was last read. */
-  #rows = 0;
+  /** Written since the length of the log was last read, at most. */
+  #frames = 0;
 
   constructor(db: Database) {
     this.#db = db;
@@ -41,7 +43,7 @@ export class Writer {
    * @throws The error that made the commit fail, after a rollback.
    */
   write(batches: readonly (readonly RowValues[])[]): readonly (readonly boolean[])[] {
-    for (const { length } of batches) this.#rows += length;
+    for (const row of batches.flat()) this.#frames += framesOf(row);
     const write = (all: typeof batches) => all.map((rows) => rows.map((row) => this.#isTaken(row)));
     return inTransaction(this.#db, () => write(batches));
   }
@@ -60,8 +62,8 @@ export class Writer {
 
   /** Copies the log into the database once it is long enough. */
   checkpointWhenDue(): void {
-    if (this.#rows < rowsPerLook) return;
-    this.#rows = 0;
+    if (this.#frames < framesPerLook) return;
+    this.#frames = 0;
     const { log, checkpointed } = checkpoint(this.#db, "NOOP");
     if (log - checkpointed >= logFramesMax) checkpoint(this.#db, "PASSIVE");
   }
@@ -71,4 +73,11 @@ export class Writer {
     if (this.#insert.run(...row).changes > 0) return false;
     return this.#same.get(...row) === undefined;
   }
+}
+
+/** The pages of the table that a row changes, and those of its texts. */
+function framesOf([, ...texts]: RowValues): number {
+  // A UTF-16 code unit is at most three bytes of UTF-8.
+  const bytes = texts.reduce((sum, text) => sum + 3 * (text?.length ?? 0), 0);
+  return 4 + bytes / frameBytes;
 }

@@ -60,6 +60,7 @@ export class QueuedCommits implements Commits {
   readonly #views: QueueViews;
   readonly #bell: Bell;
   readonly #port: MessagePort;
+  readonly #batchRowsMax: number;
   readonly #waiting: WaitingRoom;
   readonly #observer: CommitObserver | undefined;
   /** Wait for room in the ring, in order of arrival. */
@@ -90,6 +91,7 @@ export class QueuedCommits implements Commits {
     this.#views = viewQueue(memory);
     this.#bell = Bell.share(bell);
     this.#port = port;
+    this.#batchRowsMax = limits.batchRowsMax;
     this.#waiting = new WaitingRoom(limits, observer);
     this.#observer = observer;
   }
@@ -291,7 +293,7 @@ export class QueuedCommits implements Commits {
     this.#patienceMs = this.#commitMs > untilBackMs ? untilBackMs : 0;
     this.#worthwhile =
       this.#patienceMs > 0
-        ? Math.ceil(this.#callers)
+        ? Math.min(Math.ceil(this.#callers), this.#batchRowsMax)
         : Math.min(Math.ceil(this.#callers / 2), worthwhileMax);
   }
 
@@ -303,8 +305,8 @@ export class QueuedCommits implements Commits {
     const state = words[at + field.state];
     const rows = words[at + field.commitRows] as number;
     const isFailed = state === rowState.failed;
+    this.#commitMs = (words[at + field.commitUs] as number) / 1000;
     if (rows > 0) {
-      this.#commitMs = (words[at + field.commitUs] as number) / 1000;
       this.#observer?.commitEnded({ rows, durationMs: this.#commitMs, isFailed });
     }
     if (isFailed) waiter.reject(notConfirmed(this.#readFailure()));
