@@ -50,9 +50,10 @@ const headersFrame = 1;
 
 /**
  * While a session holds more, Node resets the streams whose response headers arrive. Its default of
- * 10 is less than a few large requests, which the callers hold anyway.
+ * 10 is less than a few large requests, which the callers hold anyway. Node counts the bytes in 32
+ * bits, so more than 4,294 would be less.
  */
-const sessionMegabytesMax = 1_000_000;
+const sessionMegabytesMax = 4000;
 
 /** One connection of HTTP/2 to one address. */
 export class Connection {

@@ -55,6 +55,8 @@ export class Subchannel {
   pick(): Connection | undefined {
     let least: Connection | undefined;
     for (const one of this.#open) {
+      // Its streams end before it says so.
+      if (one.isLost) continue;
       if (least === undefined || one.streams < least.streams) least = one;
     }
     if (least === undefined || least.hasRoom) return least;
@@ -104,8 +106,14 @@ export class Subchannel {
         if (openedAt === undefined) return this.#failed(error);
         const hasLived = performance.now() - openedAt > livedMsMin;
         this.#failures = hasLived ? 0 : this.#failures + 1;
-        if (hasLived) this.#endPause(); // one for another connection, which is no reason to wait now
+        if (hasLived) {
+          // Of an attempt for another connection, which is no reason to wait now.
+          this.#endPause();
+          this.#failure = undefined;
+        }
         this.#reconnect();
+        // For calls that waited for the end of the pause, or for the room of this connection.
+        if (!this.#isClosed) this.#onChange();
       },
       closed: (connection) => this.#all.delete(connection),
     };

@@ -66,7 +66,11 @@ export function callUnary(
       trailer = fields;
     });
     stream.on("end", () => {
-      if (head === undefined || trailer === undefined) return; // its close tells why
+      if (head === undefined || trailer === undefined) {
+        // Its close tells why, unless the server has ended it and does not read the request.
+        if (!stream.closed) giveUp(brokenOff(connection, stream, { head, limit }));
+        return;
+      }
       leaveUntaken(stream);
       const failure = statusError(head, trailer);
       if (failure !== undefined) return fail(failure);

@@ -345,7 +345,11 @@ describe("a server that says nothing", () => {
 });
 
 /** Passes on the connections that are let in, and closes the others. */
-async function openFront(port: number, isLetIn: () => boolean) {
+async function openFront(
+  port: number,
+  isLetIn: () => boolean,
+  options: Partial<GrpcTransportOptions> = {},
+) {
   const sockets: Socket[] = [];
   const server = createTcpServer((socket) => {
     socket.on("error", () => {});
@@ -360,9 +364,13 @@ async function openFront(port: number, isLetIn: () => boolean) {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const transport = openGrpcTransport({ url });
+  const transport = openGrpcTransport({ url, ...options });
   return {
-    transport,
+    ...{ url, transport },
+    /** Nothing comes through any more. */
+    silence() {
+      for (const socket of sockets) socket.unpipe().pause();
+    },
     async [Symbol.asyncDispose]() {
       transport.close();
       for (const socket of sockets) socket.destroy();
@@ -500,4 +508,46 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
     transport.close();
     await end();
   });
+});
+
+test("a call that waits for another connection has the one that replaces a leaving one", async () => {
+  await using fake = await openFakeServer(() => {}, {
+    server: { settings: { maxConcurrentStreams: 1 } },
+  });
+  let refused = 0;
+  let isRefusing = false;
+  await using front = await openFront(Number(new URL(fake.url).port), () => {
+    if (isRefusing) refused++;
+    return !isRefusing;
+  });
+  const channel = new Channel({ origin: front.url, tls: () => ({}), quietMsMax: 60_000 });
+  const acquire = async () =>
+    channel.acquire(new CallLimit({ timeoutMs: undefined, cancellation: undefined }));
+  await acquire();
+  await acquire();
+  await setTimeout(1100); // only a connection that has lived is replaced at once
+  isRefusing = true;
+  const waiting = acquire();
+  while (refused < 5) await setTimeout(2);
+  isRefusing = false;
+  fake.sessions[1]?.goaway();
+  await within("a connection", waiting);
+  channel.close();
+});
+
+test("a call goes to no connection that has just fallen silent", async () => {
+  let isAnswering = false;
+  await using fake = await openFakeServer((stream, headers) => {
+    if (isAnswering) answerOk(stream, headers);
+  });
+  const port = Number(new URL(fake.url).port);
+  await using front = await openFront(port, () => true, { quietMsMax: 100 });
+  const catalog = createClient(CatalogService, front.transport);
+  const first = call({ catalog });
+  while (fake.sessions.length === 0) await setTimeout(2);
+  await setTimeout(50);
+  front.silence();
+  isAnswering = true;
+  const again = first.catch(() => call({ catalog }));
+  await within("the second answer", again);
 });

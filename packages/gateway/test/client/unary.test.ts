@@ -49,6 +49,19 @@ const envelopes = (...messages: [flags: number, message: Uint8Array][]) =>
 const fields = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, "more"]));
 
+test("an answer without a status ends a call whose request the server does not read", async () => {
+  await using fake = await openFakeServer((stream) => {
+    stream.pause();
+    stream.respond(grpcHead, { endStream: true });
+  });
+  const volume = { title: "x".repeat(1_000_000) };
+  const answer = fake.catalog.createVolume({ volume });
+  await expect(within("the end of the call", answer)).rejects.toMatchObject({
+    code: Code.Unavailable,
+    rawMessage: "the answer ended without a gRPC status",
+  });
+});
+
 describe("an error is told as what it is:", () => {
   test.each<[what: string, Answer, code: Code, message: string | RegExp]>([
     [
