@@ -19,6 +19,7 @@ export function plotOf(samples: readonly Sample[]): string {
   );
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${panel.left + panel.width + 20}" height="${height}" font-family="sans-serif" font-size="12">`,
+    `<title>Resources of ${servers.join(" and ")} over ${hours} hours</title>`,
     `<rect width="100%" height="100%" fill="white"/>`,
     `<text x="${panel.left}" y="14">${hours} hours: ${legend.join("")}</text>`,
     ...panels,
