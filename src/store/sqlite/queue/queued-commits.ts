@@ -25,18 +25,10 @@ import {
   word,
 } from "./memory.ts";
 import type { CommitFailure, LongTexts, QueueEnd } from "./messages.ts";
+import { Pace } from "./pace.ts";
 
 /** The texts of a plant that may need more go by message. */
 const recordBytesMax = ringBytes / 4;
-
-/** More rows are worth a commit of their own, however many callers there are. */
-const worthwhileMax = 64;
-
-/** About how long callers take to read their answers and come again. */
-const returnMs = { base: 0.5, each: 0.04 } as const;
-
-/** A report; after some fifty, callers that have gone no longer count. */
-const callersDecay = 0.95;
 
 /** A plant, and where its record is in the ring, in bytes. */
 class QueuedWaiter extends Waiter {
@@ -60,7 +52,7 @@ export class QueuedCommits implements Commits {
   readonly #views: QueueViews;
   readonly #bell: Bell;
   readonly #port: MessagePort;
-  readonly #batchRowsMax: number;
+  readonly #pace: Pace;
   readonly #waiting: WaitingRoom;
   readonly #observer: CommitObserver | undefined;
   /** Wait for room in the ring, in order of arrival. */
@@ -75,12 +67,6 @@ export class QueuedCommits implements Commits {
   /** Where the next record goes. */
   #head = 0;
   #isListening = false;
-  /** How many callers there are at a time, about. */
-  #callers = 0;
-  /** As many rows that wait make a commit worth its while. */
-  #worthwhile = 1;
-  /** How long to wait for them; 0: for the rest of this turn of the event loop. */
-  #patienceMs = 0;
   #commitMs = 0;
   #isGathering = false;
   #failure: SqliteFailure | undefined;
@@ -91,7 +77,7 @@ export class QueuedCommits implements Commits {
     this.#views = viewQueue(memory);
     this.#bell = Bell.share(bell);
     this.#port = port;
-    this.#batchRowsMax = limits.batchRowsMax;
+    this.#pace = new Pace(limits.batchRowsMax);
     this.#waiting = new WaitingRoom(limits, observer);
     this.#observer = observer;
   }
@@ -163,7 +149,7 @@ export class QueuedCommits implements Commits {
 
   /** Begins a commit if it is worth its while, or else when whoever is expected has come. */
   #gather(): void {
-    if (this.#waiting.rows >= this.#worthwhile) {
+    if (this.#waiting.rows >= this.#pace.worthwhile) {
       this.#begin();
       return;
     }
@@ -173,7 +159,8 @@ export class QueuedCommits implements Commits {
       this.#isGathering = false;
       if (this.#isIdle()) this.#begin();
     };
-    if (this.#patienceMs > 0) setTimeout(begin, this.#patienceMs);
+    const { patienceMs } = this.#pace;
+    if (patienceMs > 0) setTimeout(begin, patienceMs);
     else setImmediate(begin);
   }
 
@@ -272,29 +259,11 @@ export class QueuedCommits implements Commits {
       const waiters = this.#sent;
       this.#sent = waiters.slice(count);
       for (let index = 0; index < count; index++) this.#settle(waiters[index] as QueuedWaiter);
-      this.#noteCallers(waiters.length);
+      this.#pace.commitEnded(waiters.length, this.#commitMs);
       this.#send();
       this.#gather();
     }
     if (isBroken) this.#rejectAll();
-  }
-
-  /**
-   * If commits are fast, half of the callers share one while the other half is being answered and
-   * comes again: neither thread waits for the other. If a commit takes longer than callers take to
-   * come again, all share it: in two halves, each would wait for two commits. A lone caller has its
-   * commit at once.
-   *
-   * @param count Those that wait for an outcome as one is reported.
-   */
-  #noteCallers(count: number): void {
-    this.#callers = Math.max(count, this.#callers * callersDecay);
-    const untilBackMs = returnMs.base + returnMs.each * this.#callers;
-    this.#patienceMs = this.#commitMs > untilBackMs ? untilBackMs : 0;
-    this.#worthwhile =
-      this.#patienceMs > 0
-        ? Math.min(Math.ceil(this.#callers), this.#batchRowsMax)
-        : Math.min(Math.ceil(this.#callers / 2), worthwhileMax);
   }
 
   /** Of a plant that was taken, or passed over. */
