@@ -15,16 +15,16 @@ export type {
 } from "./adapter/observer.ts";
 export { composeObservers } from "./adapter/observers.ts";
 export { peerAddressKey } from "./adapter/peer-address.ts";
-export { cancellationOf } from "./call/context.ts";
-export { requireFields } from "./call/field-behavior.ts";
-export type { Cancellation } from "./call/signal.ts";
-export { addressKey } from "./exchange/address-key.ts";
-export type { NodeHandler } from "./exchange/node-handler.ts";
-export { parseRequestTarget } from "./exchange/request-target.ts";
+export { cancellationOf } from "./rpc/context.ts";
+export { requireFields } from "./rpc/required-fields.ts";
+export type { Cancellation } from "./rpc/signal.ts";
+export { addressKey } from "./http/address-key.ts";
+export type { NodeHandler } from "./http/node-handler.ts";
+export { parseRequestTarget } from "./http/target.ts";
 export { messageFromJson, parseJson } from "./json/messages.ts";
 export { type ExactJson, rawJson } from "./json/value.ts";
-export type { MessageLimits } from "./protocols/endpoint.ts";
-export { compressionGzip } from "./protocols/gzip.ts";
+export type { MessageLimits } from "./rpc/endpoint.ts";
+export { compressionGzip } from "./rpc/gzip.ts";
 export {
   type RenderError,
   type RenderedError,

@@ -1,6 +1,6 @@
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { collectEndpoints } from "../src/protocols/endpoint.ts";
+import { collectEndpoints } from "../src/rpc/endpoint.ts";
 import { FieldService } from "./gen/library/v1/fields_pb.ts";
 import { LibraryService } from "./gen/library/v1/library_pb.ts";
 import { probe, universal } from "./support/probe.ts";

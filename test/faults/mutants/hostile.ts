@@ -4,14 +4,14 @@ import type { Mutant } from "./mutant.ts";
 export const hostileMutants: readonly Mutant[] = [
   {
     name: "strangers: a body has no limit where its length is not told",
-    file: "packages/gateway/src/exchange/read-body.ts",
+    file: "packages/gateway/src/http/read-body.ts",
     find: "if (this.#body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);",
     replace: "",
     campaign: "hostile",
   },
   {
     name: "strangers: the gate is skipped by REST",
-    file: "packages/gateway/src/call/call.ts",
+    file: "packages/gateway/src/rpc/call.ts",
     find: `    const passed = options.requestGate?.(context);
     if (passed !== undefined) await passed;
     const request = `,
@@ -58,7 +58,7 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: "strangers: protobuf is not compared with its schema",
-    file: "packages/gateway/src/protocols/codec.ts",
+    file: "packages/gateway/src/rpc/codec.ts",
     find: "assertWireFormat(input, bytes);",
     replace: "",
     campaign: "packages/gateway/test/binary/wire-format.test.ts",
@@ -79,7 +79,7 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: "strangers: who leaves behind what nobody has read is kept",
-    file: "packages/gateway/src/exchange/stream-exchange.ts",
+    file: "packages/gateway/src/http/stream-exchange.ts",
     find: "  stream.destroy();\n",
     replace: "",
     campaign: "test/e2e/malformed-http2.test.ts",

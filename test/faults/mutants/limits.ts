@@ -42,7 +42,7 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: "5 watches and more are no limit",
-    file: "packages/gateway/src/call/stream-limit.ts",
+    file: "packages/gateway/src/rpc/stream-limit.ts",
     find: "if (open >= max) throw",
     replace: "if (open >= max && max < 5) throw",
     campaign: "packages/gateway/test/health/service.test.ts",

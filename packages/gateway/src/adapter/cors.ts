@@ -1,7 +1,7 @@
 /** Cross-origin requests of browsers: https://fetch.spec.whatwg.org/#http-cors-protocol. */
 import { cors } from "@connectrpc/connect";
-import { assertOptions } from "../call/option-kinds.ts";
-import type { NodeHandler } from "../exchange/node-handler.ts";
+import { assertOptions } from "../rpc/option-kinds.ts";
+import type { NodeHandler } from "../http/node-handler.ts";
 
 export interface CorsOptions {
   /** Origins that may call, for example `https://example.com`; `*` for any. */

@@ -1,8 +1,8 @@
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
-import { StreamOutcome } from "../call/stream-outcome.ts";
-import type { Exchange } from "../exchange/exchange.ts";
-import type { NodeHandler } from "../exchange/node-handler.ts";
-import type { RequestExchange } from "../exchange/request-exchange.ts";
+import { StreamOutcome } from "../rpc/stream-outcome.ts";
+import type { Exchange } from "../http/exchange.ts";
+import type { NodeHandler } from "../http/node-handler.ts";
+import type { RequestExchange } from "../http/request-exchange.ts";
 import {
   type CallEnding,
   type CallObservation,

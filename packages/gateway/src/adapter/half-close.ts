@@ -1,5 +1,5 @@
 import { constants } from "node:http2";
-import type { NodeHandler } from "../exchange/node-handler.ts";
+import type { NodeHandler } from "../http/node-handler.ts";
 
 /**
  * Ends an answer of many messages when its client shuts its sending side. Nothing else tells that

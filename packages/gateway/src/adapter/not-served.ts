@@ -1,7 +1,7 @@
 /** What is answered where no method is called. */
 import type { IncomingHttpHeaders } from "node:http";
 import { Code } from "@connectrpc/connect";
-import type { Response } from "../exchange/exchange.ts";
+import type { Response } from "../http/exchange.ts";
 import { RestFailure } from "../rest/error.ts";
 import { protocolOf } from "./observer.ts";
 import type { Route } from "./routing.ts";

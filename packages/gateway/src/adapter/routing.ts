@@ -1,10 +1,10 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
-import type { RequestTarget } from "../exchange/request-target.ts";
-import { createCodecs } from "../protocols/codec.ts";
-import type { Endpoint } from "../protocols/endpoint.ts";
-import { createRpcHandler } from "../protocols/rpc.ts";
-import type { UnaryHandler } from "../protocols/unary.ts";
+import type { RequestTarget } from "../http/target.ts";
+import { createCodecs } from "../rpc/codec.ts";
+import type { Endpoint } from "../rpc/endpoint.ts";
+import { createRpcHandler } from "../rpc/rpc.ts";
+import type { UnaryHandler } from "../rpc/unary.ts";
 import type { RenderError } from "../rest/error.ts";
 import { createRestRoutes } from "../rest/handler.ts";
 import type { RestSettings } from "../rest/options.ts";

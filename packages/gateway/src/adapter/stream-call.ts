@@ -5,10 +5,10 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { type StreamOutcome, streamOutcomeKey } from "../call/stream-outcome.ts";
-import { bodyOf } from "../exchange/body.ts";
-import type { NodeHandler } from "../exchange/node-handler.ts";
-import { bodyAlreadyRead } from "../exchange/unread-body.ts";
+import { type StreamOutcome, streamOutcomeKey } from "../rpc/stream-outcome.ts";
+import { bodyOf } from "../http/body.ts";
+import type { NodeHandler } from "../http/node-handler.ts";
+import { bodyAlreadyRead } from "../http/unread-body.ts";
 import type { StreamHandler } from "./routing.ts";
 
 export async function serveStreamCall(

@@ -1,4 +1,4 @@
-import { methodNameOf } from "../call/call-names.ts";
+import { methodNameOf } from "../rpc/call-names.ts";
 import type { ServiceMetrics } from "../metrics/index.ts";
 
 /** More than most servers have; the methods past these share a series. */

@@ -7,8 +7,8 @@ import {
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromHttpStatus, findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { LazyHeaders } from "../exchange/lazy-headers.ts";
-import { resetReason } from "../exchange/reset-reason.ts";
+import { LazyHeaders } from "../http/headers.ts";
+import { resetReason } from "../http/reset-reason.ts";
 import type { CallLimit } from "./call-limit.ts";
 import type { Connection } from "./connection.ts";
 

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Cancellation } from "../call/signal.ts";
+import type { Cancellation } from "../rpc/signal.ts";
 
 /** A timer over 2^31 - 1 ms fires at once; who waits longer than these 24 days waits for ever. */
 const timerMaxMs = 2 ** 31 - 1;

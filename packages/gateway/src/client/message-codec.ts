@@ -10,8 +10,8 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
 import { writePlainBinary } from "../binary/plain-writer.ts";
-import { type Envelope, EnvelopeSplitter, wrapEnvelope } from "../protocols/envelope-splitter.ts";
-import { compressionGzip } from "../protocols/gzip.ts";
+import { type Envelope, EnvelopeSplitter, wrapEnvelope } from "../rpc/envelope-splitter.ts";
+import { compressionGzip } from "../rpc/gzip.ts";
 import type { Head } from "./answer.ts";
 
 /** How one answer is read. */

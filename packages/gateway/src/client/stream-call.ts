@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
-import { LazyHeaders } from "../exchange/lazy-headers.ts";
+import { LazyHeaders } from "../http/headers.ts";
 import {
   type Attempt,
   brokenOff,

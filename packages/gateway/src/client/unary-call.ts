@@ -1,6 +1,6 @@
 import { constants, type IncomingHttpHeaders } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BodyBuffer } from "../exchange/body.ts";
+import { BodyBuffer } from "../http/body.ts";
 import {
   type Attempt,
   brokenOff,

@@ -1,4 +1,4 @@
-import { LinkedList } from "../call/linked-list.ts";
+import { LinkedList } from "../rpc/linked-list.ts";
 
 /** Notifies waiters when a server's readiness changes. */
 export interface ReadinessWatch {

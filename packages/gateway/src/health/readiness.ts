@@ -1,4 +1,4 @@
-import { drainingSignal } from "../call/draining.ts";
+import { drainingSignal } from "../rpc/draining.ts";
 
 /** What determines the health of a server. */
 export interface Readiness {

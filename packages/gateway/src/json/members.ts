@@ -6,7 +6,7 @@ import type {
   DescOneof,
   JsonValue,
 } from "@bufbuild/protobuf";
-import { FieldViolation } from "../call/violation.ts";
+import { FieldViolation } from "../rpc/violation.ts";
 import type { JsonOptions, Normaliser } from "./scalar.ts";
 import { type ExactJson, isJsonObject } from "./value.ts";
 

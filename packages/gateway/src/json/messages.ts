@@ -4,7 +4,7 @@
  * directly from that, all others by protobuf-es.
  */
 import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
-import { badRequest, FieldViolation } from "../call/violation.ts";
+import { badRequest, FieldViolation } from "../rpc/violation.ts";
 import { normaliserOf } from "./normaliser.ts";
 import { readPlainJson } from "./plain-reader.ts";
 import type { JsonOptions } from "./scalar.ts";

@@ -14,7 +14,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { FieldViolation } from "../call/violation.ts";
+import { FieldViolation } from "../rpc/violation.ts";
 import {
   asObject,
   assertMayBeUnknown,

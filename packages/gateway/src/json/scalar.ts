@@ -6,7 +6,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { FieldViolation } from "../call/violation.ts";
+import { FieldViolation } from "../rpc/violation.ts";
 import { integerFromDecimal } from "./integer.ts";
 import { type ExactJson, JsonNumber } from "./value.ts";
 

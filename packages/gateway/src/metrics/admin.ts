@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { parseRequestTarget } from "../exchange/request-target.ts";
+import { parseRequestTarget } from "../http/target.ts";
 
 /** What is served. */
 export interface MetricsSource {

@@ -1,5 +1,5 @@
 /** What is told of a service: each metric, and how it is made of the numbers of its threads. */
-import { codeNames } from "../call/call-names.ts";
+import { codeNames } from "../rpc/call-names.ts";
 import { type HistogramPlace, type MetricsLayout, protocolNames, refusalKinds } from "./layout.ts";
 
 /** The numbers of a service's threads. The first is the main thread. */

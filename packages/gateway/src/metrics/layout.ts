@@ -6,7 +6,7 @@
  */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ProtocolName } from "../adapter/observer.ts";
-import { codeNames } from "../call/call-names.ts";
+import { codeNames } from "../rpc/call-names.ts";
 import type { RefusalKind } from "../server/refusal.ts";
 
 export const protocolNames: readonly ProtocolName[] = ["rest", "connect", "grpc", "grpc-web"];

@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Endpoint } from "../protocols/endpoint.ts";
+import type { Endpoint } from "../rpc/endpoint.ts";
 import type { RenderError } from "./error.ts";
 import { assertServices, type RestSettings } from "./options.ts";
 import { readLimits } from "./request/body.ts";

@@ -1,7 +1,7 @@
 import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
-import { definedOnly } from "../call/defined-only.ts";
-import { assertOptions, type OptionKinds } from "../call/option-kinds.ts";
+import { definedOnly } from "../rpc/defined-only.ts";
+import { assertOptions, type OptionKinds } from "../rpc/option-kinds.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { AnswerCodingName } from "./response/answer-coding.ts";
 import type { SuccessStatuses } from "./response/success-status.ts";

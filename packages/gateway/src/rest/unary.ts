@@ -2,11 +2,11 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { serveUnary, type UnarySpec, type UnaryWire } from "../call/call.ts";
-import { CallContext } from "../call/context.ts";
-import { type Exchange, headerOf, type Response } from "../exchange/exchange.ts";
-import { type BodyLimit, readBody } from "../exchange/read-body.ts";
-import { noTrailer } from "../protocols/trailer-header.ts";
+import { serveUnary, type UnarySpec, type UnaryWire } from "../rpc/call.ts";
+import { CallContext } from "../rpc/context.ts";
+import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
+import { type BodyLimit, readBody } from "../http/read-body.ts";
+import { noTrailer } from "../rpc/trailer-header.ts";
 import type { Parse, WholeRequest } from "./request/body.ts";
 import { readMessage } from "./request/request.ts";
 import { errorResponse, messageResponse } from "./response/response.ts";

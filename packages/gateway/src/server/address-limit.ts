@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { addressKey } from "../exchange/address-key.ts";
+import { addressKey } from "../http/address-key.ts";
 import { hasAddress, parseAddressBlocks } from "./address-blocks.ts";
 import type { PortLimits } from "./limits.ts";
 

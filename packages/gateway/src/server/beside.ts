@@ -1,5 +1,5 @@
-import type { NodeHandler } from "../exchange/node-handler.ts";
-import { RequestExchange } from "../exchange/request-exchange.ts";
+import type { NodeHandler } from "../http/node-handler.ts";
+import { RequestExchange } from "../http/request-exchange.ts";
 import { type RenderError, renderStatus } from "../rest/error.ts";
 import { errorResponse } from "../rest/response/response.ts";
 

@@ -2,7 +2,7 @@ import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { continueWhenRead } from "../exchange/continue.ts";
+import { continueWhenRead } from "../http/continue.ts";
 import type { PortLimits } from "./limits.ts";
 import type { RefusalKind, Refusals } from "./refusal.ts";
 import type { TlsMaterial } from "./tls.ts";

@@ -1,9 +1,9 @@
 import http2 from "node:http2";
 import type { Socket } from "node:net";
 import type { GatewayHandler } from "../adapter/node-adapter.ts";
-import { LinkedList } from "../call/linked-list.ts";
-import { continueWhenRead } from "../exchange/continue.ts";
-import { leaveRequest } from "../exchange/stream-exchange.ts";
+import { LinkedList } from "../rpc/linked-list.ts";
+import { continueWhenRead } from "../http/continue.ts";
+import { leaveRequest } from "../http/stream-exchange.ts";
 import type { OnRequested } from "./http1.ts";
 import { Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";

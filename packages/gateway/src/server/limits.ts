@@ -1,5 +1,5 @@
-import { definedOnly } from "../call/defined-only.ts";
-import { assertOptions } from "../call/option-kinds.ts";
+import { definedOnly } from "../rpc/defined-only.ts";
+import { assertOptions } from "../rpc/option-kinds.ts";
 
 /** What bounds the connections of a port, and what arrives on them. */
 export interface PortLimits {

@@ -3,7 +3,7 @@ import { STATUS_CODES } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import type { NodeHandler } from "../exchange/node-handler.ts";
+import type { NodeHandler } from "../http/node-handler.ts";
 import { type RenderError, RestFailure, restErrorFrom } from "../rest/error.ts";
 
 const failures = {

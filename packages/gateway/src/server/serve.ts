@@ -5,9 +5,9 @@ import {
   type GatewayOptions,
   gatewayNodeAdapter,
 } from "../adapter/node-adapter.ts";
-import { logError } from "../call/unexpected.ts";
-import type { NodeHandler } from "../exchange/node-handler.ts";
-import { parseRequestTarget } from "../exchange/request-target.ts";
+import { logError } from "../rpc/unexpected.ts";
+import type { NodeHandler } from "../http/node-handler.ts";
+import { parseRequestTarget } from "../http/target.ts";
 import { guardHandler } from "./beside.ts";
 import { type PortLimits, resolveLimits, timerMaxMs } from "./limits.ts";
 import { openPort, type TrafficObserver } from "./port.ts";

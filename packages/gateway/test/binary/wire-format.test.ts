@@ -2,8 +2,8 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createMethodImplSpec } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { createCodecs } from "../../src/protocols/codec.ts";
-import type { EndpointOptions } from "../../src/protocols/endpoint.ts";
+import { createCodecs } from "../../src/rpc/codec.ts";
+import type { EndpointOptions } from "../../src/rpc/endpoint.ts";
 import { LabelService, PrintLabelRequestSchema } from "../gen/library/v1/label_pb.ts";
 
 const spec = createMethodImplSpec(LabelService.method.printLabel, (): never => {

@@ -7,7 +7,7 @@ import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { AnswerError } from "../../src/client/index.ts";
-import { wrapEnvelope } from "../../src/protocols/envelope-splitter.ts";
+import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
 import { VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { within } from "../support/within.ts";
 import {

@@ -5,7 +5,7 @@ import { createClient } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { compressionGzip, createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
-import { wrapEnvelope } from "../../src/protocols/envelope-splitter.ts";
+import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
 import { readDescriptors } from "../../src/proxy/index.ts";
 import { answerWith, grpcHead, openFakeServer } from "../client/fake-server.ts";
 import { barcode, CardSchema } from "../gen/library/v1/card_pb.ts";

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import { compressionGzip } from "../../src/protocols/gzip.ts";
+import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { answerCodingsOf, chooseCoding } from "../../src/rest/response/answer-coding.ts";
 
 const codings = answerCodingsOf(undefined, [compressionGzip]);

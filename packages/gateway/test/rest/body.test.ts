@@ -2,8 +2,8 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { readBody as readExchange } from "../../src/exchange/read-body.ts";
-import { compressionGzip } from "../../src/protocols/gzip.ts";
+import { readBody as readExchange } from "../../src/http/read-body.ts";
+import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { RestFailure, restErrorFrom } from "../../src/rest/error.ts";
 import {
   assertMediaType,

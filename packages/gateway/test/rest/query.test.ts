@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FieldViolation } from "../../src/call/violation.ts";
+import { FieldViolation } from "../../src/rpc/violation.ts";
 import { parseQuery } from "../../src/rest/request/query.ts";
 
 describe("a query is parsed:", () => {

@@ -1,5 +1,5 @@
-import type { Exchange, Response } from "../../src/exchange/exchange.ts";
-import type { NodeHeaders } from "../../src/exchange/lazy-headers.ts";
+import type { Exchange, Response } from "../../src/http/exchange.ts";
+import type { NodeHeaders } from "../../src/http/headers.ts";
 
 /** An exchange without a network: the request is given, the answer is recorded. */
 export interface MemoryExchange extends Exchange {

@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { bodyOf } from "../../exchange/body.ts";
-import type { BodyLimit } from "../../exchange/read-body.ts";
-import type { Endpoint } from "../../protocols/endpoint.ts";
+import { bodyOf } from "../../http/body.ts";
+import type { BodyLimit } from "../../http/read-body.ts";
+import type { Endpoint } from "../../rpc/endpoint.ts";
 import { RestFailure } from "../error.ts";
 
 type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;

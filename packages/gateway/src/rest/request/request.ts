@@ -1,7 +1,7 @@
 /** HTTP -> request message. */
 import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { badRequest, FieldViolation } from "../../call/violation.ts";
+import { badRequest, FieldViolation } from "../../rpc/violation.ts";
 import { parseJson } from "../../json/messages.ts";
 import { readPlainJson } from "../../json/plain-reader.ts";
 import { type ExactJson, isJsonObject } from "../../json/value.ts";

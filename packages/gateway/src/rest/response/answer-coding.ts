@@ -2,7 +2,7 @@
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { compressionGzip } from "../../protocols/gzip.ts";
+import { compressionGzip } from "../../rpc/gzip.ts";
 
 /** A content coding for answers. */
 export type AnswerCoding = Pick<Compression, "name" | "compress">;

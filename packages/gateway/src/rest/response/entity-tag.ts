@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import type { OutgoingHttpHeaders } from "node:http";
 import type { HandlerContext } from "@connectrpc/connect";
-import type { Body } from "../../exchange/body.ts";
+import type { Body } from "../../http/body.ts";
 
 /**
  * Adds an ETag to the answer to a GET or HEAD, unless the implementation has set one.

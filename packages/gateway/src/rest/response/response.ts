@@ -8,12 +8,12 @@ import {
 } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
-import type { StreamContext } from "../../call/call.ts";
-import { endingError, reportUnexpected } from "../../call/unexpected.ts";
-import { type Body, byteLengthOf, bytesOf } from "../../exchange/body.ts";
-import type { Response } from "../../exchange/exchange.ts";
-import { toNodeHeaders } from "../../exchange/lazy-headers.ts";
-import { headerWithTrailer } from "../../protocols/trailer-header.ts";
+import type { StreamContext } from "../../rpc/call.ts";
+import { endingError, reportUnexpected } from "../../rpc/unexpected.ts";
+import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
+import type { Response } from "../../http/exchange.ts";
+import { toNodeHeaders } from "../../http/headers.ts";
+import { headerWithTrailer } from "../../rpc/trailer-header.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
 import type { RestSettings } from "../options.ts";
 import { messageText } from "../request/message-text.ts";

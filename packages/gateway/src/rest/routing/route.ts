@@ -1,7 +1,7 @@
 import type { MethodImplSpec } from "@connectrpc/connect";
 import type { JsonOptions } from "../../json/scalar.ts";
 import type { JsonWriterOptions } from "../../json/writer.ts";
-import type { Endpoint } from "../../protocols/endpoint.ts";
+import type { Endpoint } from "../../rpc/endpoint.ts";
 import type { RestServiceSettings } from "../options.ts";
 import type { ReadLimits } from "../request/body.ts";
 import type { MatchName } from "../request/name-patterns.ts";

@@ -2,12 +2,12 @@
 import { type ConnectError, createHandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable, type UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { callStream, type StreamContext, type StreamSpec } from "../../call/call.ts";
-import { endingError, reportUnexpected } from "../../call/unexpected.ts";
-import { untilAborted } from "../../call/until-aborted.ts";
-import { BodyBuffer, bodyOf, bytesOf } from "../../exchange/body.ts";
-import type { Response } from "../../exchange/exchange.ts";
-import { LazyHeaders } from "../../exchange/lazy-headers.ts";
+import { callStream, type StreamContext, type StreamSpec } from "../../rpc/call.ts";
+import { endingError, reportUnexpected } from "../../rpc/unexpected.ts";
+import { untilAborted } from "../../rpc/until-aborted.ts";
+import { BodyBuffer, bodyOf, bytesOf } from "../../http/body.ts";
+import type { Response } from "../../http/exchange.ts";
+import { LazyHeaders } from "../../http/headers.ts";
 import type { WholeRequest } from "../request/body.ts";
 import { readMessage, readMessages } from "../request/request.ts";
 import {

@@ -1,0 +1,140 @@
+import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
+import type { ContextKey, ContextValues, HandlerContext, UnaryRequest } from "@connectrpc/connect";
+import type { Exchange } from "../http/exchange.ts";
+import { LazyHeaders, type NodeHeaders } from "../http/headers.ts";
+import { resolveUrl } from "../http/target.ts";
+import { CallSignal, type Cancellation } from "./signal.ts";
+
+export interface CallInit {
+  readonly exchange: Exchange;
+  readonly method: DescMethod;
+  readonly protocolName: string;
+  readonly timeoutMs: number | undefined;
+  readonly shutdownSignal: AbortSignal | undefined;
+  readonly contextValues: ContextValues | undefined;
+  /** What the protocol itself answers; the application may add. */
+  readonly responseHeader: NodeHeaders;
+  readonly responseTrailer: NodeHeaders;
+}
+
+const callSignal = Symbol("the signal, not yet made");
+
+/**
+ * The context of a unary call, as connect-es makes it. What costs, and what few
+ * look at, is made when it is looked at: headers when one is changed, the signal
+ * with its timer and listeners when it is taken. It is an own property all the
+ * same, so that `{ ...context }` has it.
+ */
+export class CallContext implements HandlerContext {
+  readonly method: DescMethod;
+  readonly service: DescMethod["parent"];
+  readonly requestMethod: string;
+  readonly protocolName: string;
+  readonly url: string;
+  readonly values: ContextValues;
+  readonly timeoutMs: () => number | undefined;
+  readonly requestHeader: LazyHeaders;
+  readonly responseHeader: LazyHeaders;
+  readonly responseTrailer: LazyHeaders;
+  declare readonly signal: AbortSignal;
+  readonly [callSignal]: CallSignal;
+
+  constructor(init: CallInit) {
+    const { exchange, method, timeoutMs, shutdownSignal } = init;
+    this.method = method;
+    this.service = method.parent;
+    this.requestMethod = exchange.method;
+    this.protocolName = init.protocolName;
+    this.url = resolveUrl(exchange.origin, exchange.target);
+    this.values = init.contextValues ?? new CallValues();
+    this.requestHeader = new LazyHeaders(exchange.headers);
+    this.responseHeader = new LazyHeaders(init.responseHeader);
+    this.responseTrailer = new LazyHeaders(init.responseTrailer);
+    const deadline = timeoutMs === undefined ? undefined : Math.trunc(Date.now() + timeoutMs);
+    this.timeoutMs = deadline === undefined ? noTimeout : () => deadline - Date.now();
+    this[callSignal] = new CallSignal({ exchange, deadline, shutdownSignal });
+    Object.defineProperty(this, "signal", lazySignal);
+  }
+
+  /** The same; where the call has a deadline, it rejects when that passes before. */
+  inTime<T>(value: T | Promise<T>): T | Promise<T> {
+    const isWatched = this.timeoutMs !== noTimeout && value instanceof Promise;
+    return isWatched ? this[callSignal].race(value) : value;
+  }
+
+  /** The call has failed: its signal says so. */
+  abort(error: unknown): void {
+    this[callSignal].abort(error);
+  }
+
+  /** The call has succeeded: nothing is held any more. */
+  release(): void {
+    this[callSignal].release();
+  }
+}
+
+/**
+ * What a call's signal says, for half the cost to those who only listen to it.
+ * Where an interceptor has put another signal into the context, that.
+ */
+export function cancellationOf(context: HandlerContext): Cancellation {
+  return context instanceof CallContext ? context[callSignal] : context.signal;
+}
+
+/** What interceptors get. */
+export class CallRequest implements UnaryRequest {
+  readonly stream = false;
+  readonly message: MessageShape<DescMessage>;
+  readonly method: UnaryRequest["method"];
+  readonly service: DescMethod["parent"];
+  readonly requestMethod: string;
+  readonly url: string;
+  readonly header: Headers;
+  readonly contextValues: ContextValues;
+  declare readonly signal: AbortSignal;
+  readonly [callSignal]: CallSignal;
+
+  constructor(context: CallContext, message: MessageShape<DescMessage>) {
+    this.message = message;
+    this.method = context.method as UnaryRequest["method"];
+    this.service = context.service;
+    this.requestMethod = context.requestMethod;
+    this.url = context.url;
+    this.header = context.requestHeader;
+    this.contextValues = context.values;
+    this[callSignal] = context[callSignal];
+    Object.defineProperty(this, "signal", lazySignal);
+  }
+}
+
+/** As connect-es makes them, without functions of its own for each call. */
+class CallValues implements ContextValues {
+  [id: symbol]: unknown;
+
+  get<T>({ id, defaultValue }: ContextKey<T>): T {
+    return id in this ? (this[id] as T) : defaultValue;
+  }
+
+  set<T>({ id }: ContextKey<T>, value: T): this {
+    this[id] = value;
+    return this;
+  }
+
+  delete({ id }: ContextKey<unknown>): this {
+    delete this[id];
+    return this;
+  }
+}
+
+/** One accessor for all calls: V8 shares the shape of their objects. */
+const lazySignal: PropertyDescriptor = {
+  get(this: { [callSignal]: CallSignal }) {
+    return this[callSignal].signal;
+  },
+  enumerable: true,
+  configurable: true,
+};
+
+function noTimeout(): undefined {
+  return undefined;
+}

@@ -1,0 +1,88 @@
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import { expect, test, vi } from "vitest";
+import { ClientGoneError, NodeExchange } from "../../src/http/node-exchange.ts";
+
+/** Ends with its source, or earlier. */
+class SourceExchange extends NodeExchange {
+  isClosed = false;
+  readonly closeReason = new Error("the reason");
+  readonly source: PassThrough;
+
+  constructor(source: PassThrough) {
+    super("http://localhost");
+    this.source = source;
+    source.on("close", () => this.close());
+  }
+}
+
+const tooLarge = new Error("too large");
+
+test("a sink that fails gets neither the rest nor an end", async () => {
+  const source = new PassThrough();
+  const push = vi.fn(() => {
+    throw tooLarge;
+  });
+  const end = vi.fn();
+  const read = new SourceExchange(source).readBody({ push, end });
+  const ended = once(source, "close");
+  source.write("a");
+  await expect(read).rejects.toBe(tooLarge);
+  source.end("b");
+  await ended;
+  expect(push).toHaveBeenCalledTimes(1);
+  expect(end).not.toHaveBeenCalled();
+});
+
+test("a body that closes before its end is an error", async () => {
+  const source = new PassThrough();
+  const end = vi.fn();
+  const read = new SourceExchange(source).readBody({ push() {}, end });
+  source.write("a");
+  source.destroy();
+  await expect(read).rejects.toBeInstanceOf(ClientGoneError);
+  expect(end).not.toHaveBeenCalled();
+});
+
+test("a closed exchange has no body, even if its stream ends", async () => {
+  const source = new PassThrough();
+  source.end("a");
+  const end = vi.fn();
+  const exchange = new SourceExchange(source);
+  exchange.isClosed = true;
+  await expect(exchange.readBody({ push() {}, end })).rejects.toBeInstanceOf(ClientGoneError);
+  source.resume();
+  await once(source, "end");
+  expect(end).not.toHaveBeenCalled();
+});
+
+test("a body that ended before it is read is complete", async () => {
+  const source = new PassThrough();
+  source.end();
+  source.resume();
+  await once(source, "end");
+  expect(await new SourceExchange(source).readBody({ push() {}, end: () => "all" })).toBe("all");
+});
+
+test("a body whose exchange was cut off does not end, even if its stream says so", async () => {
+  const source = new PassThrough();
+  const exchange = new SourceExchange(source);
+  const end = vi.fn();
+  const read = exchange.readBody({ push() {}, end });
+  source.write("a");
+  exchange.isClosed = true; // as Node does for an HTTP/2 stream that is reset
+  source.end();
+  await expect(read).rejects.toBeInstanceOf(ClientGoneError);
+  expect(end).not.toHaveBeenCalled();
+});
+
+test("the call of an exchange is aborted once at its end, with its reason", async () => {
+  const source = new PassThrough();
+  const exchange = new SourceExchange(source);
+  const abort = vi.fn();
+  exchange.call = { abort };
+  source.destroy();
+  await once(source, "close");
+  expect(abort.mock.calls).toEqual([[exchange.closeReason]]);
+  expect(exchange.call).toBeUndefined();
+});

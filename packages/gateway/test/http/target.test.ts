@@ -1,0 +1,164 @@
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { parseRequestTarget } from "../../src/http/target.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { createEchoService } from "../support/echo.ts";
+import { openGateway } from "../support/gateway.ts";
+import { parseHttp1Responses } from "../support/http1-response.ts";
+import { createTestLibrary } from "../support/library.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+
+function openBoth() {
+  return openGateway({
+    routes: (router) => {
+      router.service(LibraryService, createTestLibrary());
+      router.service(FieldService, createEchoService());
+    },
+  });
+}
+
+describe("a request target", () => {
+  const rows: readonly [target: string, path: string, query: string][] = [
+    ["/", "/", ""],
+    ["/v1/library", "/v1/library", ""],
+    ["/v1/library?", "/v1/library", ""],
+    ["/v1/library?a=b", "/v1/library", "a=b"],
+    ["/v1/library?a=b?c", "/v1/library", "a=b?c"],
+    ["/v1/library??", "/v1/library", "?"],
+    ["/?/v1/library", "/", "/v1/library"],
+    // Raw: nothing is decoded, and dots are not resolved.
+    ["/v1%2Flibrary?%61=%62", "/v1%2Flibrary", "%61=%62"],
+    ["/a/../b/./c", "/a/../b/./c", ""],
+    ["//a//b", "//a//b", ""],
+    ["/a/http://b/c", "/a/http://b/c", ""],
+    ["/a?http://b/c", "/a", "http://b/c"],
+    // The absolute form of RFC 9112 section 3.2.2.
+    ["http://host/v1/library", "/v1/library", ""],
+    ["http://host:80/v1/library?a=b", "/v1/library", "a=b"],
+    ["https://host/v1/library", "/v1/library", ""],
+    ["HTTP://HOST/v1", "/v1", ""],
+    ["http://user@host/v1", "/v1", ""],
+    ["http://[::1]:80/v1", "/v1", ""],
+    ["http://host", "/", ""],
+    ["http://host?a=b", "/", "a=b"],
+    ["http://host/", "/", ""],
+    ["http://host//v1", "//v1", ""],
+    // Other forms have no path that is served.
+    ["*", "*", ""],
+    ["host:443", "host:443", ""],
+    ["ftp://host/v1", "ftp://host/v1", ""],
+    ["http:/v1", "http:/v1", ""],
+    ["", "/", ""],
+  ];
+
+  test.each(rows)("%j: path %j, query %j", (target, path, query) => {
+    expect(parseRequestTarget(target)).toEqual({ path, query });
+  });
+});
+
+describe("a request must say where it goes in a form that a URL can be made of:", () => {
+  const get = "GET /v1/library HTTP/1.1";
+  const rows: readonly [what: string, head: readonly string[], status: number][] = [
+    ["a name", [get, "Host: localhost"], 200],
+    ["a name and a port", [get, "Host: example.com:8080"], 200],
+    ["a name and an empty port", [get, "Host: example.com:"], 200],
+    ["an address of IPv4", [get, "Host: 127.0.0.1:80"], 200],
+    ["an address of IPv6", [get, "Host: [::1]:80"], 200],
+    ["the largest port", [get, "Host: a:65535"], 200],
+    ["HTTP/1.0 without a Host", ["GET /v1/library HTTP/1.0"], 200],
+    ["HTTP/1.0 with a Host", ["GET /v1/library HTTP/1.0", "Host: a"], 200],
+    ["a target with a host of its own", ["GET http://b/v1/library HTTP/1.1", "Host: a"], 200],
+    ["a target in capitals", ["GET HTTP://b:1/v1/library HTTP/1.1", "Host: a"], 200],
+    ["an open bracket", [get, "Host: ["], 400],
+    ["brackets around nothing", [get, "Host: []"], 400],
+    ["an IPv6 that is none", [get, "Host: [:::1]"], 400],
+    ["an IPv6 with a zone", [get, "Host: [fe80::1%25eth0]"], 400],
+    ["an IPv4 that is none", [get, "Host: 256.256.256.256"], 400],
+    ["five parts of IPv4", [get, "Host: 1.2.3.4.5"], 400],
+    ["a port too large", [get, "Host: a:65536"], 400],
+    ["a port of letters", [get, "Host: a:b"], 400],
+    ["two ports", [get, "Host: a:1:2"], 400],
+    ["a user", [get, "Host: user@a"], 400],
+    ["a user and a password", [get, "Host: user:word@a"], 400],
+    ["a path", [get, "Host: a/b"], 400],
+    ["a query", [get, "Host: a?b"], 400],
+    ["a fragment", [get, "Host: a#b"], 400],
+    ["a backslash", [get, "Host: a\\b"], 400],
+    ["a space", [get, "Host: a b"], 400],
+    ["a half escape", [get, "Host: a%"], 400],
+    ["an escaped slash", [get, "Host: a%2Fb"], 400],
+    ["an angle", [get, "Host: <a>"], 400],
+    ["a caret", [get, "Host: a^b"], 400],
+    ["a letter that is not ASCII", [get, "Host: \u00e9"], 400],
+    ["nothing", [get, "Host: "], 400],
+    ["two hosts", [get, "Host: a", "Host: b"], 400],
+    ["the same host twice", [get, "Host: a", "Host: a"], 400],
+    ["two hosts in one", [get, "Host: a, b"], 400],
+    ["no Host", [get], 400],
+    ["a target with an open bracket", ["GET http://[/v1/library HTTP/1.1", "Host: a"], 400],
+    ["a target with a port too large", ["GET http://b:65536/v1/library HTTP/1.1", "Host: a"], 400],
+    ["a target without a host", ["GET http:///v1/library HTTP/1.1", "Host: a"], 400],
+    ["a path that looks like a host", ["GET //[/v1/library HTTP/1.1", "Host: a"], 400],
+    ["a path of a backslash", ["GET /\\ HTTP/1.1", "Host: a"], 400],
+    ["the asterisk", ["OPTIONS * HTTP/1.1", "Host: a"], 404],
+    ["an authority", ["CONNECT a:80 HTTP/1.1", "Host: a"], 0],
+  ];
+
+  test.each(rows)("%s: %j -> %i", async (_what, head, status) => {
+    await using gateway = await openBoth();
+    using connection = await openRawConnection(gateway.port);
+    connection.write(Buffer.from(`${head.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1"));
+    const [response] = parseHttp1Responses(await connection.untilClosed());
+    expect(response?.status ?? 0).toBe(status);
+    // In any case, the next request is served, and nothing was reported.
+    expect(await gateway.send({ method: "GET", path: "/v1/library" })).toMatchObject({
+      status: 200,
+    });
+    expect(gateway.errors).toEqual([]);
+  });
+
+  // HTTP/2 itself rejects some of them with a reset.
+  const refused = [400, "reset"];
+  const targets: readonly [pseudo: string, value: string, outcomes: readonly unknown[]][] = [
+    [":authority", "a", [200]],
+    [":authority", "a:80", [200]],
+    [":authority", "[::1]", [200]],
+    [":authority", "[", refused],
+    [":authority", "a b", refused],
+    [":authority", "user@a", refused],
+    [":authority", "a:65536", refused],
+    [":authority", "a/b", refused],
+    [":authority", "", refused],
+    ["host", "a", [200]], // instead of :authority
+    ["host", "[", refused],
+    [":path", "http://[/v1/library", refused],
+    [":path", "http://b:65536/v1/library", refused],
+    [":path", "//[/v1/library", refused],
+    [":path", "*", refused],
+    [":path", "", refused],
+  ];
+
+  test.each(targets)("%s of HTTP/2: %j -> %j", async (pseudo, value, outcomes) => {
+    await using gateway = await openBoth();
+    const request = { version: "2", method: "GET", path: "/v1/library" } as const;
+    const response = gateway.send({ ...request, headers: { [pseudo]: value } });
+    const outcome = await response.then(
+      ({ status }) => status,
+      () => "reset",
+    );
+    expect(outcomes).toContain(outcome);
+    expect(await gateway.send(request)).toMatchObject({ status: 200 });
+  });
+
+  test("is also rejected for an RPC", async () => {
+    await using gateway = await openBoth();
+    using connection = await openRawConnection(gateway.port);
+    connection.write(
+      "POST /library.v1.FieldService/Echo HTTP/1.1\r\nHost: [\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
+    );
+    const [response] = parseHttp1Responses(await connection.untilClosed());
+    expect(response?.status).toBe(400);
+    expect(JSON.parse(response?.body ?? "")).toMatchObject({ code: Code.InvalidArgument });
+  });
+});

@@ -1,0 +1,250 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  createClient,
+  createRouterTransport,
+  type ServiceImpl,
+  type UnaryRequest,
+} from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { requireFields } from "../../src/rpc/required-fields.ts";
+import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
+import {
+  type Book,
+  type BookSchema,
+  type Library,
+  type LibrarySchema,
+  LibraryService,
+  ShelfSchema,
+} from "../gen/library/v1/library_pb.ts";
+import { refusalFor } from "../support/violations.ts";
+
+type LibraryInit = MessageInitShape<typeof LibrarySchema>;
+
+/** A client of a library behind requireFields. */
+function clientOf(implementation: Partial<ServiceImpl<typeof LibraryService>>) {
+  const transport = createRouterTransport(
+    (router) => {
+      router.service(LibraryService, implementation);
+    },
+    { router: { interceptors: [requireFields] } },
+  );
+  return createClient(LibraryService, transport);
+}
+
+async function update(library: LibraryInit) {
+  const received: Library[] = [];
+  const client = clientOf({
+    updateLibrary(message) {
+      received.push(message);
+      return message;
+    },
+  });
+  const refusal = await refusalFor(client.updateLibrary(library));
+  return { refusal, received };
+}
+
+const book: MessageInitShape<typeof BookSchema> = { id: 0n, title: "t", authors: ["a"] };
+
+describe("a request is rejected for", () => {
+  const rows: readonly [what: string, library: LibraryInit, fields: readonly string[]][] = [
+    ["a field in an item of a list", { shelves: [{}] }, ["shelves[0].theme"]],
+    [
+      "the item that lacks it, not the others",
+      { shelves: [{ theme: "a" }, {}, { theme: "" }] },
+      ["shelves[1].theme"],
+    ],
+    [
+      "fields in a map",
+      { shelves: [{ theme: "a", books: { x: {}, y: book } }] },
+      ["id", "title", "authors"].map((name) => `shelves[0].books["x"].${name}`),
+    ],
+    [
+      "a field in a map by integers",
+      { shelvesByRoom: { "-9223372036854775808": {}, "7": { theme: "a" } } },
+      ['shelves_by_room["-9223372036854775808"].theme'],
+    ],
+    [
+      "a field in a message that contains itself",
+      { shelves: [{ theme: "a", annex: { theme: "b", annex: { annex: { theme: "c" } } } }] },
+      ["shelves[0].annex.annex.theme"],
+    ],
+    [
+      "a field behind several recursions",
+      { shelves: [{ theme: "a", newBooks: [{ ...book, sequel: { ...book, sequel: {} } }] }] },
+      ["id", "title", "authors"].map((name) => `shelves[0].new_books[0].sequel.sequel.${name}`),
+    ],
+    [
+      "an empty list",
+      { shelves: [{ theme: "a", newBooks: [{ ...book, authors: [] }] }] },
+      ["shelves[0].new_books[0].authors"],
+    ],
+    [
+      "the zero of a field without presence",
+      { shelves: [{ theme: "a", newBooks: [{ ...book, title: "" }] }] },
+      ["shelves[0].new_books[0].title"],
+    ],
+    [
+      "everything that is missing, in the order of the fields",
+      {
+        shelves: [{ annex: {}, newBooks: [{ title: "t", authors: ["a"] }] }, {}],
+        shelvesByRoom: { "1": {} },
+      },
+      [
+        "shelves[0].theme",
+        "shelves[0].annex.theme",
+        "shelves[0].new_books[0].id",
+        "shelves[1].theme",
+        'shelves_by_room["1"].theme',
+      ],
+    ],
+  ];
+
+  test.each(rows)("%s", async (_what, library, fields) => {
+    const { refusal, received } = await update(library);
+    expect(refusal).toMatchObject({
+      violations: fields.map((field) => [field, "is required"]),
+    });
+    expect(received).toEqual([]);
+  });
+
+  test("with a message that names each field", async () => {
+    const { refusal } = await update({
+      shelves: [{ newBooks: [{ title: "t", authors: ["a"] }] }],
+    });
+    expect(refusal).toMatchObject({ message: "theme is required; id is required" });
+  });
+});
+
+describe("a request is not rejected for", () => {
+  const rows: readonly [what: string, library: LibraryInit][] = [
+    ["what is not there at all", {}],
+    ["empty lists and maps", { shelves: [], shelvesByRoom: {} }],
+    ["the zero of a field with presence", { shelves: [{ theme: "", newBooks: [book] }] }],
+    ["an optional field", { shelves: [{ theme: "a", books: { "": { ...book } } }] }],
+  ];
+
+  test.each(rows)("%s", async (_what, library) => {
+    const { refusal, received } = await update(library);
+    expect(refusal).toBe("accepted");
+    expect(received).toHaveLength(1);
+  });
+
+  test("anything, if it can reach no required field", async () => {
+    const get = () => expect.unreachable("the message was looked at");
+    const message = new Proxy(create(EveryFieldSchema), { get });
+    const request = {
+      stream: false,
+      method: FieldService.method.echo,
+      message,
+    } as Partial<UnaryRequest> as UnaryRequest;
+    const seen: unknown[] = [];
+    await requireFields(async (passed) => {
+      seen.push(passed);
+      return {} as never;
+    })(request);
+    // The same object: nothing was copied.
+    expect(seen[0]).toBe(request);
+  });
+});
+
+test("a complete message is passed on unchanged, including unknown fields", async () => {
+  const $unknown = [{ no: 9999, wireType: 0, data: Uint8Array.of(1) }];
+  const shelf = create(ShelfSchema, { theme: "a" });
+  shelf.$unknown = $unknown;
+  const { refusal, received } = await update({ displayName: "d", shelves: [shelf] });
+  expect(refusal).toBe("accepted");
+  expect(received).toMatchObject([{ displayName: "d", shelves: [{ theme: "a", $unknown }] }]);
+});
+
+describe("in a stream", () => {
+  test("of requests, a message that lacks a field ends the call; earlier ones arrive", async () => {
+    const received: Book[] = [];
+    const client = clientOf({
+      async importBooks(books) {
+        for await (const one of books) received.push(one);
+        return { count: BigInt(received.length) };
+      },
+    });
+    let isReleased = false;
+    async function* books() {
+      try {
+        yield { ...book, id: 1n };
+        yield { ...book, id: 2n };
+        yield { title: "without id and authors" };
+        yield { ...book, id: 4n };
+      } finally {
+        isReleased = true;
+      }
+    }
+    expect(await refusalFor(client.importBooks(books()))).toEqual({
+      message: "id is required; authors is required",
+      violations: [
+        ["id", "is required"],
+        ["authors", "is required"],
+      ],
+    });
+    expect(received.map(({ id }) => id)).toEqual([1n, 2n]);
+    expect(isReleased).toBe(true);
+  });
+
+  test("of requests, complete messages all arrive", async () => {
+    const client = clientOf({
+      async importBooks(books) {
+        const all = await collect(books);
+        return { count: BigInt(all.length) };
+      },
+    });
+    async function* books() {
+      yield book;
+      yield book;
+    }
+    expect(await client.importBooks(books())).toMatchObject({ count: 2n });
+  });
+
+  test("of responses, the request is checked", async () => {
+    const client = clientOf({
+      async *followBook(message) {
+        yield message;
+      },
+    });
+    const complete = collect(client.followBook(book));
+    expect(await complete).toMatchObject([{ id: 0n }]);
+    const incomplete = collect(client.followBook({ ...book, sequel: {} }));
+    expect(await refusalFor(incomplete)).toMatchObject({
+      violations: ["id", "title", "authors"].map((name) => [`sequel.${name}`, "is required"]),
+    });
+  });
+
+  test("of both, the earlier answers arrive", async () => {
+    const client = clientOf({
+      async *exchangeBooks(books) {
+        yield* books;
+      },
+    });
+    async function* books() {
+      yield book;
+      yield {};
+    }
+    const answers: Book[] = [];
+    const call = (async () => {
+      for await (const answer of client.exchangeBooks(books())) answers.push(answer);
+    })();
+    expect(await refusalFor(call)).toMatchObject({ violations: [["id", "is required"], {}, {}] });
+    expect(answers).toHaveLength(1);
+  });
+
+  test("of responses, the server's answers are not checked", async () => {
+    const client = clientOf({
+      async *followBook() {
+        yield {};
+      },
+    });
+    expect(await collect(client.followBook(book))).toHaveLength(1);
+  });
+});
+
+async function collect<T>(messages: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const message of messages) all.push(message);
+  return all;
+}
