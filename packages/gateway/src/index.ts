@@ -1,30 +1,21 @@
 /** Any Connect service on one Node handler: gRPC, gRPC-Web, Connect and REST. */
 
 export type { CorsOptions } from "./adapter/cors.ts";
+export { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "./adapter/node.ts";
 export {
-  type GatewayHandler,
-  type GatewayOptions,
-  gatewayNodeAdapter,
-} from "./adapter/node-adapter.ts";
-export type {
-  CallEnding,
-  CallObservation,
-  CallObserver,
-  ObservedRequest,
-  ProtocolName,
+  type CallEnding,
+  type CallObservation,
+  type CallObserver,
+  composeObservers,
+  type ObservedRequest,
+  type ProtocolName,
 } from "./adapter/observer.ts";
-export { composeObservers } from "./adapter/observers.ts";
 export { peerAddressKey } from "./adapter/peer-address.ts";
-export { cancellationOf } from "./rpc/context.ts";
-export { requireFields } from "./rpc/required-fields.ts";
-export type { Cancellation } from "./rpc/signal.ts";
 export { addressKey } from "./http/address-key.ts";
-export type { NodeHandler } from "./http/node-handler.ts";
+export type { NodeHandler } from "./http/node.ts";
 export { parseRequestTarget } from "./http/target.ts";
 export { messageFromJson, parseJson } from "./json/messages.ts";
 export { type ExactJson, rawJson } from "./json/value.ts";
-export type { MessageLimits } from "./rpc/endpoint.ts";
-export { compressionGzip } from "./rpc/gzip.ts";
 export {
   type RenderError,
   type RenderedError,
@@ -37,3 +28,8 @@ export type { AnswerCodingName } from "./rest/response/answer-coding.ts";
 export type { SuccessStatuses } from "./rest/response/success-status.ts";
 export { RuleError } from "./rest/rule/rule.ts";
 export type { StreamFormatName } from "./rest/stream/stream-format.ts";
+export { cancellationOf, sendHeaders } from "./rpc/context.ts";
+export type { MessageLimits, StreamLimits } from "./rpc/endpoint.ts";
+export { compressionGzip } from "./rpc/gzip.ts";
+export { requireFields } from "./rpc/required-fields.ts";
+export type { Cancellation } from "./rpc/signal.ts";

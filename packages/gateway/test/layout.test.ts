@@ -31,10 +31,9 @@ const importsByFile = checkLayout({
     "src/adapter": ["src/rest", "src/rpc", "src/json", "src/http"],
     "src/rest": ["gen", "src/rpc", "src/json", "src/http"],
     "src/openapi": ["gen", "src/rest", "src/json"],
-    "src/rpc": ["src/json", "src/binary", "src/http"],
+    "src/rpc": ["gen", "src/json", "src/binary", "src/http"],
     "src/json": ["src/binary"],
     "src/binary": [],
-    "src/rpc": ["gen", "src/http"],
     "src/http": [],
   },
 });

@@ -1,7 +1,8 @@
 /** Cross-origin requests of browsers: https://fetch.spec.whatwg.org/#http-cors-protocol. */
 import { cors } from "@connectrpc/connect";
-import { assertOptions } from "../rpc/option-kinds.ts";
-import type { NodeHandler } from "../http/node-handler.ts";
+import type { Exchange } from "../http/exchange.ts";
+import type { NodeHeaders } from "../http/headers.ts";
+import { assertOptions } from "../rpc/options.ts";
 
 export interface CorsOptions {
   /** Origins that may call, for example `https://example.com`; `*` for any. */
@@ -15,12 +16,11 @@ export interface CorsOptions {
 }
 
 /**
- * Marks the response for the origin that asks, where it may.
+ * Marks the answer for the origin that asks, where it may. Answers a preflight.
  *
  * @param allow The methods that the path has.
- * @returns whether the request was a preflight, and is answered.
  */
-export type ApplyCors = (node: Parameters<NodeHandler>, allow: readonly string[]) => boolean;
+export type ApplyCors = (exchange: Exchange, allow: readonly string[]) => void;
 
 export function createCors(options: CorsOptions): ApplyCors {
   assertOptions("cors", options, {
@@ -39,25 +39,26 @@ export function createCors(options: CorsOptions): ApplyCors {
     options.exposedHeaders,
   );
 
-  return ([request, response], allow) => {
-    const { origin } = request.headers;
-    const isPreflight = isPreflightRequest(request);
-    response.setHeader("vary", "origin");
-    if (origin !== undefined && (isForAll || origins.has(origin))) {
-      response.setHeader("access-control-allow-origin", isForAll ? "*" : origin);
-      if (isPreflight) {
-        response.setHeader("access-control-allow-methods", allow.join(", "));
-        response.setHeader("access-control-allow-headers", allowedHeaders);
-        response.setHeader("access-control-max-age", String(maxAgeSeconds));
-      } else {
-        response.setHeader("access-control-expose-headers", exposedHeaders);
-      }
+  function headersFor(exchange: Exchange, allow: readonly string[]): NodeHeaders {
+    const { origin } = exchange.headers;
+    const vary = { vary: "origin" };
+    if (origin === undefined || !(isForAll || origins.has(String(origin)))) return vary;
+    const allowed = { ...vary, "access-control-allow-origin": isForAll ? "*" : String(origin) };
+    if (!isPreflight(exchange)) {
+      return { ...allowed, "access-control-expose-headers": exposedHeaders };
     }
-    if (isPreflight) {
-      response.writeHead(204);
-      response.end();
-    }
-    return isPreflight;
+    return {
+      ...allowed,
+      "access-control-allow-methods": allow.join(", "),
+      "access-control-allow-headers": allowedHeaders,
+      "access-control-max-age": String(maxAgeSeconds),
+    };
+  }
+
+  return (exchange, allow) => {
+    const header = headersFor(exchange, allow);
+    if (isPreflight(exchange)) exchange.respond({ status: 204, header, body: "" });
+    else exchange.addHeader(header);
   };
 }
 
@@ -66,6 +67,6 @@ function listOf(...lists: readonly (readonly string[] | undefined)[]): string {
 }
 
 /** Whether a request is a preflight: it asks whether another one may follow. */
-export function isPreflightRequest({ method, headers }: Parameters<NodeHandler>[0]): boolean {
+export function isPreflight({ method, headers }: Exchange): boolean {
   return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
 }

@@ -1,7 +1,7 @@
 /** Who is told of calls: metrics, access logs, traces. */
-import type { IncomingHttpHeaders } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code, ContextValues } from "@connectrpc/connect";
+import type { RequestHeaders } from "../http/headers.ts";
 
 /**
  * Told of every request to the gateway, once when it begins and once when it
@@ -32,7 +32,7 @@ export interface ObservedRequest {
   /** Path and query, raw. */
   readonly target: string;
   /** As Node gives them: lower-case names. Pseudo-headers may be among them. */
-  readonly headers: IncomingHttpHeaders;
+  readonly headers: RequestHeaders;
   /** The address at the other end of the connection: of a proxy, where there is one. */
   readonly peerAddress: () => string | undefined;
 }
@@ -46,10 +46,7 @@ export interface CallObservation {
    * interceptors leave what they know, as who it is that calls.
    */
   calling?(values: ContextValues): void;
-  /**
-   * Of a unary call: its answer was handed to Node whole. Of a stream: its last
-   * byte was, or the client has left.
-   */
+  /** The answer was handed over whole, or the client has left. */
   end(ending: CallEnding): void;
 }
 
@@ -73,17 +70,62 @@ export type ProtocolName = "grpc" | "grpc-web" | "connect" | "rest";
  * @param isRpcPath Whether its path is that of a method: if it names no protocol
  * there, it is one of Connect.
  */
-export function protocolOf(headers: IncomingHttpHeaders, isRpcPath: boolean): ProtocolName {
-  const type = headers["content-type"] ?? "";
+export function protocolOf(headers: RequestHeaders, isRpcPath: boolean): ProtocolName {
+  const type = String(headers["content-type"] ?? "");
   if (grpcWebType.test(type)) return "grpc-web";
   if (grpcType.test(type)) return "grpc";
   return isRpcPath || isConnect(headers, type) ? "connect" : "rest";
 }
 
-function isConnect(headers: IncomingHttpHeaders, type: string): boolean {
+function isConnect(headers: RequestHeaders, type: string): boolean {
   return connectType.test(type) || headers["connect-protocol-version"] !== undefined;
 }
 
 const grpcType = /^application\/grpc/i;
 const grpcWebType = /^application\/grpc-web/i;
 const connectType = /^application\/(?:connect|proto\b)/i;
+
+/**
+ * One observer that stands for several, in their order. What one of them throws
+ * goes to `onError`, and the others are told all the same.
+ *
+ * @returns the only one itself, which costs nothing; undefined for none.
+ */
+export function composeObservers(
+  observers: readonly CallObserver[],
+  onError: (error: unknown) => void,
+): CallObserver | undefined {
+  if (observers.length < 2) return observers[0];
+
+  function each<T, U>(all: readonly T[], tell: (one: T) => U): U[] {
+    const said: U[] = [];
+    for (const one of all) {
+      try {
+        said.push(tell(one));
+      } catch (error) {
+        onError(error);
+      }
+    }
+    return said;
+  }
+
+  return {
+    begin(request) {
+      const observations = each(observers, (observer) => observer.begin(request)).filter(
+        (observation) => observation !== undefined,
+      );
+      return {
+        responseHeader: mergeHeaders(observations),
+        calling: (values) => void each(observations, (one) => one.calling?.(values)),
+        end: (ending: CallEnding) => void each(observations, (one) => one.end(ending)),
+      };
+    },
+  };
+}
+
+function mergeHeaders(observations: readonly CallObservation[]): CallObservation["responseHeader"] {
+  const headers = observations.flatMap(({ responseHeader }) =>
+    Object.entries(responseHeader ?? {}),
+  );
+  return headers.length === 0 ? undefined : Object.fromEntries(headers);
+}

@@ -1,5 +1,5 @@
-import { methodNameOf } from "../rpc/call-names.ts";
 import type { ServiceMetrics } from "../metrics/index.ts";
+import { methodNameOf } from "../rpc/call-names.ts";
 
 /** More than most servers have; the methods past these share a series. */
 const methodsMax = 256;

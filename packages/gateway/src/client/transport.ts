@@ -8,9 +8,13 @@ import type {
 } from "@bufbuild/protobuf";
 import type { StreamResponse, Transport, UnaryResponse } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import {
+  LazyHeaders,
+  type NodeHeaders,
+  toNodeHeaders,
+  withoutConnection,
+} from "../http/headers.ts";
 import type { Cancellation } from "../rpc/signal.ts";
-import { withoutConnection } from "../http/connection-headers.ts";
-import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
 import type { Attempt } from "./answer.ts";
 import { CallLimit } from "./call-limit.ts";
 import { Channel } from "./channel.ts";

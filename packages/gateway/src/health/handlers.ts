@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import type { NodeHandler } from "../http/node-handler.ts";
+import type { NodeHandler } from "../http/node.ts";
 import {
   type RenderError,
   type RenderedError,

@@ -1,4 +1,4 @@
-import { drainingSignal } from "../rpc/draining.ts";
+import { drainingSignal } from "../rpc/own-services.ts";
 
 /** What determines the health of a server. */
 export interface Readiness {

@@ -5,8 +5,7 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../gen/grpc/health/v1/health_pb.ts";
-import { createStreamLimit } from "../rpc/stream-limit.ts";
-import { servicesOf, smallMessages } from "../rpc/own-services.ts";
+import { createStreamLimit, servicesOf, smallMessages } from "../rpc/own-services.ts";
 import { type Readiness, resolveReadiness } from "./readiness.ts";
 import { createReadinessWatch } from "./readiness-watch.ts";
 

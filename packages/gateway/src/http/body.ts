@@ -1,4 +1,27 @@
-import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import type { BodySink, Exchange } from "./exchange.ts";
+
+/** A body before it is written. JSON stays text until then, because Node writes text faster. */
+export type Body = Uint8Array | string;
+
+const utf8 = new TextEncoder();
+
+/** Of Node, where it is there: it counts without encoding. */
+const countBytes = globalThis.Buffer?.byteLength ?? ((text: string) => utf8.encode(text).length);
+
+export function byteLengthOf(body: Body): number {
+  return typeof body === "string" ? countBytes(body) : body.byteLength;
+}
+
+export function bytesOf(body: Body): Uint8Array {
+  return typeof body === "string" ? utf8.encode(body) : body;
+}
+
+export function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const all = new Uint8Array(first.byteLength + second.byteLength);
+  all.set(first);
+  all.set(second, first.byteLength);
+  return all;
+}
 
 /**
  * Collects the chunks of a body. A single chunk, the usual case, is kept as it is. Several are
@@ -40,7 +63,7 @@ export class BodyBuffer {
   }
 
   #grow(length: number): void {
-    const grown = Buffer.allocUnsafe(Math.max(length, 2 * this.#length));
+    const grown = new Uint8Array(Math.max(length, 2 * this.#length));
     grown.set(this.bytes);
     this.#bytes = grown;
     this.#isOwn = true;
@@ -49,18 +72,32 @@ export class BodyBuffer {
 
 const noBytes = new Uint8Array(0);
 
-/** A body before it is written. JSON stays text until then, because Node writes text faster. */
-export type Body = Uint8Array | string;
-
-export function byteLengthOf(body: Body): number {
-  return typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
+export interface BodyLimit {
+  readonly bytesMax: number;
+  /** Creates the error for a larger body. The size is given if it is announced. */
+  readonly tooLarge: (size: number | undefined) => Error;
 }
 
-export function bytesOf(body: Body): Uint8Array {
-  return typeof body === "string" ? Buffer.from(body) : body;
-}
-
-/** An adapter may pass a body as parsed JSON; ours does not. */
-export function bodyOf(request: UniversalServerRequest): AsyncIterable<Uint8Array> {
-  return request.body as AsyncIterable<Uint8Array>;
+/**
+ * Reads a whole body, as sent.
+ *
+ * @returns what `parse` makes of it.
+ * @throws for a body over the limit. If its length is announced, before reading it.
+ */
+export function readBody<T>(
+  exchange: Pick<Exchange, "headers" | "readBody">,
+  { bytesMax, tooLarge }: BodyLimit,
+  parse: (bytes: Uint8Array) => T | Promise<T>,
+): Promise<T> {
+  const announced = Number(exchange.headers["content-length"]);
+  if (announced > bytesMax) throw tooLarge(announced);
+  const body = new BodyBuffer();
+  const sink: BodySink<T> = {
+    push(chunk) {
+      if (body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);
+      body.append(chunk);
+    },
+    end: () => parse(body.bytes),
+  };
+  return exchange.readBody(sink);
 }

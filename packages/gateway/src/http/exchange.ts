@@ -1,33 +1,48 @@
-import type { IncomingHttpHeaders } from "node:http";
 import type { Code } from "@connectrpc/connect";
 import type { Body } from "./body.ts";
-import type { NodeHeaders } from "./headers.ts";
+import type { NodeHeaders, RequestHeaders } from "./headers.ts";
 
-/** One HTTP request and its response, over HTTP/1.1 or HTTP/2. */
+/** One HTTP request and its response: over Node's HTTP/1.1 or HTTP/2, or by fetch. */
 export interface Exchange {
   readonly method: string;
   /** The request target, raw: path and query. */
   readonly target: string;
   /** In Node's form, with lower-case names. May include pseudo-headers. */
-  readonly headers: IncomingHttpHeaders;
+  readonly headers: RequestHeaders;
   /** Scheme and authority of the request, for example `http://localhost:8080`. */
   readonly origin: string;
   /** The peer address of the connection; undefined once it is closed. */
   readonly peerAddress: string | undefined;
+  /** Whether both sides can send at the same time: not over HTTP/1.1. */
+  readonly isDuplex: boolean;
+  /** Whether an answer can end with trailers. */
+  readonly hasTrailers: boolean;
+  /** The names of headers and trailers that were left out of the answer, as too long for it. */
+  readonly omitted: string | undefined;
 
   /**
    * Reads the body into a sink, starting now.
    *
    * @returns the result of the sink.
-   * @throws what the sink throws, which stops the reading; a ClientGoneError if the client leaves.
+   * @throws what the sink throws, which stops the reading; a ConnectError, CANCELED, if the client
+   * leaves.
    */
   readBody<T>(sink: BodySink<T>): Promise<T>;
 
-  /** Adds headers to the answer before it is sent. */
-  addHeader(header: Readonly<Record<string, string>>): void;
+  /** The body as it arrives. @throws {ConnectError} CANCELED if the client leaves. */
+  chunks(): AsyncIterable<Uint8Array>;
 
-  /** Answers, unless the client has left. */
+  /** Lifts the time limit for the request: its messages may come as long as the call lasts. */
+  keepOpen(): void;
+
+  /** Adds headers to the answer before it is sent. */
+  addHeader(header: NodeHeaders): void;
+
+  /** Answers as a whole, unless the client has left. */
   respond(response: Response): void;
+
+  /** Begins an answer in chunks: sends its head. */
+  begin(head: Head): BodyWriter;
 
   /** Whether the answer's headers have been sent. */
   readonly isAnswered: boolean;
@@ -37,9 +52,12 @@ export interface Exchange {
 
   /**
    * The result for the client: the code of an error, undefined for success. `Canceled` until there
-   * is an answer.
+   * is an answer, and for a client that has left before.
    */
   readonly code: Code | undefined;
+
+  /** Whether the client has shut its sending side: its call is cancelled, but may be answered. */
+  readonly hasLeft: boolean;
 
   /** Whether the client can no longer receive an answer. */
   readonly isClosed: boolean;
@@ -50,10 +68,12 @@ export interface Exchange {
   /**
    * Aborts an answer that cannot continue, so that the client does not mistake it for a complete
    * one.
+   *
+   * @param code Of the error. Default: `Internal`.
    */
-  breakOff(): void;
+  breakOff(code?: Code): void;
 
-  /** Aborted when the exchange ends, with the error if there was one. */
+  /** Aborted when the client leaves, and when the exchange ends, with the error if there was one. */
   call: Abortable | undefined;
 }
 
@@ -69,19 +89,35 @@ export interface BodySink<T> {
   end(): T | Promise<T>;
 }
 
-/** A complete response, written at once. */
-export interface Response {
+export interface Head {
   readonly status: number;
   readonly header: NodeHeaders;
+}
+
+/** A complete response, written at once. */
+export interface Response extends Head, Ending {
   readonly body: Body;
-  /** HTTP trailers, for protocols that support them. */
+}
+
+/** How an answer ends. */
+export interface Ending {
+  /** The last bytes of the body, if any. */
+  readonly body?: Body;
+  /** HTTP trailers, for protocols that use them. */
   readonly trailer?: NodeHeaders;
   /** The error code of the answer; absent for success. */
   readonly code?: Code | undefined;
 }
 
+/** Writes the body of an answer in chunks. */
+export interface BodyWriter {
+  /** @returns undefined if there is room for more; else what resolves when there is. */
+  write(chunk: Uint8Array): Promise<void> | undefined;
+  end(ending: Ending): void;
+}
+
 /** The value of a header, by its lower-case name; null if it is missing. */
-export function headerOf({ headers }: Exchange, name: string): string | null {
+export function headerOf({ headers }: Pick<Exchange, "headers">, name: string): string | null {
   const value = headers[name];
   return value === undefined ? null : String(value).trim();
 }

@@ -1,8 +1,11 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
-import { inspect } from "node:util";
-
 /** Headers in Node's form, with lower-case names. May include pseudo-headers. */
-export type NodeHeaders = Readonly<IncomingHttpHeaders | OutgoingHttpHeaders>;
+export type NodeHeaders = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+
+/** Headers that are being put together. */
+export type HeaderRecord = Record<string, string | number | readonly string[] | undefined>;
+
+/** Those of a request. */
+export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
  * `Headers` on top of Node's headers object. A real `Headers` is created and filled only for more
@@ -91,7 +94,11 @@ export class LazyHeaders implements Headers {
   }
 
   /** Used by `console.log`. */
-  [inspect.custom](_depth: number, options: object): string {
+  [Symbol.for("nodejs.util.inspect.custom")](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
     return inspect(this.#fill(), options);
   }
 
@@ -126,8 +133,8 @@ function isTrimmed(value: string): boolean {
 }
 
 /** Headers in the form that Node writes: a repeated field is an array. */
-export function toNodeHeaders(headers: Headers): OutgoingHttpHeaders {
-  const result: OutgoingHttpHeaders = Object.create(null);
+export function toNodeHeaders(headers: Headers): HeaderRecord {
+  const result: Record<string, string | string[]> = Object.create(null);
   for (const [name, value] of headers) {
     const existing = result[name]; // only Set-Cookie is repeated
     if (existing === undefined) result[name] = value;
@@ -135,4 +142,34 @@ export function toNodeHeaders(headers: Headers): OutgoingHttpHeaders {
     else result[name] = [`${existing}`, value];
   }
   return result;
+}
+
+/** RFC 9113 section 8.2.2: connection-specific headers are not allowed in HTTP/2. */
+const connectionHeaders = new Set([
+  "connection",
+  "http2-settings",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** @param name In lower case. */
+export function isOfConnection(name: string): boolean {
+  return connectionHeaders.has(name);
+}
+
+/** The headers allowed in a response over HTTP/2. Node throws if it is given others. */
+export function withoutConnection(headers: NodeHeaders): NodeHeaders {
+  for (const name in headers) {
+    if (connectionHeaders.has(name)) return filtered(headers);
+  }
+  return headers;
+}
+
+function filtered(headers: NodeHeaders): NodeHeaders {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !connectionHeaders.has(name)),
+  );
 }

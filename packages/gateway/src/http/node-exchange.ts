@@ -1,33 +1,105 @@
-import type { Readable } from "node:stream";
-import { Code } from "@connectrpc/connect";
-import type { Abortable, BodySink, Exchange } from "./exchange.ts";
+import type { OutgoingHttpHeaders } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
+import type { Readable, Writable } from "node:stream";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type {
+  Abortable,
+  BodySink,
+  BodyWriter,
+  Ending,
+  Exchange,
+  Head,
+  Response,
+} from "./exchange.ts";
+import { fitFields } from "./fit-fields.ts";
+import { type NodeHeaders, type RequestHeaders, withoutConnection } from "./headers.ts";
+
+const exchangeOf = Symbol("the exchange that an answer belongs to");
+
+/** A stream of HTTP/2, or a response of HTTP/1.1. */
+type Answer = Writable & { [exchangeOf]?: NodeExchange; [isKept]?: boolean };
+
+const isKept = Symbol("a request that may take as long as its call");
+
+/**
+ * The client of an answer has shut its sending side after a whole request. Its call is cancelled,
+ * as in Go's net/http and Envoy. An answer that is made all the same is sent.
+ */
+export function clientShut(answer: Writable): void {
+  (answer as Answer)[exchangeOf]?.leave();
+}
+
+/** Whether a request may take as long as its call. */
+export function isKeptOpen(answer: Writable): boolean {
+  return (answer as Answer)[isKept] === true;
+}
 
 /** The common part of exchanges over Node's requests and streams. */
-export abstract class NodeExchange
-  implements Pick<Exchange, "origin" | "code" | "call" | "readBody">
-{
+export abstract class NodeExchange implements Exchange {
+  abstract readonly method: string;
+  abstract readonly target: string;
+  abstract readonly headers: RequestHeaders;
+  abstract readonly peerAddress: string | undefined;
+  abstract readonly isDuplex: boolean;
+  abstract readonly isAnswered: boolean;
+  abstract readonly status: number | undefined;
+  /** After this, the body emits no more events, or ends as if it were complete. */
+  abstract readonly isClosed: boolean;
+  /** The error that closed it. */
+  protected abstract readonly closeError: unknown;
+  abstract begin(head: Head): BodyWriter;
+  abstract breakOff(code?: Code): void;
   readonly origin: string;
-  code: Code | undefined = Code.Canceled;
+  readonly hasTrailers = true;
   call: Abortable | undefined;
+  hasLeft = false;
+  omitted: string | undefined;
+  protected added: NodeHeaders | undefined;
+  #code: Code | undefined = Code.Canceled;
   #reading: Reading | undefined;
-
-  constructor(origin: string) {
-    this.origin = origin;
-  }
 
   /** The source of the body. */
   protected abstract readonly source: Readable;
+  /** Where the answer is written. */
+  protected abstract readonly answer: Writable;
 
-  /** After this, the body emits no more events, or ends as if it were complete. */
-  abstract readonly isClosed: boolean;
+  constructor(origin: string, answer: Writable) {
+    this.origin = origin;
+    (answer as Answer)[exchangeOf] = this;
+  }
 
-  abstract readonly closeReason: unknown;
+  get code(): Code | undefined {
+    return this.hasLeft ? Code.Canceled : this.#code;
+  }
+
+  protected set code(code: Code | undefined) {
+    this.#code = code;
+  }
+
+  get closeReason(): unknown {
+    return this.hasLeft ? clientLeft() : this.closeError;
+  }
+
+  addHeader(header: NodeHeaders): void {
+    this.added = this.added === undefined ? header : { ...this.added, ...header };
+  }
+
+  keepOpen(): void {
+    (this.answer as Answer)[isKept] = true;
+  }
+
+  abstract respond(response: Response): void;
+
+  leave(): void {
+    this.hasLeft = true;
+    this.call?.abort(clientLeft());
+  }
 
   readBody<T>(sink: BodySink<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.#reading = { sink, resolve, reject } as Reading;
     const { source } = this;
-    if (this.isClosed) this.#leave();
+    if (this.isClosed) this.#stop();
     else if (source.readableEnded)
       this.#end(); // an empty body may end by itself before it is read
     else {
@@ -40,9 +112,37 @@ export abstract class NodeExchange
     return promise;
   }
 
+  async *chunks(): AsyncGenerator<Uint8Array> {
+    try {
+      // Not destroyed when nobody reads on: an answer may follow.
+      yield* this.source.iterator({ destroyOnReturn: false });
+    } catch {
+      throw clientLeft();
+    }
+    if (this.isClosed) throw clientLeft();
+  }
+
+  /** The head of an answer, with the headers that were added to it. */
+  protected headerOf({ header }: Head): NodeHeaders {
+    const { added } = this;
+    if (added === undefined) return header;
+    const vary = header["vary"] !== undefined && added["vary"] !== undefined;
+    return { ...header, ...added, ...(vary && { vary: `${header["vary"]}, ${added["vary"]}` }) };
+  }
+
+  /** Headers or trailers as HTTP/2 can send them on a stream. */
+  protected forHttp2(fields: NodeHeaders, { session }: ServerHttp2Stream): OutgoingHttpHeaders {
+    const announced = session?.remoteSettings?.maxHeaderListSize ?? fieldBytesMax;
+    const bytesMax = Math.min(announced, fieldBytesMax);
+    const fitting = fitFields(withoutConnection(fields), bytesMax, (names) => {
+      this.omitted = this.omitted === undefined ? names : `${this.omitted}, ${names}`;
+    });
+    return fitting as OutgoingHttpHeaders;
+  }
+
   /** Call once when the exchange ends. */
   protected close(): void {
-    this.#leave();
+    this.#stop();
     this.call?.abort(this.closeReason);
     this.call = undefined;
   }
@@ -57,7 +157,7 @@ export abstract class NodeExchange
 
   #end(): void {
     if (this.isClosed) {
-      this.#leave();
+      this.#stop();
       return;
     }
     try {
@@ -68,8 +168,8 @@ export abstract class NodeExchange
     }
   }
 
-  #leave(): void {
-    if (this.#reading !== undefined) this.#fail(new ClientGoneError("the client has left"));
+  #stop(): void {
+    if (this.#reading !== undefined) this.#fail(clientLeft());
   }
 
   #fail(error: unknown): void {
@@ -88,7 +188,50 @@ interface Reading {
   readonly reject: (reason: unknown) => void;
 }
 
-/** The client closed the connection before the request was complete. */
-export class ClientGoneError extends Error {
-  override readonly name = "ClientGoneError";
+/** More than 64 KiB in one block of fields, nghttp2 does not send: it resets the stream. */
+const fieldBytesMax = 64 * 1024 - 64;
+
+function clientLeft(): ConnectError {
+  return new ConnectError("the client has left", Code.Canceled);
+}
+
+/** Writes chunks to a stream of Node: those of one turn of the event loop together. */
+export class NodeWriter implements BodyWriter {
+  readonly #to: Writable;
+  readonly #finish: (ending: Ending) => void;
+  #isCorked = false;
+
+  constructor(to: Writable, finish: (ending: Ending) => void) {
+    this.#to = to;
+    this.#finish = finish;
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    const to = this.#to;
+    if (to.destroyed) return undefined;
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      to.cork();
+      process.nextTick(this.#uncork);
+    }
+    if (to.write(chunk)) return undefined;
+    return new Promise((resolve) => {
+      const settle = () => {
+        to.off("drain", settle);
+        to.off("close", settle);
+        resolve();
+      };
+      to.on("drain", settle);
+      to.on("close", settle);
+    });
+  }
+
+  readonly #uncork = (): void => {
+    this.#isCorked = false;
+    this.#to.uncork();
+  };
+
+  end(ending: Ending): void {
+    this.#finish(ending);
+  }
 }

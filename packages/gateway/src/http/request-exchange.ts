@@ -1,24 +1,23 @@
-import type { ServerResponse } from "node:http";
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { constants } from "node:http2";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { withoutConnection } from "./connection-headers.ts";
-import type { BodySink, Exchange, Response } from "./exchange.ts";
+import type { Body } from "./body.ts";
+import type { BodyWriter, Ending, Head, Response } from "./exchange.ts";
 import type { NodeHeaders } from "./headers.ts";
-import { NodeExchange } from "./node-exchange.ts";
-import type { NodeHandler } from "./node-handler.ts";
+import type { NodeRequest, NodeResponse } from "./node.ts";
+import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
-import { bodyAlreadyRead } from "./unread-body.ts";
 
 /**
  * An exchange over Node's request and response: HTTP/1.1, or HTTP/2 through the compatibility API.
  */
-export class RequestExchange extends NodeExchange implements Exchange {
-  readonly #request: Parameters<NodeHandler>[0];
-  readonly #response: Parameters<NodeHandler>[1];
+export class RequestExchange extends NodeExchange {
+  readonly #request: NodeRequest;
+  readonly #response: NodeResponse;
 
-  constructor([request, response]: Parameters<NodeHandler>, origin: string) {
-    super(origin);
+  constructor(request: NodeRequest, response: NodeResponse, origin: string) {
+    super(origin, "stream" in response ? response.stream : response);
     this.#request = request;
     this.#response = response;
     response.on("close", () => this.close());
@@ -37,33 +36,74 @@ export class RequestExchange extends NodeExchange implements Exchange {
   }
 
   get peerAddress() {
-    return this.#request.socket.remoteAddress;
+    return this.#request.socket?.remoteAddress;
   }
 
-  addHeader(header: Readonly<Record<string, string>>): void {
-    for (const [name, value] of Object.entries(header)) this.#response.setHeader(name, value);
+  get isDuplex() {
+    return "stream" in this.#response;
   }
 
   protected get source(): Readable {
     return this.#request;
   }
 
-  override readBody<T>(sink: BodySink<T>): Promise<T> {
-    const error = bodyAlreadyRead(this.#request);
-    return error === undefined ? super.readBody(sink) : Promise.reject(error);
+  protected get answer(): Writable {
+    const response = this.#response;
+    return "stream" in response ? response.stream : response;
   }
 
-  respond({ status, header, body, trailer, code }: Response): void {
-    const response = this.#response;
+  override readBody<T>(sink: Parameters<NodeExchange["readBody"]>[0] & { end(): T | Promise<T> }) {
+    const { readableDidRead } = this.#request;
+    return readableDidRead ? Promise.reject(new BodyAlreadyReadError()) : super.readBody<T>(sink);
+  }
+
+  override async *chunks(): AsyncGenerator<Uint8Array> {
+    if (this.#request.readableDidRead) throw new BodyAlreadyReadError();
+    yield* super.chunks();
+  }
+
+  respond(answer: Response): void {
     if (this.isClosed || this.isAnswered) return;
-    const vary = response.getHeader("vary"); // set by CORS; writing ours would replace it
-    const isMerged = vary !== undefined && header["vary"] !== undefined;
-    const merged = isMerged ? { ...header, vary: `${header["vary"]}, ${vary}` } : header;
-    writeHead(response, status, merged);
-    if (trailer !== undefined) addTrailers(response, trailer);
-    if (this.method === "HEAD") response.end();
-    else response.end(typeof body === "string" && !isAscii(merged) ? Buffer.from(body) : body);
+    const header = this.#writeHead(answer);
+    const { body, trailer, code } = answer;
+    if (trailer !== undefined) this.#addTrailers(trailer);
+    if (this.method === "HEAD") this.#end();
+    else this.#end(typeof body === "string" && !isAscii(header) ? Buffer.from(body) : body);
     this.code = code;
+  }
+
+  begin(head: Head): BodyWriter {
+    if (!this.isClosed && !this.isAnswered) {
+      this.#writeHead(head);
+      if (!("stream" in this.#response)) this.#response.flushHeaders();
+    }
+    return new NodeWriter(this.answer, ({ body, trailer, code }: Ending) => {
+      if (this.isClosed) return;
+      if (trailer !== undefined) this.#addTrailers(trailer);
+      this.code = code;
+      this.#end(body);
+    });
+  }
+
+  #writeHead(head: Head): NodeHeaders {
+    const response = this.#response;
+    const header = this.headerOf(head);
+    if ("stream" in response)
+      response.writeHead(head.status, this.forHttp2(header, response.stream));
+    else response.writeHead(head.status, header as OutgoingHttpHeaders);
+    return header;
+  }
+
+  /** The two kinds of response share the method, with different signatures. */
+  #end(body?: Body): void {
+    const response: { end(body?: Body): unknown } = this.#response;
+    response.end(body);
+  }
+
+  #addTrailers(trailer: NodeHeaders): void {
+    const response = this.#response;
+    if ("stream" in response) response.addTrailers(this.forHttp2(trailer, response.stream));
+    else response.addTrailers(trailer as OutgoingHttpHeaders);
   }
 
   get isAnswered(): boolean {
@@ -78,18 +118,18 @@ export class RequestExchange extends NodeExchange implements Exchange {
     const response = this.#response;
     if ("stream" in response) return response.stream.destroyed || response.stream.closed;
     // A failed write may be reported before the response is destroyed.
-    return response.destroyed || response.req.socket.destroyed;
+    return response.destroyed || this.#request.socket?.destroyed === true;
   }
 
-  breakOff(): void {
-    this.code = Code.Internal;
+  breakOff(code = Code.Internal): void {
+    this.code = code;
     const response = this.#response;
     if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else if (endsByClose(response)) response.req.socket.resetAndDestroy();
     else response.destroy();
   }
 
-  get closeReason(): unknown {
+  protected get closeError(): unknown {
     const request = this.#request;
     if ("stream" in request) return resetReason(request.stream.rstCode);
     const cause = request.errored;
@@ -102,7 +142,7 @@ export class RequestExchange extends NodeExchange implements Exchange {
  * With HTTP/1.0, a clean end of the connection ends the body. TLS detects a truncation by itself.
  */
 function endsByClose({ req }: ServerResponse): boolean {
-  return req.httpVersion === "1.0" && !("encrypted" in req.socket);
+  return req?.httpVersion === "1.0" && !("encrypted" in req.socket);
 }
 
 /** Node writes headers and text together in UTF-8, but headers must be Latin-1. */
@@ -116,17 +156,15 @@ function isAscii(header: NodeHeaders): boolean {
 
 const notAscii = /[^\0-\x7f]/;
 
-/** The two kinds of response share a method, but with different signatures. */
-function writeHead(
-  response: Parameters<NodeHandler>[1],
-  status: number,
-  header: Response["header"],
-): void {
-  if ("stream" in response) response.writeHead(status, withoutConnection(header));
-  else response.writeHead(status, header);
-}
+/** Not the client's fault: the server's handlers are in the wrong order. */
+export class BodyAlreadyReadError extends Error {
+  override readonly name = "BodyAlreadyReadError";
 
-function addTrailers(response: Parameters<NodeHandler>[1], trailer: NodeHeaders): void {
-  const allowed = "stream" in response ? withoutConnection(trailer) : trailer;
-  response.addTrailers(allowed as Record<string, string>);
+  constructor() {
+    super(
+      "the request body was read before the gateway: mount it before body parsers, or turn them " +
+        "off for its paths (express.json(), the content type parsers of Fastify, bodyParser of " +
+        "an API route of Next.js)",
+    );
+  }
 }

@@ -1,22 +1,21 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
-import { withoutConnection } from "./connection-headers.ts";
-import type { Exchange, Response } from "./exchange.ts";
+import type { BodyWriter, Ending, Head, Response } from "./exchange.ts";
 import type { NodeHeaders } from "./headers.ts";
-import { NodeExchange } from "./node-exchange.ts";
+import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
 
 /**
  * An exchange over an HTTP/2 stream with Node's core API, at half the cost of the compatibility
  * API.
  */
-export class StreamExchange extends NodeExchange implements Exchange {
+export class StreamExchange extends NodeExchange {
   readonly #stream: ServerHttp2Stream;
   readonly headers: IncomingHttpHeaders;
-  #added: NodeHeaders | undefined;
+  readonly isDuplex = true;
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, origin: string) {
-    super(origin);
+    super(origin, stream);
     this.#stream = stream;
     this.headers = headers;
     // Without a listener, the error of one stream would end the process. The close event reports
@@ -37,30 +36,54 @@ export class StreamExchange extends NodeExchange implements Exchange {
     return this.#stream.session?.socket.remoteAddress;
   }
 
-  addHeader(header: Readonly<Record<string, string>>): void {
-    this.#added = { ...this.#added, ...header };
-  }
-
   protected get source() {
     return this.#stream;
   }
 
-  respond({ status, header, body, trailer, code }: Response): void {
+  protected get answer() {
+    return this.#stream;
+  }
+
+  respond(response: Response): void {
     const stream = this.#stream;
+    const { status, body, trailer } = response;
     if (this.isClosed || this.isAnswered) return;
-    const head = { ":status": status, ...withoutConnection(header), ...this.#added };
+    const head = this.forHttp2({ ":status": status, ...this.headerOf(response) }, stream);
     if (trailer !== undefined) {
       stream.respond(head, { waitForTrailers: true });
-      stream.on("wantTrailers", () => stream.sendTrailers(withoutConnection(trailer)));
+      stream.on("wantTrailers", () => this.#sendTrailers(trailer));
       stream.end(body);
-    } else if (this.method === "HEAD" || body.length === 0) {
+    } else if (this.method === "HEAD" || body.length === 0)
       stream.respond(head, { endStream: true });
-    } else {
+    else {
       stream.respond(head);
       stream.end(body);
     }
-    this.code = code;
+    this.code = response.code;
     if (!stream.readableEnded) leaveRequest(stream);
+  }
+
+  begin(head: Head): BodyWriter {
+    const stream = this.#stream;
+    const fields = this.forHttp2({ ":status": head.status, ...this.headerOf(head) }, stream);
+    let trailer: NodeHeaders | undefined;
+    if (!this.isClosed && !this.isAnswered) {
+      stream.respond(fields, { waitForTrailers: true });
+      stream.on("wantTrailers", () => this.#sendTrailers(trailer));
+    }
+    return new NodeWriter(stream, ({ body, code, ...ending }: Ending) => {
+      if (this.isClosed) return;
+      trailer = ending.trailer;
+      this.code = code;
+      if (body === undefined) stream.end();
+      else stream.end(body);
+      leaveRequest(stream);
+    });
+  }
+
+  /** The last frame of an answer: the trailers, or an empty one. */
+  #sendTrailers(trailer: NodeHeaders = {}): void {
+    this.#stream.sendTrailers(this.forHttp2(trailer, this.#stream));
   }
 
   get isAnswered(): boolean {
@@ -76,12 +99,12 @@ export class StreamExchange extends NodeExchange implements Exchange {
     return this.#stream.destroyed || this.#stream.closed;
   }
 
-  get closeReason(): unknown {
+  protected get closeError(): unknown {
     return resetReason(this.#stream.rstCode);
   }
 
-  breakOff(): void {
-    this.code = Code.Internal;
+  breakOff(code = Code.Internal): void {
+    this.code = code;
     this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
 }

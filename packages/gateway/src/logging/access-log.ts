@@ -6,8 +6,8 @@ import type {
   ObservedRequest,
   ProtocolName,
 } from "../adapter/observer.ts";
-import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
 import { parseRequestTarget } from "../http/target.ts";
+import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
 import { requestIdHeader, requestIdOf } from "./request-id.ts";
 import { traceIdOf } from "./trace-parent.ts";
 

@@ -16,7 +16,8 @@ function describePath({ protocol, pathTemplate }: ObservedRequest): Attributes {
 
 /** The service as addressed by the client, and the peer of the connection. */
 function describeConnection({ headers, peerAddress }: ObservedRequest): Attributes {
-  const [, host, port] = authority.exec(String(headers[":authority"] ?? headers.host ?? "")) ?? [];
+  const [, host, port] =
+    authority.exec(String(headers[":authority"] ?? headers["host"] ?? "")) ?? [];
   const peer = peerAddress();
   return {
     ...(host !== undefined && { "server.address": host }),

@@ -1,8 +1,7 @@
 /** What crosses the proxy beside messages: of a request by a list, of an answer all that is about the call. */
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { peerAddressKey } from "../adapter/peer-address.ts";
-import { isOfConnection } from "../http/connection-headers.ts";
-import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
+import { isOfConnection, LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
 
 /**
  * What an upstream is told of a request by default: who calls, in which language, and of which trace

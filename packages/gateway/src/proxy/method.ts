@@ -9,8 +9,8 @@ import type {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import { cancellationOf } from "../rpc/context.ts";
 import { AnswerError, type GrpcTransport } from "../client/index.ts";
+import { cancellationOf } from "../rpc/context.ts";
 import { forwardedError } from "./error.ts";
 import { addFields, type RequestMetadata } from "./metadata.ts";
 

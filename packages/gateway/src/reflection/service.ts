@@ -9,10 +9,13 @@ import {
   type ServerReflectionResponseSchema,
 } from "../../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.ts";
-import { drainingSignal } from "../rpc/draining.ts";
-import { createStreamLimit } from "../rpc/stream-limit.ts";
+import {
+  createStreamLimit,
+  drainingSignal,
+  servicesOf,
+  smallMessages,
+} from "../rpc/own-services.ts";
 import { untilAborted } from "../rpc/until-aborted.ts";
-import { servicesOf, smallMessages } from "../rpc/own-services.ts";
 import { createFileIndex, type FileIndex, type IndexedFile } from "./file-index.ts";
 
 type Answer = NonNullable<

@@ -4,7 +4,7 @@ import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { type Code, ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { type RetryInfo, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { connectErrorFrom } from "../rpc/outcome.ts";
+import { connectErrorFrom } from "../rpc/errors.ts";
 
 /** An error of a REST call: the error that an RPC call would get, and its HTTP status. */
 export interface RestError {

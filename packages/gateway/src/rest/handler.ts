@@ -6,34 +6,33 @@ import { readLimits } from "./request/body.ts";
 import { bodyTypesOf } from "./request/body-types.ts";
 import { createNameMatcher } from "./request/name-patterns.ts";
 import { updateMaskOf } from "./request/update-mask.ts";
-import { answerCodingsOf } from "./response/answer-coding.ts";
+import { type AnswerCoding, chooseCodings } from "./response/answer-coding.ts";
 import { assertStatuses, successStatusOf } from "./response/success-status.ts";
 import type { Route } from "./routing/route.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { printPathTemplate } from "./rule/path-template.ts";
 import { assertSelectors, bindingsOf, RuleError } from "./rule/rule.ts";
-import { createStreamHandler, type RestStreamHandler } from "./stream/stream.ts";
-import { createUnaryHandler, type RestUnaryHandler } from "./unary.ts";
+import { createServe, type ServeRest } from "./wire.ts";
 
 /** Handles the requests of a bound method and path. */
-export type RestHandler = {
+export interface RestHandler {
   readonly method: DescMethod;
   readonly pathTemplate: string;
   /** For what is wrong with a request before it is one of the method's. */
   readonly renderError: RenderError;
-} & (
-  | { readonly kind: "unary"; readonly serve: RestUnaryHandler }
-  | { readonly kind: "stream"; readonly serve: RestStreamHandler }
-);
+  readonly serve: ServeRest;
+}
 
 /**
  * The REST half of the gateway: a handler for every `google.api.http` binding of the endpoints.
  *
+ * @param codings Those of the runtime for answers, in order of preference.
  * @throws {RuleError} for an invalid rule; a TypeError for an invalid option.
  */
 export function createRestRoutes(
   endpoints: readonly Endpoint[],
   settings: RestSettings,
+  codings: readonly AnswerCoding[],
 ): RouteTable<RestHandler> {
   const routes = new RouteTable<RestHandler>();
   const methods = endpoints.map(({ spec }) => spec.method);
@@ -46,7 +45,7 @@ export function createRestRoutes(
     const { ignoreUnknownFields, int64, ignoreQueryParameters } = own;
     const ignoresParameter = createNameMatcher(ignoreQueryParameters);
     const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields, int64 };
-    const answerCodings = answerCodingsOf(own.answerCodings, options.acceptCompression);
+    const answerCodings = chooseCodings(codings, own.answerCodings, options.acceptCompression);
     const status = successStatusOf(spec.method, settings.statuses);
     const bindings = bindingsOf(spec.method, settings.rules);
     if (bindings.length > 0) bound.push(spec.method);
@@ -72,12 +71,10 @@ export function createRestRoutes(
 
 function createHandler(route: Route): RestHandler {
   const { spec, binding, settings } = route;
-  const common = {
+  return {
     method: spec.method,
     pathTemplate: printPathTemplate(binding.template),
     renderError: settings.renderError,
+    serve: createServe(route),
   };
-  return spec.kind === "unary"
-    ? { kind: "unary", ...common, serve: createUnaryHandler(route, spec) }
-    : { kind: "stream", ...common, serve: createStreamHandler(route, spec) };
 }

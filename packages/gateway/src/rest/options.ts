@@ -1,7 +1,6 @@
 import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
-import { definedOnly } from "../rpc/defined-only.ts";
-import { assertOptions, type OptionKinds } from "../rpc/option-kinds.ts";
+import { assertOptions, definedOnly, type OptionKinds } from "../rpc/options.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { AnswerCodingName } from "./response/answer-coding.ts";
 import type { SuccessStatuses } from "./response/success-status.ts";

@@ -1,18 +1,18 @@
 import {
   type DescMessage,
+  type DescMethod,
   fromBinary,
   type MessageShape,
   toBinary,
   toJsonString,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { getJsonOptions } from "@connectrpc/connect/protocol";
+import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { writePlainBinary } from "../binary/plain-writer.ts";
 import { assertWireFormat } from "../binary/wire-format.ts";
 import { type Body, byteLengthOf } from "../http/body.ts";
 import { messageFromJsonText } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
-import type { Endpoint, EndpointOptions } from "./endpoint.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -29,8 +29,12 @@ export interface Codecs {
   readonly json: Codec;
 }
 
-export function createCodecs({ spec, options }: Pick<Endpoint, "spec" | "options">): Codecs {
-  const { input, output } = spec.method;
+type CodecOptions = Pick<
+  UniversalHandlerOptions,
+  "binaryOptions" | "jsonOptions" | "readMaxBytes" | "writeMaxBytes"
+> & { readonly readMaxValues?: number };
+
+export function createCodecs({ input, output }: DescMethod, options: CodecOptions): Codecs {
   const { binaryOptions, readMaxValues = Number.POSITIVE_INFINITY } = options;
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
   return {
@@ -82,7 +86,7 @@ function writeJson(write: () => string): string {
 }
 
 function limited(
-  { readMaxBytes, writeMaxBytes }: EndpointOptions,
+  { readMaxBytes, writeMaxBytes }: CodecOptions,
   { parse, serialize }: Codec,
 ): Codec {
   return {

@@ -1,5 +1,4 @@
 /** Unary calls of the Connect protocol: https://connectrpc.com/docs/protocol */
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
@@ -14,55 +13,51 @@ import {
   parseTimeout,
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
-import { serveUnary, type UnaryWire } from "./call.ts";
-import { CallContext } from "./context.ts";
-import { connectErrorFrom } from "./outcome.ts";
-import { type Body, byteLengthOf, bytesOf } from "../http/body.ts";
+import { type Body, type BodyLimit, byteLengthOf, bytesOf, readBody } from "../http/body.ts";
 import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
-import { type BodyLimit, readBody } from "../http/read-body.ts";
 import { resolveUrl } from "../http/target.ts";
+import { type Message, serveCall, type UnaryWire } from "./call.ts";
 import type { Codec } from "./codec.ts";
-import type { EndpointOptions } from "./endpoint.ts";
-import { createNegotiator, type Negotiated } from "./negotiation.ts";
-import { headerWithTrailer, noTrailer } from "./trailer-header.ts";
-import {
-  type UnaryEndpoint,
-  type UnaryHandler,
-  type UnaryProtocol,
-  unsupportedMediaType,
-} from "./unary.ts";
 import { parseConnectQuery } from "./connect-query.ts";
+import { CallContext } from "./context.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { messageTooLarge } from "./envelope-splitter.ts";
+import { connectErrorFrom } from "./errors.ts";
+import { createNegotiator, type Negotiated } from "./negotiation.ts";
+import { type Protocol, type ServeRpc, unsupportedMediaType } from "./protocol.ts";
+import { headerWithTrailer, noTrailer } from "./trailer-header.ts";
 
-/** The content of a request, from headers and body, or from the query. */
+/** The content of a unary request, from headers and body, or from the query. */
 interface ConnectRequest {
   readonly codec: Codec;
   readonly compression: string | null;
-  /** Checks the protocol version. @throws {ConnectError} INVALID_ARGUMENT. */
-  readonly assertVersion: () => void;
+  /** Why the version of the protocol is wrong. */
+  readonly versionError: () => ConnectError | undefined;
   /** Reads the message, compressed or not, and returns what `parse` makes of it. */
   readonly read: <T>(parse: Parse<T>) => T | Promise<T>;
 }
 
-type Message = MessageShape<DescMessage>;
-
 type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 
-export function createConnect(endpoint: UnaryEndpoint): UnaryProtocol {
+export function createConnectUnary(endpoint: Endpoint): Protocol {
   const { spec, codecs } = endpoint;
   const hasGet = spec.method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-  const call = createCall(endpoint);
+  const serve = createServe(endpoint);
   const bytesMax = endpoint.options.readMaxBytes;
-  const limit = { bytesMax, tooLarge: (size: number | undefined) => tooLarge(size, bytesMax) };
-  const post = (codec: Codec): UnaryHandler => {
-    return (exchange, contextValues) =>
-      call(exchange, contextValues, postRequest(exchange, codec, limit));
+  const limit = {
+    bytesMax,
+    tooLarge: (size: number | undefined) => messageTooLarge(size, bytesMax),
+  };
+  const post = (codec: Codec): ServeRpc => {
+    return (exchange, values) => serve(exchange, values, postRequest(exchange, codec, limit));
   };
   const binary = post(codecs.binary);
   const json = post(codecs.json);
-  const get: UnaryHandler = async (exchange, contextValues) => {
+  const get: ServeRpc = (exchange, values) => {
     const request = getRequest(exchange, codecs);
-    if (request === undefined) exchange.respond(unsupportedMediaType);
-    else await call(exchange, contextValues, request);
+    if (request !== undefined) return serve(exchange, values, request);
+    exchange.respond(unsupportedMediaType);
+    return undefined;
   };
   return {
     name: "connect",
@@ -80,33 +75,33 @@ function postRequest(exchange: Exchange, codec: Codec, limit: BodyLimit): Connec
   return {
     codec,
     compression: headerOf(exchange, "content-encoding"),
-    assertVersion() {
-      const version = headerOf(exchange, "connect-protocol-version");
-      if (version === protocolVersion) return;
-      throw wrongVersion(
-        version === null
-          ? `missing required header: set ${headerProtocolVersion} to "${protocolVersion}"`
-          : `${headerProtocolVersion} must be "${protocolVersion}": got "${version}"`,
-      );
-    },
+    versionError: () => versionErrorOf(exchange),
     read: (parse) => readBody(exchange, limit, parse),
   };
 }
 
+/** Why a request by POST has the wrong version of the protocol. */
+export function versionErrorOf(exchange: Exchange): ConnectError | undefined {
+  const version = headerOf(exchange, "connect-protocol-version");
+  if (version === protocolVersion) return undefined;
+  return wrongVersion(
+    version === null
+      ? `missing required header: set ${headerProtocolVersion} to "${protocolVersion}"`
+      : `${headerProtocolVersion} must be "${protocolVersion}": got "${version}"`,
+  );
+}
+
 /** @returns undefined for an unknown encoding. */
-function getRequest(
-  exchange: Exchange,
-  codecs: UnaryEndpoint["codecs"],
-): ConnectRequest | undefined {
+function getRequest(exchange: Exchange, codecs: Endpoint["codecs"]): ConnectRequest | undefined {
   const query = parseConnectQuery(resolveUrl(exchange.origin, exchange.target));
   const { encoding, compression, version, readMessage } = query;
   if (encoding !== "proto" && encoding !== "json") return undefined;
   return {
     codec: encoding === "proto" ? codecs.binary : codecs.json,
     compression,
-    assertVersion() {
-      if (version === `v${protocolVersion}`) return;
-      throw wrongVersion(
+    versionError() {
+      if (version === `v${protocolVersion}`) return undefined;
+      return wrongVersion(
         version === null
           ? `missing required parameter: set connect to "v${protocolVersion}"`
           : `connect must be "v${protocolVersion}": got "${version}"`,
@@ -116,19 +111,12 @@ function getRequest(
   };
 }
 
-function tooLarge(size: number | undefined, bytesMax: number): ConnectError {
-  const subject = size === undefined ? "message size" : `message size ${size}`;
-  const message = `${subject} is larger than configured readMaxBytes ${bytesMax}`;
-  return new ConnectError(message, Code.ResourceExhausted);
-}
-
 function wrongVersion(message: string): ConnectError {
   return new ConnectError(message, Code.InvalidArgument);
 }
 
-function createCall(endpoint: UnaryEndpoint) {
+function createServe(endpoint: Endpoint) {
   const { spec, options, codecs } = endpoint;
-  const { maxTimeoutMs, shutdownSignal } = options;
   const negotiate = createNegotiator(options.acceptCompression, headerUnaryAcceptEncoding);
   const binaryHeader = { "content-type": contentTypeUnaryProto };
   const jsonHeader = { "content-type": contentTypeUnaryJson };
@@ -137,50 +125,49 @@ function createCall(endpoint: UnaryEndpoint) {
     exchange: Exchange,
     contextValues: ContextValues | undefined,
     request: ConnectRequest,
-  ): Promise<void> => {
-    const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), maxTimeoutMs);
+  ) => {
+    const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), options.maxTimeoutMs);
     const compression = negotiate(request.compression, headerOf(exchange, "accept-encoding"));
     const context = new CallContext({
       exchange,
       method: spec.method,
       protocolName: "connect",
       timeoutMs: timeout.timeoutMs,
-      shutdownSignal,
+      shutdownSignal: options.shutdownSignal,
       contextValues,
       responseHeader: request.codec === codecs.binary ? binaryHeader : jsonHeader,
       responseTrailer: noTrailer,
     });
-    const refusal = compression.error ?? timeout.error;
-    const call = new ConnectCall(options, { request, context, compression, refusal });
-    return serveUnary(endpoint, exchange, context, call);
+    const version = options.requireConnectProtocolHeader ? request.versionError() : undefined;
+    const refusal = version ?? compression.error ?? timeout.error;
+    const wire = new ConnectWire(endpoint, { request, context, compression }, refusal);
+    return serveCall(endpoint, { exchange, context, wire });
   };
 }
 
-interface ConnectCallParts {
+interface Parts {
   readonly request: ConnectRequest;
   readonly context: CallContext;
   readonly compression: Negotiated;
-  /** Why to reject the call after the gate has admitted it. */
-  readonly refusal: ConnectError | undefined;
 }
 
-class ConnectCall implements UnaryWire {
-  readonly #options: EndpointOptions;
-  readonly #parts: ConnectCallParts;
+class ConnectWire implements UnaryWire {
+  readonly #options: Endpoint["options"];
+  readonly #parts: Parts;
+  readonly refusal: ConnectError | undefined;
 
-  constructor(options: EndpointOptions, parts: ConnectCallParts) {
+  constructor({ options }: Endpoint, parts: Parts, refusal: ConnectError | undefined) {
     this.#options = options;
     this.#parts = parts;
+    this.refusal = refusal;
   }
 
   read(): Message | Promise<Message> {
-    const { requireConnectProtocolHeader, readMaxBytes } = this.#options;
-    const { request, compression, refusal } = this.#parts;
-    if (requireConnectProtocolHeader) request.assertVersion();
-    if (refusal !== undefined) throw refusal;
+    const { request, compression } = this.#parts;
     const { parse } = request.codec;
     const decompress = compression.request;
     if (decompress === null) return request.read(parse);
+    const { readMaxBytes } = this.#options;
     return request.read((bytes) => decompress.decompress(bytes, readMaxBytes).then(parse));
   }
 
@@ -192,6 +179,9 @@ class ConnectCall implements UnaryWire {
     const { responseHeader } = this.#parts.context;
     const error = connectErrorFrom(reason);
     responseHeader.set("content-type", contentTypeUnaryJson);
+    if (error.code === Code.Unauthenticated && !error.metadata.has("www-authenticate")) {
+      responseHeader.set("www-authenticate", "Bearer"); // RFC 9110 section 15.5.2
+    }
     // If another service answered with this error, its headers are not ours to forward.
     if (!error.isWireError) mergeNonProtocolHeaders(responseHeader, error.metadata);
     return this.#answer(errorToJsonBytes(error, this.#options.jsonOptions), error.code);

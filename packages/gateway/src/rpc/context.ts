@@ -20,7 +20,7 @@ export interface CallInit {
 const callSignal = Symbol("the signal, not yet made");
 
 /**
- * The context of a unary call, as connect-es makes it. What costs, and what few
+ * The context of a call, as connect-es makes it. What costs, and what few
  * look at, is made when it is looked at: headers when one is changed, the signal
  * with its timer and listeners when it is taken. It is an own property all the
  * same, so that `{ ...context }` has it.
@@ -81,10 +81,29 @@ export function cancellationOf(context: HandlerContext): Cancellation {
   return context instanceof CallContext ? context[callSignal] : context.signal;
 }
 
-/** What interceptors get. */
-export class CallRequest implements UnaryRequest {
-  readonly stream = false;
-  readonly message: MessageShape<DescMessage>;
+/** The same, for our own context. */
+export function signalOf(context: CallContext): CallSignal {
+  return context[callSignal];
+}
+
+/**
+ * Sends the head of an answer in messages now, before its first message: its response headers can
+ * no longer be changed. Without this call it leaves with the first message, or after 100 ms. Does
+ * nothing in a unary call, and where the head depends on the first message.
+ */
+export function sendHeaders(context: HandlerContext): void {
+  (context as Partial<CallContext>)[callSignal]?.sendHead?.();
+}
+
+/** Sets what {@link sendHeaders} does. */
+export function onSendHead(context: CallContext, sendHead: () => void): void {
+  context[callSignal].sendHead = sendHead;
+}
+
+/** What interceptors get: a `UnaryRequest`, or a `StreamRequest`. */
+export class CallRequest {
+  readonly stream: boolean;
+  readonly message: MessageShape<DescMessage> | AsyncIterable<MessageShape<DescMessage>>;
   readonly method: UnaryRequest["method"];
   readonly service: DescMethod["parent"];
   readonly requestMethod: string;
@@ -94,7 +113,8 @@ export class CallRequest implements UnaryRequest {
   declare readonly signal: AbortSignal;
   readonly [callSignal]: CallSignal;
 
-  constructor(context: CallContext, message: MessageShape<DescMessage>) {
+  constructor(context: CallContext, message: CallRequest["message"], isStream: boolean) {
+    this.stream = isStream;
     this.message = message;
     this.method = context.method as UnaryRequest["method"];
     this.service = context.service;

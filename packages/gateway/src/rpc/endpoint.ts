@@ -8,38 +8,44 @@ import {
 } from "@connectrpc/connect";
 import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
 import {
-  getJsonOptions,
   type UniversalHandlerOptions,
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
-import { definedOnly } from "./defined-only.ts";
-import { tellRuleViolations } from "./rule-violations.ts";
-import { watchOutcome } from "./stream-outcome.ts";
-import { type ErrorListener, reportingOptions } from "./unexpected.ts";
-import { exactJsonDecoder } from "../json/messages.ts";
-import type { JsonOptions } from "../json/scalar.ts";
+import { type Codecs, createCodecs } from "./codec.ts";
+import type { ErrorListener } from "./errors.ts";
+import { definedOnly } from "./options.ts";
 
 /** Limits on the work for a message, in addition to the options of connect-es. */
 export interface MessageLimits {
   /**
    * The maximum number of values in a message from a client, at every depth: those of JSON, or the
    * fields of protobuf, known or not. Checked before anything is created from them, because a short
-   * body may contain very many. Not applied to protobuf in streams of gRPC, gRPC-Web and Connect.
-   * Default: no limit.
+   * body may contain very many. Default: no limit.
    */
   readonly readMaxValues?: number;
+}
+
+/** Limits on streams, in addition to the options of connect-es. */
+export interface StreamLimits {
+  /**
+   * How long a stream may rest, without a message either way, in ms. It then ends with
+   * DEADLINE_EXCEEDED. Default: no limit.
+   */
+  readonly streamIdleTimeoutMs?: number;
 }
 
 /** The router's options, overridden by those of the service or method. */
 export type EndpointOptions = Omit<UniversalHandlerOptions, "acceptCompression"> &
   MessageLimits &
+  StreamLimits &
   ErrorListener & { readonly acceptCompression: readonly Compression[] };
 
 /** One method of one service, with everything that serves it. */
 export interface Endpoint {
   readonly spec: MethodImplSpec;
   readonly options: EndpointOptions;
-  /** The connect-es handler for gRPC, gRPC-Web and Connect. */
+  readonly codecs: Codecs;
+  /** What connect-es says of it: its path, protocols and HTTP methods. */
   readonly rpc: UniversalHandler;
 }
 
@@ -47,13 +53,10 @@ export interface Endpoint {
  * Runs the application's route definitions and returns what they register. Options merge as in
  * connect-es: each option of a service replaces the router's. JSON is read exactly, in every
  * protocol.
- *
- * @param isObserved Whether to report how streams end.
  */
 export function collectEndpoints(
-  routerOptions: ConnectRouterOptions & MessageLimits & ErrorListener,
+  routerOptions: ConnectRouterOptions & MessageLimits & StreamLimits & ErrorListener,
   routes: (router: ConnectRouter) => void,
-  isObserved = false,
 ): Endpoint[] {
   const base = { ...routerOptions, ...validateUniversalHandlerOptions(routerOptions) };
   const stock = createConnectRouter(base);
@@ -62,18 +65,13 @@ export function collectEndpoints(
   function register(spec: MethodImplSpec, own: ConnectRouterOptions | undefined): void {
     const { grpc, grpcWeb, connect, ...merged } = { ...base, ...own };
     const options = { ...merged, ...validateUniversalHandlerOptions(merged) };
-    if (isObserved && spec.kind !== "unary") options.requestGate = watchOutcome(merged.requestGate);
-    const readOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
-    const textDecoder = exactJsonDecoder(spec.method.input, readOptions, options.readMaxValues);
-    const jsonOptions = { ...options.jsonOptions, textDecoder };
     // A service or method with its own options gets its protocols only from them.
-    const protocols = definedOnly(protocolSwitches(own ?? base));
-    // The gateway calls unary methods itself.
-    const calling = spec.kind === "unary" ? {} : stockCallOptions(options);
-    const all = { ...options, ...calling, ...protocols, jsonOptions };
-    stock.rpc(spec.method, spec.impl as never, all);
+    const given = own ?? base;
+    const protocols = { grpc: given.grpc, grpcWeb: given.grpcWeb, connect: given.connect };
+    stock.rpc(spec.method, spec.impl as never, { ...options, ...definedOnly(protocols) });
     const rpc = stock.handlers.at(-1);
-    if (rpc !== undefined) endpoints.push({ spec, options, rpc });
+    const codecs = createCodecs(spec.method, options);
+    if (rpc !== undefined) endpoints.push({ spec, options, codecs, rpc });
   }
 
   const recorder: ConnectRouter = {
@@ -90,18 +88,4 @@ export function collectEndpoints(
   };
   routes(recorder);
   return endpoints;
-}
-
-/**
- * Options for methods that connect-es serves. Without interceptors, there are no violations to
- * report.
- */
-function stockCallOptions(options: UniversalHandlerOptions & ErrorListener) {
-  const { interceptors } = options;
-  const telling = interceptors.length > 0 ? [tellRuleViolations, ...interceptors] : [];
-  return reportingOptions({ ...options, interceptors: telling }, options);
-}
-
-function protocolSwitches({ grpc, grpcWeb, connect }: ConnectRouterOptions) {
-  return { grpc, grpcWeb, connect };
 }

@@ -53,17 +53,25 @@ export class EnvelopeSplitter {
     const length =
       (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);
     if (length <= this.#readMaxBytes) return length;
-    throw new ConnectError(
-      `message size ${length} is larger than configured readMaxBytes ${this.#readMaxBytes}`,
-      Code.ResourceExhausted,
-    );
+    throw messageTooLarge(length, this.#readMaxBytes);
   }
 }
 
-export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array {
-  const bytes = Buffer.allocUnsafe(headBytes + data.byteLength);
+export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { byteLength } = data;
+  const bytes = new Uint8Array(headBytes + byteLength);
   bytes[0] = flags;
-  bytes.writeUInt32BE(data.byteLength, 1);
+  bytes[1] = byteLength >>> 24;
+  bytes[2] = byteLength >>> 16;
+  bytes[3] = byteLength >>> 8;
+  bytes[4] = byteLength;
   bytes.set(data, headBytes);
   return bytes;
+}
+
+/** @param size If it is known. */
+export function messageTooLarge(size: number | undefined, bytesMax: number): ConnectError {
+  const subject = size === undefined ? "message size" : `message size ${size}`;
+  const message = `${subject} is larger than configured readMaxBytes ${bytesMax}`;
+  return new ConnectError(message, Code.ResourceExhausted);
 }

@@ -13,21 +13,31 @@ export interface EnvelopeOptions {
   readonly endFlag: number;
 }
 
+/** What a protocol makes of the messages of a request. */
+export interface EnvelopeReading<T> extends EnvelopeOptions {
+  readonly parse: (bytes: Uint8Array) => T;
+  /** Undoes an encoding of the whole body, piece by piece. */
+  readonly decode?: (chunk: Uint8Array) => Uint8Array;
+  /** Asserts that nothing of that encoding is left over. */
+  readonly assertDecoded?: () => void;
+  /** The kind of the method, for messages of errors. */
+  readonly kind: string;
+}
+
 /**
- * Reads the single message of a unary call, decompresses it, and returns what `parse` makes of it.
+ * Reads the single message of a request, decompresses it, and returns what `parse` makes of it.
  *
  * @throws {ConnectError} RESOURCE_EXHAUSTED for a message above `readMaxBytes`, as soon as its
  * length is known; UNIMPLEMENTED for no message or more than one; INVALID_ARGUMENT for a truncated
  * envelope.
  */
 export function readEnvelope<T>(
-  exchange: Exchange,
-  options: EnvelopeOptions,
-  parse: (bytes: Uint8Array) => T,
+  exchange: Pick<Exchange, "readBody">,
+  reading: EnvelopeReading<T>,
 ): Promise<T> {
-  const reader = new EnvelopeReader(options, parse);
+  const reader = new EnvelopeReader(reading);
   const read = exchange.readBody(reader);
-  if (options.compression === null) return read;
+  if (reading.compression === null) return read;
   // An error in an envelope takes precedence over one after it, even if it is found later.
   return read.catch(async (error: unknown) => {
     if (error instanceof ConnectError) await reader.begun();
@@ -35,15 +45,35 @@ export function readEnvelope<T>(
   });
 }
 
+/** Reads the messages of a request as they come. @throws as {@link readEnvelope}. */
+export async function* readEnvelopes<T>(
+  exchange: Pick<Exchange, "chunks">,
+  reading: EnvelopeReading<T>,
+): AsyncGenerator<T> {
+  const splitter = new EnvelopeSplitter(reading.readMaxBytes);
+  let hasEnd = false;
+  for await (const chunk of exchange.chunks()) {
+    for (const { flags, data } of splitter.push(reading.decode?.(chunk) ?? chunk)) {
+      const isEnd = (flags & reading.endFlag) !== 0;
+      if (isEnd && hasEnd) throw extraEnd();
+      hasEnd ||= isEnd;
+      const whole = (flags & compressedFlag) === 0 ? data : await decompress(data, reading);
+      if (!isEnd) yield reading.parse(whole);
+    }
+  }
+  assertComplete(splitter, reading);
+}
+
 /** Puts a message into an envelope. Compresses it if it is large enough. */
 export function writeEnvelope(
   body: Body,
   compression: Compression | null,
   compressMinBytes: number,
+  flags = 0,
 ): Uint8Array | Promise<Uint8Array> {
   const data = bytesOf(body);
-  if (compression === null || data.byteLength < compressMinBytes) return wrapEnvelope(0, data);
-  return compression.compress(data).then((bytes) => wrapEnvelope(compressedFlag, bytes));
+  if (compression === null || data.byteLength < compressMinBytes) return wrapEnvelope(flags, data);
+  return compression.compress(data).then((bytes) => wrapEnvelope(flags | compressedFlag, bytes));
 }
 
 /**
@@ -51,36 +81,29 @@ export function writeEnvelope(
  * before an error after it, without waiting for the end of the body.
  */
 class EnvelopeReader<T> implements BodySink<T> {
-  readonly #options: EnvelopeOptions;
-  readonly #parse: (bytes: Uint8Array) => T;
+  readonly #reading: EnvelopeReading<T>;
   readonly #splitter: EnvelopeSplitter;
   #hasEnd = false;
   readonly #begun: Promise<unknown>[] = [];
   #message: { readonly parsed: T | Promise<T> } | undefined;
 
-  constructor(options: EnvelopeOptions, parse: (bytes: Uint8Array) => T) {
-    this.#options = options;
-    this.#splitter = new EnvelopeSplitter(options.readMaxBytes);
-    this.#parse = parse;
+  constructor(reading: EnvelopeReading<T>) {
+    this.#reading = reading;
+    this.#splitter = new EnvelopeSplitter(reading.readMaxBytes);
   }
 
   push(chunk: Uint8Array): void {
-    for (const envelope of this.#splitter.push(chunk)) this.#add(envelope);
+    const { decode } = this.#reading;
+    const decoded = decode === undefined ? chunk : decode(chunk);
+    for (const envelope of this.#splitter.push(decoded)) this.#add(envelope);
   }
 
   /** @returns the single message. */
   end(): T | Promise<T> {
-    if (this.#splitter.isAmid) {
-      throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
-    }
-    if (this.#message !== undefined) {
-      const { parsed } = this.#message;
-      return this.#begun.length === 0 ? parsed : this.begun().then(() => parsed);
-    }
-    throw new ConnectError(
-      "protocol error: missing input message for unary method",
-      Code.Unimplemented,
-    );
+    assertComplete(this.#splitter, this.#reading);
+    if (this.#message === undefined) throw wrongCount("missing", this.#reading);
+    const { parsed } = this.#message;
+    return this.#begun.length === 0 ? parsed : this.begun().then(() => parsed);
   }
 
   /** Resolves when everything decompressed is valid; rejects with the first error. */
@@ -89,38 +112,47 @@ class EnvelopeReader<T> implements BodySink<T> {
   }
 
   #add({ flags, data }: Envelope): void {
-    const isEnd = (flags & this.#options.endFlag) !== 0;
+    const isEnd = (flags & this.#reading.endFlag) !== 0;
     if (isEnd && this.#hasEnd) throw extraEnd(); // each would be decompressed
     this.#hasEnd ||= isEnd;
-    const parsed = (flags & compressedFlag) === 0 ? undefined : this.#decompress(data, isEnd);
+    const parsed = (flags & compressedFlag) === 0 ? undefined : this.#parseCompressed(data, isEnd);
     if (isEnd) return;
-    const message = parsed ?? this.#parse(data);
-    if (this.#message !== undefined) {
-      throw new ConnectError(
-        "protocol error: received extra input message for unary method",
-        Code.Unimplemented,
-      );
-    }
+    const message = parsed ?? this.#reading.parse(data);
+    if (this.#message !== undefined) throw wrongCount("received extra", this.#reading);
     this.#message = { parsed: message };
   }
 
-  #decompress(data: Uint8Array, isEnd: boolean): Promise<T> {
-    const { compression, readMaxBytes } = this.#options;
-    if (compression === null) throw notDecompressible();
-    const bytes = compression.decompress(data, readMaxBytes);
-    const parsed = bytes.then((whole) => (isEnd ? undefined : this.#parse(whole))) as Promise<T>;
+  #parseCompressed(data: Uint8Array, isEnd: boolean): Promise<T> {
+    const { parse } = this.#reading;
+    const bytes = decompress(data, this.#reading);
+    const parsed = bytes.then((whole) => (isEnd ? undefined : parse(whole))) as Promise<T>;
     parsed.catch(() => {}); // there may be nobody waiting for it
     this.#begun.push(parsed);
     return parsed;
   }
 }
 
+function assertComplete(splitter: EnvelopeSplitter, { assertDecoded }: EnvelopeReading<unknown>) {
+  assertDecoded?.();
+  if (!splitter.isAmid) return;
+  throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
+}
+
+function wrongCount(what: string, { kind }: EnvelopeReading<unknown>): ConnectError {
+  const text = `protocol error: ${what} input message for ${kind.replace("_", "-")} method`;
+  return new ConnectError(text, Code.Unimplemented);
+}
+
 function extraEnd(): ConnectError {
   return new ConnectError("protocol error: received an extra end", Code.InvalidArgument);
 }
 
-function notDecompressible(): ConnectError {
-  return new ConnectError(
+function decompress(
+  data: Uint8Array,
+  { compression, readMaxBytes }: EnvelopeOptions,
+): Promise<Uint8Array> {
+  if (compression !== null) return compression.decompress(data, readMaxBytes);
+  throw new ConnectError(
     "received compressed envelope, but do not know how to decompress",
     Code.Internal,
   );

@@ -1,73 +1,102 @@
-/** The common part of gRPC and gRPC-Web: one message in an envelope each way, and a status. */
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import type { Code, ConnectError } from "@connectrpc/connect";
-import type { Compression } from "@connectrpc/connect/protocol";
-import {
-  grpcStatusOk,
-  headerAcceptEncoding,
-  parseTimeout,
-  setTrailerStatus,
-} from "@connectrpc/connect/protocol-grpc";
-import { serveUnary, type UnaryWire } from "./call.ts";
-import { CallContext } from "./context.ts";
-import { connectErrorFrom } from "./outcome.ts";
-import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
-import type { Codec } from "./codec.ts";
-import { readEnvelope, writeEnvelope } from "./envelope.ts";
-import { createNegotiator, type Negotiated } from "./negotiation.ts";
-import { withTrailerMessage } from "./trailer-message.ts";
-import type { UnaryEndpoint, UnaryHandler } from "./unary.ts";
-
-type Message = MessageShape<DescMessage>;
-
-export interface GrpcVariant {
-  readonly protocolName: string;
-  /** The media type of the response. */
-  readonly contentType: string;
-  readonly codec: Codec;
-  /** Marks envelopes of the request that contain no message; 0 for none. */
-  readonly endFlag: number;
-}
-
 /**
- * The result of a call, to be written. Headers and trailers, including the status, are in the
- * context.
+ * gRPC and gRPC-Web: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md and
+ * PROTOCOL-WEB.md. They differ in how an answer ends.
  */
-export interface GrpcOutcome {
-  readonly context: CallContext;
-  /** The message in its envelope; undefined if the call failed. */
-  readonly message: Uint8Array | undefined;
-  /** The code of the failure; undefined for success. */
-  readonly code: Code | undefined;
-  /** The compression that the client requested. */
-  readonly compression: Compression | null;
-}
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import * as grpc from "@connectrpc/connect/protocol-grpc";
+import * as grpcWeb from "@connectrpc/connect/protocol-grpc-web";
+import { concat } from "../http/body.ts";
+import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
+import type { NodeHeaders } from "../http/headers.ts";
+import { Base64Decoder, base64Of } from "./base64.ts";
+import { type Failure, type Message, type StreamWire, serveCall } from "./call.ts";
+import type { Codec } from "./codec.ts";
+import { CallContext } from "./context.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { type EnvelopeReading, readEnvelope, readEnvelopes, writeEnvelope } from "./envelope.ts";
+import { wrapEnvelope } from "./envelope-splitter.ts";
+import { connectErrorFrom, withTrailerMessage } from "./errors.ts";
+import { createNegotiator, type Negotiated } from "./negotiation.ts";
+import type { Protocol, ServeRpc } from "./protocol.ts";
 
 /** The trailers of a call if the application added none. */
-export const okTrailer = { "grpc-status": grpcStatusOk };
+const okTrailer = { "grpc-status": grpc.grpcStatusOk };
 
-/** @param respond Creates the response from the outcome. */
-export function createGrpcHandler(
-  endpoint: UnaryEndpoint,
-  { protocolName, contentType, codec, endFlag }: GrpcVariant,
-  respond: (outcome: GrpcOutcome) => Response | Promise<Response>,
-): UnaryHandler {
+export function createGrpc(endpoint: Endpoint): Protocol {
+  const { binary, json } = endpoint.codecs;
+  const proto = createHandler(endpoint, {
+    ...asGrpc,
+    codec: binary,
+    contentType: grpc.contentTypeProto,
+  });
+  const asJson = createHandler(endpoint, {
+    ...asGrpc,
+    codec: json,
+    contentType: grpc.contentTypeJson,
+  });
+  return {
+    name: "grpc",
+    methods: ["POST"],
+    handlerFor(contentType) {
+      const type = grpc.parseContentType(contentType);
+      return type && (type.binary ? proto : asJson);
+    },
+  };
+}
+
+export function createGrpcWeb(endpoint: Endpoint): Protocol {
+  const { binary, json } = endpoint.codecs;
+  const create = (codec: Codec, contentType: string, isText: boolean) =>
+    createHandler(endpoint, { ...asGrpcWeb, codec, contentType, isText });
+  const text = (contentType: string) => contentType.replace("grpc-web", "grpc-web-text");
+  const proto = create(binary, grpcWeb.contentTypeProto, false);
+  const asJson = create(json, grpcWeb.contentTypeJson, false);
+  const textProto = create(binary, text(grpcWeb.contentTypeProto), true);
+  const textJson = create(json, text(grpcWeb.contentTypeJson), true);
+  return {
+    name: "grpc-web",
+    methods: ["POST"],
+    handlerFor(contentType) {
+      const type = grpcWeb.parseContentType(contentType);
+      if (type === undefined) return undefined;
+      if (type.text) return type.binary ? textProto : textJson;
+      return type.binary ? proto : asJson;
+    },
+  };
+}
+
+interface Variant {
+  readonly protocolName: "grpc" | "grpc-web";
+  /** Marks envelopes that contain no message but trailers; 0 for none. */
+  readonly endFlag: number;
+  /** Whether bodies are in base64. */
+  readonly isText: boolean;
+  readonly codec: Codec;
+  /** The media type of the response. */
+  readonly contentType: string;
+}
+
+const asGrpc = { protocolName: "grpc", endFlag: 0, isText: false } as const;
+const asGrpcWeb = { protocolName: "grpc-web", endFlag: grpcWeb.trailerFlag } as const;
+
+function createHandler(endpoint: Endpoint, variant: Variant): ServeRpc {
   const { spec, options } = endpoint;
-  const { readMaxBytes, maxTimeoutMs, compressMinBytes, shutdownSignal } = options;
-  const method = { codec, endFlag, readMaxBytes, compressMinBytes, respond };
-  const negotiate = createNegotiator(options.acceptCompression, headerAcceptEncoding);
+  const { protocolName, contentType } = variant;
+  const negotiate = createNegotiator(options.acceptCompression, grpc.headerAcceptEncoding);
   const plainHeader = { "content-type": contentType };
   const headers = new Map(
     options.acceptCompression.map(({ name }) => [name, { ...plainHeader, "grpc-encoding": name }]),
   );
+  const { readMaxBytes, maxTimeoutMs, compressMinBytes, shutdownSignal } = options;
+  const method: GrpcMethod = { ...variant, kind: spec.kind, readMaxBytes, compressMinBytes };
 
-  return (exchange, contextValues) => {
-    const timeout = parseTimeout(headerOf(exchange, "grpc-timeout"), maxTimeoutMs);
+  return (exchange, contextValues: ContextValues | undefined) => {
+    const timeout = grpc.parseTimeout(headerOf(exchange, "grpc-timeout"), maxTimeoutMs);
     const compression = negotiate(
       headerOf(exchange, "grpc-encoding"),
       headerOf(exchange, "grpc-accept-encoding"),
     );
-    const { response, error } = compression;
+    const { response } = compression;
     const context = new CallContext({
       exchange,
       method: spec.method,
@@ -78,60 +107,164 @@ export function createGrpcHandler(
       responseHeader: (response && headers.get(response.name)) ?? plainHeader,
       responseTrailer: okTrailer,
     });
-    const refusal = error ?? timeout.error;
-    const call = new GrpcCall(method, { exchange, context, compression, refusal });
-    return serveUnary(endpoint, exchange, context, call);
+    const refusal = compression.error ?? timeout.error ?? missingTrailers(exchange, variant);
+    const wire = new GrpcWire(method, { exchange, context, compression }, refusal);
+    return serveCall(endpoint, { exchange, context, wire });
   };
 }
 
-/** The properties shared by all calls. */
-interface GrpcMethod extends Pick<GrpcVariant, "codec" | "endFlag"> {
-  readonly readMaxBytes: number;
-  readonly compressMinBytes: number;
-  readonly respond: (outcome: GrpcOutcome) => Response | Promise<Response>;
+/** gRPC cannot say how a call went where HTTP has no trailers; gRPC-Web and Connect can. */
+function missingTrailers(
+  { hasTrailers }: Exchange,
+  { endFlag }: Variant,
+): ConnectError | undefined {
+  if (hasTrailers || endFlag !== 0) return undefined;
+  const message =
+    "gRPC needs HTTP trailers, which this server does not have: use gRPC-Web or Connect";
+  return new ConnectError(message, Code.Unimplemented);
 }
 
-interface GrpcCallParts {
+/** What all calls of a method share. */
+interface GrpcMethod extends Variant {
+  readonly kind: Endpoint["spec"]["kind"];
+  readonly readMaxBytes: number;
+  readonly compressMinBytes: number;
+}
+
+interface Parts {
   readonly exchange: Exchange;
   readonly context: CallContext;
   readonly compression: Negotiated;
-  /** Why to reject the call after the gate has admitted it. */
-  readonly refusal: ConnectError | undefined;
 }
 
-class GrpcCall implements UnaryWire {
+class GrpcWire implements StreamWire {
   readonly #method: GrpcMethod;
-  readonly #parts: GrpcCallParts;
+  readonly #parts: Parts;
+  readonly refusal: ConnectError | undefined;
+  readonly headWaits = false;
 
-  constructor(method: GrpcMethod, parts: GrpcCallParts) {
+  constructor(method: GrpcMethod, parts: Parts, refusal: ConnectError | undefined) {
     this.#method = method;
     this.#parts = parts;
+    this.refusal = refusal;
+  }
+
+  get #reading(): EnvelopeReading<Message> {
+    const { codec, readMaxBytes, endFlag, isText, kind } = this.#method;
+    const { request } = this.#parts.compression;
+    const reading = { compression: request, readMaxBytes, endFlag, kind, parse: codec.parse };
+    if (!isText) return reading;
+    const decoder = new Base64Decoder();
+    return {
+      ...reading,
+      decode: (chunk) => decoder.push(chunk),
+      assertDecoded: () => decoder.end(),
+    };
   }
 
   read(): Promise<Message> {
-    const { exchange, compression, refusal } = this.#parts;
-    if (refusal !== undefined) throw refusal;
-    const { codec, readMaxBytes, endFlag } = this.#method;
-    const options = { compression: compression.request, readMaxBytes, endFlag };
-    return readEnvelope(exchange, options, codec.parse);
+    return readEnvelope(this.#parts.exchange, this.#reading);
+  }
+
+  readAll(): AsyncIterable<Message> {
+    return readEnvelopes(this.#parts.exchange, this.#reading);
   }
 
   write(message: Message): Response | Promise<Response> {
-    const { codec, compressMinBytes } = this.#method;
-    const { response } = this.#parts.compression;
-    const written = writeEnvelope(codec.serialize(message), response, compressMinBytes);
-    if (written instanceof Promise) return written.then((envelope) => this.#answer(envelope));
-    return this.#answer(written);
+    const envelope = this.#envelope(message);
+    if (envelope instanceof Promise) return envelope.then((written) => this.#respond(written));
+    return this.#respond(envelope);
   }
 
   fail(reason: unknown): Response | Promise<Response> {
-    const failure = withTrailerMessage(connectErrorFrom(reason));
-    setTrailerStatus(this.#parts.context.responseTrailer, failure);
-    return this.#answer(undefined, failure.code);
+    const code = this.#setStatus(reason);
+    const { context, exchange } = this.#parts;
+    if (this.#method.endFlag !== 0 || exchange.hasTrailers) return this.#respond(undefined, code);
+    // Trailers-Only: the status among the headers.
+    const header = { ...context.responseHeader.toNode(), ...context.responseTrailer.toNode() };
+    return { status: 200, header: withoutLength(header), body: nothing, code };
   }
 
-  #answer(message: Uint8Array | undefined, code?: Code): Response | Promise<Response> {
-    const { context, compression } = this.#parts;
-    return this.#method.respond({ context, message, code, compression: compression.response });
+  head() {
+    return { status: 200, header: withoutLength(this.#parts.context.responseHeader.toNode()) };
   }
+
+  chunk(message: Message): Uint8Array | Promise<Uint8Array> {
+    const envelope = this.#envelope(message);
+    if (!this.#method.isText) return envelope;
+    return envelope instanceof Promise ? envelope.then(base64Of) : base64Of(envelope);
+  }
+
+  end(failure: Failure | undefined): Ending | Promise<Ending> {
+    const code = failure && this.#setStatus(failure.error);
+    const { responseTrailer } = this.#parts.context;
+    if (this.#method.endFlag === 0)
+      return { trailer: withoutLength(responseTrailer.toNode()), code };
+    const last = this.#trailerEnvelope();
+    const end = (bytes: Uint8Array) => {
+      return { body: this.#method.isText ? base64Of(bytes) : bytes, code };
+    };
+    return last instanceof Promise ? last.then(end) : end(last);
+  }
+
+  #envelope(message: Message): Uint8Array | Promise<Uint8Array> {
+    const { codec, compressMinBytes } = this.#method;
+    const { response } = this.#parts.compression;
+    return writeEnvelope(codec.serialize(message), response, compressMinBytes);
+  }
+
+  #setStatus(reason: unknown): Code {
+    const failure = withTrailerMessage(connectErrorFrom(reason));
+    grpc.setTrailerStatus(this.#parts.context.responseTrailer, failure);
+    return failure.code;
+  }
+
+  /** A whole answer. */
+  #respond(message: Uint8Array | undefined, code?: Code): Response | Promise<Response> {
+    const { responseHeader, responseTrailer } = this.#parts.context;
+    const header = responseHeader.toNode();
+    if (this.#method.endFlag === 0) {
+      const trailer = withoutLength(responseTrailer.toNode());
+      const head = { status: 200, header: withoutLength(header) };
+      return { ...head, body: message ?? nothing, trailer, code };
+    }
+    const trailer = this.#trailerEnvelope();
+    const respond = (last: Uint8Array) => {
+      const bytes = message === undefined ? last : concat(message, last);
+      const body = this.#method.isText ? base64Of(bytes) : bytes;
+      // Node accepts a `Trailer` field only with chunked encoding, which it uses if the length is
+      // missing.
+      const sized = "trailer" in header ? header : { ...header, "content-length": body.length };
+      return { status: 200, header: sized, body, code };
+    };
+    return trailer instanceof Promise ? trailer.then(respond) : respond(trailer);
+  }
+
+  /** The last envelope of gRPC-Web: the trailers as header lines. */
+  #trailerEnvelope(): Uint8Array | Promise<Uint8Array> {
+    const { context, compression } = this.#parts;
+    const { responseTrailer } = context;
+    const isOk = responseTrailer.toNode() === okTrailer;
+    if (isOk && compression.response === null) return okEnvelope;
+    const lines = isOk ? okLines : grpcWeb.trailerSerialize(responseTrailer);
+    return writeEnvelope(
+      lines,
+      compression.response,
+      this.#method.compressMinBytes,
+      grpcWeb.trailerFlag,
+    );
+  }
+}
+
+const nothing = new Uint8Array(0);
+const okLines = new TextEncoder().encode(`grpc-status: ${okTrailer["grpc-status"]}\r\n`);
+const okEnvelope = wrapEnvelope(grpcWeb.trailerFlag, okLines);
+
+/**
+ * A Content-Length set by the application is not that of the envelopes, and would break the answer.
+ */
+function withoutLength(fields: NodeHeaders): NodeHeaders {
+  if (!("content-length" in fields)) return fields;
+  const { "content-length": _length, ...rest } = fields;
+  return rest;
 }

@@ -1,5 +1,6 @@
+/** What the gateway's own services share: health and reflection. */
 import type { DescService } from "@bufbuild/protobuf";
-import type { ConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 
 /** Default options for the gateway's own services. The caller's options override them. */
@@ -15,4 +16,36 @@ export const smallMessages: Partial<UniversalHandlerOptions> = {
  */
 export function servicesOf(router: ConnectRouter): readonly DescService[] {
   return [...new Set(router.handlers.map(({ service }) => service))];
+}
+
+/**
+ * A signal that aborts with the one given, or never without one. Its reason is always an error for
+ * clients, as that of `serve` is: the reason of a bare `abort()` would be an internal error to them.
+ */
+export function drainingSignal(given: AbortSignal | undefined): AbortSignal {
+  const draining = new AbortController();
+  const abort = () => draining.abort(errorOf(given?.reason));
+  if (given?.aborted) abort();
+  else given?.addEventListener("abort", abort, { once: true });
+  return draining.signal;
+}
+
+function errorOf(reason: unknown): ConnectError {
+  if (reason instanceof ConnectError) return reason;
+  const message = "the server is shutting down";
+  return new ConnectError(message, Code.Unavailable, undefined, undefined, reason);
+}
+
+/** Counts a stream until its signal aborts. @throws {ConnectError} if there are as many as may be. */
+export type EnterStream = (signal: AbortSignal) => void;
+
+/** Bounds how many streams are open at the same time that need no token. */
+export function createStreamLimit(max: number, tooMany: string): EnterStream {
+  let open = 0;
+  return (signal) => {
+    if (open >= max) throw new ConnectError(tooMany, Code.ResourceExhausted);
+    open++;
+    // Surer than the end of a generator: nobody may ask for it any more.
+    signal.addEventListener("abort", () => open--, { once: true });
+  };
 }

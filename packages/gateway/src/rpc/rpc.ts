@@ -1,30 +1,33 @@
-import { headerOf } from "../http/exchange.ts";
-import { createConnect } from "./connect.ts";
-import { createGrpc } from "./grpc-handler.ts";
-import { createGrpcWeb } from "./grpc-web.ts";
-import { type UnaryEndpoint, type UnaryHandler, unsupportedMediaType } from "./unary.ts";
-
-/** The clients of a service use few media types, so the handler for each is cached. */
-interface KeptHandler {
-  readonly contentType: string;
-  readonly method: string;
-  readonly handler: UnaryHandler;
-}
-
-const keptMax = 16;
+/** Which protocol a request of RPC speaks. */
+import { Code } from "@connectrpc/connect";
+import { headerOf, type Response } from "../http/exchange.ts";
+import { createConnectUnary } from "./connect.ts";
+import { createConnectStreams } from "./connect-stream.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { createGrpc, createGrpcWeb } from "./grpc.ts";
+import { type ServeRpc, unsupportedMediaType } from "./protocol.ts";
 
 /**
- * Serves a unary method with the protocol of the request's media type. The caller has already
- * checked that the method supports the HTTP method.
+ * Clients coded for a connection that works both ways may hang on HTTP/1.1. Closing it ends that.
  */
-export function createRpcHandler(endpoint: UnaryEndpoint): UnaryHandler {
-  const { protocolNames } = endpoint.rpc;
-  const protocols = [createGrpc(endpoint), createGrpcWeb(endpoint), createConnect(endpoint)].filter(
-    ({ name }) => protocolNames.includes(name),
-  );
-  const kept: KeptHandler[] = [];
+const versionNotSupported: Response = {
+  status: 505,
+  header: { "content-length": 0, connection: "close" },
+  body: "",
+  code: Code.Unimplemented,
+};
 
-  function find(contentType: string, method: string): UnaryHandler | undefined {
+/**
+ * Serves a method with the protocol of the request's media type. The caller has already checked
+ * that the method supports the HTTP method.
+ */
+export function createRpcHandler(endpoint: Endpoint): ServeRpc {
+  const { kind } = endpoint.spec;
+  const createConnect = kind === "unary" ? createConnectUnary : createConnectStreams;
+  const all = [createGrpc(endpoint), createGrpcWeb(endpoint), createConnect(endpoint)];
+  const protocols = all.filter(({ name }) => endpoint.rpc.protocolNames.includes(name));
+
+  function find(contentType: string, method: string): ServeRpc | undefined {
     for (const protocol of protocols) {
       if (!protocol.methods.includes(method)) continue;
       const handler = protocol.handlerFor(contentType, method);
@@ -33,20 +36,30 @@ export function createRpcHandler(endpoint: UnaryEndpoint): UnaryHandler {
     return undefined;
   }
 
-  function handlerFor(contentType: string, method: string): UnaryHandler | undefined {
-    // The strings are new with each request: hashing one costs more than comparing it with a few.
-    for (const known of kept) {
-      if (known.contentType === contentType && known.method === method) return known.handler;
-    }
-    const handler = find(contentType, method);
-    if (handler !== undefined && kept.length < keptMax) kept.push({ contentType, method, handler });
-    return handler;
-  }
+  // Almost every client sends one of these, and all of it by POST.
+  const usual = new Map(usualTypes.map((type) => [type, find(type, "POST")]));
 
   return (exchange, contextValues) => {
-    const handler = handlerFor(headerOf(exchange, "content-type") ?? "", exchange.method);
+    if (kind === "bidi_streaming" && !exchange.isDuplex) {
+      exchange.respond(versionNotSupported);
+      return undefined;
+    }
+    const type = headerOf(exchange, "content-type") ?? "";
+    const known = exchange.method === "POST" ? usual.get(type) : undefined;
+    const handler = known ?? find(type, exchange.method);
     if (handler !== undefined) return handler(exchange, contextValues);
     exchange.respond(unsupportedMediaType);
     return undefined;
   };
 }
+
+const usualTypes = [
+  "application/grpc",
+  "application/grpc+proto",
+  "application/grpc-web+proto",
+  "application/grpc-web-text",
+  "application/json",
+  "application/proto",
+  "application/connect+json",
+  "application/connect+proto",
+];

@@ -16,7 +16,8 @@ export interface CallEnds {
  * shuts down, or the call fails, with the same reasons as in connect-es. Who only
  * listens does so here, for half the cost.
  *
- * A call that succeeds lets go of it, and leaves it as it is.
+ * A unary call that succeeds lets go of it, and leaves it as it is. That of a stream aborts when
+ * the stream has ended, as in connect-es.
  */
 export class CallSignal implements Abortable {
   readonly #ends: CallEnds;
@@ -25,8 +26,10 @@ export class CallSignal implements Abortable {
   #controller: AbortController | undefined;
   #listeners: readonly AbortListener[] = noListeners;
   #isWatched = false;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #shutdown: Link | undefined;
+  /** Sends the head of an answer in messages. */
+  sendHead: (() => void) | undefined;
 
   constructor(ends: CallEnds) {
     this.#ends = ends;
@@ -68,7 +71,7 @@ export class CallSignal implements Abortable {
     });
   }
 
-  /** The call has failed, or is given up. */
+  /** The call has failed or is given up, or a stream has ended: without a reason, well. */
   abort(reason: unknown): void {
     if (this.#state !== "open") return;
     this.#state = "aborted";
@@ -92,7 +95,7 @@ export class CallSignal implements Abortable {
     const timeoutMs = deadline === undefined ? undefined : deadline - Date.now();
     if (timeoutMs !== undefined && timeoutMs <= 0) this.abort(timedOut());
     else if (shutdownSignal?.aborted) this.abort(shutdownSignal.reason);
-    else if (exchange.isClosed) this.abort(exchange.closeReason);
+    else if (exchange.isClosed || exchange.hasLeft) this.abort(exchange.closeReason);
     else {
       if (timeoutMs !== undefined) {
         this.#timer = setTimeout(() => this.abort(timedOut()), timeoutMs);

@@ -2,7 +2,8 @@ import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { continueWhenRead } from "../http/continue.ts";
+import { continueWhenRead } from "../http/node.ts";
+import { clientShut, isKeptOpen } from "../http/node-exchange.ts";
 import type { PortLimits } from "./limits.ts";
 import type { RefusalKind, Refusals } from "./refusal.ts";
 import type { TlsMaterial } from "./tls.ts";
@@ -21,9 +22,10 @@ export function createHttp1Server(
   const options: http.ServerOptions = {
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.requestTimeoutMs,
-    requestTimeout: limits.requestTimeoutMs,
-    // How often the two above are looked at; they end up to this much late.
+    // How often that is looked at; it ends up to this much late.
     connectionsCheckingInterval: Math.min(1000, limits.requestTimeoutMs),
+    // Of bodies, limitConnections knows which may take longer.
+    requestTimeout: 0,
     keepAliveTimeout: limits.idleTimeoutMs,
     keepAlive: true,
     noDelay: true,
@@ -45,12 +47,12 @@ export function createHttp1Server(
   const refusing = { limits, refusals };
   const serveRequest = (request: http.IncomingMessage, response: http.ServerResponse) => {
     const socket: CountedSocket = request.socket;
-    const count = (socket[requestsUnderWay] ?? 0) + 1;
-    if (count > pipelinedMax) {
+    socket[underWay] ??= [];
+    const responses = socket[underWay];
+    if (responses.push(response) > pipelinedMax) {
       socket.destroy();
       return;
     }
-    socket[requestsUnderWay] = count;
     if (socket[hasRequested] !== true) {
       const note = () => {
         if (socket[hasRequested] === true) return;
@@ -62,7 +64,7 @@ export function createHttp1Server(
     }
     socket[lastResponse] = response;
     response.on("close", () => {
-      socket[requestsUnderWay] = (socket[requestsUnderWay] ?? 1) - 1;
+      responses.splice(responses.indexOf(response), 1);
       if (request.complete) forget(response, socket);
       else if (!socket.destroyed) discardRest(request, socket);
       if (socket[isRefused] && wholeRequests(socket) === 0) socket.destroy();
@@ -93,19 +95,21 @@ export type OnRequested = (socket: Socket) => void;
 
 function ignore(): void {}
 
-const requestsUnderWay = Symbol("requests under way");
+const underWay = Symbol("responses under way");
 const hasRequested = Symbol("has sent a whole request, or was answered");
 const lastResponse = Symbol(
   "the response to the request that came last, while one of the two goes on",
 );
 const isRefused = Symbol("is refused");
+const late = Symbol("the response whose request has been incomplete for a while");
 
 /** What is noted of a connection. Properties, no map: this is on the path of every request. */
 interface Noted {
-  [requestsUnderWay]?: number;
+  [underWay]?: http.ServerResponse[];
   [hasRequested]?: boolean;
   [lastResponse]?: http.ServerResponse | undefined;
   [isRefused]?: boolean;
+  [late]?: { readonly response: http.ServerResponse; readonly seenAt: number };
 }
 
 type CountedSocket = Socket &
@@ -132,37 +136,48 @@ function discardRest(request: http.IncomingMessage, socket: CountedSocket): void
 }
 
 /**
- * Limits how long clients may take nothing of their answers. Node sets a timeout of the server
- * back several times a request; this looks at all connections instead, and sets a timeout for
- * those where something waits. It strikes within twice the limit, and an interval.
+ * Limits how long clients may take for the body of a request, and how long they may take nothing of
+ * their answers. Looks at all connections now and then: a timer for each would be set back several
+ * times a request. It strikes within an interval behind the one limit, and within twice the other.
  *
  * @returns what is to be told of each connection before the server has it.
  */
-export function createAnswerLimit(
+export function limitConnections(
   server: http.Server,
   limits: PortLimits,
+  refusals: Refusals,
 ): (socket: Socket) => void {
-  const { idleTimeoutMs } = limits;
-  const sockets = new Set<Socket>();
+  const { idleTimeoutMs, requestTimeoutMs } = limits;
+  const sockets = new Set<CountedSocket>();
   const look = () => {
+    const now = performance.now();
     for (const socket of sockets) {
       if (socket.writableLength > 0 && !socket.timeout) socket.setTimeout(idleTimeoutMs);
+      const last = socket[lastResponse];
+      if (last === undefined || last.req.complete || isKeptOpen(last)) continue;
+      if (socket[late]?.response !== last) socket[late] = { response: last, seenAt: now };
+      else if (now - socket[late].seenAt >= requestTimeoutMs) {
+        refuseLast(socket, "late", { limits, refusals });
+      }
     }
   };
   // A server that cannot listen never closes.
   server.once("listening", () => {
-    const timer = setInterval(look, Math.min(1000, idleTimeoutMs));
+    const timer = setInterval(look, Math.min(1000, idleTimeoutMs, requestTimeoutMs));
     server.once("close", () => clearInterval(timer));
   });
-  return (socket) => {
+  return (socket: CountedSocket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
+    socket.once("end", () => {
+      for (const response of socket[underWay] ?? []) clientShut(response);
+    });
   };
 }
 
 /** A connection may rest while its request is at work; not while its client takes no answer. */
 function endUnlessBusy(socket: CountedSocket): void {
-  if (!socket[requestsUnderWay] || socket.writableLength > 0) socket.destroy();
+  if (!socket[underWay]?.length || socket.writableLength > 0) socket.destroy();
 }
 
 interface Refusing {
@@ -176,7 +191,7 @@ function refuseRequest(error: Error & { code?: string }, socket: Duplex, refusin
     case "ECONNRESET":
       socket.destroy();
       break;
-    case "ERR_HTTP_REQUEST_TIMEOUT":
+    case "ERR_HTTP_REQUEST_TIMEOUT": // of headers
       refuseLast(socket, "late", refusing);
       break;
     case "HPE_HEADER_OVERFLOW":
@@ -218,5 +233,5 @@ export function refuseLast(
 function wholeRequests(socket: Noted): number {
   const last = socket[lastResponse];
   const isLastInPart = last !== undefined && !last.req.complete && !last.closed;
-  return (socket[requestsUnderWay] ?? 0) - (isLastInPart ? 1 : 0);
+  return (socket[underWay]?.length ?? 0) - (isLastInPart ? 1 : 0);
 }

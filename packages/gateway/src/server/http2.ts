@@ -1,9 +1,10 @@
 import http2 from "node:http2";
 import type { Socket } from "node:net";
-import type { GatewayHandler } from "../adapter/node-adapter.ts";
-import { LinkedList } from "../rpc/linked-list.ts";
-import { continueWhenRead } from "../http/continue.ts";
+import type { GatewayHandler } from "../adapter/node.ts";
+import { continueWhenRead, type NodeHandler } from "../http/node.ts";
+import { clientShut, isKeptOpen } from "../http/node-exchange.ts";
 import { leaveRequest } from "../http/stream-exchange.ts";
+import { LinkedList } from "../rpc/linked-list.ts";
 import type { OnRequested } from "./http1.ts";
 import { Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
@@ -12,6 +13,9 @@ import { keepStreamsInTables } from "./stream-table.ts";
 import { Turns } from "./turns.ts";
 
 type Stream = http2.ServerHttp2Stream;
+
+/** Serves requests: those of HTTP/2 by their stream, where it can. */
+export type PortHandler = NodeHandler & Pick<GatewayHandler, "serveStream">;
 
 /**
  * Requests of one connection in one turn of the event loop; of most, fewer come. Node reads 64 KiB
@@ -26,7 +30,7 @@ const servedAtOnce = 32;
  */
 export function createHttp2Server(
   limits: PortLimits,
-  handler: GatewayHandler,
+  handler: PortHandler,
   refusals: Refusals,
   onRequested: OnRequested = ignoreError,
 ): http2.Http2Server {
@@ -71,7 +75,7 @@ export function createHttp2Server(
     request.stream.once("finish", () => leaveRequest(request.stream));
     const isOversized = headerBytes(request.rawHeaders) > limits.headerBytesMax;
     if (isOversized) refusals.onResponse(response, "oversized");
-    else handler(request, response);
+    else void handler(request, response);
   };
   server.on("request", answer);
   server.on("checkContinue", (request, response) => {
@@ -185,7 +189,7 @@ function limitSession(
       const start = performance.now() - requestTimeoutMs;
       for (const { stream, startedAt } of streams) {
         if (startedAt > start) break; // in order of their start
-        if (!stream.readableEnded) endLateRequest(stream, refusals);
+        if (!stream.readableEnded && !isKeptOpen(stream)) endLateRequest(stream, refusals);
       }
       if (isTimed || !isResting()) return;
       session.setTimeout(idleTimeoutMs);
@@ -198,8 +202,8 @@ function limitSession(
   session.once("goaway", () => {
     isGoing = true;
   });
-  // The client has shut its side: what has come whole is answered, the rest comes no more. One that
-  // has said GOAWAY before has left, as clients do that are closed.
+  // The client has shut its side: what has come whole is cancelled, but answered if it can be. The
+  // rest comes no more. One that has said GOAWAY before has left, as clients do that are closed.
   socket?.once("end", () => {
     const isWhole = ({ state }: Stream) => state.remoteClose === 1;
     // Node waits for ever for the rest of a frame, where a session is only told to close.
@@ -208,7 +212,8 @@ function limitSession(
       return;
     }
     for (const { stream } of streams) {
-      if (!isWhole(stream)) stream.close(http2.constants.NGHTTP2_CANCEL);
+      if (isWhole(stream)) clientShut(stream);
+      else stream.close(http2.constants.NGHTTP2_CANCEL);
     }
     session.close();
   });

@@ -1,5 +1,4 @@
-import { definedOnly } from "../rpc/defined-only.ts";
-import { assertOptions } from "../rpc/option-kinds.ts";
+import { assertOptions, definedOnly } from "../rpc/options.ts";
 
 /** What bounds the connections of a port, and what arrives on them. */
 export interface PortLimits {

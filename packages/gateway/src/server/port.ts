@@ -2,12 +2,11 @@ import type http from "node:http";
 import type { Http2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { GatewayHandler } from "../adapter/node-adapter.ts";
 import { type RenderError, renderStatus } from "../rest/error.ts";
 import { createAddressLimit } from "./address-limit.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
-import { createAnswerLimit, createHttp1Server, refuseLast } from "./http1.ts";
-import { createHttp2Server } from "./http2.ts";
+import { createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
+import { createHttp2Server, type PortHandler } from "./http2.ts";
 import type { PortLimits } from "./limits.ts";
 import { type OnRefusal, Refusals } from "./refusal.ts";
 import { type Protocol, sniffProtocol } from "./sniff.ts";
@@ -29,7 +28,7 @@ export interface PortOptions {
   readonly limits: PortLimits;
   /** Serves TLS, and nothing else, when given. */
   readonly tls: TlsFiles | undefined;
-  readonly handler: GatewayHandler;
+  readonly handler: PortHandler;
   /** Renders what the port itself refuses, as `rest.renderError` does. Default: `google.rpc.Status`. */
   readonly renderError?: RenderError | undefined;
   readonly onTlsError: (error: unknown) => void;
@@ -89,12 +88,12 @@ export async function openPort(options: PortOptions): Promise<Port> {
     material,
     (request, response) => {
       if (draining) response.shouldKeepAlive = false;
-      handler(request, response);
+      void handler(request, response);
     },
     refusals,
     onRequested,
   );
-  const limitAnswers = createAnswerLimit(http1, limits);
+  const limitConnection = limitConnections(http1, limits, refusals);
   const http2 = createHttp2Server(limits, handler, refusals, onRequested);
   http2.on("session", (session) => {
     sessions.add(session);
@@ -138,7 +137,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
         http2.emit("connection", socket);
         break;
       case "http/1.1":
-        limitAnswers(socket);
+        limitConnection(socket);
         limitHalfOpen(socket, limits);
         serveHttp1.call(http1, socket);
         if (tls !== undefined) parseWhatIsRead(socket);

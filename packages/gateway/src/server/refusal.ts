@@ -3,7 +3,7 @@ import { STATUS_CODES } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import type { NodeHandler } from "../http/node-handler.ts";
+import type { NodeResponse } from "../http/node.ts";
 import { type RenderError, RestFailure, restErrorFrom } from "../rest/error.ts";
 
 const failures = {
@@ -36,7 +36,7 @@ export class Refusals {
   }
 
   /** Refuses where there is a response to write to. */
-  onResponse(response: Parameters<NodeHandler>[1], kind: RefusalKind): void {
+  onResponse(response: NodeResponse, kind: RefusalKind): void {
     this.report(kind);
     const { status, header, body } = this.#render(kind);
     response.writeHead(status, header);

@@ -1,14 +1,10 @@
 import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import {
-  type GatewayHandler,
-  type GatewayOptions,
-  gatewayNodeAdapter,
-} from "../adapter/node-adapter.ts";
-import { logError } from "../rpc/unexpected.ts";
-import type { NodeHandler } from "../http/node-handler.ts";
+import { guardHandler } from "../adapter/beside.ts";
+import { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "../adapter/node.ts";
+import type { NodeHandler } from "../http/node.ts";
 import { parseRequestTarget } from "../http/target.ts";
-import { guardHandler } from "./beside.ts";
+import { logError } from "../rpc/errors.ts";
 import { type PortLimits, resolveLimits, timerMaxMs } from "./limits.ts";
 import { openPort, type TrafficObserver } from "./port.ts";
 import type { TlsFiles } from "./tls.ts";
@@ -107,7 +103,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
     [...(handlers?.(lifetime) ?? [])].map(([path, one]) => [path, guardHandler(one, guard)]),
   );
   const findBeside = (target = "") => beside.get(parseRequestTarget(target).path);
-  const serveRequest: NodeHandler = (request, response) =>
+  const serveRequest = (...[request, response]: Parameters<NodeHandler>) =>
     (findBeside(request.url) ?? gateway)(request, response);
   const serveStream: GatewayHandler["serveStream"] = (stream, headers, rawHeaders) =>
     findBeside(headers[":path"]) === undefined && gateway.serveStream(stream, headers, rawHeaders);

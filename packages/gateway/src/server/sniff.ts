@@ -38,14 +38,22 @@ export function sniffProtocol(
     onDecided(protocol);
   }
 
+  /** A health check that only connects, mostly. */
+  function onEnd(): void {
+    stop();
+    socket.destroy();
+  }
+
   function stop(): void {
     clearTimeout(timer);
     socket.off("readable", onReadable);
+    socket.off("end", onEnd);
     socket.off("close", stop);
   }
 
   const timer = setTimeout(decide, timeoutMs, "timeout");
   socket.on("readable", onReadable);
+  socket.on("end", onEnd);
   socket.on("close", stop);
   return stop;
 }

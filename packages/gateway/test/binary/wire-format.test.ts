@@ -12,7 +12,7 @@ const spec = createMethodImplSpec(LabelService.method.printLabel, (): never => {
 
 function parse(bytes: Uint8Array, recursionLimit?: number) {
   const limits = { readMaxBytes: 1000, writeMaxBytes: 1000, binaryOptions: { recursionLimit } };
-  return createCodecs({ spec, options: limits as EndpointOptions }).binary.parse(bytes);
+  return createCodecs(spec.method, limits as EndpointOptions).binary.parse(bytes);
 }
 
 const bytesOf = (hex: string) => Buffer.from(hex.replaceAll(" ", ""), "hex");

@@ -164,6 +164,6 @@ function apiRoute(
       for await (const chunk of request) chunks.push(chunk);
       request.body = Buffer.concat(chunks).toString();
     }
-    handler(request, response);
+    void handler(request, response);
   };
 }

@@ -1,10 +1,11 @@
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
+import { nodeCodings } from "../../src/adapter/node-codings.ts";
+import { chooseCoding, chooseCodings } from "../../src/rest/response/answer-coding.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
-import { answerCodingsOf, chooseCoding } from "../../src/rest/response/answer-coding.ts";
 
-const codings = answerCodingsOf(undefined, [compressionGzip]);
+const codings = chooseCodings(nodeCodings, undefined, [compressionGzip]);
 
 describe("a client gets its preferred coding, then zstd, br, gzip:", () => {
   test.each<[accepted: string | null, coding: string | undefined]>([
@@ -50,23 +51,27 @@ describe("the codings of a route are", () => {
   const named = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
 
   test.each<[what: string, codings: ReturnType<typeof answerCodingsOf>, names: readonly string[]]>([
-    ["all by default", answerCodingsOf(undefined, [compressionGzip]), ["zstd", "br", "gzip"]],
+    [
+      "all by default",
+      chooseCodings(nodeCodings, undefined, [compressionGzip]),
+      ["zstd", "br", "gzip"],
+    ],
     [
       "all, and what else the router takes",
-      answerCodingsOf(undefined, [own, compressionGzip]),
+      chooseCodings(nodeCodings, undefined, [own, compressionGzip]),
       ["zstd", "br", "gzip", "own"],
     ],
-    ["none of a router that takes none", answerCodingsOf(undefined, []), []],
-    ["those that are chosen", answerCodingsOf(["gzip", "br"], [own]), ["gzip", "br"]],
-    ["those that are chosen, also then", answerCodingsOf(["gzip"], []), ["gzip"]],
-    ["none, if none is chosen", answerCodingsOf([], [own]), []],
+    ["none of a router that takes none", chooseCodings(nodeCodings, undefined, []), []],
+    ["those that are chosen", chooseCodings(nodeCodings, ["gzip", "br"], [own]), ["gzip", "br"]],
+    ["those that are chosen, also then", chooseCodings(nodeCodings, ["gzip"], []), ["gzip"]],
+    ["none, if none is chosen", chooseCodings(nodeCodings, [], [own]), []],
   ])("%s", (_what, found, names) => {
     expect(named(found)).toEqual(names);
   });
 
   test("never one that Node does not have", () => {
-    expect(() => answerCodingsOf(["lzma" as "gzip"], [])).toThrow(
-      'rest.answerCodings: this Node has no "lzma"',
+    expect(() => chooseCodings(nodeCodings, ["lzma" as "gzip"], [])).toThrow(
+      'rest.answerCodings: this runtime has no "lzma"',
     );
   });
 });

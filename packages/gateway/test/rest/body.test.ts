@@ -2,8 +2,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { readBody as readExchange } from "../../src/http/read-body.ts";
-import { compressionGzip } from "../../src/rpc/gzip.ts";
+import { readBody as readExchange } from "../../src/http/body.ts";
 import { RestFailure, restErrorFrom } from "../../src/rest/error.ts";
 import {
   assertMediaType,
@@ -11,6 +10,7 @@ import {
   readLimits,
   type WholeRequest,
 } from "../../src/rest/request/body.ts";
+import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 interface Body {

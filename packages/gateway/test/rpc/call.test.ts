@@ -9,7 +9,7 @@ import {
 } from "@connectrpc/connect";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import { serveUnary, type UnarySpec } from "../../src/rpc/call.ts";
+import { type Callee, serveCall, type UnaryWire } from "../../src/rpc/call.ts";
 import { CallContext } from "../../src/rpc/context.ts";
 import { type EveryField, EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
@@ -27,7 +27,7 @@ const message = create(EveryFieldSchema, { string: "asked" });
 function callEcho({ gate, read = async () => message, interceptors = [], echo }: Steps) {
   const method = FieldService.method.echo;
   const impl = echo ?? ((request: EveryField) => request);
-  const spec = { kind: "unary", method, impl } as unknown as UnarySpec;
+  const spec = { kind: "unary", method, impl } as unknown as Callee["spec"];
   const exchange = createMemoryExchange();
   const context = new CallContext({
     exchange,
@@ -45,7 +45,8 @@ function callEcho({ gate, read = async () => message, interceptors = [], echo }:
   };
   async function call(): Promise<EveryField> {
     let answered: unknown;
-    await serveUnary({ spec, options }, exchange, context, {
+    const wire: UnaryWire = {
+      refusal: undefined,
       read,
       write(written) {
         answered = written;
@@ -54,7 +55,8 @@ function callEcho({ gate, read = async () => message, interceptors = [], echo }:
       fail(error) {
         throw error;
       },
-    });
+    };
+    await serveCall({ spec, options }, { exchange, context, wire });
     return answered as EveryField;
   }
   return { answer: call(), context };

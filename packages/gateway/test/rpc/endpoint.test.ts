@@ -12,11 +12,10 @@ import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Exchange } from "../../src/http/exchange.ts";
-import { createCodecs } from "../../src/rpc/codec.ts";
-import { collectEndpoints } from "../../src/rpc/endpoint.ts";
-import { createRpcHandler } from "../../src/rpc/rpc.ts";
 import { createRestRoutes } from "../../src/rest/handler.ts";
 import { resolveRestOptions } from "../../src/rest/options.ts";
+import { collectEndpoints } from "../../src/rpc/endpoint.ts";
+import { createRpcHandler } from "../../src/rpc/rpc.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createMemoryExchange, headersOf } from "../support/memory-exchange.ts";
 import { type Handler, probe, universal } from "../support/probe.ts";
@@ -58,7 +57,7 @@ async function gateway([router, own, as]: Case): Promise<unknown> {
   const log: string[] = [];
   const [echo] = collectEndpoints(router(log), routesFor(log, own?.(log), as));
   if (echo === undefined || echo.spec.kind !== "unary") return undefined;
-  const serve = createRpcHandler({ ...echo, spec: echo.spec, codecs: createCodecs(echo) });
+  const serve = createRpcHandler(echo);
   const handler = short((exchange) => serve(exchange, undefined));
   return { protocols: echo.rpc.protocolNames, probes: await probe(handler, log) };
 }
@@ -66,8 +65,8 @@ async function gateway([router, own, as]: Case): Promise<unknown> {
 async function gatewayRest([router, own, as]: Case): Promise<unknown[]> {
   const log: string[] = [];
   const endpoints = collectEndpoints(router(log), routesFor(log, own?.(log), as));
-  const route = createRestRoutes(endpoints, resolveRestOptions({})).match("POST", "/v1/fields");
-  if (route.kind !== "found" || route.value.kind !== "unary") {
+  const route = createRestRoutes(endpoints, resolveRestOptions({}), []).match("POST", "/v1/fields");
+  if (route.kind !== "found") {
     throw new Error("Echo is not served by REST");
   }
   const { serve } = route.value;

@@ -6,13 +6,19 @@ import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
-const options = { compression: compressionGzip, readMaxBytes: 100, endFlag: 0x80 };
+const reading = {
+  compression: compressionGzip,
+  readMaxBytes: 100,
+  endFlag: 0x80,
+  kind: "unary",
+  parse: (bytes: Uint8Array) => Buffer.from(bytes).toString(),
+};
 const message = wrapEnvelope(0, Buffer.from("message"));
 const end = wrapEnvelope(0x81, gzipSync("end"));
 
 function read(...body: Uint8Array[]): Promise<string> {
   const exchange = createMemoryExchange({ body });
-  return readEnvelope(exchange, options, (bytes) => Buffer.from(bytes).toString());
+  return readEnvelope(exchange, reading);
 }
 
 test("an envelope that holds no message is passed over", async () => {

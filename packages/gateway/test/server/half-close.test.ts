@@ -1,7 +1,11 @@
-/** A client that sends complete requests and closes its sending side gets its answers. */
+/**
+ * A client that sends complete requests and closes its sending side: its calls are cancelled, and
+ * answers that are made all the same are sent.
+ */
 import { once } from "node:events";
 import tls from "node:tls";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { ServeOptions } from "../../src/server/index.ts";
 import { CreateVolumeRequestSchema } from "../gen/library/v1/catalog_pb.ts";
@@ -22,6 +26,7 @@ import {
   type RawConnection,
 } from "../support/raw-connection.ts";
 import { flag, greeting, parseFrames, settingsAck } from "../support/raw-http2.ts";
+import { recordCalls } from "../support/recorded-calls.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import {
   openTestService,
@@ -87,30 +92,32 @@ describe.each([
     return createRawConnection(secure);
   }
 
-  /** Closes our side, and waits until the server has noticed: it shares our event loop. */
-  async function endAndWait(server: TestService, connection: RawConnection): Promise<void> {
-    connection.end();
-    if (!connection.socket.writableFinished) await once(connection.socket, "finish");
-    for (let i = 0; i < 2; i++) {
-      using other = await connect(server, "http/1.1");
-      other.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
-      await other.until("an answer", (received) => received.includes('"ok"'));
-    }
-  }
-
   describe.skipIf(isTls && !hasOpenssl)("a client that has closed its sending side", () => {
-    test.each(unary)("is answered, over %s", async (_what, alpn, request) => {
-      await using server = await open();
-      using held = server.hold();
+    test.each(unary)("cancels its call, over %s, which may answer", async (_what, alpn, request) => {
+      const begun = Promise.withResolvers<void>();
+      const reasons: unknown[] = [];
+      const observer = recordCalls();
+      await using server = await open({
+        observer,
+        catalog: {
+          async createVolume({ volume = {} }, { signal }) {
+            begun.resolve();
+            await once(signal, "abort");
+            reasons.push(signal.reason);
+            return volume;
+          },
+        },
+      });
       using connection = await connect(server, alpn);
       connection.write(request);
-      await held.untilBegun();
-      await endAndWait(server, connection);
-      held.release();
+      await begun.promise;
+      connection.end();
       const received = await connection.untilClosed();
       expect(received.toString("latin1")).toContain("Emma");
       if (alpn === "h2") expect(isEnded(received)).toBe(true);
-      expect(server.created).toHaveLength(1);
+      expect(reasons).toMatchObject([{ code: Code.Canceled }]);
+      await observer.until(1);
+      expect(observer.ended[0]).toMatch(/^CreateVolume .* Canceled$/);
     });
 
     test.each(unary)("at once is answered, over %s", async (_what, alpn, request) => {

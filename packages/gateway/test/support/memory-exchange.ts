@@ -22,6 +22,11 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
     headers,
     origin: "http://localhost",
     peerAddress: undefined,
+    isDuplex: true,
+    hasTrailers: true,
+    omitted: undefined,
+    hasLeft: false,
+    keepOpen() {},
     addHeader() {},
     get response() {
       return response;
@@ -39,6 +44,12 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
       await Promise.resolve();
       for (const chunk of body) sink.push(chunk);
       return await sink.end();
+    },
+    async *chunks() {
+      yield* body;
+    },
+    begin() {
+      throw new Error("the answer is one of messages");
     },
     respond(answer) {
       response = answer;

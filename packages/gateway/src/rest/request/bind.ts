@@ -1,9 +1,9 @@
 /** Builds a request message from path, query and body. */
 import { type DescField, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
-import { badRequest, FieldViolation } from "../../rpc/violation.ts";
 import { messageFromJson } from "../../json/messages.ts";
 import type { JsonOptions } from "../../json/scalar.ts";
 import { type ExactJson, isJsonObject } from "../../json/value.ts";
+import { badRequest, FieldViolation } from "../../rpc/violation.ts";
 import { type FieldPath, leafOf } from "../rule/field-path.ts";
 import type { MatchName } from "./name-patterns.ts";
 import { parameterReader } from "./parameter.ts";

@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { bodyOf } from "../../http/body.ts";
-import type { BodyLimit } from "../../http/read-body.ts";
+import type { Compression } from "@connectrpc/connect/protocol";
+import type { BodyLimit } from "../../http/body.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
 import { RestFailure } from "../error.ts";
 
@@ -25,6 +24,12 @@ export interface WholeRequest {
   readonly header: Pick<Headers, "get">;
   /** Reads the body as sent and returns what `parse` makes of it. */
   readBody<T>(limit: BodyLimit, parse: Parse<T>): Promise<T>;
+}
+
+/** A request whose body is read as it arrives. */
+export interface ChunkedRequest {
+  readonly header: Pick<Headers, "get">;
+  chunks(): AsyncIterable<Uint8Array>;
 }
 
 /**
@@ -57,10 +62,48 @@ async function decompress(
   }
 }
 
-/** The body as it arrives. @throws {RestFailure} 415 for a content coding. */
-export function streamBody(request: UniversalServerRequest): AsyncIterable<Uint8Array> {
-  negotiateCoding(request.header.get("content-encoding"), []);
-  return bodyOf(request);
+/**
+ * The body as it arrives, decompressed: gzip alone can be, piece by piece, on every runtime.
+ *
+ * @throws {RestFailure} 415 for another content coding.
+ */
+export function streamBody(
+  request: ChunkedRequest,
+  { acceptCompression }: ReadLimits,
+): AsyncIterable<Uint8Array> {
+  const available = acceptCompression.filter(({ name }) => name === "gzip");
+  const coding = negotiateCoding(request.header.get("content-encoding"), available);
+  return coding === undefined ? request.chunks() : gunzip(request.chunks());
+}
+
+async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const { readable, writable } = new DecompressionStream("gzip");
+  const writer = writable.getWriter();
+  const writing = (async () => {
+    try {
+      for await (const chunk of chunks) await writer.write(chunk as Uint8Array<ArrayBuffer>);
+      await writer.close();
+    } catch (error) {
+      await writer.abort(error).catch(() => {});
+      // What broke off the body, and not what the decompressor makes of it.
+      if (error instanceof ConnectError) throw error;
+    }
+  })();
+  writing.catch(() => {}); // told below
+  const reader = readable.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      yield value;
+    }
+  } catch (cause) {
+    await writing;
+    const text = "the body is not valid gzip";
+    throw new ConnectError(text, Code.InvalidArgument, undefined, undefined, cause);
+  } finally {
+    reader.cancel().catch(() => {});
+  }
 }
 
 /**
@@ -70,13 +113,16 @@ export function streamBody(request: UniversalServerRequest): AsyncIterable<Uint8
  * @throws {RestFailure} 415 for a body.
  */
 export async function assertNothing(
-  request: UniversalServerRequest,
+  request: ChunkedRequest,
+  limits: ReadLimits,
   types: readonly string[],
 ): Promise<void> {
   const { header } = request;
   const isAnnounced = header.get("expect") !== null || Number(header.get("content-length")) > 0;
   if (isAnnounced) throw wrongMediaType(types);
-  for await (const chunk of streamBody(request)) if (chunk.length > 0) throw wrongMediaType(types);
+  for await (const chunk of streamBody(request, limits)) {
+    if (chunk.length > 0) throw wrongMediaType(types);
+  }
 }
 
 /**

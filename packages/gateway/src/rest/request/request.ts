@@ -1,10 +1,9 @@
 /** HTTP -> request message. */
 import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
-import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { badRequest, FieldViolation } from "../../rpc/violation.ts";
 import { parseJson } from "../../json/messages.ts";
 import { readPlainJson } from "../../json/plain-reader.ts";
 import { type ExactJson, isJsonObject } from "../../json/value.ts";
+import { badRequest, FieldViolation } from "../../rpc/violation.ts";
 import { isHttpBody, setHttpBody } from "../response/http-body.ts";
 import { captureVariable } from "../routing/capture.ts";
 import type { Route, Target } from "../routing/route.ts";
@@ -14,6 +13,7 @@ import { bindRequest } from "./bind.ts";
 import {
   assertMediaType,
   assertNothing,
+  type ChunkedRequest,
   readBody,
   readNothing,
   streamBody,
@@ -96,7 +96,7 @@ const streamTypes = ["application/x-ndjson", "application/json"];
  */
 export async function* readMessages(
   route: Route,
-  request: UniversalServerRequest,
+  request: ChunkedRequest,
   target: Target,
 ): AsyncGenerator<Message> {
   let isEmpty = true;
@@ -109,20 +109,22 @@ export async function* readMessages(
 
 async function* readStream(
   route: Route,
-  request: UniversalServerRequest,
+  request: ChunkedRequest,
   target: Target,
 ): AsyncGenerator<Message> {
-  const { binding, options, spec } = route;
+  const { binding, options, readLimits, spec } = route;
   if (binding.body !== undefined && isHttpBody(spec.method.input, binding.body)) {
-    for await (const chunk of streamBody(request)) {
+    for await (const chunk of streamBody(request, readLimits)) {
       yield withHttpBody(route, target, request, chunk);
     }
     return;
   }
-  if (!request.header.get("content-type")) return await assertNothing(request, streamTypes);
+  if (!request.header.get("content-type")) {
+    return await assertNothing(request, readLimits, streamTypes);
+  }
   const type = assertMediaType(request, streamTypes);
   const split = type === "application/json" ? splitArray : splitLines;
-  for await (const text of split(streamBody(request), options.readMaxBytes)) {
+  for await (const text of split(streamBody(request, readLimits), options.readMaxBytes)) {
     yield bind(route, target, parseJson(text, options.readMaxValues));
   }
 }

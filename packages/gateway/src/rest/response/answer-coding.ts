@@ -1,8 +1,5 @@
 /** Compression of answers: RFC 9110 section 12.5.3. */
-import { promisify } from "node:util";
-import * as zlib from "node:zlib";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { compressionGzip } from "../../rpc/gzip.ts";
 
 /** A content coding for answers. */
 export type AnswerCoding = Pick<Compression, "name" | "compress">;
@@ -10,34 +7,16 @@ export type AnswerCoding = Pick<Compression, "name" | "compress">;
 export type AnswerCodingName = "zstd" | "br" | "gzip";
 
 /**
- * As fast as gzip's default level, and as small. Brotli's own default takes forty times as long.
- */
-const brotliParams = { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 };
-const zstdParams = { [zlib.constants.ZSTD_c_compressionLevel]: 3 };
-
-const brotli = promisify(zlib.brotliCompress);
-
-/** In order of preference. Node has zstd since 22.15. */
-const available: readonly AnswerCoding[] = [
-  ...("zstdCompress" in zlib ? [zstdCoding()] : []),
-  { name: "br", compress: (bytes) => brotli(bytes, { params: brotliParams }) },
-  compressionGzip,
-];
-
-function zstdCoding(): AnswerCoding {
-  const zstd = promisify(zlib.zstdCompress);
-  return { name: "zstd", compress: (bytes) => zstd(bytes, { params: zstdParams }) };
-}
-
-/**
  * The codings of a route's answers, in order of preference.
  *
+ * @param available Those of the runtime, in order of preference.
  * @param names The chosen codings. Default: all of ours, then the others that the router accepts;
  * none if the router accepts none.
  * @param accepted The codings that the router accepts.
- * @throws {TypeError} for a coding that this Node does not have.
+ * @throws {TypeError} for a coding that this runtime does not have.
  */
-export function answerCodingsOf(
+export function chooseCodings(
+  available: readonly AnswerCoding[],
   names: readonly AnswerCodingName[] | undefined,
   accepted: readonly Compression[],
 ): readonly AnswerCoding[] {
@@ -47,7 +26,8 @@ export function answerCodingsOf(
   }
   return names.map((name) => {
     const found = available.find((one) => one.name === name);
-    if (found === undefined) throw new TypeError(`rest.answerCodings: this Node has no "${name}"`);
+    if (found === undefined)
+      throw new TypeError(`rest.answerCodings: this runtime has no "${name}"`);
     return found;
   });
 }

@@ -1,8 +1,9 @@
 /** ETag and If-None-Match: RFC 9110 sections 8.8.3 and 13.1.2. */
-import { hash } from "node:crypto";
-import type { OutgoingHttpHeaders } from "node:http";
+
+import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { HandlerContext } from "@connectrpc/connect";
-import type { Body } from "../../http/body.ts";
+import { type Body, bytesOf } from "../../http/body.ts";
+import type { HeaderRecord } from "../../http/headers.ts";
 
 /**
  * Adds an ETag to the answer to a GET or HEAD, unless the implementation has set one.
@@ -11,20 +12,22 @@ import type { Body } from "../../http/body.ts";
  * @param body The body before compression.
  * @returns whether the client already has this answer.
  */
-export function isKnown(
+export async function isKnown(
   { requestMethod, requestHeader }: Pick<HandlerContext, "requestMethod" | "requestHeader">,
-  header: OutgoingHttpHeaders,
+  header: HeaderRecord,
   body: Body,
-): boolean {
+): Promise<boolean> {
   if (requestMethod !== "GET" && requestMethod !== "HEAD") return false;
-  header["etag"] ??= entityTagOf(body);
+  header["etag"] ??= await entityTagOf(body);
   const known = requestHeader.get("if-none-match");
   return known !== null && includesTag(known, String(header["etag"]));
 }
 
 /** A weak ETag: it is the same for all codings of a body, whose bytes differ. */
-function entityTagOf(body: Body): string {
-  return `W/"${hash("sha256", body, "base64url").slice(0, 22)}"`; // 132 bits
+async function entityTagOf(body: Body): Promise<string> {
+  const bytes = bytesOf(body) as Uint8Array<ArrayBuffer>;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return `W/"${base64Encode(digest, "url").slice(0, 22)}"`; // 132 bits
 }
 
 /** By weak comparison, section 8.8.3.2. */

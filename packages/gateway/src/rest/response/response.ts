@@ -1,24 +1,17 @@
 /** Outcome -> HTTP. */
-import type { OutgoingHttpHeaders } from "node:http";
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Code, type HandlerContext } from "@connectrpc/connect";
-import {
-  mergeNonProtocolHeaders,
-  type UniversalServerResponse,
-} from "@connectrpc/connect/protocol";
+import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
-import type { StreamContext } from "../../rpc/call.ts";
-import { endingError, reportUnexpected } from "../../rpc/unexpected.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
-import { toNodeHeaders } from "../../http/headers.ts";
+import { type HeaderRecord, toNodeHeaders } from "../../http/headers.ts";
 import { headerWithTrailer } from "../../rpc/trailer-header.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
 import type { RestSettings } from "../options.ts";
 import { messageText } from "../request/message-text.ts";
 import type { Route } from "../routing/route.ts";
-import { chooseStreamFormat, type StreamFormat } from "../stream/stream-format.ts";
 import { chooseCoding } from "./answer-coding.ts";
 import { isKnown } from "./entity-tag.ts";
 import { getHttpBody, isHttpBody } from "./http-body.ts";
@@ -32,13 +25,6 @@ type ResponseContext = Pick<
 >;
 
 const jsonType = "application/json";
-
-const utf8 = new TextEncoder();
-
-/** The response of a stream, as it is written. */
-export type StreamResponse = UniversalServerResponse & {
-  readonly body: AsyncIterable<Uint8Array>;
-};
 
 /** One message on the wire. */
 interface Content {
@@ -73,19 +59,21 @@ export function messageResponse(
   const isJson = contentType === jsonType;
   if (!isJson && contentType !== "") context.responseHeader.set("content-type", contentType);
   const own = headerWithTrailer(context);
-  const header = isJson ? { ...own, "content-type": jsonType } : { ...own };
+  const header: HeaderRecord = isJson ? { ...own, "content-type": jsonType } : { ...own };
   // If the implementation has already compressed the body, decoding another coding would leave it
   // compressed.
   const isPacked = header["content-encoding"] !== undefined;
   const isLarge = size >= options.compressMinBytes && !isPacked;
-  if (settings.etag && isKnown(context, header, data)) return notModified(header, isLarge);
-  if (isLarge) return compressedResponse({ route, header, data, context });
-  header["content-length"] = size;
-  return { status, header, body: data };
+  const finish = (isKnown: boolean) => {
+    if (isKnown) return notModified(header, isLarge);
+    if (isLarge) return compressedResponse({ route, header, data, context });
+    return { status, header: { ...header, "content-length": size }, body: data };
+  };
+  return settings.etag ? isKnown(context, header, data).then(finish) : finish(false);
 }
 
 /** RFC 9110 section 15.4.5: all headers of the answer except those that describe its body. */
-function notModified(header: OutgoingHttpHeaders, isLarge: boolean): Response {
+function notModified(header: HeaderRecord, isLarge: boolean): Response {
   if (isLarge) varyByCoding(header);
   const { "content-type": _type, "content-length": _length, ...rest } = header;
   return { status: 304, header: rest, body: "" };
@@ -97,14 +85,14 @@ function bodilessResponse(status: number, context: ResponseContext): Response {
     "content-type": _type,
     "content-length": _length,
     ...header
-  } = headerWithTrailer(context) as OutgoingHttpHeaders;
+  } = headerWithTrailer(context) as HeaderRecord;
   // RFC 9110 section 8.6: Content-Length is not allowed with 204.
   return { status, header: status === 204 ? header : { ...header, "content-length": 0 }, body: "" };
 }
 
 interface Compressible {
   readonly route: Pick<Route, "answerCodings" | "status">;
-  readonly header: OutgoingHttpHeaders;
+  readonly header: HeaderRecord;
   readonly data: Body;
   readonly context: ResponseContext;
 }
@@ -120,35 +108,9 @@ async function compressedResponse(answer: Compressible): Promise<Response> {
   return { status, header, body };
 }
 
-function varyByCoding(header: OutgoingHttpHeaders): void {
+function varyByCoding(header: HeaderRecord): void {
   const vary = header["vary"];
   header["vary"] = vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`;
-}
-
-/**
- * The response for a stream. Waits for the first message, so that an error before it still gets a
- * status. A later error is the last item in the body.
- *
- * @throws the error that precedes the first message.
- */
-export async function streamResponse(
-  route: Route,
-  messages: AsyncIterable<Message>,
-  context: ResponseContext & Pick<StreamContext, "abort" | "signal">,
-): Promise<StreamResponse> {
-  const { status } = route;
-  const iterator = messages[Symbol.asyncIterator]();
-  const first = await iterator.next();
-  const all = resume(first, iterator);
-  const { requestHeader, responseHeader: header, responseTrailer: trailer } = context;
-  if (isHttpBodyRoute(route)) {
-    const contentType = first.done === true ? "" : httpBodyOf(route, first.value).contentType;
-    if (contentType !== "") header.set("content-type", contentType);
-    return { status, header, trailer, body: writeChunks(route, all) };
-  }
-  const format = chooseStreamFormat(requestHeader.get("accept"), route.settings.streamFormat);
-  header.set("content-type", format.contentType);
-  return { status, header, trailer, body: writeMessages(route, all, format, context) };
 }
 
 /** The response for an error. */
@@ -171,62 +133,20 @@ export function errorResponse(
   if ((retryAfter !== undefined || status === 503) && !header.has("retry-after")) {
     header.set("retry-after", String(retryAfter ?? 1));
   }
+  // RFC 9110 section 15.5.2.
+  if (status === 401 && !header.has("www-authenticate")) header.set("www-authenticate", "Bearer");
   header.set("content-type", contentType);
   const text = JSON.stringify(body);
   header.set("content-length", String(byteLengthOf(text)));
   return { status, header: toNodeHeaders(header), body: text, code: restError.error.code };
 }
 
-function isHttpBodyRoute({ spec, binding }: Route): boolean {
+export function isHttpBodyRoute({ spec, binding }: Route): boolean {
   return isHttpBody(spec.method.output, binding.responseBody);
 }
 
-function httpBodyOf({ spec, binding }: Route, message: Message): HttpBody {
+export function httpBodyOf({ spec, binding }: Route, message: Message): HttpBody {
   return getHttpBody(spec.method.output, message, binding.responseBody);
-}
-
-async function* writeMessages(
-  route: Route,
-  messages: AsyncIterable<Message>,
-  format: StreamFormat,
-  { abort, signal }: Pick<StreamContext, "abort" | "signal">,
-): AsyncGenerator<Uint8Array> {
-  let index = 0;
-  let prefix = format.open;
-  let isWriting = false;
-  try {
-    for await (const message of messages) {
-      const text = format.message(messageText(route, message), index++);
-      isWriting = true;
-      yield utf8.encode(prefix + text);
-      isWriting = false;
-      prefix = "";
-    }
-  } catch (error) {
-    // The error of a write to a client that has left also ends here.
-    if (!isWriting) reportUnexpected(error, route.options, signal);
-    const ending = endingError(error, signal);
-    abort(ending);
-    const { body } = route.settings.renderError(restErrorFrom(ending));
-    prefix += format.error(JSON.stringify(body), index);
-  }
-  yield utf8.encode(prefix + format.close);
-}
-
-async function* writeChunks(route: Route, messages: AsyncIterable<Message>) {
-  for await (const message of messages) yield httpBodyOf(route, message).data;
-}
-
-/** Continues an iterator from a result that was already taken from it. */
-async function* resume(
-  first: IteratorResult<Message>,
-  iterator: AsyncIterator<Message>,
-): AsyncGenerator<Message> {
-  try {
-    for (let next = first; next.done !== true; next = await iterator.next()) yield next.value;
-  } finally {
-    await iterator.return?.();
-  }
 }
 
 function contentOf(route: Route, message: Message): Content {

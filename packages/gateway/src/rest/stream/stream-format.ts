@@ -3,6 +3,8 @@
 /** A way to write a sequence of messages. An error comes last. */
 export interface StreamFormat {
   readonly contentType: string;
+  /** Other headers of such an answer. */
+  readonly header?: Readonly<Record<string, string>>;
   /** Written before the first message. */
   readonly open: string;
   /** Written after the last message. */
@@ -22,6 +24,8 @@ const ndjson: StreamFormat = {
 /** Server-sent events, https://html.spec.whatwg.org/multipage/server-sent-events.html. */
 const serverSentEvents: StreamFormat = {
   contentType: "text/event-stream",
+  // Of nginx: it would keep events until it has a buffer full of them.
+  header: { "cache-control": "no-store", "x-accel-buffering": "no" },
   open: "",
   close: "",
   message: (json) => `data: ${json}\n\n`,

@@ -1,30 +1,21 @@
-/** Serves unary calls with one protocol. */
+/** What the protocols of RPC have in common. */
 import { Code, type ContextValues } from "@connectrpc/connect";
-import type { UnarySpec } from "./call.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
-import type { Codecs } from "./codec.ts";
-import type { Endpoint } from "./endpoint.ts";
-
-/** A unary method, with everything that serves it. */
-export interface UnaryEndpoint extends Endpoint {
-  readonly spec: UnarySpec;
-  readonly codecs: Codecs;
-}
 
 /** Serves one call and answers the exchange. Throws or rejects if not even an error can be sent. */
-export type UnaryHandler = (
+export type ServeRpc = (
   exchange: Exchange,
   contextValues: ContextValues | undefined,
 ) => Promise<void> | undefined;
 
 /** One protocol, for one method. */
-export interface UnaryProtocol {
+export interface Protocol {
   /** The name in connect-es. */
   readonly name: "grpc" | "grpc-web" | "connect";
   /** The HTTP methods that it uses. */
   readonly methods: readonly string[];
   /** @returns the handler for a media type; undefined for one of another protocol. */
-  readonly handlerFor: (contentType: string, method: string) => UnaryHandler | undefined;
+  readonly handlerFor: (contentType: string, method: string) => ServeRpc | undefined;
 }
 
 export const unsupportedMediaType: Response = {

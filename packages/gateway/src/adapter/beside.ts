@@ -1,4 +1,4 @@
-import type { NodeHandler } from "../http/node-handler.ts";
+import type { NodeHandler } from "../http/node.ts";
 import { RequestExchange } from "../http/request-exchange.ts";
 import { type RenderError, renderStatus } from "../rest/error.ts";
 import { errorResponse } from "../rest/response/response.ts";
@@ -8,17 +8,20 @@ export interface BesideOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A handler beside the gateway that fails as a `fallback` does: the answer is an error, or breaks off. */
+/**
+ * A handler beside the gateway, for what it does not serve. If it throws or rejects, the answer is
+ * an error, or breaks off.
+ */
 export function guardHandler(
   handler: NodeHandler,
   { renderError = renderStatus, onError }: BesideOptions,
-): NodeHandler {
-  return (...node) => {
+): (...node: Parameters<NodeHandler>) => Promise<void> {
+  return async (request, response) => {
     try {
-      handler(...node);
+      await handler(request, response);
     } catch (error) {
       onError(error);
-      const exchange = new RequestExchange(node, "");
+      const exchange = new RequestExchange(request, response, "");
       if (exchange.isAnswered) exchange.breakOff();
       else exchange.respond(errorResponse(error, { renderError }));
     }

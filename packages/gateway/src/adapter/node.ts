@@ -1,0 +1,96 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { ContextValues } from "@connectrpc/connect";
+import { compressionBrotli } from "@connectrpc/connect-node";
+import {
+  findRepeatedField,
+  type NodeHandler,
+  type NodeRequest,
+  type NodeResponse,
+} from "../http/node.ts";
+import { RequestExchange } from "../http/request-exchange.ts";
+import { StreamExchange } from "../http/stream-exchange.ts";
+import { originOf, parseOrigin } from "../http/target.ts";
+import { logError } from "../rpc/errors.ts";
+import { compressionGzip } from "../rpc/gzip.ts";
+import { guardHandler } from "./beside.ts";
+import { type CommonOptions, createGateway, type Runtime } from "./gateway.ts";
+import { nodeCodings } from "./node-codings.ts";
+
+/** The options of `connectNodeAdapter`, with the same meaning, and those of the gateway. */
+export interface GatewayOptions extends CommonOptions {
+  /** Serves what the gateway does not. Default: a 404. */
+  readonly fallback?: NodeHandler;
+  /** Makes the context values of a call. */
+  readonly contextValues?: (request: NodeRequest) => ContextValues;
+}
+
+/** A request listener, and more for those who can use it. */
+export interface GatewayHandler {
+  /** Resolves when the answer was handed over. Never rejects. */
+  (request: NodeRequest, response: NodeResponse): Promise<void>;
+  /**
+   * For the event `stream` of a `node:http2` server: serves a call by the core API, which costs
+   * about half as much as a request listener.
+   *
+   * @param rawHeaders As the event has them. Without them nobody sees that `Authorization` or
+   * `Content-Type` was sent twice, which is refused with 400.
+   * @returns false, with nothing done, for what only the request listener serves.
+   */
+  serveStream(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders?: readonly string[],
+  ): boolean;
+}
+
+/**
+ * Serves the methods of Connect services by gRPC, gRPC-Web, Connect, and by
+ * REST as their `google.api.http` options say.
+ *
+ * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
+ */
+export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
+  const { contextValues, onError = logError } = options;
+  const gateway = createGateway(options, node);
+  const guard = { renderError: options.rest?.renderError, onError };
+  const fallback = options.fallback && guardHandler(options.fallback, guard);
+
+  async function serveRequest(request: NodeRequest, response: NodeResponse): Promise<void> {
+    const route = gateway.find(request.method ?? "", request.url ?? "");
+    const origin = originOf(request);
+    if (route.kind === "not_found" && origin !== undefined && fallback !== undefined) {
+      await fallback(request, response);
+      return;
+    }
+    const exchange = new RequestExchange(request, response, origin ?? "");
+    const repeated = findRepeatedField(request.rawHeaders);
+    await gateway.serve({ exchange, route }, repeated, () => contextValues?.(request));
+  }
+
+  function serveStream(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[] = [],
+  ): boolean {
+    const { ":method": method = "", ":path": path = "", expect } = headers;
+    if (contextValues !== undefined || expect !== undefined) return false;
+    const route = gateway.find(method, path);
+    if (route.kind !== "call") return false;
+    const scheme = stream.session?.encrypted === true ? "https" : "http";
+    const origin = parseOrigin(scheme, headers[":authority"] ?? headers.host, path) ?? "";
+    const exchange = new StreamExchange(stream, headers, origin);
+    void gateway.serve({ exchange, route }, findRepeatedField(rawHeaders), noValues);
+    return true;
+  }
+
+  return Object.assign(serveRequest, { serveStream });
+}
+
+function noValues(): undefined {
+  return undefined;
+}
+
+const node: Runtime = {
+  compressions: [compressionGzip, compressionBrotli],
+  codings: nodeCodings,
+};

@@ -1,0 +1,98 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { ContextValues } from "@connectrpc/connect";
+import type { Exchange } from "../http/exchange.ts";
+import type { RequestTarget } from "../http/target.ts";
+import type { RenderError } from "../rest/error.ts";
+import { createRestRoutes } from "../rest/handler.ts";
+import type { RestSettings } from "../rest/options.ts";
+import type { AnswerCoding } from "../rest/response/answer-coding.ts";
+import type { Endpoint } from "../rpc/endpoint.ts";
+import { createRpcHandler } from "../rpc/rpc.ts";
+
+/** What serves a request. */
+export interface Route {
+  readonly kind: "call" | "method_not_allowed" | "not_found";
+  /** The method that is called; undefined if none is. */
+  readonly method: DescMethod | undefined;
+  /** Its path below the prefix, with variables in braces; undefined if none was found. */
+  readonly pathTemplate: string | undefined;
+  /** Whether the path is that of a method, and not one of REST. */
+  readonly isRpc: boolean;
+  /** The methods of HTTP that the path has. */
+  readonly allow: readonly string[];
+  /** That of the service whose path it is; undefined for one of RPC, and where nothing is served. */
+  readonly renderError?: RenderError;
+  /** Serves the call, if there is one. */
+  readonly serve: (
+    exchange: Exchange,
+    values: ContextValues | undefined,
+  ) => Promise<void> | undefined;
+}
+
+/** Finds what serves a method and target. */
+export type FindRoute = (method: string, target: RequestTarget) => Route;
+
+const notFound: Route = {
+  kind: "not_found",
+  method: undefined,
+  pathTemplate: undefined,
+  isRpc: false,
+  allow: [],
+  serve: () => undefined,
+};
+
+export interface RoutesOptions {
+  readonly endpoints: readonly Endpoint[];
+  /** What stands before each path. */
+  readonly prefix: string;
+  readonly settings: RestSettings;
+  /** The content codings that the runtime has for answers. */
+  readonly codings: readonly AnswerCoding[];
+}
+
+/**
+ * The routes of all protocols, below a prefix: a path of RPC goes before one of REST.
+ *
+ * @throws {RuleError} for an option of `google.api.http` that cannot be served.
+ */
+export function createRoutes({ endpoints, prefix, settings, codings }: RoutesOptions): FindRoute {
+  const rpcRoutes = new Map(
+    endpoints.map((endpoint) => [prefix + endpoint.rpc.requestPath, rpcRoute(endpoint)]),
+  );
+  const restRoutes = createRestRoutes(endpoints, settings, codings);
+
+  function findRest(method: string, { path, query }: RequestTarget): Route {
+    if (!path.startsWith(prefix)) return notFound;
+    const match = restRoutes.match(method, path.slice(prefix.length));
+    if (match.kind === "not_found") return notFound;
+    const { allow } = match;
+    const { serve, renderError, method: called, pathTemplate } = match.value;
+    if (match.kind === "method_not_allowed") {
+      return { ...notFound, kind: "method_not_allowed", allow, renderError };
+    }
+    const target = { segments: match.segments, query };
+    return {
+      kind: "call",
+      method: called,
+      pathTemplate,
+      isRpc: false,
+      allow,
+      renderError,
+      serve: (exchange, values) => serve(exchange, values, target),
+    };
+  }
+
+  return (method, target) => {
+    const rpc = rpcRoutes.get(target.path);
+    if (rpc === undefined) return findRest(method, target);
+    if (rpc.allow.includes(method)) return rpc;
+    return { ...rpc, kind: "method_not_allowed", method: undefined };
+  };
+}
+
+function rpcRoute(endpoint: Endpoint): Route {
+  const { spec, rpc } = endpoint;
+  const { requestPath: pathTemplate, allowedMethods: allow } = rpc;
+  const serve = createRpcHandler(endpoint);
+  return { kind: "call", method: spec.method, pathTemplate, isRpc: true, allow, serve };
+}

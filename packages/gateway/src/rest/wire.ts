@@ -1,0 +1,178 @@
+/** Calls over REST. */
+import type { ConnectError, ContextValues } from "@connectrpc/connect";
+import { parseTimeout } from "@connectrpc/connect/protocol-connect";
+import { type BodyLimit, readBody } from "../http/body.ts";
+import {
+  type Ending,
+  type Exchange,
+  type Head,
+  headerOf,
+  type Response,
+} from "../http/exchange.ts";
+import type { HeaderRecord } from "../http/headers.ts";
+import { type Failure, type Message, type StreamWire, serveCall } from "../rpc/call.ts";
+import { CallContext } from "../rpc/context.ts";
+import { noTrailer } from "../rpc/trailer-header.ts";
+import { restErrorFrom } from "./error.ts";
+import type { ChunkedRequest, Parse, WholeRequest } from "./request/body.ts";
+import { messageText } from "./request/message-text.ts";
+import { readMessage, readMessages } from "./request/request.ts";
+import {
+  errorResponse,
+  httpBodyOf,
+  isHttpBodyRoute,
+  messageResponse,
+} from "./response/response.ts";
+import type { Route, Target } from "./routing/route.ts";
+import { chooseStreamFormat, type StreamFormat } from "./stream/stream-format.ts";
+
+/** Serves one call and answers the exchange. */
+export type ServeRest = (
+  exchange: Exchange,
+  contextValues: ContextValues | undefined,
+  target: Target,
+) => Promise<void>;
+
+const noHeader = {};
+
+export function createServe(route: Route): ServeRest {
+  const { spec, options } = route;
+  return (exchange, contextValues, target) => {
+    const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), options.maxTimeoutMs);
+    const context = new CallContext({
+      exchange,
+      method: spec.method,
+      protocolName: "rest",
+      timeoutMs: timeout.timeoutMs,
+      shutdownSignal: options.shutdownSignal,
+      contextValues,
+      responseHeader: noHeader,
+      responseTrailer: noTrailer,
+    });
+    const wire = new RestWire(route, { exchange, context, target }, timeout.error);
+    return serveCall(route, { exchange, context, wire });
+  };
+}
+
+interface Parts {
+  readonly exchange: Exchange;
+  readonly context: CallContext;
+  readonly target: Target;
+}
+
+class RestWire implements StreamWire, WholeRequest, ChunkedRequest {
+  readonly #route: Route;
+  readonly #parts: Parts;
+  readonly refusal: ConnectError | undefined;
+  #stream: MessageWriter | undefined;
+
+  constructor(route: Route, parts: Parts, refusal: ConnectError | undefined) {
+    this.#route = route;
+    this.#parts = parts;
+    this.refusal = refusal;
+  }
+
+  get header() {
+    return this.#parts.context.requestHeader;
+  }
+
+  readBody<T>(limit: BodyLimit, parse: Parse<T>): Promise<T> {
+    return readBody(this.#parts.exchange, limit, parse);
+  }
+
+  chunks(): AsyncIterable<Uint8Array> {
+    return this.#parts.exchange.chunks();
+  }
+
+  read(): Promise<Message> {
+    return readMessage(this.#route, this, this.#parts.target);
+  }
+
+  readAll(): AsyncIterable<Message> {
+    return readMessages(this.#route, this, this.#parts.target);
+  }
+
+  write(message: Message): Response | Promise<Response> {
+    return messageResponse(this.#route, message, this.#parts.context);
+  }
+
+  fail(error: unknown): Response {
+    return errorResponse(error, this.#route.settings, this.#parts.context);
+  }
+
+  /** The type of a google.api.HttpBody is in its first message. */
+  get headWaits(): boolean {
+    return isHttpBodyRoute(this.#route);
+  }
+
+  head(first: Message | undefined): Head {
+    const { context } = this.#parts;
+    const { status } = this.#route;
+    const type = first && this.headWaits ? httpBodyOf(this.#route, first).contentType : "";
+    if (type !== "") context.responseHeader.set("content-type", type);
+    const { "content-length": _length, ...own } = context.responseHeader.toNode();
+    return { status, header: this.headWaits ? own : { ...own, ...this.#writer.header } };
+  }
+
+  chunk(message: Message): Uint8Array {
+    if (this.headWaits) return httpBodyOf(this.#route, message).data;
+    return this.#writer.message(messageText(this.#route, message));
+  }
+
+  end(failure: Failure | undefined): Ending | undefined {
+    const trailer = this.#trailer();
+    if (this.headWaits) return failure === undefined ? trailer : undefined;
+    if (failure === undefined) return { ...trailer, body: this.#writer.end() };
+    const restError = restErrorFrom(failure.error);
+    const { body } = this.#route.settings.renderError(restError);
+    const last = this.#writer.end(JSON.stringify(body));
+    return { ...trailer, body: last, code: restError.error.code };
+  }
+
+  #trailer(): Ending {
+    const trailer = this.#parts.context.responseTrailer.toNode();
+    return trailer === noTrailer ? {} : { trailer };
+  }
+
+  get #writer(): MessageWriter {
+    const { settings } = this.#route;
+    this.#stream ??= new MessageWriter(
+      chooseStreamFormat(this.header.get("accept"), settings.streamFormat),
+    );
+    return this.#stream;
+  }
+}
+
+/** Writes messages in one of the formats for streams. */
+class MessageWriter {
+  readonly #format: StreamFormat;
+  #prefix: string;
+  #index = 0;
+
+  constructor(format: StreamFormat) {
+    this.#format = format;
+    this.#prefix = format.open;
+  }
+
+  get header(): HeaderRecord {
+    return { ...this.#format.header, "content-type": this.#format.contentType };
+  }
+
+  message(json: string): Uint8Array {
+    return this.#take(this.#format.message(json, this.#index++));
+  }
+
+  /** @param error Its JSON, if the stream ends by one. */
+  end(error?: string): Uint8Array {
+    const item = error === undefined ? "" : this.#format.error(error, this.#index);
+    return this.#take(item + this.#format.close);
+  }
+
+  #take(text: string): Uint8Array {
+    const bytes = utf8.encode(this.#prefix + text);
+    this.#prefix = "";
+    return bytes;
+  }
+}
+
+const utf8 = new TextEncoder();

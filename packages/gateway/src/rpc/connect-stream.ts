@@ -1,0 +1,142 @@
+/** Streams of the Connect protocol: https://connectrpc.com/docs/protocol#streaming-rpcs */
+import type { ConnectError } from "@connectrpc/connect";
+import {
+  contentTypeStreamJson,
+  contentTypeStreamProto,
+  endStreamFlag,
+  endStreamToJson,
+  headerStreamAcceptEncoding,
+  parseContentType,
+  parseTimeout,
+} from "@connectrpc/connect/protocol-connect";
+import { type Body, concat } from "../http/body.ts";
+import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
+import type { NodeHeaders } from "../http/headers.ts";
+import { type Failure, type Message, type StreamWire, serveCall } from "./call.ts";
+import type { Codec } from "./codec.ts";
+import { versionErrorOf } from "./connect.ts";
+import { CallContext } from "./context.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { type EnvelopeReading, readEnvelope, readEnvelopes, writeEnvelope } from "./envelope.ts";
+import { connectErrorFrom } from "./errors.ts";
+import { createNegotiator, type Negotiated } from "./negotiation.ts";
+import type { Protocol, ServeRpc } from "./protocol.ts";
+
+export function createConnectStreams(endpoint: Endpoint): Protocol {
+  const binary = createServe(endpoint, endpoint.codecs.binary, contentTypeStreamProto);
+  const json = createServe(endpoint, endpoint.codecs.json, contentTypeStreamJson);
+  return {
+    name: "connect",
+    methods: ["POST"],
+    handlerFor(contentType) {
+      const type = parseContentType(contentType);
+      if (type === undefined || !type.stream) return undefined;
+      return type.binary ? binary : json;
+    },
+  };
+}
+
+function createServe(endpoint: Endpoint, codec: Codec, contentType: string): ServeRpc {
+  const { spec, options } = endpoint;
+  const negotiate = createNegotiator(options.acceptCompression, headerStreamAcceptEncoding);
+  const plainHeader = { "content-type": contentType };
+
+  return (exchange, contextValues) => {
+    const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), options.maxTimeoutMs);
+    const compression = negotiate(
+      headerOf(exchange, "connect-content-encoding"),
+      headerOf(exchange, "connect-accept-encoding"),
+    );
+    const { response } = compression;
+    const coding = response && { "connect-content-encoding": response.name };
+    const context = new CallContext({
+      exchange,
+      method: spec.method,
+      protocolName: "connect",
+      timeoutMs: timeout.timeoutMs,
+      shutdownSignal: options.shutdownSignal,
+      contextValues,
+      responseHeader: { ...plainHeader, ...coding },
+      responseTrailer: {},
+    });
+    const version = options.requireConnectProtocolHeader ? versionErrorOf(exchange) : undefined;
+    const refusal = version ?? compression.error ?? timeout.error;
+    const wire = new ConnectStreamWire(
+      endpoint,
+      { exchange, context, compression, codec },
+      refusal,
+    );
+    return serveCall(endpoint, { exchange, context, wire });
+  };
+}
+
+interface Parts {
+  readonly exchange: Exchange;
+  readonly context: CallContext;
+  readonly compression: Negotiated;
+  readonly codec: Codec;
+}
+
+class ConnectStreamWire implements StreamWire {
+  readonly #endpoint: Endpoint;
+  readonly #parts: Parts;
+  readonly refusal: ConnectError | undefined;
+  readonly headWaits = false;
+
+  constructor(endpoint: Endpoint, parts: Parts, refusal: ConnectError | undefined) {
+    this.#endpoint = endpoint;
+    this.#parts = parts;
+    this.refusal = refusal;
+  }
+
+  get #reading(): EnvelopeReading<Message> {
+    const { spec, options } = this.#endpoint;
+    const { compression, codec } = this.#parts;
+    const { readMaxBytes } = options;
+    const { parse } = codec;
+    const { request } = compression;
+    return { compression: request, readMaxBytes, endFlag: endStreamFlag, kind: spec.kind, parse };
+  }
+
+  read(): Promise<Message> {
+    return readEnvelope(this.#parts.exchange, this.#reading);
+  }
+
+  readAll(): AsyncIterable<Message> {
+    return readEnvelopes(this.#parts.exchange, this.#reading);
+  }
+
+  async write(message: Message): Promise<Response> {
+    return { ...this.head(), body: concat(await this.chunk(message), await this.#last()) };
+  }
+
+  async fail(error: unknown): Promise<Response> {
+    const { body, code } = await this.end({ error });
+    return { ...this.head(), body, code };
+  }
+
+  head() {
+    const { "content-length": _length, ...header } = this.#parts.context.responseHeader.toNode();
+    return { status: 200, header: header as NodeHeaders };
+  }
+
+  chunk(message: Message): Uint8Array | Promise<Uint8Array> {
+    return this.#envelope(this.#parts.codec.serialize(message));
+  }
+
+  async end(failure: Failure | undefined): Promise<Ending & { readonly body: Uint8Array }> {
+    const error = failure && connectErrorFrom(failure.error);
+    return { body: await this.#last(error), code: error?.code };
+  }
+
+  #last(error?: ConnectError): Uint8Array | Promise<Uint8Array> {
+    const { responseTrailer } = this.#parts.context;
+    const end = endStreamToJson(responseTrailer, error, this.#endpoint.options.jsonOptions);
+    return this.#envelope(JSON.stringify(end), endStreamFlag);
+  }
+
+  #envelope(body: Body, flags?: number): Uint8Array | Promise<Uint8Array> {
+    const { response } = this.#parts.compression;
+    return writeEnvelope(body, response, this.#endpoint.options.compressMinBytes, flags);
+  }
+}
