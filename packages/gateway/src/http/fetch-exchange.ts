@@ -163,7 +163,7 @@ class StreamWriter implements BodyWriter {
     readonly code?: Code | undefined;
   }): void {
     if (this.#controller === undefined) return;
-    if (body !== undefined && body.length > 0) this.write(asBytes(body));
+    if (body !== undefined && body.length > 0) this.#controller.enqueue(asBytes(body));
     this.#onEnd(code);
     this.#controller.close();
     this.#controller = undefined;

@@ -6,9 +6,9 @@ import type {
   DescOneof,
   JsonValue,
 } from "@bufbuild/protobuf";
-import { FieldViolation } from "../rpc/violation.ts";
 import type { JsonOptions, Normaliser } from "./scalar.ts";
 import { type ExactJson, isJsonObject } from "./value.ts";
+import { FieldViolation } from "./violation.ts";
 
 /** The members that the JSON of a message may have. */
 export interface Members {

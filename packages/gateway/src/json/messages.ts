@@ -4,12 +4,12 @@
  * directly from that, all others by protobuf-es.
  */
 import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
-import { badRequest, FieldViolation } from "../rpc/violation.ts";
 import { normaliserOf } from "./normaliser.ts";
 import { readPlainJson } from "./plain-reader.ts";
 import type { JsonOptions } from "./scalar.ts";
 import { JsonTextError, parseJsonText } from "./text.ts";
 import { type ExactJson, rawJson } from "./value.ts";
+import { badRequest, FieldViolation } from "./violation.ts";
 
 /**
  * Reads a message from JSON.

@@ -14,7 +14,6 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { FieldViolation } from "../rpc/violation.ts";
 import {
   asObject,
   assertMayBeUnknown,
@@ -32,6 +31,7 @@ import {
   scalarNormaliser,
 } from "./scalar.ts";
 import { type ExactJson, JsonNumber } from "./value.ts";
+import { FieldViolation } from "./violation.ts";
 
 const normalisers = new WeakMap<DescMessage, Normaliser>();
 

@@ -6,9 +6,9 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { FieldViolation } from "../rpc/violation.ts";
 import { integerFromDecimal } from "./integer.ts";
 import { type ExactJson, JsonNumber } from "./value.ts";
+import { FieldViolation } from "./violation.ts";
 
 export type JsonOptions = Partial<JsonReadOptions>;
 

@@ -10,9 +10,10 @@ import {
   type Response,
 } from "../http/exchange.ts";
 import type { HeaderRecord } from "../http/headers.ts";
-import { type Failure, type Message, type StreamWire, serveCall } from "../rpc/call.ts";
+import { serveCall } from "../rpc/call.ts";
 import { CallContext } from "../rpc/context.ts";
 import { noTrailer } from "../rpc/trailer-header.ts";
+import { type Failure, headDelayMs, type Message, type StreamWire } from "../rpc/wire.ts";
 import { restErrorFrom } from "./error.ts";
 import type { ChunkedRequest, Parse, WholeRequest } from "./request/body.ts";
 import { messageText } from "./request/message-text.ts";
@@ -34,6 +35,10 @@ export type ServeRest = (
 ) => Promise<void>;
 
 const noHeader = {};
+
+/** A page shows nothing of an EventSource before the head has come. */
+const sseType = "text/event-stream";
+const sseDelayMs = 100;
 
 export function createServe(route: Route): ServeRest {
   const { spec, options } = route;
@@ -101,27 +106,32 @@ class RestWire implements StreamWire, WholeRequest, ChunkedRequest {
   }
 
   /** The type of a google.api.HttpBody is in its first message. */
-  get headWaits(): boolean {
+  get headDelayMs(): number | undefined {
+    if (this.#isRaw) return undefined;
+    return this.#writer.header["content-type"] === sseType ? sseDelayMs : headDelayMs;
+  }
+
+  get #isRaw(): boolean {
     return isHttpBodyRoute(this.#route);
   }
 
   head(first: Message | undefined): Head {
     const { context } = this.#parts;
     const { status } = this.#route;
-    const type = first && this.headWaits ? httpBodyOf(this.#route, first).contentType : "";
+    const type = first && this.#isRaw ? httpBodyOf(this.#route, first).contentType : "";
     if (type !== "") context.responseHeader.set("content-type", type);
     const { "content-length": _length, ...own } = context.responseHeader.toNode();
-    return { status, header: this.headWaits ? own : { ...own, ...this.#writer.header } };
+    return { status, header: this.#isRaw ? own : { ...own, ...this.#writer.header } };
   }
 
   chunk(message: Message): Uint8Array {
-    if (this.headWaits) return httpBodyOf(this.#route, message).data;
+    if (this.#isRaw) return httpBodyOf(this.#route, message).data;
     return this.#writer.message(messageText(this.#route, message));
   }
 
   end(failure: Failure | undefined): Ending | undefined {
     const trailer = this.#trailer();
-    if (this.headWaits) return failure === undefined ? trailer : undefined;
+    if (this.#isRaw) return failure === undefined ? trailer : undefined;
     if (failure === undefined) return { ...trailer, body: this.#writer.end() };
     const restError = restErrorFrom(failure.error);
     const { body } = this.#route.settings.renderError(restError);

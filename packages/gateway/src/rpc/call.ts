@@ -1,4 +1,4 @@
-import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
+import { create, type DescMessage } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -10,57 +10,19 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import type { Ending, Exchange, Head, Response } from "../http/exchange.ts";
+import type { Response } from "../http/exchange.ts";
 import { type CallContext, CallRequest, signalOf } from "./context.ts";
 import { type ErrorListener, endingError } from "./errors.ts";
 import { watchIdle } from "./idle.ts";
 import { streamAnswer } from "./stream-answer.ts";
 import { untilAborted } from "./until-aborted.ts";
-
-export type Message = MessageShape<DescMessage>;
-
-/** How one protocol reads the request of a unary call, and writes its answer. */
-export interface UnaryWire {
-  /** Why to reject the call, after the gate has admitted it. */
-  readonly refusal: ConnectError | undefined;
-  /** Reads the only message of a request. */
-  read(): Message | Promise<Message>;
-  /** The response with the only message of an answer. */
-  write(message: Message): Response | Promise<Response>;
-  /** The response for an error, if nothing of an answer has been sent. */
-  fail(error: unknown): Response | Promise<Response>;
-}
-
-/** The same of a stream. Where only one message goes one way, it is read and written as above. */
-export interface StreamWire extends UnaryWire {
-  /** Reads the messages of a request as they come. */
-  readAll(): AsyncIterable<Message>;
-  /** Whether the head of an answer in messages depends on the first one. */
-  readonly headWaits: boolean;
-  head(first: Message | undefined): Head;
-  /** One message of it. */
-  chunk(message: Message): Uint8Array | Promise<Uint8Array>;
-  /** How it ends: by an error, if one is given. Undefined if the protocol cannot say that. */
-  end(failure: Failure | undefined): Ending | Promise<Ending> | undefined;
-}
-
-/** Why a call has failed. */
-export interface Failure {
-  readonly error: unknown;
-}
+import type { Call, Message, StreamWire } from "./wire.ts";
 
 /** What is called, and around it. */
 export interface Callee {
   readonly spec: MethodImplSpec;
   readonly options: Pick<UniversalHandlerOptions, "requestGate" | "interceptors"> &
     ErrorListener & { readonly streamIdleTimeoutMs?: number };
-}
-
-/** One call on its way. */
-export interface Call<W extends UnaryWire = UnaryWire> {
-  readonly exchange: Exchange;
-  readonly context: CallContext;
-  readonly wire: W;
 }
 
 /**

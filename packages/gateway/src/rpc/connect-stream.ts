@@ -12,7 +12,7 @@ import {
 import { type Body, concat } from "../http/body.ts";
 import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
-import { type Failure, type Message, type StreamWire, serveCall } from "./call.ts";
+import { serveCall } from "./call.ts";
 import type { Codec } from "./codec.ts";
 import { versionErrorOf } from "./connect.ts";
 import { CallContext } from "./context.ts";
@@ -21,6 +21,7 @@ import { type EnvelopeReading, readEnvelope, readEnvelopes, writeEnvelope } from
 import { connectErrorFrom } from "./errors.ts";
 import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import type { Protocol, ServeRpc } from "./protocol.ts";
+import { type Failure, headDelayMs, type Message, type StreamWire } from "./wire.ts";
 
 export function createConnectStreams(endpoint: Endpoint): Protocol {
   const binary = createServe(endpoint, endpoint.codecs.binary, contentTypeStreamProto);
@@ -81,7 +82,7 @@ class ConnectStreamWire implements StreamWire {
   readonly #endpoint: Endpoint;
   readonly #parts: Parts;
   readonly refusal: ConnectError | undefined;
-  readonly headWaits = false;
+  readonly headDelayMs = headDelayMs;
 
   constructor(endpoint: Endpoint, parts: Parts, refusal: ConnectError | undefined) {
     this.#endpoint = endpoint;

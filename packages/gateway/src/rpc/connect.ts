@@ -16,7 +16,7 @@ import {
 import { type Body, type BodyLimit, byteLengthOf, bytesOf, readBody } from "../http/body.ts";
 import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import { resolveUrl } from "../http/target.ts";
-import { type Message, serveCall, type UnaryWire } from "./call.ts";
+import { serveCall } from "./call.ts";
 import type { Codec } from "./codec.ts";
 import { parseConnectQuery } from "./connect-query.ts";
 import { CallContext } from "./context.ts";
@@ -26,6 +26,7 @@ import { connectErrorFrom } from "./errors.ts";
 import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import { type Protocol, type ServeRpc, unsupportedMediaType } from "./protocol.ts";
 import { headerWithTrailer, noTrailer } from "./trailer-header.ts";
+import type { Message, UnaryWire } from "./wire.ts";
 
 /** The content of a unary request, from headers and body, or from the query. */
 interface ConnectRequest {

@@ -88,7 +88,7 @@ export function signalOf(context: CallContext): CallSignal {
 
 /**
  * Sends the head of an answer in messages now, before its first message: its response headers can
- * no longer be changed. Without this call it leaves with the first message, or after 100 ms. Does
+ * no longer be changed. Without this call it leaves with the first message, or after a second. Does
  * nothing in a unary call, and where the head depends on the first message.
  */
 export function sendHeaders(context: HandlerContext): void {

@@ -9,7 +9,7 @@ import { concat } from "../http/body.ts";
 import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
 import { Base64Decoder, base64Of } from "./base64.ts";
-import { type Failure, type Message, type StreamWire, serveCall } from "./call.ts";
+import { serveCall } from "./call.ts";
 import type { Codec } from "./codec.ts";
 import { CallContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -18,6 +18,7 @@ import { wrapEnvelope } from "./envelope-splitter.ts";
 import { connectErrorFrom, withTrailerMessage } from "./errors.ts";
 import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import type { Protocol, ServeRpc } from "./protocol.ts";
+import { type Failure, headDelayMs, type Message, type StreamWire } from "./wire.ts";
 
 /** The trailers of a call if the application added none. */
 const okTrailer = { "grpc-status": grpc.grpcStatusOk };
@@ -141,7 +142,7 @@ class GrpcWire implements StreamWire {
   readonly #method: GrpcMethod;
   readonly #parts: Parts;
   readonly refusal: ConnectError | undefined;
-  readonly headWaits = false;
+  readonly headDelayMs = headDelayMs;
 
   constructor(method: GrpcMethod, parts: Parts, refusal: ConnectError | undefined) {
     this.#method = method;

@@ -9,7 +9,7 @@ import {
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import type { Interceptor, StreamRequest } from "@connectrpc/connect";
 import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.ts";
-import { badRequest, FieldViolation } from "./violation.ts";
+import { badRequest, FieldViolation } from "../json/violation.ts";
 
 type Message = MessageShape<DescMessage>;
 

@@ -2,7 +2,7 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { badRequestDetail, FieldViolation, violationsMax } from "./violation.ts";
+import { badRequestDetail, FieldViolation, violationsMax } from "../json/violation.ts";
 
 /**
  * The same error; one with `buf.validate.Violations` has `google.rpc.BadRequest` besides, which

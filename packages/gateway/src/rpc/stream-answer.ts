@@ -1,14 +1,8 @@
 import type { BodyWriter } from "../http/exchange.ts";
-import type { Call, Failure, Message, StreamWire } from "./call.ts";
 import { onSendHead, signalOf } from "./context.ts";
 import { connectErrorFrom } from "./errors.ts";
 import { Waiting } from "./until-aborted.ts";
-
-/**
- * How long the head of an answer waits for the first message, which may still change it. A client
- * may send nothing before it has the head.
- */
-const headDelayMs = 100;
+import type { Call, Failure, Message, StreamWire } from "./wire.ts";
 
 interface Steps {
   /** All messages have been written. */
@@ -35,8 +29,9 @@ export async function streamAnswer(
     return writer;
   };
   const sendHead = () => void (exchange.isClosed || begin());
-  const timer = wire.headWaits ? undefined : setTimeout(sendHead, headDelayMs);
-  if (!wire.headWaits) onSendHead(context, sendHead);
+  const { headDelayMs } = wire;
+  const timer = headDelayMs === undefined ? undefined : setTimeout(sendHead, headDelayMs);
+  if (headDelayMs !== undefined) onSendHead(context, sendHead);
   let failure: Failure | undefined;
   try {
     for (;;) {

@@ -148,7 +148,7 @@ function routeFastify(app: FastifyInstance, onError: Required<GatewayOptions>["o
   const handler = gatewayNodeAdapter({ routes, onError, requestPathPrefix: "/api" });
   app.all("/api/*", (request, reply) => {
     reply.hijack();
-    handler(request.raw, reply.raw);
+    void handler(request.raw, reply.raw);
   });
 }
 

@@ -50,7 +50,7 @@ describe("the codings of a route are", () => {
   const own: Compression = { ...compressionGzip, name: "own" };
   const named = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
 
-  test.each<[what: string, codings: ReturnType<typeof answerCodingsOf>, names: readonly string[]]>([
+  test.each<[what: string, codings: ReturnType<typeof chooseCodings>, names: readonly string[]]>([
     [
       "all by default",
       chooseCodings(nodeCodings, undefined, [compressionGzip]),

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { FieldViolation } from "../../src/json/violation.ts";
 import { parseQuery } from "../../src/rest/request/query.ts";
-import { FieldViolation } from "../../src/rpc/violation.ts";
 
 describe("a query is parsed:", () => {
   test.each<[query: string, pairs: [name: string, value: string][]]>([

@@ -9,8 +9,9 @@ import {
 } from "@connectrpc/connect";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import { type Callee, serveCall, type UnaryWire } from "../../src/rpc/call.ts";
+import { type Callee, serveCall } from "../../src/rpc/call.ts";
 import { CallContext } from "../../src/rpc/context.ts";
+import type { UnaryWire } from "../../src/rpc/wire.ts";
 import { type EveryField, EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 

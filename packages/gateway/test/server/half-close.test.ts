@@ -93,32 +93,35 @@ describe.each([
   }
 
   describe.skipIf(isTls && !hasOpenssl)("a client that has closed its sending side", () => {
-    test.each(unary)("cancels its call, over %s, which may answer", async (_what, alpn, request) => {
-      const begun = Promise.withResolvers<void>();
-      const reasons: unknown[] = [];
-      const observer = recordCalls();
-      await using server = await open({
-        observer,
-        catalog: {
-          async createVolume({ volume = {} }, { signal }) {
-            begun.resolve();
-            await once(signal, "abort");
-            reasons.push(signal.reason);
-            return volume;
+    test.each(unary)(
+      "cancels its call, over %s, which may answer",
+      async (_what, alpn, request) => {
+        const begun = Promise.withResolvers<void>();
+        const reasons: unknown[] = [];
+        const observer = recordCalls();
+        await using server = await open({
+          observer,
+          catalog: {
+            async createVolume({ volume = {} }, { signal }) {
+              begun.resolve();
+              await once(signal, "abort");
+              reasons.push(signal.reason);
+              return volume;
+            },
           },
-        },
-      });
-      using connection = await connect(server, alpn);
-      connection.write(request);
-      await begun.promise;
-      connection.end();
-      const received = await connection.untilClosed();
-      expect(received.toString("latin1")).toContain("Emma");
-      if (alpn === "h2") expect(isEnded(received)).toBe(true);
-      expect(reasons).toMatchObject([{ code: Code.Canceled }]);
-      await observer.until(1);
-      expect(observer.ended[0]).toMatch(/^CreateVolume .* Canceled$/);
-    });
+        });
+        using connection = await connect(server, alpn);
+        connection.write(request);
+        await begun.promise;
+        connection.end();
+        const received = await connection.untilClosed();
+        expect(received.toString("latin1")).toContain("Emma");
+        if (alpn === "h2") expect(isEnded(received)).toBe(true);
+        expect(reasons).toMatchObject([{ code: Code.Canceled }]);
+        await observer.until(1);
+        expect(observer.ended[0]).toMatch(/^CreateVolume .* Canceled$/);
+      },
+    );
 
     test.each(unary)("at once is answered, over %s", async (_what, alpn, request) => {
       await using server = await open();

@@ -3,7 +3,7 @@ import { type DescField, type DescMessage, type MessageShape, toBinary } from "@
 import { messageFromJson } from "../../json/messages.ts";
 import type { JsonOptions } from "../../json/scalar.ts";
 import { type ExactJson, isJsonObject } from "../../json/value.ts";
-import { badRequest, FieldViolation } from "../../rpc/violation.ts";
+import { badRequest, FieldViolation } from "../../json/violation.ts";
 import { type FieldPath, leafOf } from "../rule/field-path.ts";
 import type { MatchName } from "./name-patterns.ts";
 import { parameterReader } from "./parameter.ts";

@@ -2,7 +2,7 @@
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import type { ExactJson } from "../../json/value.ts";
-import { FieldViolation } from "../../rpc/violation.ts";
+import { FieldViolation } from "../../json/violation.ts";
 
 /** Converts the text of one value to JSON. @throws {FieldViolation} */
 export type ParameterReader = (text: string) => ExactJson;

@@ -3,7 +3,7 @@ import { create, type DescField, type DescMessage, type MessageShape } from "@bu
 import { parseJson } from "../../json/messages.ts";
 import { readPlainJson } from "../../json/plain-reader.ts";
 import { type ExactJson, isJsonObject } from "../../json/value.ts";
-import { badRequest, FieldViolation } from "../../rpc/violation.ts";
+import { badRequest, FieldViolation } from "../../json/violation.ts";
 import { isHttpBody, setHttpBody } from "../response/http-body.ts";
 import { captureVariable } from "../routing/capture.ts";
 import type { Route, Target } from "../routing/route.ts";
