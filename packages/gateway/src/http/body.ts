@@ -1,7 +1,6 @@
-import type { BodySink, Exchange } from "./exchange.ts";
+import type { Body, BodySink, Exchange } from "./exchange.ts";
 
-/** A body before it is written. JSON stays text until then, because Node writes text faster. */
-export type Body = Uint8Array | string;
+export type { Body } from "./exchange.ts";
 
 const utf8 = new TextEncoder();
 

@@ -1,5 +1,4 @@
 import type { Code } from "@connectrpc/connect";
-import type { Body } from "./body.ts";
 import type { NodeHeaders, RequestHeaders } from "./headers.ts";
 
 /** One HTTP request and its response: over Node's HTTP/1.1 or HTTP/2, or by fetch. */
@@ -81,6 +80,9 @@ export interface Exchange {
 export interface Abortable {
   abort(reason: unknown): void;
 }
+
+/** A body before it is written. JSON stays text until then, because Node writes text faster. */
+export type Body = Uint8Array | string;
 
 /** Receives a body. */
 export interface BodySink<T> {

@@ -74,8 +74,9 @@ export class RequestExchange extends NodeExchange {
 
   begin(head: Head): BodyWriter {
     if (!this.isClosed && !this.isAnswered) {
-      this.#writeHead(head);
-      if (!("stream" in this.#response)) this.#response.flushHeaders();
+      const isPlain = isAscii(this.#writeHead(head));
+      // Node would write it in UTF-8. Others leave with the first chunk.
+      if (isPlain && !("stream" in this.#response)) this.#response.flushHeaders();
     }
     return new NodeWriter(this.answer, ({ body, trailer, code }: Ending) => {
       if (this.isClosed) return;

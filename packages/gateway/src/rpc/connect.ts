@@ -180,11 +180,12 @@ class ConnectWire implements UnaryWire {
     const { responseHeader } = this.#parts.context;
     const error = connectErrorFrom(reason);
     responseHeader.set("content-type", contentTypeUnaryJson);
-    if (error.code === Code.Unauthenticated && !error.metadata.has("www-authenticate")) {
-      responseHeader.set("www-authenticate", "Bearer"); // RFC 9110 section 15.5.2
-    }
     // If another service answered with this error, its headers are not ours to forward.
     if (!error.isWireError) mergeNonProtocolHeaders(responseHeader, error.metadata);
+    // RFC 9110 section 15.5.2.
+    if (error.code === Code.Unauthenticated && !responseHeader.has("www-authenticate")) {
+      responseHeader.set("www-authenticate", "Bearer");
+    }
     return this.#answer(errorToJsonBytes(error, this.#options.jsonOptions), error.code);
   }
 
