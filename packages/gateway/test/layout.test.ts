@@ -32,7 +32,7 @@ const importsByFile = checkLayout({
     "src/rest": ["gen", "src/protocols", "src/json", "src/call", "src/exchange"],
     "src/openapi": ["gen", "src/rest", "src/json"],
     "src/protocols": ["src/json", "src/binary", "src/call", "src/exchange"],
-    "src/json": ["src/binary", "src/call"],
+    "src/json": ["gen", "src/binary", "src/call"],
     "src/binary": [],
     "src/call": ["gen", "src/exchange"],
     "src/exchange": [],

@@ -13,11 +13,13 @@ import {
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
 import { definedOnly } from "../call/defined-only.ts";
+import { withLegacyCheck } from "../call/field-behavior.ts";
 import { tellRuleViolations } from "../call/rule-violations.ts";
 import { watchOutcome } from "../call/stream-outcome.ts";
 import { type ErrorListener, reportingOptions } from "../call/unexpected.ts";
 import { exactJsonDecoder } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
+import { TypeRegistry } from "../json/type-registry.ts";
 
 /** Limits on the work for a message, in addition to the options of connect-es. */
 export interface MessageLimits {
@@ -56,12 +58,18 @@ export function collectEndpoints(
   isObserved = false,
 ): Endpoint[] {
   const base = { ...routerOptions, ...validateUniversalHandlerOptions(routerOptions) };
+  const types = new TypeRegistry();
+  types.addAll(base.jsonOptions?.registry);
   const stock = createConnectRouter(base);
   const endpoints: Endpoint[] = [];
 
   function register(spec: MethodImplSpec, own: ConnectRouterOptions | undefined): void {
     const { grpc, grpcWeb, connect, ...merged } = { ...base, ...own };
     const options = { ...merged, ...validateUniversalHandlerOptions(merged) };
+    types.addAll(own?.jsonOptions?.registry);
+    types.addFile(spec.method.parent.file);
+    options.jsonOptions = { ...options.jsonOptions, registry: types.registry };
+    options.interceptors = withLegacyCheck(spec.method.input, options.interceptors);
     if (isObserved && spec.kind !== "unary") options.requestGate = watchOutcome(merged.requestGate);
     const readOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
     const textDecoder = exactJsonDecoder(spec.method.input, readOptions, options.readMaxValues);
