@@ -26,7 +26,10 @@ export function notFound(headers: IncomingHttpHeaders, { isRpc }: Route): Respon
 
 /** @throws {RestFailure} for REST, whose answers all have a body. */
 export function methodNotAllowed({ isRpc, allow }: Route): Response {
-  const header = { allow: allow.join(", ") }; // RFC 9110 section 15.5.6
+  const header = {
+    allow: allow.join(", "), // RFC 9110 section 15.5.6
+    ...(allow.includes("QUERY") && { "accept-query": "application/json" }), // RFC 10008 section 3
+  };
   if (isRpc) return { status: 405, ...noContent, header: { ...header, ...noContent.header } };
   throw new RestFailure(405, Code.Unimplemented, `the method must be ${header.allow}`, header);
 }
