@@ -207,7 +207,10 @@ function notFound({ headers }: Exchange, { isRpc }: Route): Response {
 
 /** @throws {RestFailure} for REST, whose answers all have a body. */
 function methodNotAllowed({ isRpc, allow }: Route): Response {
-  const header = { allow: allow.join(", ") }; // RFC 9110 section 15.5.6
+  const header = {
+    allow: allow.join(", "), // RFC 9110 section 15.5.6
+    ...(allow.includes("QUERY") && { "accept-query": "application/json" }), // RFC 10008 section 3
+  };
   if (!isRpc) {
     throw new RestFailure(405, Code.Unimplemented, `the method must be ${header.allow}`, header);
   }

@@ -136,7 +136,8 @@ function readServed(
 }
 
 function describe({ services, rules }: Served) {
-  return createOpenApiDocument(services, { rest: { rules } });
+  // Upstreams may have services and messages of one name, also later.
+  return createOpenApiDocument(services, { names: "full", rest: { rules } });
 }
 
 interface Watched {

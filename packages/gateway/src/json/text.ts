@@ -7,8 +7,8 @@ export class JsonTextError extends Error {
   override readonly name = "JsonTextError";
 }
 
-/** Deep enough for any message (protobuf's own limit), shallow enough for any stack. */
-const depthMax = 100;
+/** protobuf's own limit is 100 messages, each of which may be in a list or map of its own. */
+const depthMax = 200;
 
 /**
  * Every integer of up to 15 digits is exact as a double. Those with 16 digits are exact up to 2^53.
@@ -25,7 +25,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  * @param bytes The text in UTF-8. Invalid UTF-8 is rejected, never replaced.
  * @param valuesMax The maximum number of values, at every depth. Default: no limit.
  * @throws {JsonTextError} for anything but one JSON value; for an object with a duplicate member;
- * for more than 100 levels of nesting or more than `valuesMax` values, before anything is created
+ * for more than 200 levels of nesting or more than `valuesMax` values, before anything is created
  * from them.
  */
 export function parseJsonText(

@@ -41,15 +41,7 @@ function plainText(comment: string): string {
 }
 
 function fileOf(desc: Commented): DescFile {
-  switch (desc.kind) {
-    case "enum_value":
-    case "field":
-    case "rpc":
-    case "oneof":
-      return desc.parent.file;
-    default:
-      return desc.file;
-  }
+  return "file" in desc ? desc.file : desc.parent.file;
 }
 
 /** Its location in the file: field numbers of descriptor.proto, and indexes. */

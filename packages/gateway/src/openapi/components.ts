@@ -1,65 +1,65 @@
-/** The schemas under `#/components/schemas` that the document refers to. */
+/** The schemas under `#/components/schemas` that the document refers to, and other names. */
 import type { JsonObject } from "./json-object.ts";
-import { chooseNames, type Named } from "./names.ts";
 
-/** A schema with its own name. */
-export interface Component extends Named {
-  /** Set if requests and answers have different schemas for a message: which of them this is. */
-  readonly twin: "request" | "response" | undefined;
-  /** The name of the service, if its options change the schema of the message. */
-  readonly variant?: string | undefined;
+/** Short names, or full ones: those of protobuf, which are unique. */
+export type NameStyle = "short" | "full";
+
+export interface Named {
+  /** Unique among all full names. */
+  readonly full: string;
+  readonly short: string;
 }
 
 /**
- * Collects schemas as they are referred to. Their names can be chosen only when all are known, so a
- * document is created twice, the second time with the names from the first.
+ * Names in one namespace. A name depends on nothing but what it names, so that another service in
+ * the document changes none: generated code would change with it.
  */
+export class Names {
+  readonly #style: NameStyle;
+  readonly #fullNames = new Map<string, string>();
+
+  constructor(style: NameStyle) {
+    this.#style = style;
+  }
+
+  /** @throws {Error} if another one has the name. */
+  nameOf(named: Named): string {
+    const name = named[this.#style];
+    const other = this.#fullNames.get(name) ?? named.full;
+    if (other !== named.full) {
+      throw new Error(`${other} and ${named.full} are both ${name}; set names: "full"`);
+    }
+    this.#fullNames.set(name, named.full);
+    return name;
+  }
+
+  has(full: string): boolean {
+    return [...this.#fullNames.values()].includes(full);
+  }
+}
+
+/** Collects schemas as they are referred to. */
 export class Components {
   readonly schemas: { [name: string]: JsonObject } = {};
-  readonly #all = new Map<string, Component>();
-  readonly #names: ReadonlyMap<string, string>;
+  readonly #names: Names;
 
-  constructor(names: ReadonlyMap<string, string> = new Map()) {
-    this.#names = names;
+  constructor(style: NameStyle) {
+    this.#names = new Names(style);
   }
 
   /** A reference to a schema, which is created on the first reference. */
-  refer(component: Component, create: () => JsonObject): JsonObject {
-    const key = keyOf(component);
-    const name = this.#names.get(key) ?? key;
-    if (!this.#all.has(key)) {
-      this.#all.set(key, component);
-      this.schemas[name] = {}; // a message may contain itself
-      Object.assign(this.schemas[name] ?? {}, create());
+  refer(named: Named, create: () => JsonObject): JsonObject {
+    const name = this.#names.nameOf(named);
+    if (this.schemas[name] === undefined) {
+      const schema: JsonObject = {}; // a message may contain itself
+      this.schemas[name] = schema;
+      Object.assign(schema, create());
     }
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  /** Whether a schema with this full name exists. */
+  /** Whether a schema of a message with this full name exists. */
   has(full: string): boolean {
-    return [...this.#all.values()].some((component) => component.full === full);
+    return ["", "-Input", "-Output"].some((suffix) => this.#names.has(full + suffix));
   }
-
-  /** The names for all referenced schemas. */
-  chooseNames(): ReadonlyMap<string, string> {
-    const entries = [...this.#all].map(([key, component]) => ({
-      key,
-      named: this.#nameOf(component),
-    }));
-    const names = chooseNames(entries.map(({ named }) => named));
-    return new Map(entries.map(({ key, named }) => [key, names.get(named.full) ?? named.full]));
-  }
-
-  #nameOf({ full, short, twin, variant = "" }: Component): Named {
-    const others = [...this.#all.values()].filter((one) => one.full === full);
-    const hasAnswer = others.some((one) => one.twin === "response");
-    const isAlone = others.filter((one) => one.twin === twin).length === 1;
-    const suffixes = [twin === "request" && hasAnswer ? "Input" : "", isAlone ? "" : variant];
-    const left = suffixes.filter((suffix) => suffix !== "");
-    return { full: [full, ...left].join("-"), short: [short, ...left].join("") };
-  }
-}
-
-function keyOf({ full, twin, variant }: Component): string {
-  return [full, twin, variant].filter((part) => part !== undefined).join("-");
 }

@@ -1,12 +1,12 @@
 /** Bodies: JSON, streams of JSON, and google.api.HttpBody, which is passed through unchanged. */
 import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { bodyTypesOf, mergePatchType } from "../rest/request/body-types.ts";
+import { bodyTypesOf } from "../rest/request/body-types.ts";
 import type { UpdateMask } from "../rest/request/update-mask.ts";
 import { isHttpBody } from "../rest/response/http-body.ts";
 import { hasCustomJson } from "../rest/rule/field-path.ts";
 import type { Binding } from "../rest/rule/rule.ts";
-import type { Component, Components } from "./components.ts";
+import type { Components, Named } from "./components.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { OpenApiSettings } from "./options.ts";
 import { traitsOf } from "./schema/field-traits.ts";
@@ -21,15 +21,18 @@ export interface ContentContext {
   /** The schema of errors, because the last message of a stream may be one. */
   readonly errorSchema: JsonObject;
   /** The name of a body that is not a message. */
-  readonly bodyName: Pick<Component, "full" | "short">;
+  readonly bodyName: Named;
 }
 
-const binary = { "*/*": { schema: { type: "string", format: "binary" } } };
+type MaskedBinding = Binding & { readonly updateMask: UpdateMask | undefined };
+
+/** Any type is accepted. Generated clients send the one that is named here. */
+const binary = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
 /** The content of a request body; undefined for none. */
 export function requestContent(
   method: DescMethod,
-  binding: Binding & { readonly updateMask: UpdateMask | undefined },
+  binding: MaskedBinding,
   context: ContentContext,
 ): JsonObject | undefined {
   const isStream = method.methodKind === "client_streaming";
@@ -38,30 +41,34 @@ export function requestContent(
   const schema = bodySchema(method, binding.body, binding, context);
   if (isStream) return streamContent(schema, context);
   const types = bodyTypesOf(binding.updateMask);
-  const ofType = (type: string) =>
-    type === mergePatchType ? patchSchema(binding, context) : schema;
-  return Object.fromEntries(types.map((type) => [type, { schema: ofType(type) }]));
+  return Object.fromEntries(types.map((type) => [type, { schema }]));
 }
 
 /** Whether an empty body is accepted: it is the empty message, an empty stream, or no bytes. */
 export function mayBeAbsent(
   { input, methodKind }: DescMethod,
-  { body, variables }: Binding,
+  { body, variables, updateMask }: MaskedBinding,
 ): boolean {
-  if (methodKind === "client_streaming" || isHttpBody(input, body)) return true;
+  if (body === undefined || methodKind === "client_streaming" || isHttpBody(input, body))
+    return true;
   const taken = Taken.by(variables);
-  if (body === undefined) return true;
   if (body === "*") return mayBeEmpty(input, taken);
   const isMessage = body.fieldKind === "message" && !hasCustomJson(body.message);
   if (!isMessage) return !isRequired(body, "request");
-  return mayBeEmpty(body.message, taken.within(body));
+  return mayBeEmpty(body.message, taken.within(body), updateMask && "patch");
 }
 
-function mayBeEmpty(message: DescMessage, taken: Taken | undefined): boolean {
+function mayBeEmpty(
+  message: DescMessage,
+  taken: Taken | undefined,
+  place: "request" | "patch" = "request",
+): boolean {
   const isLeft = (field: DescField) => taken?.isLeft(field) ?? true;
   return (
-    !message.fields.some((field) => isLeft(field) && isRequired(field, "request")) &&
-    !choicesOf(message).some((choice) => choice.isRequired && choice.fields.every(isLeft))
+    !message.fields.some((field) => isLeft(field) && isRequired(field, place)) &&
+    !choicesOf(message).some(
+      (choice) => place === "request" && choice.isRequired && choice.fields.every(isLeft),
+    )
   );
 }
 
@@ -87,49 +94,34 @@ export function responseContent(
 function bodySchema(
   { input }: DescMethod,
   body: Exclude<Binding["body"], undefined>,
-  { variables }: Binding,
+  { variables, updateMask }: MaskedBinding,
   { schemas, components, bodyName }: ContentContext,
 ): JsonObject {
   const taken = Taken.by(variables);
   if (body === "*") {
     if (variables.length === 0) return schemas.forMessage(input, "request");
-    const component = { ...bodyName, twin: undefined };
-    return components.refer(component, () => schemas.forRest(input, taken));
+    return components.refer(bodyName, () => schemas.forFields(input, "request", taken));
   }
+  const place = updateMask === undefined ? "request" : "patch";
   const inner = taken.within(body);
-  if (inner === undefined || body.fieldKind !== "message") return schemas.forField(body, "request");
-  const { message } = body;
-  const component = { ...bodyName, twin: undefined };
-  return components.refer(component, () => schemas.forRest(message, inner));
-}
-
-/**
- * RFC 7396: null clears a field. This does not describe the fields of messages inside the resource.
- */
-function patchSchema(
-  { body, variables }: Binding,
-  { schemas, components, bodyName }: ContentContext,
-): JsonObject {
-  if (typeof body !== "object" || body.fieldKind !== "message") return {};
-  const { message } = body;
-  const names = { full: `${bodyName.full}-Patch`, short: `${bodyName.short}Patch` };
-  const taken = Taken.by(variables).within(body);
-  return components.refer({ ...names, twin: undefined }, () => schemas.forPatch(message, taken));
+  if (inner === undefined || body.fieldKind !== "message") return schemas.forField(body, place);
+  return components.refer(bodyName, () => schemas.forFields(body.message, place, inner));
 }
 
 /** The answer for an unset field that has no zero value. */
 function orNull(field: Exclude<Binding["responseBody"], undefined>, schema: JsonObject) {
   const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
-  const isValue = field.fieldKind === "scalar" || field.fieldKind === "enum";
+  const isValue = field.fieldKind !== "message" || hasCustomJson(field.message);
   if (!isValue || !hasPresence || traitsOf(field).isRequired) return schema;
   return { anyOf: [schema, { type: "null" }] };
 }
 
+/** The array comes first: of several types, generators of clients type the first. */
 function streamContent(item: JsonObject, { openapi }: ContentContext): JsonObject {
   const array = { "application/json": { schema: { type: "array", items: item } } };
-  if (openapi === "3.2") return { "application/x-ndjson": { itemSchema: item }, ...array };
+  if (openapi === "3.2") return { ...array, "application/x-ndjson": { itemSchema: item } };
   const schema = text("application/x-ndjson", "One JSON value a line.", item);
-  return { "application/x-ndjson": { schema }, ...array };
+  return { ...array, "application/x-ndjson": { schema } };
 }
 
 function events(item: JsonObject, { openapi, errorSchema }: ContentContext): JsonObject {

@@ -1,5 +1,4 @@
 /** Describes one operation: its parameters, request and responses. */
-import type { DescMethod } from "@bufbuild/protobuf";
 import type { RestServiceSettings } from "../rest/options.ts";
 import { updateMaskOf } from "../rest/request/update-mask.ts";
 import { isBodiless, successStatusOf } from "../rest/response/success-status.ts";
@@ -22,16 +21,17 @@ export interface OperationContext {
   readonly components: Components;
   readonly errorForm: ErrorForm;
   /** The name of its service. */
-  readonly tag: string | undefined;
+  readonly tag: string;
 }
 
 export function operationObject(
-  { method, binding, httpMethod, path, id }: Operation,
+  { method, binding, httpMethod, path, id, bodyName }: Operation,
   { settings, rest, schemas, components, errorForm, tag }: OperationContext,
 ): JsonObject {
   const [summary = "", ...paragraphs] = commentOf(method).split("\n\n");
   const updateMask = rest.fillUpdateMask ? updateMaskOf(method.input, binding) : undefined;
-  const isTagged = rest.etag && method.methodKind === "unary" && isRead(httpMethod);
+  const isTagged =
+    rest.etag && method.methodKind === "unary" && ["get", "head"].includes(httpMethod);
   const status = successStatusOf(method, settings.rest.statuses);
   const hasBody = !isBodiless(status);
   const parameters = [
@@ -39,7 +39,6 @@ export function operationObject(
     ...queryParameters(method.input, { ...binding, filled: updateMask?.field }, schemas),
     ...(isTagged && hasBody ? [ifNoneMatch] : []),
   ];
-  const bodyName = { full: `${id}-Body`, short: `${id}Body` };
   const { openapi } = settings;
   const context = { schemas, components, openapi, errorSchema: errorForm.schema, bodyName };
   const content = requestContent(method, { ...binding, updateMask }, context);
@@ -53,10 +52,10 @@ export function operationObject(
     tags: [tag],
     ...(summary !== "" && { summary: summary.replace(/\.$/, "") }),
     ...(paragraphs.length > 0 && { description: paragraphs.join("\n\n") }),
-    ...(isDeprecated(method) && { deprecated: true }),
+    ...((method.deprecated || method.parent.deprecated) && { deprecated: true }),
     ...(parameters.length > 0 && { parameters }),
     ...(content !== undefined && {
-      requestBody: { required: !mayBeAbsent(method, binding), content },
+      requestBody: { required: !mayBeAbsent(method, { ...binding, updateMask }), content },
     }),
     responses: {
       [status]: success,
@@ -64,12 +63,4 @@ export function operationObject(
       ...errorResponses(settings, errorForm),
     },
   };
-}
-
-function isRead(httpMethod: string): boolean {
-  return httpMethod === "get" || httpMethod === "head";
-}
-
-function isDeprecated({ deprecated, parent }: DescMethod): boolean {
-  return deprecated || parent.deprecated;
 }

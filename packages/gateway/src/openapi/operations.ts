@@ -1,8 +1,15 @@
 /** The methods that the gateway serves: their REST bindings, each with its own name. */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { HttpRule } from "../../gen/google/api/http_pb.ts";
-import { assertSelectors, type Binding, bindingsOf, RuleError } from "../rest/rule/rule.ts";
-import { chooseNames } from "./names.ts";
+import {
+  assertSelectors,
+  type Binding,
+  bindingsOf,
+  RuleError,
+  selectorOf,
+} from "../rest/rule/rule.ts";
+import { type Named, Names } from "./components.ts";
+import type { OpenApiSettings } from "./options.ts";
 import { createOpenApiPath, type OpenApiPath, withNames } from "./paths/path.ts";
 
 export interface Operation {
@@ -11,42 +18,61 @@ export interface Operation {
   /** An OpenAPI method such as `get`, or a custom one such as `SEARCH`. */
   readonly httpMethod: string;
   readonly path: OpenApiPath;
-  /** The short name, or the full name if two short ones are equal. */
   readonly id: string;
+  /** The name of its body, if that is no message. */
+  readonly bodyName: Named;
 }
 
-/** The HTTP methods in all versions of OpenAPI. */
-const known = new Set(["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"]);
+/** The HTTP methods that have a name in all versions of OpenAPI. 3.2 has one more. */
+const known = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
+
+/** How many segments of a `**` OpenAPI 3.1 describes: its parameters have no slashes. */
+const restMax = 4;
+
+type Settings = Pick<OpenApiSettings, "openapi" | "names" | "rest">;
 
 /**
  * The operations of the services' methods.
  *
- * @throws {RuleError} for a rule that cannot be served, for two operations with the same path and
- * method, and for an HTTP method that the OpenAPI version does not support.
+ * @throws {RuleError} for a rule that cannot be served, and for two operations with the same path
+ * and method.
+ * @throws {Error} for two services with the same name, if names are short.
  */
-export function operationsOf(
-  services: readonly DescService[],
-  rules: readonly HttpRule[],
-  openapi: "3.1" | "3.2",
-): Operation[] {
+export function operationsOf(services: readonly DescService[], settings: Settings): Operation[] {
+  const { openapi, rest } = settings;
   const methods = services.flatMap((service) => service.methods);
-  assertSelectors(rules, methods);
+  assertSelectors(rest.rules, methods);
   const places = methods
-    .filter((method) => isServed(method, rules))
-    .flatMap((method) => placesOf(method, rules));
+    .filter((method) => isServed(method, rest.rules))
+    .flatMap((method) => placesOf(method, rest.rules));
   const taken = new Set(places.map(({ path, binding }) => `${binding.method} ${path.shape}`));
-  const open = places.flatMap((place) => withHttpMethods(place, taken));
-  const names = idsOf(open);
+  const all = openapi === "3.1" ? places.flatMap((place) => withRests(place, taken)) : places;
+  const verbs = openapi === "3.1" ? known : [...known, "QUERY"];
+  const open = all.flatMap((place) => withHttpMethods(place, taken));
+  const names = new Names(settings.names);
   const paths = new Map<string, OpenApiPath>();
   const found = new Map<string, DescMethod>();
-  return open.map((place, i) => {
+  return open.map((place) => {
     const { shape } = place.path;
     const first = paths.get(shape) ?? place.path;
     paths.set(shape, first);
     const named = { ...place, path: withNames(place.path, first) };
-    assertPlace(named, found, openapi);
-    return { ...named, id: names[i] ?? place.method.name };
+    assertPlace(named, found);
+    const { httpMethod } = place;
+    const isKnown = verbs.includes(httpMethod);
+    return {
+      ...{ ...named, ...namesOf(place, names) },
+      httpMethod: isKnown ? httpMethod.toLowerCase() : httpMethod,
+    };
   });
+}
+
+/** `BookService_GetBook`, as grpc-gateway has it. Additional bindings have a number. */
+function namesOf({ method: { name, parent }, number, suffix }: Place, names: Names) {
+  const own = name + number;
+  const [short, full] = [`${parent.name}_${own}`, `${parent.typeName}_${own}`];
+  const id = names.nameOf({ short: short + suffix, full: full + suffix });
+  return { id, bodyName: { short: `${parent.name}${own}Body`, full: `${full}-Body` } };
 }
 
 /** Bidirectional streams are served only over gRPC, whatever a rule says. */
@@ -58,63 +84,47 @@ interface Place {
   readonly method: DescMethod;
   readonly binding: Binding;
   readonly path: OpenApiPath;
-}
-
-interface OpenPlace extends Place {
   readonly httpMethod: string;
+  /** That of an additional binding, from 2. */
+  readonly number: string;
+  /** Which of several operations of one binding it is. */
+  readonly suffix: string;
 }
 
 function placesOf(method: DescMethod, rules: readonly HttpRule[]): Place[] {
-  return bindingsOf(method, rules).map((binding) => ({
-    method,
-    binding,
-    path: createOpenApiPath(binding),
+  return bindingsOf(method, rules).map((binding, i) => ({
+    ...{ method, binding, path: createOpenApiPath(binding), httpMethod: binding.method },
+    ...{ number: i === 0 ? "" : String(i + 1), suffix: "" },
   }));
 }
 
+/** The same with more segments for its `**`, where no other binding has them. */
+function withRests(place: Place, taken: ReadonlySet<string>): Place[] {
+  const { binding } = place;
+  if (binding.template.segments.at(-1)?.kind !== "rest") return [place];
+  const more = Array.from({ length: restMax - 1 }, (_, i) => {
+    return { ...place, path: createOpenApiPath(binding, i + 2), suffix: `_${i + 2}` };
+  });
+  return [place, ...more.filter(({ path }) => !taken.has(`${binding.method} ${path.shape}`))];
+}
+
 /** A binding for any method gets the methods that no other binding has on its path. */
-function withHttpMethods(place: Place, taken: ReadonlySet<string>): OpenPlace[] {
+function withHttpMethods(place: Place, taken: ReadonlySet<string>): Place[] {
   const { method: verb, body } = place.binding;
-  if (verb !== "*") return [{ ...place, httpMethod: known.has(verb) ? verb.toLowerCase() : verb }];
+  if (verb !== "*") return [place];
   const usual =
     body === undefined ? ["GET", "PUT", "POST", "DELETE", "PATCH"] : ["PUT", "POST", "PATCH"];
   return usual
     .filter((one) => !taken.has(`${one} ${place.path.shape}`))
-    .map((one) => ({ ...place, httpMethod: one.toLowerCase() }));
+    .map((one) => ({ ...place, httpMethod: one, suffix: `_${one.toLowerCase()}` }));
 }
 
-function idsOf(places: readonly OpenPlace[]): string[] {
-  const counts = new Map<DescMethod, number>();
-  const named = places.map(({ method }) => {
-    const count = (counts.get(method) ?? 0) + 1;
-    counts.set(method, count);
-    const full = `${method.parent.typeName}.${method.name}`;
-    if (count === 1) return { full, short: method.name };
-    return { full: `${full}-${count}`, short: `${method.name}${count}` };
-  });
-  const names = chooseNames(named);
-  return named.map(({ full }) => names.get(full) ?? full);
-}
-
-function assertPlace(
-  { method, httpMethod, path, binding }: OpenPlace,
-  found: Map<string, DescMethod>,
-  openapi: "3.1" | "3.2",
-): void {
-  if (openapi === "3.1" && !known.has(httpMethod.toUpperCase())) {
-    throw new RuleError(
-      method,
-      `OpenAPI 3.1 has no HTTP method ${binding.method}; the option openapi: "3.2" has any`,
-    );
-  }
+function assertPlace({ method, httpMethod, path }: Place, found: Map<string, DescMethod>): void {
   const key = `${httpMethod} ${path.shape}`;
   const other = found.get(key);
   if (other !== undefined) {
-    const place = `${httpMethod.toUpperCase()} ${path.path}`;
-    throw new RuleError(
-      method,
-      `OpenAPI cannot tell it from ${other.parent.typeName}.${other.name}: both are ${place}`,
-    );
+    const both = `both are ${httpMethod} ${path.path}`;
+    throw new RuleError(method, `OpenAPI cannot tell it from ${selectorOf(other)}: ${both}`);
   }
   found.set(key, method);
 }

@@ -1,6 +1,7 @@
 import type { DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
+import type { NameStyle } from "./components.ts";
 import type { JsonObject } from "./json-object.ts";
 
 /** What a document contains besides the protos. */
@@ -16,6 +17,12 @@ export interface OpenApiOptions {
    * methods. Default `3.1`, which more tools support.
    */
   readonly openapi?: "3.1" | "3.2";
+  /**
+   * How operations, schemas and tags are named: `BookService_GetBook` and `Book`, or with their
+   * package, which two services or messages of one name need. A service that is added never changes
+   * a name. Default `short`.
+   */
+  readonly names?: NameStyle;
   /** Whether every operation requires a bearer token. Default: no. */
   readonly bearer?: boolean;
   /** Security schemes by name, in OpenAPI's format. Default: only the one of `bearer`. */
@@ -67,6 +74,7 @@ export function resolveOpenApiOptions({ rest = {}, ...options }: OpenApiOptions)
   const bearerScheme: JsonObject = { type: "http", scheme: "bearer" };
   return {
     openapi: "3.1",
+    names: "short",
     version: "0.0.0",
     error: StatusSchema,
     examples: {},

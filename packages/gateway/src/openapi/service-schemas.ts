@@ -37,7 +37,7 @@ export function errorFormOf(
     const schema = schemas.forMessage(error, "response");
     return { name: "Error", contentType: "application/json", schema };
   }
-  const problem = { full: "google.rpc.Status-Problem", short: "Problem", twin: undefined };
+  const problem = { full: "google.rpc.Status-Problem", short: "Problem" };
   const schema = components.refer(problem, () => problemSchema(schemas));
   return { name: "Problem", contentType: problemType, schema };
 }

@@ -11,9 +11,11 @@ import {
   type UniversalHandlerOptions,
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
+import { TypeRegistry } from "../json/type-registry.ts";
 import { type Codecs, createCodecs } from "./codec.ts";
 import type { ErrorListener } from "./errors.ts";
 import { definedOnly } from "./options.ts";
+import { withLegacyCheck } from "./required-fields.ts";
 
 /** Limits on the work for a message, in addition to the options of connect-es. */
 export interface MessageLimits {
@@ -59,12 +61,18 @@ export function collectEndpoints(
   routes: (router: ConnectRouter) => void,
 ): Endpoint[] {
   const base = { ...routerOptions, ...validateUniversalHandlerOptions(routerOptions) };
+  const types = new TypeRegistry();
+  types.addAll(base.jsonOptions?.registry);
   const stock = createConnectRouter(base);
   const endpoints: Endpoint[] = [];
 
   function register(spec: MethodImplSpec, own: ConnectRouterOptions | undefined): void {
     const { grpc, grpcWeb, connect, ...merged } = { ...base, ...own };
     const options = { ...merged, ...validateUniversalHandlerOptions(merged) };
+    types.addAll(own?.jsonOptions?.registry);
+    types.addFile(spec.method.parent.file);
+    options.jsonOptions = { ...options.jsonOptions, registry: types.registry };
+    options.interceptors = withLegacyCheck(spec.method.input, options.interceptors);
     // A service or method with its own options gets its protocols only from them.
     const given = own ?? base;
     const protocols = { grpc: given.grpc, grpcWeb: given.grpcWeb, connect: given.connect };

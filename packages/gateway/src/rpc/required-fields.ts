@@ -1,4 +1,4 @@
-/** Enforces `google.api.field_behavior`, for every message, by reflection. */
+/** Refuses requests that lack required fields, for every message, by reflection. */
 import {
   type DescField,
   type DescMessage,
@@ -7,45 +7,83 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { Interceptor, StreamRequest } from "@connectrpc/connect";
 import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.ts";
 import { badRequest, FieldViolation } from "../json/violation.ts";
+import { maskedUpdateOf } from "./masked-update.ts";
 
 type Message = MessageShape<DescMessage>;
 
 /**
- * A server interceptor that refuses a request in which a REQUIRED field is not
- * set, at any depth: INVALID_ARGUMENT, with a violation for each such field.
- * What has no presence (a plain proto3 scalar) counts as set when it is not
- * zero; declare it `optional` where zero is a value.
+ * A server interceptor that refuses a request in which a field that
+ * `google.api.field_behavior` requires is not set, at any depth: INVALID_ARGUMENT,
+ * with a violation for each such field. What has no presence (a plain proto3
+ * scalar) counts as set when it is not zero; declare it `optional` where zero is
+ * a value. An update with a mask needs only what that names: https://google.aip.dev/203.
  */
-export const requireFields: Interceptor = (next) => (request) => {
-  const input = request.method.input;
-  if (!mayRequire(input)) return next(request);
-  if (request.stream) return next({ ...request, message: checked(request, input) });
-  assertRequiredFields(input, request.message);
-  return next(request);
+export const requireFields: Interceptor = (next) => check(marked, next);
+
+/**
+ * The interceptors, and before them the check that every protobuf parser makes but
+ * protobuf-es's: for the fields that proto2 requires. No message can be sent on without them.
+ */
+export function withLegacyCheck(input: DescMessage, interceptors: Interceptor[]): Interceptor[] {
+  if (!mayRequire(legacy, input)) return interceptors;
+  return [(next) => check(legacy, next), ...interceptors];
+}
+
+/** A kind of required fields. */
+interface Requirement {
+  requires(field: DescField): boolean;
+  readonly checks: WeakMap<DescMessage, readonly Check[]>;
+}
+
+const marked: Requirement = {
+  requires: (field) => getOption(field, field_behavior).includes(FieldBehavior.REQUIRED),
+  checks: new WeakMap(),
 };
 
-async function* checked(request: StreamRequest, input: DescMessage) {
+const legacy: Requirement = {
+  requires: ({ presence }) => presence === FeatureSet_FieldPresence.LEGACY_REQUIRED,
+  checks: new WeakMap(),
+};
+
+function check(kind: Requirement, next: Parameters<Interceptor>[0]): typeof next {
+  return (request) => {
+    const input = request.method.input;
+    if (!mayRequire(kind, input)) return next(request);
+    if (request.stream) return next({ ...request, message: checked(kind, request) });
+    assertRequiredFields(kind, input, request.message);
+    return next(request);
+  };
+}
+
+async function* checked(kind: Requirement, request: StreamRequest) {
   for await (const message of request.message) {
-    assertRequiredFields(input, message);
+    assertRequiredFields(kind, request.method.input, message);
     yield message;
   }
 }
 
-function assertRequiredFields(desc: DescMessage, message: Message): void {
+function assertRequiredFields(kind: Requirement, desc: DescMessage, message: Message): void {
+  const update = kind === marked ? maskedUpdateOf(desc, message) : undefined;
   // Almost every message is complete, and that is told without a list of what is not.
-  if (isComplete(desc, message)) return;
-  throw badRequest([...missingFields(reflect(desc, message))]);
+  if (update === undefined && isComplete(kind, desc, message)) return;
+  const missing = [...missingFields(kind, update?.request ?? reflect(desc, message))]
+    .filter(({ path }) => update?.names(path) ?? true)
+    .map(({ violation }) => violation);
+  if (missing.length > 0) throw badRequest(missing);
 }
 
-function isComplete(desc: DescMessage, message: Message): boolean {
-  for (const { field, required, held } of checksOf(desc)) {
+function isComplete(kind: Requirement, desc: DescMessage, message: Message): boolean {
+  for (const { field, required, held } of checksOf(kind, desc)) {
     if (!isFieldSet(message, field)) {
       if (required) return false;
     } else if (held !== undefined) {
-      for (const one of heldMessages(message, field)) if (!isComplete(held, one)) return false;
+      for (const one of heldMessages(message, field)) {
+        if (!isComplete(kind, held, one)) return false;
+      }
     }
   }
   return true;
@@ -66,38 +104,48 @@ function heldMessages(message: Message, field: DescField): readonly Message[] {
   }
 }
 
-function* missingFields(message: ReflectMessage): Generator<FieldViolation> {
-  for (const field of message.fields) {
-    if (!isFieldSet(message.message, field)) {
-      if (isRequired(field)) yield new FieldViolation(field.name, "is required");
-      continue;
-    }
-    for (const [name, child] of childMessages(message, field)) {
-      for (const violation of missingFields(child)) yield violation.within(name);
+interface Missing {
+  /** Proto names, with the keys of maps, and `*` for items of lists. */
+  readonly path: readonly string[];
+  readonly violation: FieldViolation;
+}
+
+function* missingFields(kind: Requirement, message: ReflectMessage): Generator<Missing> {
+  for (const { field, required, held } of checksOf(kind, message.desc)) {
+    if (!message.isSet(field)) {
+      if (!required) continue;
+      yield { path: [field.name], violation: new FieldViolation(field.jsonName, "is required") };
+    } else if (held !== undefined) {
+      for (const { steps, name, child } of childMessages(message, field)) {
+        for (const { path, violation } of missingFields(kind, child)) {
+          yield { path: [...steps, ...path], violation: violation.within(name) };
+        }
+      }
     }
   }
 }
 
-/** The messages that a field holds, each with its path from the message around it. */
-function* childMessages(
-  message: ReflectMessage,
-  field: DescField,
-): Generator<[name: string, child: ReflectMessage]> {
-  if (field.message === undefined || !mayRequire(field.message)) return;
+/** A message in a field, with its path from the message around it, as in a mask and for people. */
+interface Child {
+  readonly steps: readonly string[];
+  readonly name: string;
+  readonly child: ReflectMessage;
+}
+
+function* childMessages(message: ReflectMessage, field: DescField): Generator<Child> {
+  const name = field.jsonName;
   if (field.fieldKind === "message") {
-    yield [field.name, message.get(field)];
+    yield { steps: [field.name], name, child: message.get(field) };
   } else if (field.fieldKind === "list") {
-    let i = 0;
-    for (const item of message.get(field)) yield [`${field.name}[${i++}]`, item as ReflectMessage];
+    for (const [i, item] of [...message.get(field)].entries()) {
+      yield { steps: [field.name, "*"], name: `${name}[${i}]`, child: item as ReflectMessage };
+    }
   } else if (field.fieldKind === "map") {
     for (const [key, value] of message.get(field)) {
-      yield [`${field.name}["${key}"]`, value as ReflectMessage];
+      const steps = [field.name, String(key)];
+      yield { steps, name: `${name}["${key}"]`, child: value as ReflectMessage };
     }
   }
-}
-
-function isRequired(field: DescField): boolean {
-  return getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
 }
 
 /** A field to look at. */
@@ -108,37 +156,32 @@ interface Check {
   readonly held: DescMessage | undefined;
 }
 
-const checksByMessage = new WeakMap<DescMessage, readonly Check[]>();
-
-function checksOf(desc: DescMessage): readonly Check[] {
-  const known = checksByMessage.get(desc);
+function checksOf(kind: Requirement, desc: DescMessage): readonly Check[] {
+  const known = kind.checks.get(desc);
   if (known !== undefined) return known;
   const checks = desc.fields
-    .map((field) => {
-      const held = field.message && mayRequire(field.message) ? field.message : undefined;
-      return { field, required: isRequired(field), held };
-    })
+    .map((field) => ({
+      field,
+      required: kind.requires(field),
+      held:
+        field.message && searchRequired(kind, field.message, new Set()) ? field.message : undefined,
+    }))
     .filter(({ required, held }) => required || held !== undefined);
-  checksByMessage.set(desc, checks);
+  kind.checks.set(desc, checks);
   return checks;
 }
 
-const mayRequireByMessage = new WeakMap<DescMessage, boolean>();
-
 /** Whether the message, or one that it may hold, has a required field. */
-function mayRequire(desc: DescMessage): boolean {
-  const known = mayRequireByMessage.get(desc);
-  if (known !== undefined) return known;
-  const found = searchRequired(desc, new Set());
-  mayRequireByMessage.set(desc, found);
-  return found;
+function mayRequire(kind: Requirement, desc: DescMessage): boolean {
+  return checksOf(kind, desc).length > 0;
 }
 
-function searchRequired(desc: DescMessage, seen: Set<DescMessage>): boolean {
+function searchRequired(kind: Requirement, desc: DescMessage, seen: Set<DescMessage>): boolean {
   if (seen.has(desc)) return false;
   seen.add(desc);
   return desc.fields.some(
     (field) =>
-      isRequired(field) || (field.message !== undefined && searchRequired(field.message, seen)),
+      kind.requires(field) ||
+      (field.message !== undefined && searchRequired(kind, field.message, seen)),
   );
 }

@@ -1,5 +1,6 @@
 /** Violations of protovalidate's rules, which an interceptor has found: told as all others are. */
 import { create, type DescMessage } from "@bufbuild/protobuf";
+import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { badRequestDetail, FieldViolation, violationsMax } from "../json/violation.ts";
@@ -70,11 +71,12 @@ function fieldViolation({ field, message }: RuleViolation): FieldViolation {
   return new FieldViolation(pathOf(field?.elements ?? []), message);
 }
 
-/** In the form of our own: `shelves[0].books["a"].title`, and `[an.extension]` in its brackets. */
+/** In the form of our own, by JSON names: `newBooks[0].title`, and `[an.extension]` in brackets. */
 function pathOf(elements: readonly PathElement[]): string {
   return elements.reduce((path, { fieldName, subscript }) => {
-    const dot = path === "" || fieldName.startsWith("[") ? "" : ".";
-    return `${path}${dot}${fieldName}${subscriptText(subscript)}`;
+    const isExtension = fieldName.startsWith("[");
+    const name = isExtension ? fieldName : protoCamelCase(fieldName);
+    return `${path}${path === "" || isExtension ? "" : "."}${name}${subscriptText(subscript)}`;
   }, "");
 }
 

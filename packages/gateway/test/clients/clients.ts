@@ -1,4 +1,5 @@
 /** Generators of clients, each with a program that calls with what it generates. */
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { install } from "../runtimes/project.ts";
 import { createVenv } from "../support/python-venv.ts";
@@ -31,6 +32,20 @@ export const clients: readonly Client[] = [
     },
   },
   {
+    name: "hey-api",
+    async prepare(folder, document) {
+      const args = ["-i", document, "-o", "client", "-c", "@hey-api/client-fetch"];
+      return compileTypeScript(folder, ["@hey-api/openapi-ts/bin/run.js", ...args]);
+    },
+  },
+  {
+    name: "orval",
+    async prepare(folder, document) {
+      const args = ["--input", document, "--output", "client.ts", "--client", "fetch"];
+      return compileTypeScript(folder, ["orval/dist/bin/orval.mjs", ...args]);
+    },
+  },
+  {
     name: "go",
     async prepare(folder, document) {
       await fetchTool(folder, ["go", "mod", "download"]);
@@ -50,4 +65,34 @@ export const clients: readonly Client[] = [
       return [join(bin, "python"), "calls.py"];
     },
   },
+  {
+    name: "java",
+    async prepare(folder, document) {
+      const maven = ["mvn", "--quiet", "--batch-mode", "-Dstyle.color=never"] as const;
+      await fetchTool(folder, [...maven, "dependency:copy", `-Dartifact=${javaGenerator}`]);
+      const names = "invokerPackage=catalog,apiPackage=catalog.api,modelPackage=catalog.model";
+      const args = ["generate", "-g", "java", "-i", document, "-o", "."];
+      const generator = ["java", "-jar", "openapi-generator-cli.jar"] as const;
+      await runTool(folder, [...generator, ...args, `--additional-properties=${names}`]);
+      await runTool(folder, [...maven, "compile", "dependency:build-classpath"]);
+      const classpath = await readFile(join(folder, "classpath"), "utf8");
+      return ["java", "-cp", `target/classes:${classpath}`, "catalog.Calls"];
+    },
+  },
 ];
+
+const javaGenerator = "org.openapitools:openapi-generator-cli:7.25.0:jar";
+
+/** What generates TypeScript that imports without extensions is compiled to CommonJS. */
+async function compileTypeScript(
+  folder: string,
+  [generator = "", ...args]: readonly string[],
+): Promise<readonly [string, ...string[]]> {
+  await install(folder, []).catch((reason: unknown) => {
+    throw new Unavailable(String(reason));
+  });
+  const bin = (name: string) => join(folder, "node_modules", name);
+  await runTool(folder, [process.execPath, bin(generator), ...args]);
+  await runTool(folder, [process.execPath, bin("typescript/bin/tsc"), "--project", "."]);
+  return [process.execPath, "out/calls.js"];
+}

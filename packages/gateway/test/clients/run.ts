@@ -1,26 +1,35 @@
 /**
- * Clients that are generated from the catalog's OpenAPI document call each of its operations. Brings
- * the generators from their registries; a client whose toolchain cannot be had is skipped.
+ * Clients that are generated from one OpenAPI document call each of its operations. Brings the
+ * generators from their registries; a client whose toolchain cannot be had is skipped. An argument
+ * selects clients by name.
  */
 import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createOpenApiDocument } from "../../src/openapi/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { startCatalog } from "../support/catalog-process.ts";
+import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
+import { startServer } from "../runtimes/server-process.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { runTool, Unavailable } from "../support/tool.ts";
+import { bookRules } from "./books.ts";
 import { type Client, clients } from "./clients.ts";
 
-const document = createOpenApiDocument([CatalogService], { title: "Catalog", version: "1.0.0" });
-const operations = [...JSON.stringify(document).matchAll(/"operationId":"(\w+)"/g)].map(
+const document = createOpenApiDocument([CatalogService, BookService], {
+  title: "Catalog",
+  version: "1.0.0",
+  rest: { rules: bookRules },
+});
+const operations = [...JSON.stringify(document).matchAll(/"operationId":"[A-Za-z]+_(\w+)"/g)].map(
   ([, id = ""]) => id,
 );
+const [, , only] = process.argv;
+const program = join(import.meta.dirname, "server.ts");
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
 await using folder = await createTemporaryFolder();
 const path = join(folder.path, "openapi.json");
 await writeFile(path, JSON.stringify(document));
-for (const client of clients) {
+for (const client of clients.filter(({ name }) => only === undefined || name === only)) {
   try {
     await tryClient(client);
   } catch (error) {
@@ -36,9 +45,9 @@ if (failed > 0) process.exitCode = 1;
 async function tryClient({ name, prepare }: Client): Promise<void> {
   const own = join(folder.path, name);
   await cp(join(import.meta.dirname, name), own, { recursive: true });
-  const [program, ...args] = await prepare(own, path);
-  await using server = await startCatalog(own);
-  const output = await runTool(own, [program, ...args, `http://127.0.0.1:${server.port}`]);
+  const [command, ...args] = await prepare(own, path);
+  await using server = await startServer([process.execPath, program, "0"], own);
+  const output = await runTool(own, [command, ...args, `http://127.0.0.1:${server.port}`]);
   const passed = operations.filter((id) => output.split("\n").includes(`passed ${id}`));
   counts.passed += passed.length;
   counts.failed += operations.length - passed.length;

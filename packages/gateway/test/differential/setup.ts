@@ -16,6 +16,7 @@ import {
 } from "@connectrpc/connect-node";
 import { exactJsonDecoder } from "../../src/json/messages.ts";
 import type { JsonOptions } from "../../src/json/scalar.ts";
+import { TypeRegistry } from "../../src/json/type-registry.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { createEchoService } from "../support/echo.ts";
@@ -153,7 +154,9 @@ export function registerExactly(router: ConnectRouter, setup: Setup, play: Play)
   }
   // A service with its own options gets its protocols only from them.
   const own = setup.service ? routerOptions(setup.service, play) : protocolSwitches(setup);
-  const jsonOptions = own.jsonOptions ?? setup.jsonOptions;
+  const types = new TypeRegistry();
+  for (const [{ file }] of services(play)) types.addFile(file);
+  const jsonOptions = { ...(own.jsonOptions ?? setup.jsonOptions), registry: types.registry };
   const readOptions = getJsonOptions(jsonOptions) as JsonOptions;
   for (const [service, implementation] of services(play)) {
     const { methods } = createServiceImplSpec(service, implementation);

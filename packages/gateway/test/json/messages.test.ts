@@ -116,7 +116,7 @@ describe.each(jsonReaders)("%s:", (_name, read) => {
     ["not UTF-8", Uint8Array.of(0x22, 0xff, 0x22), "is not valid UTF-8"],
     ["not JSON", "{", /^is not valid JSON: /],
     ["a member that is named twice", '{"a":1,"a":1}', 'has "a" twice in one JSON object'],
-    ["too deep", "[".repeat(101) + "]".repeat(101), "nests deeper than 100 levels"],
+    ["too deep", "[".repeat(201) + "]".repeat(201), "nests deeper than 200 levels"],
   ])("text that is %s is a violation of the request", (_what, text, description) => {
     expect(refusalOf(() => read(LibrarySchema, text))).toMatchObject({
       message: expect.stringMatching(/^the request /),

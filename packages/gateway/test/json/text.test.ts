@@ -269,19 +269,19 @@ describe("rejects a duplicate member:", () => {
 });
 
 describe("depth", () => {
-  const tooDeep = "nests deeper than 100 levels";
+  const tooDeep = "nests deeper than 200 levels";
   const rows: readonly [what: string, open: string, close: string][] = [
     ["lists", "[", "]"],
     ["objects", '{"a":', "}"],
     ["objects in lists", '[{"a":', "}]"],
   ];
 
-  test.each(rows)("of %s: 100 levels are read, more are not", (_what, open, close) => {
+  test.each(rows)("of %s: 200 levels are read, more are not", (_what, open, close) => {
     const levels = open.match(/[[{]/g)?.length ?? 1;
     const nest = (depth: number) =>
       `${open.repeat(depth / levels)}1.0${close.repeat(depth / levels)}`;
-    expect(reasonFor(encoder.encode(nest(100)))).toMatch(/^read: /);
-    expect(reasonFor(encoder.encode(nest(100 + levels)))).toBe(tooDeep);
+    expect(reasonFor(encoder.encode(nest(200)))).toMatch(/^read: /);
+    expect(reasonFor(encoder.encode(nest(200 + levels)))).toBe(tooDeep);
   });
 
   test("counts open brackets, not all brackets", () => {

@@ -16,11 +16,11 @@ export function documentOf(
   return JSON.parse(JSON.stringify(createOpenApiDocument(list, options))) as Any;
 }
 
-/** The operation with an id, and its path and method. */
+/** The operation with an id, `BookService_GetBook` or `GetBook`, and its path and method. */
 export function operationOf(document: Any, id: string) {
   for (const [path, item] of Object.entries<Any>(document.paths)) {
     for (const [httpMethod, operation] of Object.entries<Any>(item)) {
-      if (operation.operationId === id) return { path, httpMethod, ...operation };
+      if (`_${operation.operationId}`.endsWith(`_${id}`)) return { path, httpMethod, ...operation };
     }
   }
   throw new Error(`no operation ${id}`);

@@ -2,31 +2,67 @@
 import { describe, expect, test } from "vitest";
 import { ItemService as ItemsOfA } from "../gen/openapi/a/v1/item_pb.ts";
 import { ItemService as ItemsOfB } from "../gen/openapi/b/v1/item_pb.ts";
+import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
 import { LegacyService } from "../gen/openapi/legacy/v1/legacy_pb.ts";
+import { OldService } from "../gen/openapi/old/v1/old_pb.ts";
 import { ListProductsResponseSchema, ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
 import type { Rule } from "../support/described-method.ts";
 import { compiledService } from "./compiled.ts";
 import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
 
+/** Names of operations, schemas and tags. */
+function namesIn({ paths, components, tags }: Any): string[] {
+  const operations = Object.values<Any>(paths).flatMap((item) => Object.values<Any>(item));
+  return [
+    ...operations.map(({ operationId }) => operationId),
+    ...Object.keys(components.schemas),
+    ...tags.map(({ name }: Any) => name),
+  ].filter((name) => name !== undefined);
+}
+
 describe("names", () => {
-  const both = documentOf([ItemsOfA, ItemsOfB]);
+  const both = documentOf([ItemsOfA, ItemsOfB], { names: "full" });
   const alone = documentOf(ItemsOfA);
 
-  test("are short if they are unique", () => {
+  test("are short", () => {
     expect(alone.tags).toEqual([{ name: "ItemService" }]);
     expect(operationOf(alone, "GetItem").tags).toEqual(["ItemService"]);
     expect(Object.keys(alone.components.schemas)).toEqual(
-      expect.arrayContaining(["Item", "ItemKind", "PutItemBody"]),
+      expect.arrayContaining(["Item", "ItemKind", "ItemServicePutItemBody"]),
     );
   });
 
-  test("are full if two packages have the same", () => {
+  test("are the same whatever else the document has", () => {
+    const services = [ItemsOfA, ShopService, LegacyService, BookService, OldService];
+    const all = namesIn(documentOf(services));
+    for (const service of services) {
+      const own = namesIn(documentOf(service));
+      expect(all).toEqual(expect.arrayContaining(own));
+    }
+  });
+
+  test("are two if a message is in requests and answers, also if only one of them is used", () => {
+    const rules = { selector: "openapi.books.v1.BookService.AddBook" };
+    const { schemas } = documentOf(BookService, { rest: { rules: [rules] } }).components;
+    expect(Object.keys(schemas)).toEqual(expect.arrayContaining(["Book", "PrintPatch"]));
+    expect(Object.keys(documentOf(OldService).components.schemas)).toEqual(
+      expect.arrayContaining(["Old", "OldInput", "GetRequest", "GetRequestInput"]),
+    );
+  });
+
+  test("that two packages have must be full", () => {
+    expect(() => documentOf([ItemsOfA, ItemsOfB])).toThrow(
+      'openapi.a.v1.ItemService_GetItem and openapi.b.v1.ItemService_GetItem are both ItemService_GetItem; set names: "full"',
+    );
+  });
+
+  test("are full on request", () => {
     expect(both.tags).toEqual([
       { name: "openapi.a.v1.ItemService" },
       { name: "openapi.b.v1.ItemService" },
     ]);
     for (const one of ["a", "b"]) {
-      const operation = operationOf(both, `openapi.${one}.v1.ItemService.GetItem`);
+      const operation = operationOf(both, `openapi.${one}.v1.ItemService_GetItem`);
       expect(operation.tags).toEqual([`openapi.${one}.v1.ItemService`]);
       const { schema } = operation.responses["200"].content["application/json"];
       expect(schema.$ref).toBe(`#/components/schemas/openapi.${one}.v1.Item`);
@@ -101,7 +137,6 @@ describe("fields", () => {
       text: "none",
       data: "AQI=",
       color: "COLOR_RED",
-      ratio: "Infinity",
     });
     expect(schemas.Legacy.required).toEqual(["id"]);
     expect(schemas.LegacyInput.required).toEqual(["id"]);

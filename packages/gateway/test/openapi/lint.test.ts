@@ -18,7 +18,7 @@ test.each<[string, readonly string[], OpenApiOptions]>([
   [
     "two packages with the same names",
     ["openapi.a.v1.ItemService", "openapi.b.v1.ItemService"],
-    {},
+    { names: "full" },
   ],
   ["resources", ["openapi.shop.v1.ShopService"], { bearer: true }],
   ["resources, in 3.2", ["openapi.shop.v1.ShopService"], { bearer: true, openapi: "3.2" }],
@@ -35,7 +35,10 @@ test.each<[string, readonly string[], OpenApiOptions]>([
     },
   ],
   ["a field of every kind", ["library.v1.FieldService"], {}],
-  ["what proto2 had", ["openapi.legacy.v1.LegacyService"], {}],
+  ["what editions have", ["openapi.legacy.v1.LegacyService"], {}],
+  ["what proto2 had", ["openapi.old.v1.OldService"], {}],
+  ["masks and bodies of every form", ["openapi.books.v1.BookService"], {}],
+  ["the same in 3.2", ["openapi.books.v1.BookService"], { openapi: "3.2" }],
 ])("%s", async (_, names, options) => {
   const services: DescService[] = names.map(compiledService);
   const source = JSON.stringify(createOpenApiDocument(services, { ...common, ...options }));

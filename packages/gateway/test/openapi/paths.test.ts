@@ -50,8 +50,6 @@ test.each([
   ["/v1/{name=shelves/*/shelves/*}", "/v1/shelves/{shelf}/shelves/{shelf_2}", ["shelf", "shelf_2"]],
   ["/v1/{name=old-books/*}/{id}", "/v1/old-books/{old_book}/{id}", ["old_book", "id"]],
   ["/v1/{name=*/*}", "/v1/{name}/{name_2}", ["name", "name_2"]],
-  ["/v1/{name=**}", "/v1/{name}", ["name"]],
-  ["/v1/{name=files/**}", "/v1/files/{name}", ["name"]],
   ["/v1/*/volumes/{id}", "/v1/{segment}/volumes/{id}", ["segment", "id"]],
   ["/v1/{name=fixed}", "/v1/fixed", []],
   ["/v1/a%20b/{id}", "/v1/a%20b/{id}", ["id"]],
@@ -68,13 +66,34 @@ test("a nested field has no dot in its name", () => {
   expect(Object.keys(document.paths)).toEqual(["/v1/{volume_id}"]);
 });
 
-test("describes ** in words, because OpenAPI has no form for it", () => {
-  const { paths } = documentOf(describeAll({ Get: get("/v1/{name=**}") }));
-  const [parameter] = paths["/v1/{name}"].get.parameters;
-  expect(parameter.description).toMatch(/any number of segments, with unencoded slashes/);
-  expect(parameter).not.toHaveProperty("allowReserved");
-  const later = documentOf(describeAll({ Get: get("/v1/{name=**}") }), { openapi: "3.2" });
-  expect(later.paths["/v1/{name}"].get.parameters[0].allowReserved).toBe(true);
+describe("** has slashes, which a parameter of 3.1 encodes:", () => {
+  const rules = {
+    Get: get("/v1/{name=files/**}"),
+    Pick: get("/v1/files/{id}/*"),
+  };
+  const service = describeAll(rules);
+
+  test("3.1 has an operation for each of the first numbers of segments that is free", () => {
+    const { paths } = documentOf(service);
+    expect(
+      Object.values<Any>(paths).map(({ get: one }) => [one.operationId, namesOf(one)]),
+    ).toEqual([
+      ["Described_Get", ["name"]],
+      ["Described_Get_3", ["name", "name_2", "name_3"]],
+      ["Described_Get_4", ["name", "name_2", "name_3", "name_4"]],
+      ["Described_Pick", ["id", "segment"]],
+    ]);
+    const [parameter] = paths["/v1/files/{name}"].get.parameters;
+    expect(parameter.description).toMatch(/^One segment .* A slash in it stays `%2F`/);
+    expect(parameter).not.toHaveProperty("allowReserved");
+  });
+
+  test("3.2 has one, whose parameter may have slashes", () => {
+    const { paths } = documentOf(service, { openapi: "3.2" });
+    expect(Object.keys(paths)).toEqual(["/v1/files/{name}", "/v1/files/{id}/{segment}"]);
+    const [parameter] = paths["/v1/files/{name}"].get.parameters;
+    expect(parameter).toMatchObject({ allowReserved: true, schema: { type: "string" } });
+  });
 });
 
 describe("paths that differ only in the names of their parameters are the same:", () => {
@@ -108,18 +127,35 @@ describe("HTTP methods:", () => {
       one.operationId,
     ]);
     expect(Object.fromEntries(ids)).toEqual({
-      put: "Any",
-      post: "Any2",
-      delete: "Any3",
-      patch: "Any4",
-      get: "Get",
+      put: "Described_Any_put",
+      post: "Described_Any_post",
+      delete: "Described_Any_delete",
+      patch: "Described_Any_patch",
+      get: "Described_Get",
     });
   });
 
-  test("a custom method is allowed in 3.2", () => {
-    const service = describeAll({ Find: custom("SEARCH", "/v1/volumes") });
-    const { paths } = documentOf(service, { openapi: "3.2" });
-    expect(paths["/v1/volumes"].additionalOperations.SEARCH.operationId).toBe("Find");
+  test.each<[kind: string, openapi: "3.1" | "3.2", item: object]>([
+    [
+      "SEARCH",
+      "3.1",
+      { description: "OpenAPI 3.1 cannot describe the method SEARCH here: Described_Find." },
+    ],
+    [
+      "QUERY",
+      "3.1",
+      { description: "OpenAPI 3.1 cannot describe the method QUERY here: Described_Find." },
+    ],
+    ["SEARCH", "3.2", { additionalOperations: { SEARCH: { operationId: "Described_Find" } } }],
+    ["QUERY", "3.2", { query: { operationId: "Described_Find" } }],
+  ])("%s in %s", (kind, openapi, item) => {
+    const rules = { Find: custom(kind, "/v1/volumes"), Get: get("/v1/volumes") };
+    const { paths } = documentOf(describeAll(rules), { openapi });
+    expect(paths["/v1/volumes"]).toMatchObject({
+      get: { operationId: "Described_Get" },
+      ...item,
+    });
+    expect(Object.keys(paths["/v1/volumes"])).toHaveLength(2);
   });
 
   test("HEAD is a known method, like GET", () => {
@@ -130,11 +166,6 @@ describe("HTTP methods:", () => {
 
 describe("is rejected:", () => {
   test.each<[string, Record<string, Rule>, RegExp]>([
-    [
-      "an HTTP method that 3.1 has not",
-      { Find: custom("SEARCH", "/v1/v") },
-      /3\.1 has no HTTP method SEARCH; the option openapi: "3\.2"/,
-    ],
     [
       "the same place twice",
       { A: get("/v1/{name=shelves/*}"), B: get("/v1/shelves/{id}") },

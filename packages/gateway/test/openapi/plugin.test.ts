@@ -64,7 +64,7 @@ test("accepts text and booleans as key=value", () => {
   expect(Product.properties.cents.type).toBe("integer");
   expect(ProductInput).not.toHaveProperty("additionalProperties");
   const { schema } = document.components.responses.Error.content["application/json"];
-  expect(schema.$ref).toBe("#/components/schemas/Filter");
+  expect(schema.$ref).toBe("#/components/schemas/FilterOutput");
 });
 
 test("accepts all options in a file; the parameter takes precedence", () => {

@@ -5,6 +5,7 @@ import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { bindRequest } from "../../src/rest/request/bind.ts";
 import { bindingsOf } from "../../src/rest/rule/rule.ts";
 import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
 import { ListProductsRequestSchema, ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
 import { compiledService } from "./compiled.ts";
 import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
@@ -39,6 +40,11 @@ test.each([
   ["token", { deprecated: true }],
 ])("%s is %j", (name, expected) => {
   expect(parameter(name)).toMatchObject(expected);
+});
+
+test("siblings of the body in its oneof are none", () => {
+  const { parameters } = operationOf(documentOf(BookService), "AddBook");
+  expect(parameters.map(({ name }: Any) => name)).toEqual(["validateOnly"]);
 });
 
 test("a required field of an optional message is not required", () => {

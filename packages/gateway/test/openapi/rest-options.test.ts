@@ -4,6 +4,7 @@ import { type RestOptions, renderProblem } from "../../src/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { ItemService as ItemsOfA } from "../gen/openapi/a/v1/item_pb.ts";
 import { ItemService as ItemsOfB } from "../gen/openapi/b/v1/item_pb.ts";
+import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
 import { ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
 import { describeMethods } from "../support/described-method.ts";
 import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
@@ -50,17 +51,43 @@ describe("fillUpdateMask:", () => {
     expect(queryOf(operation).required).toBe(required);
   });
 
-  test("null clears optional members in a merge patch", () => {
+  test("nothing is required in a PATCH, and null clears optional members", () => {
     const document = documentOf(ShopService);
     const { content } = operationOf(document, "UpdateProduct").requestBody;
     const allows = Object.values<Any>(content).map(({ schema }) => validatorOf(document, schema));
-    const bodies = [{ title: "a" }, { title: "a", secret: null }, { title: null }, { none: null }];
+    const bodies = [{}, { secret: "a" }, { secret: null }, { title: null }, { none: null }];
     expect(bodies.map((body) => allows.map((one) => one(body)))).toEqual([
       [true, true],
-      [false, true],
+      [true, true],
+      [true, true],
       [false, false],
       [false, false],
     ]);
+  });
+
+  test.each<[id: string, body: object, isAllowed: boolean]>([
+    // The body is the book.
+    ["UpdateBook", { title: "Emma" }, true],
+    ["UpdateBook", { print: { copies: 1 } }, true],
+    ["UpdateBook", { author: null }, false], // required, if a mask names it
+    ["UpdateBook", { printsByCountry: { de: { copies: 1 } } }, false], // replaced as a whole
+    // The body is the request, with the mask in it.
+    ["UpdateBook2", { book: { print: { copies: 1 } }, updateMask: "print.copies" }, true],
+    ["UpdateBook2", { updateMask: "title" }, false],
+    // No mask.
+    ["AddBook", { title: "Emma" }, false],
+    ["AddBook", { author: "Austen", print: { copies: 1 } }, false],
+  ])("%s with %j: %s", (id, body, isAllowed) => {
+    const document = documentOf(BookService);
+    const { schema } = operationOf(document, id).requestBody.content["application/json"];
+    expect(validatorOf(document, schema)(body)).toBe(isAllowed);
+  });
+
+  test("the document shows the mask, and how it is filled", () => {
+    const { parameters } = operationOf(documentOf(BookService), "UpdateBook");
+    const mask = parameters.find(({ name }: Any) => name === "updateMask");
+    expect(mask.description).toMatch(/not zero, or null, are changed/);
+    expect(mask).not.toHaveProperty("required");
   });
 
   test("applies only to PATCH", () => {
@@ -121,11 +148,12 @@ describe("services:", () => {
       },
     };
     const document = documentOf([CatalogService, ShopService], { rest });
-    const { Volume, Product, ProductInput, VolumeInput } = document.components.schemas;
+    const { schemas } = document.components;
+    const { Volume, ProductNumbers, ProductInputOpen, VolumeInput } = schemas;
     expect(Volume.properties.id).toEqual({ $ref: "#/components/schemas/Int64Text" });
-    expect(Product.properties.cents).toMatchObject({ type: "integer" });
+    expect(ProductNumbers.properties.cents).toMatchObject({ type: "integer" });
     expect(VolumeInput.additionalProperties).toBe(false);
-    expect(ProductInput).not.toHaveProperty("additionalProperties");
+    expect(ProductInputOpen).not.toHaveProperty("additionalProperties");
     const [get, read] = ["GetProduct", "GetVolume"].map((id) => operationOf(document, id));
     expect(Object.keys(get.responses)).toEqual(["200", "304", "default"]);
     expect(Object.keys(read.responses)).toEqual(["200", "default"]);

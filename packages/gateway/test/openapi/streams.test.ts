@@ -7,7 +7,7 @@ import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts
 
 const volume = { $ref: "#/components/schemas/Volume" };
 const error = { $ref: "#/components/schemas/Status" };
-const binary = { "*/*": { schema: { type: "string", format: "binary" } } };
+const binary = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
 const catalog = documentOf(CatalogService);
 const later = documentOf(CatalogService, { openapi: "3.2" });
@@ -25,8 +25,8 @@ describe("a stream of answers", () => {
   test("is text in 3.1, except for the array", () => {
     const content = answerOf(catalog, "WatchVolumes");
     expect(Object.keys(content)).toEqual([
-      "application/x-ndjson",
       "application/json",
+      "application/x-ndjson",
       "text/event-stream",
     ]);
     expect(content["application/x-ndjson"].schema).toMatchObject({
@@ -55,7 +55,7 @@ describe("a stream of answers", () => {
 test("a stream of requests is NDJSON or an array", () => {
   const item = { $ref: "#/components/schemas/VolumeInput" };
   const content = bodyOf(catalog, "ImportVolumes");
-  expect(Object.keys(content)).toEqual(["application/x-ndjson", "application/json"]);
+  expect(Object.keys(content)).toEqual(["application/json", "application/x-ndjson"]);
   expect(content["application/x-ndjson"].schema).toMatchObject({
     type: "string",
     contentSchema: item,
@@ -100,8 +100,8 @@ test("bidirectional streams and methods without a rule are omitted", () => {
 
 describe("a body that shares its message with the path", () => {
   test.each([
-    ["MoveVolume", "MoveVolumeBody", ["to"]],
-    ["UpdateVolume", "UpdateVolumeBody", ["id", "title"]],
+    ["MoveVolume", "CatalogServiceMoveVolumeBody", ["to"]],
+    ["UpdateVolume", "CatalogServiceUpdateVolumeBody", ["id", "title"]],
   ])("of %s is %s, with %j", (id, name, properties) => {
     const { schema } = bodyOf(catalog, id)["application/json"];
     expect(schema.$ref).toBe(`#/components/schemas/${name}`);

@@ -114,6 +114,24 @@ describe("a query parameter sets its field:", () => {
     ["uint32_wrapper=4294967295", { uint32Wrapper: 4294967295 }],
     ["bool_wrapper=false", { boolWrapper: false }],
     ["string_wrapper=", { stringWrapper: "" }],
+    // `+` is a space in text alone: no other type has any.
+    ["timestamp=2026-01-02T03:04:05+01:00", { timestamp: "2026-01-02T02:04:05Z" }],
+    ["timestamp_list=2026-01-02T03:04:05+01:00", { timestampList: ["2026-01-02T02:04:05Z"] }],
+    ["double=1e+3&float=1e+3", { double: 1000, float: 1000 }],
+    ["double_list=1e+3&double_wrapper=1e+3", { doubleList: [1000], doubleWrapper: 1000 }],
+    ["double_by_int32[1]=1e+3", { doubleByInt32: { "1": 1000 } }],
+    ["int32=1e+3", { int32: 1000 }],
+    ["bytes=+/8=&bytes_list=+/8=", { bytes: "+/8=", bytesList: ["+/8="] }],
+    ["bytes_by_uint32[1]=+/8=", { bytesByUint32: { "1": "+/8=" } }],
+    ["string=a+b&string_wrapper=a+b", { string: "a b", stringWrapper: "a b" }],
+    [
+      "string_list=a+b&string_by_string[a+b]=c+d",
+      { stringList: ["a b"], stringByString: { "a b": "c d" } },
+    ],
+    // Masks in either spelling, mixed, repeated.
+    ["field_mask=display_name,author.firstName", { fieldMask: "displayName,author.firstName" }],
+    ["field_mask=a_b&fieldMask=cD,e_f.g_h", { fieldMask: "aB,cD,eF.gH" }],
+    ["field_mask=&field_mask=a", { fieldMask: "a" }],
     // Messages with a text form.
     ["timestamp=2026-01-02T03:04:05Z", { timestamp: "2026-01-02T03:04:05Z" }],
     ["timestamp=2026-01-02T03:04:05.123456789Z", { timestamp: "2026-01-02T03:04:05.123456789Z" }],
@@ -174,6 +192,7 @@ describe("a query parameter sets its field:", () => {
 
 describe("a query is rejected, with the parameter:", () => {
   const unknown = "is not a known query parameter";
+  const message = "is a message, which a query cannot hold";
   const once = "must be given once";
   const int64 = "must be a 64-bit integer";
   const bool = "must be true or false";
@@ -198,27 +217,31 @@ describe("a query is rejected, with the parameter:", () => {
     ["__proto__.int64=1", "__proto__.int64", unknown],
     ["string.a=1", "string.a", unknown],
     // Messages without a text form.
-    ["child=1", "child", unknown],
-    ["child={}", "child", unknown],
-    ["children={}", "children", unknown],
+    ["child=1", "child", message],
+    ["child={}", "child", message],
+    ["children={}", "children", message],
     ["children.int64=1", "children.int64", unknown],
-    ["struct={}", "struct", unknown],
+    ["struct={}", "struct", message],
     ["struct.fields[a]=1", "struct.fields[a]", unknown],
-    ["value=1", "value", unknown],
-    ["list_value=1", "list_value", unknown],
+    ["value=1", "value", message],
+    ["list_value=1", "list_value", message],
     ["list_value.values=1", "list_value.values", unknown],
-    ["any={}", "any", unknown],
+    ["any={}", "any", message],
     // Only a map takes a key, and it requires one.
-    ["string_by_string=a", "string_by_string", unknown],
+    [
+      "string_by_string=a",
+      "string_by_string",
+      "must have a key in brackets: string_by_string[key]",
+    ],
     ["string_by_string[a=b", "string_by_string[a", unknown],
     ["string_by_string.a=b", "string_by_string.a", unknown],
     ["string[a]=b", "string[a]", unknown],
     ["string_list[]=a", "string_list[]", unknown],
     ["string_list[0]=a", "string_list[0]", unknown],
     ["child[string]=a", "child[string]", unknown],
-    ["child_by_string[a]=1", "child_by_string[a]", unknown],
+    ["child_by_string[a]=1", "child_by_string[a]", message],
     ["child_by_string[a].int64=1", "child_by_string[a].int64", unknown],
-    ["value_by_string[a]=1", "value_by_string[a]", unknown],
+    ["value_by_string[a]=1", "value_by_string[a]", message],
     ["[a]=1", "[a]", unknown],
     // A singular field may occur only once.
     ["string=a&string=a", "string", once],
@@ -294,12 +317,13 @@ describe("a query is rejected, with the parameter:", () => {
     // Bytes.
     ["bytes=a", "bytes", "must be base64"],
     ["bytes=!", "bytes", "must be base64"],
+    // A name that ProtoJSON would read as another.
+    ["field_mask=address_line_1", "field_mask", "has a name that has no JSON form"],
     // Messages with a text form.
     ["timestamp=", "timestamp", "must be a Timestamp in its JSON form"],
     ["timestamp=yesterday", "timestamp", "must be a Timestamp in its JSON form"],
     ["timestamp=2026-01-02", "timestamp", "must be a Timestamp in its JSON form"],
     ["timestamp=1767323045", "timestamp", "must be a Timestamp in its JSON form"],
-    ["timestamp=2026-01-02T03:04:05+01:00", "timestamp", "must be a Timestamp in its JSON form"],
     ["duration=1", "duration", "must be a Duration in its JSON form"],
     ["duration=1m", "duration", "must be a Duration in its JSON form"],
     ["duration=", "duration", "must be a Duration in its JSON form"],

@@ -18,6 +18,7 @@ const odd: MessageInitShape<typeof DescriptorProtoSchema> = {
     { ...text, number: 1, name: "brackets", jsonName: "a[b]" },
     { ...text, number: 2, name: "dots", jsonName: "a.b" },
     { ...text, number: 3, name: "bracket", jsonName: "a[" },
+    { ...text, number: 6, name: "proto", jsonName: "__proto__" },
     {
       ...{ number: 4, name: "inner", jsonName: "a[0]" },
       ...{ type: Type.MESSAGE, typeName: ".test.v1.Odd", label: Label.OPTIONAL },
@@ -63,6 +64,8 @@ describe("a JSON name with brackets or dots is a parameter:", () => {
     ["a[0].a[b]=1", { "a[0]": { "a[b]": "1" } }],
     ["a[0].a[0].a.b=1", { "a[0]": { "a[0]": { "a.b": "1" } } }],
     ["inner.dots=1", { "a[0]": { "a.b": "1" } }],
+    ["proto=1", JSON.parse('{"__proto__":"1"}')],
+    ["__proto__=1&a[0].__proto__=2", JSON.parse('{"__proto__":"1","a[0]":{"__proto__":"2"}}')],
     ["e[x][k]=1", { "e[x]": { k: "1" } }],
     ["e[x][[]]=1", { "e[x]": { "[]": "1" } }],
     ["entries[k]=1&a[0].e[x][k]=2", { "e[x]": { k: "1" }, "a[0]": { "e[x]": { k: "2" } } }],
@@ -70,12 +73,14 @@ describe("a JSON name with brackets or dots is a parameter:", () => {
     expect(bound(query)).toEqual(message);
   });
 
-  test.each(["a", "a[c]", "a[b][c]", "a[b].c", "a[0]", "e[x]", "e[y]", "e[x].k", "a.", ".a[b]"])(
-    "but not %s",
-    (name) => {
-      expect(violationsOf(() => bound(`${name}=1`))).toEqual([
-        [name, "is not a known query parameter"],
-      ]);
-    },
-  );
+  const unknown = "is not a known query parameter";
+  test.each<[name: string, why: string]>([
+    ...["a", "a[c]", "a[b][c]", "a[b].c", "e[y]", "e[x].k", "a.", ".a[b]"].map(
+      (name): [string, string] => [name, unknown],
+    ),
+    ["a[0]", "is a message, which a query cannot hold"],
+    ["e[x]", "must have a key in brackets: e[x][key]"],
+  ])("but not %s", (name, why) => {
+    expect(violationsOf(() => bound(`${name}=1`))).toEqual([[name, why]]);
+  });
 });

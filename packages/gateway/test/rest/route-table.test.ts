@@ -49,6 +49,8 @@ describe("the route that a path has, of", () => {
     [["GET /a/**"], "/a/b/c", "GET /a/**"],
     [["GET /a/**"], "/ab", undefined],
     [["GET /**"], "/", "GET /**"],
+    [["GET /**", "GET /"], "/", "GET /"],
+    [["GET /"], "//", undefined],
     [["GET /**"], "/a//b/", "GET /**"],
     // Variables are their patterns.
     [["GET /{a}"], "/x", "GET /{a}"],

@@ -3,7 +3,7 @@ import type { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
-import { maskPaths, updateMaskOf } from "../../src/rest/request/update-mask.ts";
+import { changesIn, type UpdateMask, updateMaskOf } from "../../src/rest/request/update-mask.ts";
 import { bindingsOf } from "../../src/rest/rule/rule.ts";
 import {
   CatalogService,
@@ -17,9 +17,9 @@ import { openCatalogOf, versions } from "../support/catalog.ts";
 import { describeMethods } from "../support/described-method.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
 
-describe("the paths of a body:", () => {
-  const field = UpdateVolumeRequestSchema.field.updateMask;
-  const mask = { field, resource: EveryFieldSchema, fixed: [] };
+describe("the members of a body:", () => {
+  // Its message alone counts.
+  const body = { message: EveryFieldSchema } as unknown as UpdateMask["body"];
 
   test.each<[body: string, paths: readonly string[]]>([
     ["{}", []],
@@ -29,7 +29,6 @@ describe("the paths of a body:", () => {
       '{"optionalInt64":"1","another-name":"1","as_string":"1"}',
       ["optional_int64", "renamed", "as_string"],
     ],
-    // Members that are present count, even if they are zero or null.
     ['{"string":"","bool":false,"int32":null}', ["string", "bool", "int32"]],
     [
       '{"child":{"string":"a","child":{"int32":1,"bool":true}}}',
@@ -58,8 +57,9 @@ describe("the paths of a body:", () => {
     ['{"constructor":1,"__proto__":{"string":"a"}}', []],
     ["[1]", []],
     ["null", []],
-  ])("%s", (body, paths) => {
-    expect(maskPaths(mask, parsed(body) ?? null)).toEqual(paths);
+  ])("%s", (text, paths) => {
+    const changes = changesIn({ body, fixed: [] }, parsed(text) ?? null, false);
+    expect(changes.map(({ names }) => names.join("."))).toEqual(paths);
   });
 });
 

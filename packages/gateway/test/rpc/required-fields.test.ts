@@ -61,7 +61,7 @@ describe("a request is rejected for", () => {
     [
       "a field in a map by integers",
       { shelvesByRoom: { "-9223372036854775808": {}, "7": { theme: "a" } } },
-      ['shelves_by_room["-9223372036854775808"].theme'],
+      ['shelvesByRoom["-9223372036854775808"].theme'],
     ],
     [
       "a field in a message that contains itself",
@@ -71,17 +71,17 @@ describe("a request is rejected for", () => {
     [
       "a field behind several recursions",
       { shelves: [{ theme: "a", newBooks: [{ ...book, sequel: { ...book, sequel: {} } }] }] },
-      ["id", "title", "authors"].map((name) => `shelves[0].new_books[0].sequel.sequel.${name}`),
+      ["id", "title", "authors"].map((name) => `shelves[0].newBooks[0].sequel.sequel.${name}`),
     ],
     [
       "an empty list",
       { shelves: [{ theme: "a", newBooks: [{ ...book, authors: [] }] }] },
-      ["shelves[0].new_books[0].authors"],
+      ["shelves[0].newBooks[0].authors"],
     ],
     [
       "the zero of a field without presence",
       { shelves: [{ theme: "a", newBooks: [{ ...book, title: "" }] }] },
-      ["shelves[0].new_books[0].title"],
+      ["shelves[0].newBooks[0].title"],
     ],
     [
       "everything that is missing, in the order of the fields",
@@ -92,9 +92,9 @@ describe("a request is rejected for", () => {
       [
         "shelves[0].theme",
         "shelves[0].annex.theme",
-        "shelves[0].new_books[0].id",
+        "shelves[0].newBooks[0].id",
         "shelves[1].theme",
-        'shelves_by_room["1"].theme',
+        'shelvesByRoom["1"].theme',
       ],
     ],
   ];

@@ -59,7 +59,7 @@ describe("a violated rule of protovalidate is reported like every other violatio
     library: LibraryInit,
     violations: readonly (readonly [field: string, description: string])[],
   ][] = [
-    ["a field", { displayName: "a long name" }, [["display_name", "must be at most 8 characters"]]],
+    ["a field", { displayName: "a long name" }, [["displayName", "must be at most 8 characters"]]],
     [
       "fields in a list and in each other",
       { displayName: "a", shelves: [{ theme: "ab" }, { theme: "a", annex: { theme: "" } }] },
@@ -79,7 +79,7 @@ describe("a violated rule of protovalidate is reported like every other violatio
     [
       "the key of a map",
       { shelvesByRoom: { "-1": { theme: "ab" } } },
-      [['shelves_by_room["-1"]', "must be greater than 0"]],
+      [['shelvesByRoom["-1"]', "must be greater than 0"]],
     ],
     ["the message", { shelves: [{ theme: "ab" }] }, [["", "a library with shelves has a name"]]],
   ];
@@ -112,7 +112,7 @@ describe("a violated rule of protovalidate is reported like every other violatio
         },
         {
           "@type": "type.googleapis.com/google.rpc.BadRequest",
-          fieldViolations: [{ field: "display_name", description: "must be at most 8 characters" }],
+          fieldViolations: [{ field: "displayName", description: "must be at most 8 characters" }],
         },
       ],
     });
@@ -172,7 +172,7 @@ describe("combined with requireFields, the first of the two rejects:", () => {
   const validate = createValidateInterceptor();
   const rows: readonly [what: string, interceptors: Interceptor[], field: string][] = [
     ["requireFields", [requireFields, validate], "shelves[0].theme"],
-    ["protovalidate", [validate, requireFields], "display_name"],
+    ["protovalidate", [validate, requireFields], "displayName"],
   ];
   test.each(rows)("%s", async (_what, interceptors, field) => {
     await using gateway = await open(interceptors);

@@ -1,7 +1,7 @@
 /** The parameters of a path and a query: text that sets fields of the request message. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { parameterReader } from "../../rest/request/parameter.ts";
-import { leafOf } from "../../rest/rule/field-path.ts";
+import { jsonPath, leafOf } from "../../rest/rule/field-path.ts";
 import type { Binding } from "../../rest/rule/rule.ts";
 import type { JsonObject } from "../json-object.ts";
 import { descriptionOf } from "../schema/field-notes.ts";
@@ -24,17 +24,17 @@ export function pathParameter(
     name,
     in: "path",
     required: true,
-    ...describe(pathDescription(parameter, field)),
+    ...describe(pathDescription(parameter, field, openapi)),
     ...deprecated,
     // Only 3.2 can express that slashes are not encoded.
     ...(kind === "rest" && openapi === "3.2" && { allowReserved: true }),
     schema:
-      kind === "whole" && field !== undefined ? wholeSchema(field, schemas) : pathSchema(kind),
+      kind === "whole" && field !== undefined
+        ? wholeSchema(field, schemas)
+        : kind === "rest" && openapi === "3.2"
+          ? { type: "string" }
+          : segmentSchema,
   };
-}
-
-function pathSchema(kind: PathParameter["kind"]): JsonObject {
-  return kind === "rest" ? { type: "string" } : segmentSchema;
 }
 
 function wholeSchema(field: DescField, schemas: Schemas): JsonObject {
@@ -42,51 +42,55 @@ function wholeSchema(field: DescField, schemas: Schemas): JsonObject {
   return schema["type"] === "string" && !("enum" in schema) ? { minLength: 1, ...schema } : schema;
 }
 
-function pathDescription({ kind, variable }: PathParameter, field: DescField | undefined): string {
+function pathDescription(
+  { kind, variable }: PathParameter,
+  field: DescField | undefined,
+  openapi: "3.1" | "3.2",
+): string {
   const name = variable?.fieldPath.join(".") ?? "";
   const comment = field === undefined ? "" : descriptionOf(field);
   switch (kind) {
     case "whole":
       return comment;
     case "part":
-      return [`A part of \`${name}\`.`, comment].filter((part) => part !== "").join(" ");
+      return joined(`A part of \`${name}\`.`, comment);
     case "unbound":
       return "Any segment.";
     case "rest":
-      return [
-        "The rest of the path. It may have any number of segments, with unencoded slashes between them.",
-        comment,
-      ]
-        .filter((part) => part !== "")
-        .join(" ");
+      return joined(restNotes[openapi], comment);
   }
+}
+
+const restNotes = {
+  "3.1":
+    "One segment of the rest of the path. Operations with a number behind their name have as many. A slash in it stays `%2F`.",
+  "3.2":
+    "The rest of the path. It may have any number of segments, with unencoded slashes between them.",
+};
+
+function joined(...notes: readonly string[]): string {
+  return notes.filter((note) => note !== "").join(" ");
 }
 
 /** The possible query parameters, including nested fields. */
 export function queryParameters(
   input: DescMessage,
-  {
-    body,
-    variables,
-    filled,
-  }: Pick<Binding, "body" | "variables"> & {
-    /** A field that is optional because the gateway fills it in. */
-    readonly filled?: DescField | undefined;
-  },
+  { body, variables, filled }: Pick<Binding, "body" | "variables"> & Filled,
   schemas: Schemas,
 ): JsonObject[] {
   if (body === "*") return [];
   const parameters: JsonObject[] = [];
-  add(input, { path: [], messages: [], taken: Taken.by(variables), isRequired: true });
+  const taken = new Taken([...variables.map(({ path }) => path), ...(body ? [[body]] : [])]);
+  add(input, { path: [], messages: [], taken, isRequired: true });
   return parameters;
 
   function add(message: DescMessage, parent: Parent): void {
-    const fields = message.fields.filter((field) => field !== body);
-    for (const field of fields.filter((one) => parent.taken?.isLeft(one) ?? true)) {
+    for (const field of message.fields.filter((one) => parent.taken?.isLeft(one) ?? true)) {
       const path = [...parent.path, field];
       const required = parent.isRequired && field !== filled && isRequired(field, "parameter");
       if (parameterReader(field) !== undefined) {
-        parameters.push(queryParameter(path, required, schemas));
+        const note = field === filled ? filledNote : "";
+        parameters.push(queryParameter(path, { required, note }, schemas));
       } else if (hasFields(field) && mayHold(parent, field.message)) {
         const messages = [...parent.messages, field.message];
         const taken = parent.taken?.within(field);
@@ -94,6 +98,11 @@ export function queryParameters(
       }
     }
   }
+}
+
+interface Filled {
+  /** A field that is optional because the gateway fills it in. */
+  readonly filled?: DescField | undefined;
 }
 
 interface Parent {
@@ -105,12 +114,15 @@ interface Parent {
   readonly isRequired: boolean;
 }
 
+const filledNote =
+  "Without it, the members of the body that are not zero, or null, are changed. Name a member to set it to zero.";
+
 function queryParameter(
   path: readonly DescField[],
-  required: boolean,
+  { required, note: other }: { readonly required: boolean; readonly note: string },
   schemas: Schemas,
 ): JsonObject {
-  const name = path.map(({ jsonName }) => jsonName).join(".");
+  const name = jsonPath(path);
   const field = path.at(-1);
   if (field === undefined) return {};
   const others = field.oneof?.fields.map((one) => `\`${one.jsonName}\``) ?? [];
@@ -121,7 +133,7 @@ function queryParameter(
     ...(required && { required: true }),
     // `name[key]=value` for each entry.
     ...(field.fieldKind === "map" && { style: "deepObject", explode: true }),
-    ...describe([descriptionOf(field), note].filter((part) => part !== "").join(" ")),
+    ...describe(joined(descriptionOf(field), note, other)),
     ...(path.some(({ deprecated }) => deprecated) && { deprecated: true }),
     schema: bare(schemas.forField(field, "parameter")),
   };

@@ -25,12 +25,17 @@ export interface OpenApiPath {
   readonly parameters: readonly PathParameter[];
 }
 
-export function createOpenApiPath({ template, variables }: Binding): OpenApiPath {
-  const { segments, verb } = template;
+/** @param rests How many segments of a `**` it has. */
+export function createOpenApiPath({ template, variables }: Binding, rests = 1): OpenApiPath {
+  const { verb } = template;
+  const segments = template.segments.flatMap((segment): Segment[] =>
+    segment.kind === "rest" ? Array.from({ length: rests }, () => segment) : [segment],
+  );
   const parameters: PathParameter[] = [];
   const printed = segments.map((segment, i) => {
     if (segment.kind === "literal") return encode(segment.value);
-    const variable = variables.find(({ from, to }) => from <= i && i < to);
+    const at = Math.min(i, template.segments.length - 1); // a `**` is the last
+    const variable = variables.find(({ from, to }) => from <= at && at < to);
     const kind = kindOf(segment, variable);
     const name = uniqueName(parameters, nameOf(kind, variable, segments[i - 1]));
     parameters.push({ name, kind, variable });

@@ -37,6 +37,7 @@ const options: Readonly<Record<string, Kind>> = {
   version: "text",
   license: "text",
   openapi: ["3.1", "3.2"],
+  names: ["short", "full"],
   bearer: "flag",
   securitySchemes: "object",
   security: "list",

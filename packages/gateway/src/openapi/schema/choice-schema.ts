@@ -18,7 +18,7 @@ export function choiceSchema(
     const names = left.map(({ jsonName }) => jsonName);
     const pairs = names.flatMap((one, i) => names.slice(i + 1).map((other) => having(one, other)));
     const isWhole = left.length === choice.fields.length;
-    if (place === "response" || !choice.isRequired || !isWhole) return pairs;
+    if (place === "response" || place === "patch" || !choice.isRequired || !isWhole) return pairs;
     return [...pairs, { not: anyOf(names.map((name) => having(name))) }];
   });
   return refused.length === 0 ? {} : { not: anyOf(refused) };

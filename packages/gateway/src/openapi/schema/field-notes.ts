@@ -26,14 +26,15 @@ export function descriptionOf(field: DescField): string {
 export function defaultOf(field: DescField): JsonObject {
   const isValue = field.fieldKind === "scalar" || field.fieldKind === "enum";
   const value = isValue ? field.getDefaultValue() : undefined;
-  return value === undefined ? {} : { default: jsonOf(field, value) };
+  // Its JSON would be a text, which is not of the type.
+  const hasJson = typeof value !== "number" || Number.isFinite(value);
+  return value === undefined || !hasJson ? {} : { default: jsonOf(field, value) };
 }
 
 function jsonOf(field: DescField, value: unknown): JsonValue {
   if (field.enum !== undefined) return field.enum.value[Number(value)]?.jsonName ?? Number(value);
   if (value instanceof Uint8Array) return base64Encode(value);
   if (typeof value === "bigint") return String(value);
-  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
   return value as JsonValue;
 }
 

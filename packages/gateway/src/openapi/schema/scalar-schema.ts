@@ -11,8 +11,11 @@ export type ScalarSchema =
   /** A number with this schema, or the text of a parameter. */
   | { readonly kind: "number_or_text"; readonly name: string; readonly number: JsonObject };
 
-/** The place of a value: the JSON of a request or an answer, or the text of a parameter. */
-export type Place = "request" | "response" | "parameter";
+/**
+ * The place of a value: the JSON of a request or an answer, or the text of a parameter. A PATCH with
+ * a mask is a request in which nothing has to be there.
+ */
+export type Place = "request" | "patch" | "response" | "parameter";
 
 /** A range of integers, including both ends. */
 export interface IntegerRange {
@@ -40,9 +43,10 @@ export function scalarSchema(
     case ScalarType.BOOL:
       return inline({ type: "boolean" });
     case ScalarType.DOUBLE:
-      return floatSchema("double", Number.MAX_VALUE, place);
+      // Without bounds, whose difference is no double: Java's generator cannot compute with it.
+      return floatSchema("double", {}, place);
     case ScalarType.FLOAT:
-      return floatSchema("float", (2 - 2 ** -23) * 2 ** 127, place);
+      return floatSchema("float", { minimum: -floatMax, maximum: floatMax }, place);
     case ScalarType.BYTES:
       return inline({ type: "string", contentEncoding: "base64", pattern: base64Pattern });
     default:
@@ -83,7 +87,7 @@ function integerSchema(type: ScalarType, place: Place, int64: "string" | "number
   const format = integerFormat(type);
   if (integerTypes.get(type)?.bits === 32) return inline(integerNumber(format, range));
   const name = format === "int64" ? "Int64" : "Uint64";
-  if (place === "request") {
+  if (place === "request" || place === "patch") {
     return { kind: "number_or_text", name, number: integerNumber(format, range) };
   }
   if (place === "response" && int64 === "number") return inline({ type: "integer", format });
@@ -92,9 +96,11 @@ function integerSchema(type: ScalarType, place: Place, int64: "string" | "number
   return { kind: "named", name: `${name}Text`, schema };
 }
 
-function floatSchema(format: "double" | "float", max: number, place: Place): ScalarSchema {
+const floatMax = (2 - 2 ** -23) * 2 ** 127;
+
+function floatSchema(format: "double" | "float", bounds: JsonObject, place: Place): ScalarSchema {
   const number = { type: "number", format };
-  if (place !== "response") return inline({ ...number, minimum: -max, maximum: max });
+  if (place !== "response") return inline({ ...number, ...bounds });
   const anyOf = [number, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }];
   return { kind: "named", name: format === "double" ? "Double" : "Float", schema: { anyOf } };
 }

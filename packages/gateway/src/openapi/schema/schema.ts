@@ -6,9 +6,10 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { maskFieldOf } from "../../rest/request/update-mask.ts";
 import { commentOf } from "../comments.ts";
-import type { Components } from "../components.ts";
+import type { Components, Named } from "../components.ts";
 import type { JsonObject } from "../json-object.ts";
 import type { Taken } from "../taken.ts";
 import { type FieldRules, innerRules, rulesOf } from "../validate/options.ts";
@@ -56,44 +57,28 @@ export class Schemas {
   forMessage(message: DescMessage, place: Place): JsonObject {
     if (isWrapperDesc(message)) return this.#forScalar(message.fields[0].scalar, place);
     const wellKnown = wellKnownSchema(message);
-    if (wellKnown !== undefined) {
-      return this.#components.refer({ ...namesOf(message), twin: undefined }, () => wellKnown);
-    }
+    if (wellKnown !== undefined) return this.#components.refer(namesOf(message), () => wellKnown);
     const twin = place === "response" ? "response" : "request";
-    const variant = this.#options.variants[twin];
-    return this.#components.refer({ ...namesOf(message), twin, variant }, () => ({
-      ...this.#forFields(message, place),
+    const variant = this.#options.variants[twin] ?? "";
+    const suffixes = [place === "patch" ? "Patch" : suffixOf(message, twin), variant];
+    return this.#components.refer(namesOf(message, suffixes), () => ({
+      ...this.forFields(message, place),
       ...this.#exampleOf(message),
     }));
   }
 
-  /**
-   * The schema of a request message without the fields in the path. A body that contradicts them is
-   * rejected.
-   */
-  forRest(message: DescMessage, taken: Taken): JsonObject {
-    return this.#forFields(message, "request", taken);
-  }
-
-  /** The same, but null clears optional members. */
-  forPatch(message: DescMessage, taken: Taken | undefined): JsonObject {
-    const { properties, ...schema } = this.#forFields(message, "request", taken);
-    const { required } = schema;
-    const mustBe = (name: string) => Array.isArray(required) && required.includes(name);
-    const nullable = Object.entries(properties as JsonObject).map(([name, one]) => [
-      name,
-      mustBe(name) ? one : { anyOf: [one, { type: "null" }] },
-    ]);
-    return { ...schema, properties: Object.fromEntries(nullable) };
-  }
-
-  #forFields(message: DescMessage, place: Place, taken?: Taken): JsonObject {
+  /** The schema of a message, without the fields in the path, which a body must not contradict. */
+  forFields(message: DescMessage, place: Place, taken?: Taken): JsonObject {
     const fields = message.fields.filter((field) => taken?.isLeft(field) ?? true);
     const required = fields.filter((field) => isRequired(field, place, rulesAt(field, place)));
-    const properties = fields.map((field) => [
-      field.jsonName,
-      this.forField(field, place, taken?.within(field)),
-    ]);
+    const hasMask = maskFieldOf(message) !== undefined;
+    const properties = fields.map((field) => {
+      // Of an update with a mask, only what that names has to be there.
+      const isMasked = place === "request" && field.fieldKind === "message" && hasMask;
+      const schema = this.forField(field, isMasked ? "patch" : place, taken?.within(field));
+      const isNullable = place === "patch" && !isRequired(field, "request");
+      return [field.jsonName, isNullable ? { anyOf: [schema, { type: "null" }] } : schema];
+    });
     const isClosed = place !== "response" && !this.#options.ignoreUnknownFields;
     const description = commentOf(message);
     return {
@@ -113,13 +98,14 @@ export class Schemas {
     rules: FieldRules | undefined,
     taken: Taken | undefined,
   ): JsonObject {
+    const inner = place === "patch" ? "request" : place; // a mask replaces lists and maps
     switch (field.fieldKind) {
       case "list": {
-        const items = this.#forOne(field, place, innerRules(rules, "items"));
+        const items = this.#forOne(field, inner, innerRules(rules, "items"));
         return constrained({ type: "array", items }, rules, {}, place);
       }
       case "map": {
-        const additionalProperties = this.#forOne(field, place, innerRules(rules, "values"));
+        const additionalProperties = this.#forOne(field, inner, innerRules(rules, "values"));
         const { textPattern } = this.#options;
         const keys = innerRules(rules, "keys");
         const propertyNames = mapKeySchema(field.mapKey, place, keys, textPattern);
@@ -128,7 +114,7 @@ export class Schemas {
       }
       default:
         if (taken !== undefined && field.fieldKind === "message") {
-          return this.forRest(field.message, taken);
+          return this.forFields(field.message, place, taken);
         }
         return this.#forOne(field, place, rules);
     }
@@ -152,7 +138,7 @@ export class Schemas {
     const found = scalarSchema(type, place, this.#options);
     if (found.kind === "inline") return found.schema;
     // No message has a hyphen in its name.
-    const named = { full: `${found.name}-json`, short: found.name, twin: undefined };
+    const named = { full: `${found.name}-json`, short: found.name };
     return this.#components.refer(named, () => {
       if (found.kind === "named") return found.schema;
       const description =
@@ -166,11 +152,10 @@ export class Schemas {
     if (desc.typeName === "google.protobuf.NullValue") {
       return place === "parameter" ? { type: "string", enum: ["NULL_VALUE"] } : { type: "null" };
     }
-    const { full, short } = namesOf(desc);
-    const named = { full: `${full}-Name`, short: `${short}Name`, twin: undefined };
+    const named = namesOf(desc, ["Name"]);
     const names = this.#components.refer(named, () => enumNames(desc));
     if (place === "parameter") return names;
-    return this.#components.refer({ full, short, twin: undefined }, () => ({
+    return this.#components.refer(namesOf(desc), () => ({
       description: `A \`${named.short}\`, or its number.`,
       anyOf: [names, enumNumbers(desc)],
     }));
@@ -188,6 +173,8 @@ export function isRequired(
   place: Place,
   rules: FieldRules | undefined = rulesAt(field, place),
 ): boolean {
+  // No parser takes a message without it, whatever a mask says.
+  if (place === "patch") return field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
   const { isRequired: isMarked, isOutput, isInput, isImplicit } = traitsOf(field);
   if (place === "response") return isMarked && !isInput;
   if (rules?.["required"] === true) return true;
@@ -208,9 +195,33 @@ function constrained(
   return rules === undefined ? schema : constrain(schema, rules, value, place);
 }
 
-/** `ShelfTheme` for `library.v1.Shelf.Theme`, or its full name. */
-function namesOf({ file, typeName }: DescMessage | DescEnum): { full: string; short: string } {
+/** `ShelfTheme` for `library.v1.Shelf.Theme`, or its full name. No message has a hyphen there. */
+function namesOf(
+  { file, typeName }: DescMessage | DescEnum,
+  suffixes: readonly string[] = [],
+): Named {
   const prefix = file.proto.package;
-  const local = typeName.slice(prefix === "" ? 0 : prefix.length + 1);
-  return { full: typeName, short: local.replaceAll(".", "") };
+  const local = typeName.slice(prefix === "" ? 0 : prefix.length + 1).replaceAll(".", "");
+  const given = suffixes.filter((suffix) => suffix !== "");
+  return { full: [typeName, ...given].join("-"), short: [local, ...given].join("") };
+}
+
+/**
+ * Of the two schemas of a message, that of answers has the plain name, unless the methods of its own
+ * file have it in requests alone. Other files do not count: adding one would change the name.
+ */
+function suffixOf(message: DescMessage, twin: "request" | "response"): string {
+  const methods = message.file.services.flatMap((service) => service.methods);
+  const isIn = (roots: DescMessage[]) => roots.some((root) => holds(root, message, new Set()));
+  const isRequest =
+    isIn(methods.map(({ input }) => input)) && !isIn(methods.map(({ output }) => output));
+  if (twin === "request") return isRequest ? "" : "Input";
+  return isRequest ? "Output" : "";
+}
+
+function holds(root: DescMessage, message: DescMessage, seen: Set<DescMessage>): boolean {
+  if (root === message) return true;
+  if (seen.has(root)) return false;
+  seen.add(root);
+  return root.fields.some((field) => field.message && holds(field.message, message, seen));
 }

@@ -84,7 +84,7 @@ function numberSchema(
   }
   const forms = (texts: readonly JsonValue[]): JsonValue[] => {
     const numbers = texts.map(Number).filter(Number.isSafeInteger);
-    return place === "request" ? [...numbers, ...texts] : [...texts];
+    return place !== "parameter" ? [...numbers, ...texts] : [...texts];
   };
   const wanted = rules["const"] === undefined ? rules["in"] : [rules["const"]];
   const unwanted = rules["notIn"];
@@ -95,7 +95,7 @@ function numberSchema(
   const ranges = rangesOf(rules, range);
   if (ranges === undefined) return join(schema, conditions);
   const texts = ranges.map((one) => integerText(format, one));
-  const numbers = place === "request" ? ranges.map((one) => integerNumber(format, one)) : [];
+  const numbers = place !== "parameter" ? ranges.map((one) => integerNumber(format, one)) : [];
   return join({ anyOf: [...numbers, ...texts] }, conditions);
 }
 

@@ -1,14 +1,22 @@
 /** Builds a request message from path, query and body. */
-import { type DescField, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { messageFromJson } from "../../json/messages.ts";
 import type { JsonOptions } from "../../json/scalar.ts";
 import { type ExactJson, isJsonObject } from "../../json/value.ts";
 import { badRequest, FieldViolation } from "../../json/violation.ts";
-import { type FieldPath, leafOf } from "../rule/field-path.ts";
+import { type FieldPath, hasCustomJson, jsonPath, leafOf } from "../rule/field-path.ts";
 import type { MatchName } from "./name-patterns.ts";
-import { parameterReader } from "./parameter.ts";
-import { parseQuery } from "./query.ts";
+import { hasText, isMask, parameterReader } from "./parameter.ts";
+import { decodeForm, decodePlain, parseQuery } from "./query.ts";
 import { findQueryField } from "./query-field.ts";
+import { changesIn, fillMask, type UpdateMask } from "./update-mask.ts";
 
 type JsonObject = { [key: string]: ExactJson };
 
@@ -23,6 +31,10 @@ export interface RequestParts {
   readonly bodyField: "*" | DescField | undefined;
   /** The body; undefined if there is none. */
   readonly body: ExactJson | undefined;
+  /** How to fill the mask of a PATCH. */
+  readonly updateMask?: UpdateMask | undefined;
+  /** Whether the body is a merge patch. Default: no. */
+  readonly isPatch?: boolean;
 }
 
 /**
@@ -39,12 +51,19 @@ export function bindRequest<D extends DescMessage>(
   options: JsonOptions,
 ): MessageShape<D> {
   try {
-    const tree = bodyTree(parts);
-    for (const [name, text] of parseQuery(parts.query)) {
-      bindParameter(input, tree, { ...parts, name, text });
+    const { body, updateMask, isPatch = false } = parts;
+    // Read before binding the body, which changes it.
+    const changes = updateMask && body !== undefined ? changesIn(updateMask, body, isPatch) : [];
+    const isValue = hasCustomJson(input); // then its JSON has no place for path and query
+    const tree = isValue ? {} : bodyTree(parts);
+    for (const [name, raw] of parseQuery(parts.query)) {
+      bindParameter(input, tree, { ...parts, name, raw });
     }
+    if (isValue && body === undefined) return create(input);
     for (const { path, text } of parts.pathValues) bindVariable(tree, path, text);
-    return messageFromJson(input, tree, options);
+    const message = messageFromJson(input, isValue ? (body ?? null) : tree, options);
+    if (updateMask !== undefined) fillMask(updateMask, message, changes);
+    return message;
   } catch (error) {
     throw error instanceof FieldViolation ? badRequest([error]) : error;
   }
@@ -59,45 +78,61 @@ function bodyTree({ bodyField, body }: RequestParts): JsonObject {
 
 interface Parameter extends Pick<RequestParts, "bodyField" | "ignoresParameter"> {
   readonly name: string;
-  readonly text: string;
+  readonly raw: string;
 }
 
 function bindParameter(
   input: DescMessage,
   tree: JsonObject,
-  { name, text, bodyField, ignoresParameter }: Parameter,
+  { name, raw, bodyField, ignoresParameter }: Parameter,
 ): void {
-  const { path, key } = findQueryField(input, name) ?? {};
-  const field = path && leafOf(path);
-  const read = field && parameterReader(field);
-  const isKnown = (key !== undefined) === (field?.fieldKind === "map");
-  if (path === undefined || !field || !read || !isKnown) {
-    if (path === undefined && ignoresParameter?.(name)) return;
+  const plain = decodePlain(raw);
+  const found = findQueryField(input, name);
+  if (found === undefined) {
+    if (ignoresParameter?.(name)) return;
     throw new FieldViolation(name, "is not a known query parameter");
+  }
+  const { path, key } = found;
+  const field = leafOf(path);
+  const read = parameterReader(field);
+  if (read === undefined) throw new FieldViolation(name, "is a message, which a query cannot hold");
+  if (key === undefined && field.fieldKind === "map") {
+    throw new FieldViolation(name, `must have a key in brackets: ${name}[key]`);
   }
   if (bodyField === "*" || bodyField === path[0]) {
     throw new FieldViolation(name, "belongs in the body, not in the query");
   }
   const holder = holderOf(tree, path);
   const existing = Object.hasOwn(holder, field.jsonName) ? holder[field.jsonName] : undefined;
-  const value = readAt(name, () => read(text));
+  // RFC 3986 gives `+` no meaning. Forms write a space so, which only text can contain.
+  const value = readAt(name, () => read(hasText(field) ? decodeForm(raw) : plain));
   if (field.fieldKind === "list") {
-    holder[field.jsonName] = [...(Array.isArray(existing) ? existing : []), value];
+    setIn(holder, field.jsonName, [...(Array.isArray(existing) ? existing : []), value]);
   } else if (field.fieldKind === "map" && key !== undefined) {
     const entries = isJsonObject(existing) ? existing : Object.create(null);
     if (key in entries) throw new FieldViolation(name, "must be given once");
     entries[key] = value;
-    holder[field.jsonName] = entries;
+    setIn(holder, field.jsonName, entries);
+  } else if (existing !== undefined && isMask(field)) {
+    const masks = [existing, value].filter((one) => one !== "");
+    setIn(holder, field.jsonName, masks.join(","));
   } else if (existing !== undefined) {
     throw new FieldViolation(name, "must be given once");
   } else {
-    holder[field.jsonName] = value;
+    setIn(holder, field.jsonName, value);
   }
+}
+
+/** Assigns a member, whose name may be `__proto__`. */
+function setIn(object: JsonObject, name: string, value: ExactJson): void {
+  Object.defineProperty(object, name, {
+    ...{ value, enumerable: true, writable: true, configurable: true },
+  });
 }
 
 function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
   const field = leafOf(path);
-  const name = path.map(({ name }) => name).join(".");
+  const name = jsonPath(path);
   const read = parameterReader(field);
   if (read === undefined) throw new Error(`${name} has no text form`); // no rule can name it
   const value = readAt(name, () => read(text));
@@ -108,7 +143,7 @@ function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
     throw new FieldViolation(name, "must be what the path says, or be left out");
   }
   if (spelling !== undefined) delete holder[spelling];
-  holder[field.jsonName] = value;
+  setIn(holder, field.jsonName, value);
 }
 
 /** The object that contains the last field of the path. Created if missing. */
@@ -118,10 +153,9 @@ function holderOf(tree: JsonObject, path: FieldPath): JsonObject {
     const spelling = spellingIn(holder, field);
     const child = spelling === undefined ? {} : (holder[spelling] ?? {});
     if (!isJsonObject(child)) {
-      const name = path.slice(0, depth + 1).map((one) => one.name);
-      throw new FieldViolation(name.join("."), "must be a JSON object");
+      throw new FieldViolation(jsonPath(path.slice(0, depth + 1)), "must be a JSON object");
     }
-    holder[spelling ?? field.jsonName] = child;
+    setIn(holder, spelling ?? field.jsonName, child);
     holder = child;
   }
   return holder;
@@ -136,9 +170,10 @@ function spellingIn(object: JsonObject, field: DescField): string | undefined {
 function saysTheSame(field: DescField, said: ExactJson, value: ExactJson): boolean {
   const [left, right] = [said, value].map((json) => {
     const message = messageFromJson(field.parent, { [field.jsonName]: copyOf(json) }, {});
-    return toBinary(field.parent, message); // NaN equals NaN
+    const read: unknown = reflect(field.parent, message).get(field);
+    return String(isReflectMessage(read) ? toBinary(read.desc, read.message) : read);
   });
-  return left !== undefined && right !== undefined && Buffer.compare(left, right) === 0;
+  return left === right; // NaN is NaN
 }
 
 /** A copy, because reading JSON changes it. */

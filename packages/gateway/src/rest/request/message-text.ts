@@ -1,18 +1,12 @@
 /** The JSON of an answer. */
-import {
-  create,
-  type DescEnum,
-  type DescField,
-  type DescMessage,
-  type JsonValue,
-  type MessageShape,
-} from "@bufbuild/protobuf";
+import type { DescEnum, DescField, DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
-import { FeatureSet_FieldPresence, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { integerTypes } from "../../json/scalar.ts";
 import { isJsonObject } from "../../json/value.ts";
 import { type JsonWriterOptions, messageToJson } from "../../json/writer.ts";
 import type { Route } from "../routing/route.ts";
+import { hasCustomJson } from "../rule/field-path.ts";
 
 /** The JSON text of a message, or of the field that is the answer. */
 export function messageText(
@@ -28,7 +22,7 @@ export function messageText(
   return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, jsonOptions));
 }
 
-/** The JSON of an unset field: its zero value, or null for a scalar with presence. */
+/** The JSON of an unset field: its zero value, or null where that would be a value. */
 function emptyValue(field: DescField, options: JsonWriterOptions): JsonValue {
   switch (field.fieldKind) {
     case "list":
@@ -36,7 +30,7 @@ function emptyValue(field: DescField, options: JsonWriterOptions): JsonValue {
     case "map":
       return {};
     case "message":
-      return emptyMessage(field.message, options);
+      return hasCustomJson(field.message) ? null : {};
   }
   if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return null;
   if (field.fieldKind === "enum") return zeroOf(field.enum, options);
@@ -49,13 +43,4 @@ function emptyValue(field: DescField, options: JsonWriterOptions): JsonValue {
 function zeroOf({ typeName, values }: DescEnum, { enumAsInteger }: JsonWriterOptions): JsonValue {
   if (typeName === "google.protobuf.NullValue") return null;
   return enumAsInteger ? 0 : (values.find(({ number }) => number === 0)?.name ?? 0);
-}
-
-function emptyMessage(desc: DescMessage, options: JsonWriterOptions): JsonValue {
-  if (desc.typeName === ValueSchema.typeName) return null;
-  try {
-    return messageToJson(desc, create(desc), options);
-  } catch {
-    return {}; // the message has a required field
-  }
 }

@@ -1,6 +1,6 @@
 /** Converts the text of a path variable or query parameter to the JSON of its field. */
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
-import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { FieldMaskSchema, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import type { ExactJson } from "../../json/value.ts";
 import { FieldViolation } from "../../json/violation.ts";
 
@@ -17,25 +17,34 @@ export function parameterReader(field: DescField): ParameterReader | undefined {
   const { message } = field;
   if (message === undefined) return undefined;
   if (isWrapperDesc(message)) return scalarReader(message.fields[0].scalar);
+  if (isMask(field)) return readMask;
   return textTypes.has(message.typeName) ? readText : undefined;
 }
 
+/** Whether a value may contain a space. */
+export function hasText({ scalar, message }: DescField): boolean {
+  const own = message && isWrapperDesc(message) ? message.fields[0].scalar : scalar;
+  return own === ScalarType.STRING;
+}
+
+/** Whether a value is a google.protobuf.FieldMask. */
+export function isMask({ message }: DescField): boolean {
+  return message?.typeName === FieldMaskSchema.typeName;
+}
+
 /** Messages that ProtoJSON writes as a string. */
-const textTypes = new Set([
-  "google.protobuf.Timestamp",
-  "google.protobuf.Duration",
-  "google.protobuf.FieldMask",
-]);
+const textTypes = new Set(["google.protobuf.Timestamp", "google.protobuf.Duration"]);
 
 /** ProtoJSON reads numbers and bytes from strings, but not bools. */
 function scalarReader(type: ScalarType): ParameterReader {
-  if (type === ScalarType.BOOL) return readBool;
-  return type === ScalarType.BYTES ? readBytes : readText;
+  return type === ScalarType.BOOL ? readBool : readText;
 }
 
-/** An unencoded `+` of base64 has become a space in a query. */
-function readBytes(text: string): ExactJson {
-  return text.replaceAll(" ", "+");
+/** Proto names are accepted, too, except those that ProtoJSON cannot write: `line_1`. */
+function readMask(text: string): ExactJson {
+  const json = text.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  if (json.includes("_")) throw new FieldViolation("", "has a name that has no JSON form");
+  return json;
 }
 
 function readText(text: string): ExactJson {

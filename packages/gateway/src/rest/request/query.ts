@@ -5,10 +5,11 @@ import { FieldViolation } from "../../json/violation.ts";
 const parametersMax = 1000;
 
 /**
- * @param query Raw, without the `?`. `+` is a space.
+ * @param query Raw, without the `?`.
+ * @returns the names, and the values still encoded: what `+` means depends on the field.
  * @throws {FieldViolation} for percent-encoding that is not UTF-8.
  */
-export function parseQuery(query: string): readonly (readonly [name: string, value: string])[] {
+export function parseQuery(query: string): readonly (readonly [name: string, raw: string])[] {
   if (query === "") return [];
   const pairs = query.split("&").filter((pair) => pair !== "");
   if (pairs.length > parametersMax) {
@@ -16,14 +17,20 @@ export function parseQuery(query: string): readonly (readonly [name: string, val
   }
   return pairs.map((pair) => {
     const equals = pair.indexOf("=");
-    const name = decode(equals < 0 ? pair : pair.slice(0, equals));
-    return [name, decode(equals < 0 ? "" : pair.slice(equals + 1))];
+    const [name, raw] = equals < 0 ? [pair, ""] : [pair.slice(0, equals), pair.slice(equals + 1)];
+    return [decodeForm(name), raw];
   });
 }
 
-function decode(text: string): string {
+/** Decodes as forms encode: `+` is a space. @throws {FieldViolation} */
+export function decodeForm(text: string): string {
+  return decodePlain(text.replaceAll("+", " "));
+}
+
+/** Decodes as RFC 3986 encodes: `+` is a `+`. @throws {FieldViolation} */
+export function decodePlain(text: string): string {
   try {
-    return decodeURIComponent(text.replaceAll("+", " "));
+    return decodeURIComponent(text);
   } catch (cause) {
     throw new FieldViolation("", "has a query that is not percent-encoded UTF-8", { cause });
   }

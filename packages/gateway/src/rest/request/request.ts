@@ -2,12 +2,12 @@
 import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import { parseJson } from "../../json/messages.ts";
 import { readPlainJson } from "../../json/plain-reader.ts";
-import { type ExactJson, isJsonObject } from "../../json/value.ts";
+import type { ExactJson } from "../../json/value.ts";
 import { badRequest, FieldViolation } from "../../json/violation.ts";
 import { isHttpBody, setHttpBody } from "../response/http-body.ts";
 import { captureVariable } from "../routing/capture.ts";
 import type { Route, Target } from "../routing/route.ts";
-import { hasCustomJson } from "../rule/field-path.ts";
+import { hasCustomJson, jsonPath } from "../rule/field-path.ts";
 import { splitArray, splitLines } from "../stream/json-stream.ts";
 import { bindRequest } from "./bind.ts";
 import {
@@ -20,7 +20,6 @@ import {
   type WholeRequest,
 } from "./body.ts";
 import { mergePatchType } from "./body-types.ts";
-import { fillMask, maskPaths } from "./update-mask.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -41,7 +40,8 @@ export function readMessage(route: Route, request: WholeRequest, target: Target)
   if (isHttpBody(spec.method.input, binding.body)) {
     return readBody(request, readLimits, (data) => withHttpBody(route, target, request, data));
   }
-  const bindNothing = () => bind(route, target, emptyBody(binding.body));
+  const nothing = hasCustomJson(spec.method.input) ? undefined : emptyBody(binding.body);
+  const bindNothing = () => bind(route, target, nothing);
   if (!request.header.get("content-type")) {
     return readNothing(request, readLimits, bodyTypes, bindNothing);
   }
@@ -51,14 +51,8 @@ export function readMessage(route: Route, request: WholeRequest, target: Target)
     const plain = readPlainBody(route, target, bytes);
     if (plain !== undefined) return plain;
     const json = parseJson(bytes, options.readMaxValues);
-    if (type === mergePatchType) assertPatch(json);
-    return bind(route, target, json);
+    return bind(route, target, json, type === mergePatchType);
   });
-}
-
-/** RFC 7396 section 2: any other value would replace the whole resource. */
-function assertPatch(json: ExactJson): void {
-  if (!isJsonObject(json)) throw badRequest([new FieldViolation("", "must be a JSON object")]);
 }
 
 /**
@@ -129,23 +123,24 @@ async function* readStream(
   }
 }
 
-function bind(route: Route, { segments, query }: Target, body: ExactJson | undefined): Message {
-  const { binding, jsonOptions, spec, updateMask } = route;
+function bind(
+  route: Route,
+  { segments, query }: Target,
+  body: ExactJson | undefined,
+  isPatch = false,
+): Message {
+  const { binding, ignoresParameter, jsonOptions, spec, updateMask } = route;
   const pathValues = binding.variables.map((variable) => {
     const text = captureVariable(binding.template, variable, segments);
     if (text === undefined) {
-      const name = variable.fieldPath.join(".");
+      const name = jsonPath(variable.path);
       throw badRequest([new FieldViolation(name, "is not percent-encoded UTF-8 in the path")]);
     }
     return { path: variable.path, text };
   });
-  const { ignoresParameter } = route;
-  const parts = { pathValues, query, bodyField: binding.body, body, ignoresParameter };
-  // Read before binding the body, which changes it.
-  const paths = updateMask && body !== undefined ? maskPaths(updateMask, body) : [];
-  const message = bindRequest(spec.method.input, parts, jsonOptions);
-  if (updateMask !== undefined) fillMask(updateMask, message, paths);
-  return message;
+  const bodyField = binding.body;
+  const parts = { pathValues, query, bodyField, body, ignoresParameter, updateMask, isPatch };
+  return bindRequest(spec.method.input, parts, jsonOptions);
 }
 
 function withHttpBody(

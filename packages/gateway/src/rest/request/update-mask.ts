@@ -1,17 +1,22 @@
 /** PATCH without an update_mask: https://google.aip.dev/134. */
 import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
-import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { type ExactJson, isJsonObject } from "../../json/value.ts";
-import { type FieldPath, findField, hasCustomJson } from "../rule/field-path.ts";
+import { FieldViolation } from "../../json/violation.ts";
+import { maskFieldOf } from "../../rpc/masked-update.ts";
+import { type FieldPath, findField, hasCustomJson, jsonPath } from "../rule/field-path.ts";
 import type { Binding } from "../rule/rule.ts";
+
+export { maskFieldOf };
 
 /** How a binding fills the mask of a request that has none. */
 export interface UpdateMask {
   /** The `update_mask` field of the request. */
   readonly field: DescField;
-  /** The message type of the body. */
-  readonly resource: DescMessage;
-  /** Fields of the resource that the path sets. A body cannot change them. */
+  /** The field that the body sets. */
+  readonly body: DescField & { readonly fieldKind: "message" };
+  /** Fields of the body that the path sets. A body cannot change them. */
   readonly fixed: readonly FieldPath[];
 }
 
@@ -21,54 +26,118 @@ export function updateMaskOf(input: DescMessage, binding: Binding): UpdateMask |
   if (method !== "PATCH" || typeof body !== "object" || body.fieldKind !== "message") {
     return undefined;
   }
-  const field = input.fields.find(({ name }) => name === "update_mask");
-  const isMask = field?.message?.typeName === FieldMaskSchema.typeName;
-  if (!isMask || field.fieldKind !== "message" || field.oneof !== undefined) return undefined;
-  if (hasCustomJson(body.message)) return undefined;
+  const field = maskFieldOf(input);
+  if (field === undefined || field.oneof !== undefined || hasCustomJson(body.message)) {
+    return undefined;
+  }
   const fixed = variables
     .filter(({ path }) => path[0] === body)
     .map(({ path }) => path.slice(1) as unknown as FieldPath);
-  return { field, resource: body.message, fixed };
+  return { field, body, fixed };
+}
+
+/** What a body says of a field, or of an entry of a map. */
+export interface Change {
+  /** Down to it, as a mask writes it. */
+  readonly names: readonly string[];
+  /** The fields down to it. They end at a map. */
+  readonly path: readonly DescField[];
+  /** Zeros of fields without presence do not count, unless a merge patch says so. */
+  readonly counts: "always" | "if_set" | "never";
 }
 
 /**
- * The paths that a body sets, by proto names: those of the leaf values in its objects. Lists, maps
- * and messages with a JSON form of their own (a Timestamp, a Struct) are leaves. So are null, with
- * which a client clears a field, and an object without members.
+ * The changes that a body asks for: one for each leaf value in its objects. Lists, maps and messages
+ * with a JSON form of their own (a Timestamp, a Struct) are leaves. So are null, with which a client
+ * clears a field, and an object without members.
+ *
+ * A merge patch (RFC 7396) merges objects without members, and the entries of maps, too. Its nulls
+ * are removed from the body: ProtoJSON allows none in a map.
+ *
+ * @throws {FieldViolation} for a merge patch that is no object (RFC 7396 section 2), and for one of a
+ * Struct, Value or Any, which no mask expresses.
  */
-export function maskPaths({ resource, fixed }: UpdateMask, body: ExactJson): string[] {
-  const isFixed = (path: readonly DescField[]) =>
+export function changesIn(
+  { body: { message }, fixed }: Pick<UpdateMask, "body" | "fixed">,
+  json: ExactJson,
+  isPatch: boolean,
+): Change[] {
+  const isFixed = ({ path }: Change) =>
     fixed.some((one) => one.length === path.length && one.every((field, i) => field === path[i]));
-  return [...leaves(resource, body, [])]
-    .filter((path) => !isFixed(path))
-    .map((path) => path.map(({ name }) => name).join("."));
+  if (!isJsonObject(json)) {
+    if (!isPatch) return []; // the reader of the body rejects it
+    throw new FieldViolation("", "must be a JSON object"); // it would replace the whole resource
+  }
+  return [...changes(message, json, { names: [], path: [], isPatch })].filter(
+    (change) => !isFixed(change),
+  );
 }
 
-function* leaves(
-  message: DescMessage,
-  json: ExactJson,
-  above: readonly DescField[],
-): Generator<readonly DescField[]> {
-  if (!isJsonObject(json)) return;
-  for (const [name, value] of Object.entries(json)) {
-    const field = findField(message, name);
+type MapField = DescField & { readonly fieldKind: "map" };
+
+function* changes(
+  holder: DescMessage | MapField,
+  json: { [key: string]: ExactJson },
+  above: Pick<Change, "names" | "path"> & { readonly isPatch: boolean },
+): Generator<Change> {
+  const { isPatch } = above;
+  for (const [key, value] of Object.entries(json)) {
+    const isEntry = holder.kind === "field";
+    const field = isEntry ? holder : findField(holder, key);
     if (field === undefined) continue; // the reader of the body rejects or ignores it
-    const path = [...above, field];
-    const hasFields = field.fieldKind === "message" && !hasCustomJson(field.message);
-    const isBranch = hasFields && isJsonObject(value) && Object.keys(value).length > 0;
-    if (isBranch) yield* leaves(field.message, value, path);
-    else yield path;
+    const names = [...above.names, isEntry ? keyName(key) : field.name];
+    const path = isEntry ? above.path : [...above.path, field];
+    const isMap = field.fieldKind === "map" && !isEntry;
+    const inner = isMap ? (isPatch ? field : undefined) : field.message;
+    if (isPatch && value === null) delete json[key];
+    if (inner === undefined || !isJsonObject(value) || field.fieldKind === "list") {
+      yield { names, path, counts: isPatch || value === null ? "always" : "if_set" };
+    } else if (inner.kind === "message" && hasCustomJson(inner)) {
+      if (!isPatch) yield { names, path, counts: "if_set" };
+      else
+        throw new FieldViolation(jsonPath(path), "cannot be merged: application/json replaces it");
+    } else if (Object.keys(value).length === 0) {
+      yield { names, path, counts: isPatch ? "never" : "if_set" };
+    } else {
+      yield* changes(inner, value, { names, path, isPatch });
+    }
   }
 }
 
-/** Fills the mask of a request, unless the client has sent one. */
+/** A key of a map in a mask: https://google.aip.dev/161. */
+function keyName(key: string): string {
+  return /^\w+$/.test(key) ? key : `\`${key.replaceAll("`", "``")}\``;
+}
+
+/**
+ * Fills the mask of a request, unless the client has sent one. A field that is zero and has no
+ * presence is left out: typed clients send zeros for all that their user has not set.
+ *
+ * @throws {FieldViolation} if nothing is left: without a mask, all would change.
+ */
 export function fillMask(
-  { field }: UpdateMask,
+  { field, body }: UpdateMask,
   request: MessageShape<DescMessage>,
-  paths: readonly string[],
+  all: readonly Change[],
 ): void {
   const holder = request as unknown as Record<string, FieldMask | undefined>;
   const sent = holder[field.localName];
-  if (paths.length === 0 || (sent !== undefined && sent.paths.length > 0)) return;
-  holder[field.localName] = create(FieldMaskSchema, { paths: [...paths] });
+  if (all.length === 0 || (sent !== undefined && sent.paths.length > 0)) return;
+  const resource = reflect(field.parent, request).get(body) as ReflectMessage;
+  const counted = all.filter(
+    ({ path, counts }) => counts === "always" || (counts === "if_set" && isSetIn(resource, path)),
+  );
+  if (counted.length === 0) {
+    const advice = `changes nothing: name what to set to zero in ${field.jsonName}, or send null`;
+    throw new FieldViolation("", advice);
+  }
+  const paths = counted.map(({ names }) => names.join("."));
+  holder[field.localName] = create(FieldMaskSchema, { paths });
+}
+
+/** Whether the last field has presence, or a value other than zero. */
+function isSetIn(message: ReflectMessage, [field, ...inner]: readonly DescField[]): boolean {
+  if (field === undefined) return true;
+  if (inner.length > 0) return isSetIn(message.get(field) as ReflectMessage, inner);
+  return field.presence !== FeatureSet_FieldPresence.IMPLICIT || message.isSet(field);
 }

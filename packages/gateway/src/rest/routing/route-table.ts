@@ -100,7 +100,7 @@ export class RouteTable<T extends object> {
 
   /** The last segment may end in a verb of some route. Otherwise a colon is part of the segment. */
   *#readings(path: string): Generator<{ segments: string[]; verb: string }> {
-    const segments = path.slice(1).split("/");
+    const segments = path === "/" ? [] : path.slice(1).split("/");
     const last = segments.at(-1) ?? "";
     const colon = last.lastIndexOf(":");
     const verb = colon < 0 ? "" : decodeSegment(last.slice(colon + 1));

@@ -35,6 +35,11 @@ export function findField(message: DescMessage, name: string): DescField | undef
   return message.fields.find((field) => field.name === name || field.jsonName === name);
 }
 
+/** Its JSON names, with dots between. */
+export function jsonPath(path: readonly DescField[]): string {
+  return path.map(({ jsonName }) => jsonName).join(".");
+}
+
 export function leafOf(path: FieldPath): DescField {
   return path.at(-1) ?? path[0];
 }

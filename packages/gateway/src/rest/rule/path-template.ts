@@ -40,7 +40,7 @@ export class TemplateError extends Error {
 /**
  * Parses a template:
  *
- *     Template = "/" Segments [ Verb ] ;
+ *     Template = "/" [ Segments [ Verb ] ] ;
  *     Segments = Segment { "/" Segment } ;
  *     Segment  = "*" | "**" | LITERAL | Variable ;
  *     Variable = "{" FieldPath [ "=" Segments ] "}" ;
@@ -111,7 +111,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   }
 
   expect("/");
-  takeSegments(false);
+  if (at < text.length) takeSegments(false); // the root has no segments
   const verb = take(":") ? takeLiteral() : undefined;
   if (at < text.length) fail(`unexpected ${JSON.stringify(text[at])}`);
   return { segments, variables, verb };

@@ -75,10 +75,11 @@ export function bindingsOf(method: DescMethod, extraRules: readonly HttpRule[] =
   return [rule, ...rule.additionalBindings].map((one) => createBinding(method, one));
 }
 
-/** A rule without a pattern: REST does not serve the method. */
+/** A rule without a pattern, or with an empty one: REST does not serve the method. */
 function isNone({ selector, pattern, body, responseBody, additionalBindings }: HttpRule): boolean {
   const saysMore = body !== "" || responseBody !== "" || additionalBindings.length > 0;
-  return selector !== "" && pattern.case === undefined && !saysMore;
+  const hasPattern = pattern.case !== undefined && pattern.value !== "";
+  return selector !== "" && !hasPattern && !saysMore;
 }
 
 function createBinding(method: DescMethod, rule: HttpRule): Binding {

@@ -27,69 +27,69 @@ func main() {
 		panic(err)
 	}
 	call("CreateVolume", func() {
-		answer := must(client.CreateVolumeWithResponse(ctx, "a", nil, input("", "Emma")))
+		answer := must(client.CatalogServiceCreateVolumeWithResponse(ctx, "a", nil, input("", "Emma")))
 		equal(answer.JSON200, emma)
 		// A body that may be absent is the empty message.
-		empty := must(client.CreateVolumeWithBodyWithResponse(ctx, "z", nil, "", nil))
+		empty := must(client.CatalogServiceCreateVolumeWithBodyWithResponse(ctx, "z", nil, "", nil))
 		equal(*empty.JSON200.Name, "shelves/z/volumes/0")
 	})
 	call("GetVolume", func() {
-		equal(must(client.GetVolumeWithResponse(ctx, "a", big, nil)).JSON200, emma)
-		none := must(client.GetVolumeWithResponse(ctx, "a", "none", nil))
+		equal(must(client.CatalogServiceGetVolumeWithResponse(ctx, "a", big, nil)).JSON200, emma)
+		none := must(client.CatalogServiceGetVolumeWithResponse(ctx, "a", "none", nil))
 		equal(none.StatusCode(), 404)
 		equal(*none.JSONDefault.Code, int32(5))
 		equal(*none.JSONDefault.Message, "there is no shelves/a/volumes/none")
 	})
 	call("GetVolume2", func() {
-		equal(must(client.GetVolume2WithResponse(ctx, big, nil)).JSON200, emma)
+		equal(must(client.CatalogServiceGetVolume2WithResponse(ctx, big, nil)).JSON200, emma)
 	})
 	call("ListVolumes", func() {
 		size := int32(5)
-		params := &ListVolumesParams{PageSize: &size, Titles: &[]string{"Emma", "Walden"}}
-		equal(*must(client.ListVolumesWithResponse(ctx, "a", params)).JSON200.Volumes, []Volume{*emma})
+		params := &CatalogServiceListVolumesParams{PageSize: &size, Titles: &[]string{"Emma", "Walden"}}
+		equal(*must(client.CatalogServiceListVolumesWithResponse(ctx, "a", params)).JSON200.Volumes, []Volume{*emma})
 		wrong := func(_ context.Context, request *http.Request) error {
 			request.URL.RawQuery = "pageSize=2147483648"
 			return nil
 		}
-		refused := must(client.ListVolumesWithResponse(ctx, "a", nil, wrong))
+		refused := must(client.CatalogServiceListVolumesWithResponse(ctx, "a", nil, wrong))
 		equal(*(*refused.JSONDefault.Details)[0].Type, "type.googleapis.com/google.rpc.BadRequest")
 	})
 	call("UpdateVolume", func() {
 		title := "Emma, 1"
-		body := UpdateVolumeBody{Title: &title}
-		equal(*must(client.UpdateVolumeWithResponse(ctx, "a", big, nil, body)).JSON200.Title, title)
+		body := CatalogServiceUpdateVolumeBody{Title: &title}
+		equal(*must(client.CatalogServiceUpdateVolumeWithResponse(ctx, "a", big, nil, body)).JSON200.Title, title)
 		// With omitempty, its type has no null to clear a field with.
 		title = "Emma, 2"
-		patch := UpdateVolumeBodyPatch{Title: &title}
-		patched := must(client.UpdateVolumeWithApplicationMergePatchPlusJSONBodyWithResponse(ctx, "a", big, nil, patch))
+		patch := CatalogServiceUpdateVolumeBody{Title: &title}
+		patched := must(client.CatalogServiceUpdateVolumeWithApplicationMergePatchPlusJSONBodyWithResponse(ctx, "a", big, nil, patch))
 		equal(*patched.JSON200.Title, title)
 		title = "Emma"
 		mask := "title"
-		params := &UpdateVolumeParams{UpdateMask: &mask}
-		equal(must(client.UpdateVolumeWithResponse(ctx, "a", big, params, body)).JSON200, emma)
+		params := &CatalogServiceUpdateVolumeParams{UpdateMask: &mask}
+		equal(must(client.CatalogServiceUpdateVolumeWithResponse(ctx, "a", big, params, body)).JSON200, emma)
 	})
 	call("UploadVolume", func() {
 		body := bytes.NewReader(text)
-		equal(must(client.UploadVolumeWithBodyWithResponse(ctx, "a", big, "text/x-novel", body)).JSON200, emma)
+		equal(must(client.CatalogServiceUploadVolumeWithBodyWithResponse(ctx, "a", big, "text/x-novel", body)).JSON200, emma)
 	})
 	call("DownloadVolume", func() {
-		answer := must(client.DownloadVolumeWithResponse(ctx, "a", big, nil))
+		answer := must(client.CatalogServiceDownloadVolumeWithResponse(ctx, "a", big, nil))
 		equal(answer.Body, text)
 		equal(answer.HTTPResponse.Header.Get("Content-Type"), "text/x-novel")
 	})
 	call("AppendVolume", func() {
 		body := bytes.NewReader(text)
-		equal(must(client.AppendVolumeWithBodyWithResponse(ctx, "a", big, "text/x-novel", body)).JSON200, emma)
+		equal(must(client.CatalogServiceAppendVolumeWithBodyWithResponse(ctx, "a", big, "text/x-novel", body)).JSON200, emma)
 	})
 	call("StreamVolume", func() {
-		equal(must(client.StreamVolumeWithResponse(ctx, "a", big, nil)).Body, text)
+		equal(must(client.CatalogServiceStreamVolumeWithResponse(ctx, "a", big, nil)).Body, text)
 	})
 	call("ImportVolumes", func() {
 		array := []VolumeInput{input("1", "Walden"), input("", "Dune")}
-		equal(*must(client.ImportVolumesWithResponse(ctx, "b", nil, array)).JSON200.Count, "2")
+		equal(*must(client.CatalogServiceImportVolumesWithResponse(ctx, "b", nil, array)).JSON200.Count, "2")
 		// NDJSON is the caller's to write.
 		lines := strings.NewReader("{\"id\":3,\"title\":\"Ulysses\"}\n")
-		answer := must(client.ImportVolumesWithBodyWithResponse(ctx, "b", nil, "application/x-ndjson", lines))
+		answer := must(client.CatalogServiceImportVolumesWithBodyWithResponse(ctx, "b", nil, "application/x-ndjson", lines))
 		equal(*answer.JSON200.Count, "1")
 	})
 	call("WatchVolumes", func() {
@@ -99,12 +99,12 @@ func main() {
 			return nil
 		}
 		var ids []string
-		for _, item := range *must(client.WatchVolumesWithResponse(ctx, "b", nil, asArray)).JSON200 {
+		for _, item := range *must(client.CatalogServiceWatchVolumesWithResponse(ctx, "b", nil, asArray)).JSON200 {
 			ids = append(ids, *must(item.AsVolume()).Id)
 		}
 		equal(ids, []string{"1", big, "3"})
 		// NDJSON comes as it is: its lines are the caller's to read.
-		response := must(client.ClientInterface.WatchVolumes(ctx, "b", nil))
+		response := must(client.ClientInterface.CatalogServiceWatchVolumes(ctx, "b", nil))
 		defer response.Body.Close()
 		ids = nil
 		for decoder := json.NewDecoder(response.Body); decoder.More(); {
@@ -116,14 +116,39 @@ func main() {
 	})
 	call("MoveVolume", func() {
 		to := "shelves/c"
-		answer := must(client.MoveVolumeWithResponse(ctx, "a", big, MoveVolumeBody{To: &to}))
+		answer := must(client.CatalogServiceMoveVolumeWithResponse(ctx, "a", big, CatalogServiceMoveVolumeBody{To: &to}))
 		equal(answer.JSON200, volume("shelves/c/volumes/"+big, big, "Emma"))
 	})
 	call("DeleteVolume", func() {
-		equal(*must(client.DeleteVolumeWithResponse(ctx, "c", big)).JSON200, Empty{})
+		equal(*must(client.CatalogServiceDeleteVolumeWithResponse(ctx, "c", big)).JSON200, Empty{})
 	})
 	call("ReadFile", func() {
-		equal(*must(client.ReadFileWithResponse(ctx, "a b.txt")).JSON200.Path, "a b.txt")
+		equal(*must(client.CatalogServiceReadFileWithResponse(ctx, "a b.txt")).JSON200.Path, "a b.txt")
+	})
+	call("ReadFile_2", func() {
+		equal(*must(client.CatalogServiceReadFile2WithResponse(ctx, "a", "b.txt")).JSON200.Path, "a/b.txt")
+	})
+	call("ReadFile_3", func() {
+		equal(*must(client.CatalogServiceReadFile3WithResponse(ctx, "a", "b", "c")).JSON200.Path, "a/b/c")
+	})
+	call("ReadFile_4", func() {
+		equal(*must(client.CatalogServiceReadFile4WithResponse(ctx, "a", "b", "c", "d")).JSON200.Path, "a/b/c/d")
+	})
+	call("GetBook", func() {
+		equal(*must(client.BookServiceGetBookWithResponse(ctx, "a", "1", nil)).JSON200.Title, "Emma")
+	})
+	call("UpdateBook2", func() {
+		mask, title := "title", "Emma"
+		body := UpdateBookRequest{Book: BookPatch{Title: &title}, UpdateMask: &mask}
+		equal(*must(client.BookServiceUpdateBook2WithResponse(ctx, body)).JSON200.Title, title)
+	})
+	call("UpdateBook", func() {
+		before := must(client.BookServiceGetBookWithResponse(ctx, "a", "1", nil)).JSON200
+		title := "Persuasion"
+		body := BookServiceUpdateBookBody{Title: &title}
+		after := must(client.BookServiceUpdateBookWithResponse(ctx, "a", "1", nil, body)).JSON200
+		before.Title = &title // and nothing else
+		equal(after, before)
 	})
 }
 

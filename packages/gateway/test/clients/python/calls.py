@@ -1,25 +1,41 @@
 """Calls every operation of the catalog: `python calls.py ORIGIN`. Writes the name of each that answered well."""
 
+import io
 import json
 import sys
 
 from catalog import Client
+from catalog.api.book_service import book_service_get_book as get_book
+from catalog.api.book_service import book_service_update_book as update_book
+from catalog.api.book_service import book_service_update_book_2 as update_book_2
 from catalog.api.catalog_service import (
-    create_volume,
-    delete_volume,
-    download_volume,
-    get_volume,
-    get_volume_2,
-    import_volumes,
-    list_volumes,
-    move_volume,
-    read_file,
-    stream_volume,
-    update_volume,
-    watch_volumes,
+    catalog_service_append_volume as append_volume,
+    catalog_service_create_volume as create_volume,
+    catalog_service_delete_volume as delete_volume,
+    catalog_service_download_volume as download_volume,
+    catalog_service_get_volume as get_volume,
+    catalog_service_get_volume_2 as get_volume_2,
+    catalog_service_import_volumes as import_volumes,
+    catalog_service_list_volumes as list_volumes,
+    catalog_service_move_volume as move_volume,
+    catalog_service_read_file as read_file,
+    catalog_service_read_file_2 as read_file_2,
+    catalog_service_read_file_3 as read_file_3,
+    catalog_service_read_file_4 as read_file_4,
+    catalog_service_stream_volume as stream_volume,
+    catalog_service_update_volume as update_volume,
+    catalog_service_upload_volume as upload_volume,
+    catalog_service_watch_volumes as watch_volumes,
 )
-from catalog.models import MoveVolumeBody, UpdateVolumeBody, UpdateVolumeBodyPatch, VolumeInput
-from catalog.types import UNSET
+from catalog.models import (
+    BookPatch,
+    BookServiceUpdateBookBody,
+    CatalogServiceMoveVolumeBody,
+    CatalogServiceUpdateVolumeBody,
+    UpdateBookRequest,
+    VolumeInput,
+)
+from catalog.types import UNSET, File
 
 client = Client(base_url=sys.argv[1])
 BIG = 9007199254740993
@@ -60,52 +76,51 @@ def list_all():
 
 
 def update():
-    body = UpdateVolumeBody(title="Emma, 1")
+    body = CatalogServiceUpdateVolumeBody(title="Emma, 1")
     equal(update_volume.sync("a", ID, client=client, body=body).title, "Emma, 1")
-    patch = UpdateVolumeBodyPatch(title=None)
+    patch = CatalogServiceUpdateVolumeBody(title=None)
     equal(update_volume.sync("a", ID, client=client, body=patch).title, UNSET)
-    body = UpdateVolumeBody(id=BIG, title="Emma")
+    body = CatalogServiceUpdateVolumeBody(id=BIG, title="Emma")
     answer = update_volume.sync("a", ID, client=client, body=body, update_mask="title")
     equal(answer.to_dict(), EMMA)
 
 
-def send(method, verb, shelf, content, content_type):
-    """What the generator leaves out, a body of any type or of NDJSON, by the client's own httpx."""
-    url = f"/v1/shelves/{shelf}:{verb}"
-    headers = {"Content-Type": content_type}
-    answer = client.get_httpx_client().request(method, url, content=content, headers=headers)
-    equal(answer.status_code, 200)
-    return answer.json()
+def content():
+    return File(payload=io.BytesIO(TEXT))
 
 
 def upload():
-    equal(send("PUT", "upload", f"a/volumes/{BIG}", TEXT, "text/x-novel"), EMMA)
-
-
-def read_bytes(operation):
-    """An answer of any type has no model, and is parsed as an error: only the request is generated."""
-    return client.get_httpx_client().request(**operation._get_kwargs("a", ID))
+    equal(upload_volume.sync("a", ID, client=client, body=content()).to_dict(), EMMA)
 
 
 def download():
-    answer = read_bytes(download_volume)
+    answer = download_volume.sync_detailed("a", ID, client=client)
     equal(answer.content, TEXT)
-    equal(answer.headers["content-type"], "text/x-novel")
+    equal(answer.headers["content-type"], "application/octet-stream")
 
 
 def append():
-    equal(send("POST", "append", f"a/volumes/{BIG}", TEXT, "text/x-novel"), EMMA)
+    equal(append_volume.sync("a", ID, client=client, body=content()).to_dict(), EMMA)
 
 
 def stream():
-    equal(read_bytes(stream_volume).content, TEXT)
+    equal(stream_volume.sync("a", ID, client=client).payload.read(), TEXT)
+
+
+def send_lines(shelf, content):
+    """What the generator leaves out, a body of NDJSON, by the client's own httpx."""
+    url = f"/v1/shelves/{shelf}/volumes:import"
+    headers = {"Content-Type": "application/x-ndjson"}
+    answer = client.get_httpx_client().post(url, content=content, headers=headers)
+    equal(answer.status_code, 200)
+    return answer.json()
 
 
 def import_all():
     body = [VolumeInput(id=1, title="Walden"), VolumeInput(id=BIG, title="Dune")]
     equal(import_volumes.sync("b", client=client, body=body).count, "2")
     line = json.dumps({"id": 3, "title": "Ulysses"}) + "\n"
-    equal(send("POST", "import", "b/volumes", line, "application/x-ndjson"), {"count": "1"})
+    equal(send_lines("b", line), {"count": "1"})
 
 
 def watch():
@@ -118,7 +133,7 @@ def watch():
 
 
 def move():
-    volume = move_volume.sync("a", ID, client=client, body=MoveVolumeBody(to="shelves/c"))
+    volume = move_volume.sync("a", ID, client=client, body=CatalogServiceMoveVolumeBody(to="shelves/c"))
     equal(volume.to_dict(), {**EMMA, "name": f"shelves/c/volumes/{BIG}"})
 
 
@@ -129,6 +144,34 @@ def delete():
 
 def read():
     equal(read_file.sync("a b.txt", client=client).path, "a b.txt")
+
+
+def read_2():
+    equal(read_file_2.sync("a", "b.txt", client=client).path, "a/b.txt")
+
+
+def read_3():
+    equal(read_file_3.sync("a", "b", "c", client=client).path, "a/b/c")
+
+
+def read_4():
+    equal(read_file_4.sync("a", "b", "c", "d", client=client).path, "a/b/c/d")
+
+
+def get_one_book():
+    equal(get_book.sync("a", "1", client=client).title, "Emma")
+
+
+def patch_book():
+    before = get_book.sync("a", "1", client=client).to_dict()
+    body = BookServiceUpdateBookBody(title="Persuasion")
+    after = update_book.sync("a", "1", client=client, body=body)
+    equal(after.to_dict(), {**before, "title": "Persuasion"})  # and nothing else
+
+
+def patch_book_by_mask():
+    body = UpdateBookRequest(book=BookPatch(title="Emma"), update_mask="title")
+    equal(update_book_2.sync(client=client, body=body).title, "Emma")
 
 
 CALLS = {
@@ -146,6 +189,12 @@ CALLS = {
     "MoveVolume": move,
     "DeleteVolume": delete,
     "ReadFile": read,
+    "ReadFile_2": read_2,
+    "ReadFile_3": read_3,
+    "ReadFile_4": read_4,
+    "GetBook": get_one_book,
+    "UpdateBook2": patch_book_by_mask,
+    "UpdateBook": patch_book,
 }
 
 for name, call in CALLS.items():

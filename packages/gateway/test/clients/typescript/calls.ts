@@ -149,6 +149,37 @@ await call("ReadFile", async () => {
   assert.deepEqual(data, { path: "a b.txt" });
 });
 
+await call("ReadFile_2", async () => {
+  const params = { path: { path: "a", path_2: "b.txt" } };
+  const { data } = await client.GET("/v1/files/{path}/{path_2}", { params });
+  assert.deepEqual(data, { path: "a/b.txt" });
+});
+await call("ReadFile_3", async () => {
+  const params = { path: { path: "a", path_2: "b", path_3: "c" } };
+  const { data } = await client.GET("/v1/files/{path}/{path_2}/{path_3}", { params });
+  assert.deepEqual(data, { path: "a/b/c" });
+});
+await call("ReadFile_4", async () => {
+  const params = { path: { path: "a", path_2: "b", path_3: "c", path_4: "d" } };
+  const { data } = await client.GET("/v1/files/{path}/{path_2}/{path_3}/{path_4}", { params });
+  assert.deepEqual(data, { path: "a/b/c/d" });
+});
+const book = { path: { shelf: "a", book: "1" } };
+await call("GetBook", async () => {
+  const { data } = await client.GET("/v1/shelves/{shelf}/books/{book}", { params: book });
+  assert.equal(data?.title, "Emma");
+});
+await call("UpdateBook", async () => {
+  const place = "/v1/shelves/{shelf}/books/{book}";
+  const before = (await client.GET(place, { params: book })).data;
+  const { data } = await client.PATCH(place, { params: book, body: { title: "Persuasion" } });
+  assert.deepEqual(data, { ...before, title: "Persuasion" }); // and nothing else
+});
+await call("UpdateBook2", async () => {
+  const body = { book: { title: "Emma" }, updateMask: "title" };
+  assert.equal((await client.PATCH("/v1/books", { body })).data?.title, "Emma");
+});
+
 async function call(name: string, run: () => Promise<void>): Promise<void> {
   try {
     await run();

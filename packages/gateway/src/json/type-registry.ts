@@ -1,0 +1,31 @@
+/** The types that `google.protobuf.Any` and extensions may have in JSON. */
+import { createMutableRegistry, type DescFile, type Registry } from "@bufbuild/protobuf";
+import { nestedTypes } from "@bufbuild/protobuf/reflect";
+import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.ts";
+import { file_google_rpc_status } from "../../gen/google/rpc/status_pb.ts";
+
+/** All types of the registered services, of `google.rpc`, and of what an application adds. */
+export class TypeRegistry {
+  readonly registry = createMutableRegistry();
+  readonly #files = new Set<DescFile>();
+
+  constructor() {
+    for (const file of [file_google_rpc_error_details, file_google_rpc_status]) this.addFile(file);
+  }
+
+  /** Adds the types of a file and of its imports, unless an application has added them. */
+  addFile(file: DescFile): void {
+    if (this.#files.has(file)) return;
+    this.#files.add(file);
+    for (const type of nestedTypes(file)) {
+      if (this.registry.get(type.typeName) === undefined) this.registry.add(type);
+    }
+    for (const dependency of file.dependencies) this.addFile(dependency);
+  }
+
+  /** Adds what an application has set as `jsonOptions.registry`. */
+  addAll(registry: Registry | undefined): void {
+    if (registry === this.registry) return;
+    for (const type of registry ?? []) this.registry.add(type);
+  }
+}

@@ -1,0 +1,55 @@
+/** google.protobuf.Any in JSON, without an option: the types of the services are known. */
+
+import { create, createRegistry } from "@bufbuild/protobuf";
+import { anyPack, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { CardSchema } from "../gen/library/v1/card_pb.ts";
+import { BookSchema } from "../gen/openapi/books/v1/books_pb.ts";
+import { OldService } from "../gen/openapi/old/v1/old_pb.ts";
+import { openBooks } from "../support/books.ts";
+import { jsonOf, openGateway } from "../support/gateway.ts";
+
+const url = "type.googleapis.com/";
+const book = anyPack(BookSchema, create(BookSchema, { title: "Emma" }));
+const retry = anyPack(RetryInfoSchema, create(RetryInfoSchema, { retryDelay: { seconds: 1n } }));
+const time = anyPack(TimestampSchema, create(TimestampSchema, { seconds: 1n }));
+const card = anyPack(CardSchema, create(CardSchema, { number: 1n }));
+const jsonOptions = { registry: createRegistry(CardSchema) };
+
+describe("an Any of", () => {
+  test.each<[what: string, any: typeof book, options: object, json: unknown]>([
+    ["a service's message", book, {}, { "@type": `${url}openapi.books.v1.Book`, title: "Emma" }],
+    ["google.rpc", retry, {}, { "@type": `${url}google.rpc.RetryInfo`, retryDelay: "1s" }],
+    [
+      "an import",
+      time,
+      {},
+      { "@type": `${url}google.protobuf.Timestamp`, value: "1970-01-01T00:00:01Z" },
+    ],
+    ["the option", card, { jsonOptions }, { "@type": `${url}library.v1.Card`, number: "1" }],
+    [
+      "a service's message, beside the option",
+      book,
+      { jsonOptions },
+      { "@type": `${url}openapi.books.v1.Book`, title: "Emma" },
+    ],
+  ])("%s is JSON, over REST and Connect", async (_what, any, options, json) => {
+    await using books = await openBooks({ findThing: () => any }, options);
+    const rest = await books.send({ method: "GET", path: "/v1/things/a" });
+    const headers = { "content-type": "application/json" };
+    const path = "/openapi.books.v1.BookService/FindThing";
+    const connect = await books.send({ path, headers, body: "{}" });
+    expect([jsonOf(rest), jsonOf(connect)]).toEqual([json, json]);
+  });
+});
+
+test("an extension of a service's file is read and written", async () => {
+  await using gateway = await openGateway({
+    routes: (router) => router.service(OldService, { put: (old) => old }),
+  });
+  const headers = { "content-type": "application/json" };
+  const body = { id: "1", "[openapi.old.v1.weight]": "9007199254740993" };
+  const request = { path: "/v1/old", headers, body: JSON.stringify(body) };
+  expect(jsonOf(await gateway.send(request))).toEqual(body);
+});
