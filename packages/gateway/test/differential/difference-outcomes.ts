@@ -68,18 +68,16 @@ export function withCode(outcome: Outcome, change: CodeChange): Outcome {
   if (outcome.trailers["grpc-message"]?.[0]?.startsWith(encoded)) {
     return { ...told, trailers: { ...outcome.trailers, "grpc-status": [String(to)] } };
   }
-  const isConnect = outcome.body.some(
-    ({ data }) =>
-      data.startsWith(`text {"code":"${codeToString(from)}"`) &&
-      data.includes(`"message":${JSON.stringify(message).slice(0, -1)}`),
-  );
+  // Of a body of Connect, or of the last envelope of its streams.
+  const json = `{"code":"${codeToString(from)}","message":${JSON.stringify(message).slice(0, -1)}`;
   const body = outcome.body.map(({ data, ...piece }) => ({
     ...piece,
     data: data.includes(`grpc-message: ${encoded}`)
       ? data.replace(`grpc-status: ${from}\r`, `grpc-status: ${to}\r`)
-      : data.replace(`text {"code":"${codeToString(from)}"`, `text {"code":"${codeToString(to)}"`),
+      : data.replace(json, json.replace(codeToString(from), codeToString(to))),
   }));
-  if (!isConnect) return { ...told, body: isEnveloped(outcome) ? body : outcome.body };
+  const isConnect = outcome.body[0]?.data.startsWith(`text ${json}`) ?? false;
+  if (!isConnect) return { ...told, body };
   const [encoding] = outcome.headers["content-encoding"] ?? [];
   const length = lengthOf(body[0]?.data.slice("text ".length) ?? "", encoding);
   const headers = { ...outcome.headers, "content-length": [String(length)] };
@@ -117,8 +115,4 @@ function isTrailer(value: unknown, { message }: CodeChange): value is unknown[] 
     field[0] === "grpc-message" &&
     String(field[1]).startsWith(encodeURIComponent(message));
   return Array.isArray(value) && value.some(isMessage);
-}
-
-function isEnveloped({ headers }: Outcome): boolean {
-  return /^application\/grpc/.test(headers["content-type"]?.[0] ?? "");
 }

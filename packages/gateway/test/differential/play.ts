@@ -38,8 +38,7 @@ export const around = new AsyncLocalStorage<string>();
 
 type Call = Parameters<Parameters<Interceptor>[0]>[0];
 type Answer = Awaited<ReturnType<Parameters<Interceptor>[0]>>;
-type UnaryCall = Extract<Call, { stream: false }>;
-type UnaryAnswer = Extract<Answer, { stream: false }>;
+type Next = (request: Call) => Promise<Answer>;
 
 export function createPlay(script: Script, shutdown: AbortController): ScriptedPlay {
   const { look = "at once", implementation } = script;
@@ -102,17 +101,20 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
         throw createThrown(act.error);
       }
       const wrapped: typeof next = (request) => {
-        if (request.stream) return next(request);
         see(`interceptor ${index}`, () => ({
           ...observeRequest(request),
-          message: observeMessage(request.method.input, request.message),
+          ...(!request.stream && {
+            message: observeMessage(request.method.input, request.message),
+          }),
         }));
         watch(request.signal);
         return play(act, request, async (forward) => {
-          const response = (await next(forward)) as UnaryAnswer;
+          const response = await next(forward);
           see(`interceptor ${index}, response`, () => ({
             ...observeResponse(response),
-            message: observeMessage(response.method.output, response.message),
+            ...(!response.stream && {
+              message: observeMessage(response.method.output, response.message),
+            }),
             sameHeader: contexts.some(({ responseHeader }) => responseHeader === response.header),
           }));
           return response;
@@ -122,8 +124,8 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
     };
   }
 
-  async function implement(message: unknown, context: HandlerContext): Promise<unknown> {
-    const { headers, trailers, appended = [], deleted = [], value, ends } = implementation;
+  function setAll(context: HandlerContext): void {
+    const { headers, trailers, appended = [], deleted = [], value } = implementation;
     setFields(context.responseHeader, headers);
     setFields(context.responseTrailer, trailers);
     for (const [name, text] of appended) {
@@ -135,6 +137,10 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
       context.responseTrailer.delete(name);
     }
     if (value !== undefined) context.values.set(valueKey, value);
+  }
+
+  async function implement(message: unknown, context: HandlerContext): Promise<unknown> {
+    const { ends } = implementation;
     switch (ends.do) {
       case "echo":
         if (ends.async) await setImmediate();
@@ -162,24 +168,47 @@ export function createPlay(script: Script, shutdown: AbortController): ScriptedP
     }
   }
 
+  function enter(context: HandlerContext, message?: unknown): void {
+    contexts.push(context);
+    see("implementation", () => ({
+      ...observeContext(context),
+      ...(message !== undefined && { message: observeMessage(context.method.input, message) }),
+    }));
+    if (look === "at once") watch(context.signal);
+    called.resolve();
+  }
+
+  async function* stream(messages: AsyncIterable<unknown>, context: HandlerContext) {
+    const ended = Promise.withResolvers<void>();
+    running.add(ended.promise);
+    try {
+      enter(context);
+      setAll(context);
+      let count = 0;
+      for await (const message of messages) {
+        see("message", () => ({ message: observeMessage(context.method.input, message) }));
+        if (count++ < (implementation.after ?? 0)) yield message;
+        else yield await implement(message, context);
+      }
+    } finally {
+      ended.resolve();
+    }
+  }
+
   return {
     seen,
     shutdown,
     called: called.promise,
     gate,
     interceptor,
+    stream,
     implementation(message, context) {
-      contexts.push(context);
-      see("implementation", () => ({
-        ...observeContext(context),
-        message: observeMessage(context.method.input, message),
-      }));
-      if (look === "at once") watch(context.signal);
-      called.resolve();
+      enter(context, message);
       const { ends } = implementation;
       if (ends.do === "throw" && !ends.async && implementation.headers === undefined) {
         throw createThrown(ends.error);
       }
+      setAll(context);
       const answer = implement(message, context);
       running.add(answer);
       return answer;
@@ -210,11 +239,7 @@ function answerOf(desc: HandlerContext["method"]["output"], json: Json): Message
 }
 
 /** @param next Continues the call and observes its result. */
-function play(
-  act: InterceptorAct,
-  request: UnaryCall,
-  next: (request: UnaryCall) => Promise<UnaryAnswer>,
-): Promise<UnaryAnswer> {
+function play(act: InterceptorAct, request: Call, next: Next): Promise<Answer> {
   switch (act.do) {
     case "look":
       return next(request);
@@ -228,18 +253,18 @@ function play(
 
 async function refuse(
   { error, when }: Extract<InterceptorAct, { do: "refuse" }>,
-  request: UnaryCall,
-  next: (request: UnaryCall) => Promise<UnaryAnswer>,
-): Promise<UnaryAnswer> {
+  request: Call,
+  next: Next,
+): Promise<Answer> {
   if (when === "after") await next(request);
   throw createThrown(error);
 }
 
 async function change(
   act: Exclude<InterceptorAct, { do: "look" | "refuse" }>,
-  request: UnaryCall,
-  next: (request: UnaryCall) => Promise<UnaryAnswer>,
-): Promise<UnaryAnswer> {
+  request: Call,
+  next: Next,
+): Promise<Answer> {
   const { method } = request;
   switch (act.do) {
     case "set": {
@@ -262,11 +287,10 @@ async function change(
       return { ...response, header, trailer };
     }
     case "change request message":
-      return await next({ ...request, message: answerOf(method.input, act.message) });
+      return await next(withMessage(request, answerOf(method.input, act.message)));
     case "change response message": {
-      const response = await next(request);
       const message = act.partial ? act.message : answerOf(method.output, act.message);
-      return { ...response, message: message as never };
+      return withMessage(await next(request), message);
     }
     case "delay": {
       await setImmediate();
@@ -276,29 +300,66 @@ async function change(
     }
     case "answer": {
       const header = new Headers(act.header as [string, string][]);
-      const own = { header, trailer: new Headers({ "x-own": "1" }), service: request.service };
-      return { ...own, stream: false, method, message: answerOf(method.output, act.message) };
+      return own(request, header, answerOf(method.output, act.message));
     }
     case "recover":
-      try {
-        return await next(request);
-      } catch (error) {
-        const header = new Headers({
-          "x-recovered": ConnectError.from(error).rawMessage.slice(0, 20),
-        });
-        const own = { header, trailer: new Headers(), service: request.service };
-        return {
-          ...own,
-          stream: false,
-          method,
-          message: create(method.output, act.message as never),
-        };
-      }
+      return await recover(request, next, create(method.output, act.message as never));
     case "call twice":
-      await next(request);
+      // The messages of a stream come once.
+      if (!request.stream) await next(request);
       return await next(request);
     case "set value":
       request.contextValues.set(valueKey, act.value);
       return await next(request);
+  }
+}
+
+/** The same, with another message in the place of each. */
+function withMessage<T extends Call | Answer>(of: T, message: unknown): T {
+  if (!of.stream) return { ...of, message };
+  async function* others(messages: AsyncIterable<unknown>) {
+    for await (const _ of messages) yield message;
+  }
+  return { ...of, message: others(of.message) };
+}
+
+/** An answer of one message, whoever else would answer. */
+function own(request: Call, header: Headers, message: unknown): Answer {
+  const { stream, service, method } = request;
+  async function* alone() {
+    yield message;
+  }
+  const trailer = new Headers({ "x-own": "1" });
+  return {
+    stream,
+    service,
+    method,
+    header,
+    trailer,
+    message: stream ? alone() : message,
+  } as Answer;
+}
+
+/** Answers where the call fails: of a stream, as it ends. */
+async function recover(request: Call, next: Next, message: unknown): Promise<Answer> {
+  try {
+    const response = await next(request);
+    if (!response.stream) return response;
+    async function* recovered(messages: AsyncIterable<unknown>) {
+      try {
+        yield* messages;
+      } catch {
+        yield message;
+      }
+    }
+    return { ...response, message: recovered(response.message) as never };
+  } catch (error) {
+    const text = ConnectError.from(error).rawMessage.slice(0, 20);
+    const { trailer: _trailer, ...rest } = own(
+      request,
+      new Headers({ "x-recovered": text }),
+      message,
+    );
+    return { ...rest, trailer: new Headers() } as Answer;
   }
 }

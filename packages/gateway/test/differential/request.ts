@@ -1,6 +1,7 @@
 /** Requests of every protocol: a valid one, which the case changes. */
 
 import { brotliCompressSync, gzipSync } from "node:zlib";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { fromJson, toBinary } from "@bufbuild/protobuf";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { envelope } from "../support/envelope.ts";
@@ -8,11 +9,14 @@ import type { Field, WireRequest } from "./case.ts";
 import type { Json } from "./script.ts";
 
 export type Protocol = "connect" | "connect-get" | "grpc" | "grpc-web";
+export type Kind = DescMethod["methodKind"];
 export type Codec = "proto" | "json";
 export type Compression = "gzip" | "br";
 
 export interface CallSpec {
   readonly protocol: Protocol;
+  /** Default: unary. A request in messages has the message twice. */
+  readonly kind?: Kind;
   readonly codec?: Codec;
   readonly http?: WireRequest["http"];
   readonly message?: Json;
@@ -32,6 +36,12 @@ export interface CallSpec {
 }
 
 export const echoPath = "/library.v1.FieldService/Echo";
+export const paths: Readonly<Record<Kind, string>> = {
+  unary: echoPath,
+  server_streaming: "/library.v1.FieldService/Repeat",
+  client_streaming: "/library.v1.FieldService/Collect",
+  bidi_streaming: "/library.v1.FieldService/Exchange",
+};
 export const updatePath = "/library.v1.LibraryService/UpdateLibrary";
 
 const contentTypes: Record<Protocol, string> = {
@@ -42,12 +52,15 @@ const contentTypes: Record<Protocol, string> = {
 };
 
 export function createRequest(spec: CallSpec): WireRequest {
-  const { protocol, http = "1.1", path = echoPath, codec = "proto" } = spec;
+  const { protocol, kind = "unary", http = "1.1", codec = "proto" } = spec;
+  const { path = paths[kind] } = spec;
   const isGet = protocol === "connect-get";
   const packed = packedMessage(spec);
-  const isEnveloped = protocol === "grpc" || protocol === "grpc-web";
+  const isEnveloped = protocol !== "connect" || kind !== "unary";
   const flags = spec.flags ?? (spec.compression === undefined ? 0 : 1);
-  const body = spec.body ?? [isEnveloped ? envelope(packed, flags) : packed];
+  const one = isEnveloped ? envelope(packed, flags) : packed;
+  const isInMessages = kind === "client_streaming" || kind === "bidi_streaming";
+  const body = spec.body ?? [isInMessages ? Buffer.concat([one, one]) : one];
   return {
     http,
     method: isGet ? "GET" : "POST",
@@ -76,12 +89,16 @@ function binary(message: Json): Uint8Array {
 }
 
 function headersOf(spec: CallSpec, codec: Codec): Field[] {
-  const { protocol, http = "1.1", compression, headers = [] } = spec;
+  const { protocol, kind = "unary", http = "1.1", compression, headers = [] } = spec;
+  const isStream = protocol === "connect" && kind !== "unary";
   const given: [string, string | null][] = http === "2" ? [] : [["host", "example.test"]];
-  if (protocol !== "connect-get") given.push(["content-type", contentTypes[protocol] + codec]);
+  if (protocol !== "connect-get") {
+    given.push(["content-type", `${contentTypes[protocol]}${isStream ? "connect+" : ""}${codec}`]);
+  }
   if (protocol === "grpc") given.push(["te", "trailers"]);
   if (compression !== undefined && protocol !== "connect-get") {
-    given.push([protocol === "connect" ? "content-encoding" : "grpc-encoding", compression]);
+    const ofConnect = isStream ? "connect-content-encoding" : "content-encoding";
+    given.push([protocol === "connect" ? ofConnect : "grpc-encoding", compression]);
   }
   const replaced = new Set(headers.map(([name]) => name.toLowerCase()));
   return [...given.filter(([name]) => !replaced.has(name)), ...headers].flatMap(([name, value]) =>

@@ -55,6 +55,8 @@ export type InterceptorAct =
 export type Json = Readonly<Record<string, unknown>>;
 
 export interface ImplementationAct {
+  /** Of a stream: the messages that are answered as they come, before it ends so. Default: 0. */
+  readonly after?: number;
   readonly headers?: readonly Field[];
   readonly trailers?: readonly Field[];
   /** Appended, so that a name may have several values. */

@@ -19,7 +19,6 @@ import type { JsonOptions } from "../../src/json/scalar.ts";
 import { TypeRegistry } from "../../src/json/type-registry.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
-import { createEchoService } from "../support/echo.ts";
 import { valueKey } from "./observation.ts";
 import { createRepair } from "./repair.ts";
 
@@ -63,6 +62,8 @@ export interface Play {
   gate(context: HandlerContext): void | Promise<void>;
   interceptor(index: number): Interceptor;
   implementation(message: unknown, context: HandlerContext): unknown;
+  /** The same of a stream. */
+  stream(messages: AsyncIterable<unknown>, context: HandlerContext): AsyncIterable<unknown>;
   readonly shutdown: AbortController;
 }
 
@@ -171,9 +172,32 @@ export function registerExactly(router: ConnectRouter, setup: Setup, play: Play)
 function services(play: Play): readonly (readonly [DescService, object])[] {
   const call = (message: unknown, context: HandlerContext) => play.implementation(message, context);
   return [
-    [FieldService, { ...createEchoService(), echo: call }],
+    [FieldService, { echo: call, ...streams(play) }],
     [LibraryService, { updateLibrary: call, countBooks: call }],
   ];
+}
+
+/** As the comments of the service say. */
+function streams(play: Play) {
+  return {
+    exchange: (messages: AsyncIterable<unknown>, context: HandlerContext) =>
+      play.stream(messages, context),
+    async *repeat(message: unknown, context: HandlerContext) {
+      for await (const answer of play.stream(once(message), context)) {
+        yield answer;
+        yield answer;
+      }
+    },
+    async collect(messages: AsyncIterable<unknown>, context: HandlerContext) {
+      let last: unknown = {};
+      for await (const answer of play.stream(messages, context)) last = answer;
+      return last;
+    },
+  };
+}
+
+async function* once(message: unknown) {
+  yield message;
 }
 
 function protocolSwitches({ grpc, grpcWeb, connect }: Setup): ConnectRouterOptions {

@@ -103,6 +103,7 @@ export async function openSide(createHandler: CreateHandler, isCore = false): Pr
       shutdown,
       gate: (context) => running?.play.gate(context),
       implementation: (message, context) => running?.play.implementation(message, context),
+      stream: (messages, context) => running?.play.stream(messages, context) ?? nothing(),
       interceptor: (index) => (next) => running?.play.interceptor(index)(next) ?? next,
     };
     const noted = (reason: unknown) => void running?.reported.push(reason);
@@ -160,6 +161,8 @@ export async function openSide(createHandler: CreateHandler, isCore = false): Pr
     },
   };
 }
+
+async function* nothing() {}
 
 function begin(
   running: Running | undefined,

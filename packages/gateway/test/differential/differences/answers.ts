@@ -183,10 +183,44 @@ function repaired({ service, ...setup }: Setup): Setup {
   return { ...setup, service: { ...service, gate, interceptors, repaired: true } };
 }
 
+const challenge: Difference = {
+  name: "a 401 says how to authenticate",
+  why: "Stock answers a bare 401 where the error names no scheme. RFC 9110 section 15.5.2 wants one.",
+  applies: () => true,
+  expected(stock) {
+    const has = "www-authenticate" in stock.headers;
+    if (stock.status !== 401 || has) return stock;
+    const headers = { ...stock.headers, "www-authenticate": ["Bearer"] };
+    return { ...stock, headers: sorted(headers), seen: stock.seen.map(withChallenge) };
+  },
+  examples: (["connect", "connect-get"] as const).flatMap((protocol) =>
+    (["1.1", "2"] as const).map((http) =>
+      failing({ protocol, http }, { code: Code.Unauthenticated, message: "no" }),
+    ),
+  ),
+};
+
+/** Who looks after the call sees it, too. */
+function withChallenge(seen: Outcome["seen"][number]): Outcome["seen"][number] {
+  const { at, responseHeader: fields } = seen;
+  if (!Array.isArray(fields) || !`${at}`.endsWith(", later")) return seen;
+  const responseHeader = [...fields, ["www-authenticate", "Bearer"]].toSorted(byName);
+  return { ...seen, responseHeader };
+}
+
+function byName([a]: readonly unknown[], [b]: readonly unknown[]): number {
+  return `${a}` < `${b}` ? -1 : 1;
+}
+
+function sorted(headers: Outcome["headers"]): Outcome["headers"] {
+  return Object.fromEntries(Object.entries(headers).toSorted(byName));
+}
+
 export const answers: readonly Difference[] = [
   unwritable,
   loneSurrogate,
   connectionFields,
   ownLength,
   replacedResponse,
+  challenge,
 ];

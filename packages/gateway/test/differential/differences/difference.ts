@@ -41,15 +41,15 @@ export function example(
 
 export function failing(
   spec: CallSpec,
-  error: Omit<Extract<ErrorSpec, { kind: "connect" }>, "kind" | "code">,
+  error: Omit<Extract<ErrorSpec, { kind: "connect" }>, "kind" | "code"> & {
+    readonly code?: number;
+  },
 ) {
   const thrown = { kind: "connect", code: 3, ...error } as const;
   return example(spec, {
     script: { implementation: { ends: { do: "throw", error: thrown, async: true } } },
   });
 }
-
-/** The correct answer to a request that the stock adapter did not serve. */
 
 /** The right answer to a request with which stock had nothing to do. */
 export function echoed(stock: Outcome, { request }: Case): Outcome {
@@ -99,8 +99,6 @@ const kinds: ReadonlyMap<string, string> = new Map(
 export function isRpcPath(given: Case): boolean {
   return kinds.has(pathOf(given));
 }
-
-/** Only FieldService.Echo has no side effects, and only Connect has GET. */
 
 /** The same value with each string changed, including names. */
 export function mapStrings<T>(value: T, change: (text: string) => string): T {

@@ -17,6 +17,7 @@ import {
   echo,
   example,
   isEnveloped,
+  isRpcPath,
   isUnary,
   mapStrings,
   replaceIn,
@@ -95,7 +96,7 @@ const lossyJson: Difference = {
 const malformedMessage: Difference = {
   name: "a malformed message is its sender's fault",
   why: "Stock calls bytes that are no message of protobuf an internal error; ours invalid_argument.",
-  applies: isUnary,
+  applies: isRpcPath,
   expected: (stock) =>
     withCode(stock, {
       message: "parse binary: ",
@@ -213,18 +214,55 @@ const cutShortBody: Difference = {
       ],
     };
   },
-  examples: (["at once", "late"] as const).map((look) => {
-    const gate = { do: "announce", wait: true } as const;
-    const script: Script = { look, gate, implementation: { ends: { do: "echo" } } };
-    const given = example({ protocol: "connect", http: "2" }, { setup: { gate: true }, script });
-    const { body, ...request } = given.request;
-    const end = { leave: "reset", unfinished: true } as const;
-    return {
-      ...given,
-      request: { ...request, body: body.map((bytes) => bytes.subarray(0, -1)), end },
-    };
-  }),
+  examples: (["at once", "late"] as const).map((look) =>
+    leaving({ protocol: "connect", http: "2" }, look),
+  ),
 };
+
+/** A client that leaves amid its body, while the gate works. */
+function leaving(spec: CallSpec, look: Script["look"] & string): Case {
+  const gate = { do: "announce", wait: true } as const;
+  const script: Script = { look, gate, implementation: { ends: { do: "echo" } } };
+  const given = example(spec, { setup: { gate: true }, script });
+  const { body, ...request } = given.request;
+  const end = { leave: "reset", unfinished: true } as const;
+  return {
+    ...given,
+    request: { ...request, body: body.map((bytes) => bytes.subarray(0, -1)), end },
+  };
+}
+
+const leftAmidBody: Difference = {
+  name: "a client that leaves amid its body has cancelled its call",
+  why:
+    "Nobody hears it, but the application's trailers and its log do: stock calls it an internal " +
+    "error, ours canceled.",
+  applies: (given) => {
+    const { end } = given.request;
+    return isEnveloped(given) && typeof end === "object" && end.unfinished === true;
+  },
+  expected: (stock) => ({
+    ...stock,
+    seen: mapFields(stock.seen, {
+      "grpc-message: internal%20error": "the%20client%20has%20left",
+      "grpc-status: 13": String(Code.Canceled),
+    }),
+  }),
+  examples: (["grpc", "grpc-web"] as const).map((protocol) => leaving({ protocol }, "late")),
+};
+
+/** With other values for fields, by `name: value`. */
+function mapFields<T>(value: T, changes: Readonly<Record<string, string>>): T {
+  if (!Array.isArray(value)) {
+    if (typeof value !== "object" || value === null) return value;
+    const entries = Object.entries(value).map(([name, item]) => [name, mapFields(item, changes)]);
+    return Object.fromEntries(entries) as T;
+  }
+  const changed = changes[value.join(": ")];
+  return (
+    changed === undefined ? value.map((item) => mapFields(item, changes)) : [value[0], changed]
+  ) as T;
+}
 
 const badBase64: Difference = {
   name: "a GET whose message is not base64 is its sender's fault",
@@ -343,6 +381,7 @@ export const messages: readonly Difference[] = [
   prefixAlone,
   extraEnd,
   cutShortBody,
+  leftAmidBody,
   badBase64,
   rawBytes,
 ];

@@ -48,6 +48,30 @@ const notFound: Difference = {
   ],
 };
 
+const grpcNotFound: Difference = {
+  name: "gRPC that finds no method has a status",
+  why:
+    "Stock answers a bare 404: clients and load balancers read the status of gRPC, not that of HTTP. " +
+    "Ours answers Trailers-Only with 12, unimplemented, as statuscodes.md wants.",
+  applies: (given) =>
+    !given.setup.fallback && !isRpcPath(given) && !absoluteTarget.applies(given) && isGrpc(given),
+  expected(stock, { request }) {
+    const headers = {
+      "content-type": valuesOf(request.headers, "content-type"),
+      "grpc-message": ["nothing is served at this path"],
+      "grpc-status": [String(Code.Unimplemented)],
+    };
+    return { ...stock, status: 200, headers: sorted({ ...stock.headers, ...headers }) };
+  },
+  examples: (["grpc", "grpc-web"] as const).flatMap((protocol) =>
+    (["1.1", "2"] as const).map((http) => example({ protocol, http, path: "/elsewhere" })),
+  ),
+};
+
+function isGrpc({ request }: Case): boolean {
+  return /^application\/grpc/i.test(valuesOf(request.headers, "content-type")[0] ?? "");
+}
+
 /** Whether a request is an RPC, according to its headers. */
 function isRpcClient({ request: { headers } }: Case): boolean {
   const [type = ""] = valuesOf(headers, "content-type");
@@ -176,6 +200,7 @@ function sorted<T>(values: Readonly<Record<string, T>>): Readonly<Record<string,
 export const routing: readonly Difference[] = [
   notAllowed,
   notFound,
+  grpcNotFound,
   wrongHost,
   twoTypes,
   noHost,

@@ -49,9 +49,16 @@ const envelopes: readonly (readonly [what: string, ...body: Buffer[]])[] = [
 ];
 
 const enveloped = envelopes.flatMap(([what, ...body]) => [
-  createRow({ what, on: isEnveloped, setup: { gate: true, interceptors: 1 }, call: { body } }),
+  createRow({
+    what,
+    unary: /prefix alone/.test(what),
+    on: isEnveloped,
+    setup: { gate: true, interceptors: 1 },
+    call: { body },
+  }),
   createRow({
     what: `${what}, in chunks of HTTP/1.1`,
+    unary: /prefix alone/.test(what),
     on: (door) => isEnveloped(door) && isHttp1(door),
     call: { body },
     change: (request) => ({ ...request, framing: "chunked" }),
@@ -189,8 +196,13 @@ const tooLarge = createRow({
 });
 
 const writeLimits = [1, 2, 3, 14, 15].flatMap((writeMaxBytes) => [
-  createRow({ what: `writeMaxBytes ${writeMaxBytes}`, setup: { writeMaxBytes, interceptors: 1 } }),
   createRow({
+    unary: true,
+    what: `writeMaxBytes ${writeMaxBytes}`,
+    setup: { writeMaxBytes, interceptors: 1 },
+  }),
+  createRow({
+    unary: true,
     what: `writeMaxBytes ${writeMaxBytes}, compressed`,
     setup: { writeMaxBytes, compressMinBytes: 1 },
     call: { compression: "gzip" },
@@ -227,6 +239,7 @@ const earlyRefusals: readonly (readonly [
     [
       ["grpc-encoding", "unknown"],
       ["content-encoding", "unknown"],
+      ["connect-content-encoding", "unknown"],
     ],
   ],
   [
@@ -240,6 +253,7 @@ const earlyRefusals: readonly (readonly [
 
 const early = earlyRefusals.map(([what, headers]) =>
   createRow({
+    unary: true,
     what: `${what} does not wait for the body`,
     on: isPost,
     call: { headers },
@@ -263,6 +277,7 @@ const openTooLarge = createRow({
 });
 
 const openExtra = createRow({
+  unary: true,
   what: "a second message is not awaited to its end",
   on: isEnveloped,
   call: { body: [Buffer.concat([one, one])] },

@@ -1,16 +1,7 @@
 /** What surrounds a call: values, signals, prefixes; and clients that leave. */
 import type { Ending, Script } from "../script.ts";
 import type { Setup } from "../setup.ts";
-import {
-  createRow,
-  echo,
-  isEnveloped,
-  isHttp1,
-  isPost,
-  isProto,
-  namesOf,
-  type Row,
-} from "./table.ts";
+import { createRow, isHttp1, isPost, isProto, namesOf, type Row, timeoutOf } from "./table.ts";
 
 const valueSetups: readonly Setup[] = [
   { contextValues: "set" },
@@ -47,7 +38,7 @@ const looks = (["at once", "late", "never"] as const).flatMap((look) =>
       setup: { gate: true, interceptors: 1 },
       script: { look, implementation: { ends } },
       call: (door) => ({
-        headers: [[namesOf(door).timeout, isEnveloped(door) ? "20S" : "20000"]],
+        headers: [[namesOf(door).timeout, timeoutOf(door, 20_000)]],
       }),
     }),
   ),
@@ -84,6 +75,7 @@ const shutdowns: readonly (readonly [what: string, setup: Setup, ends: Ending])[
 const shutdownRows = shutdowns.flatMap(([what, setup, ends]) =>
   (["at once", "late"] as const).map((look) =>
     createRow({
+      unary: true,
       what: `a shutdown signal that is ${what}, looked at ${look}`,
       setup: { ...setup, gate: true, interceptors: 1 },
       script: { look, implementation: { ends } },
@@ -104,6 +96,7 @@ const waits: readonly (readonly [what: string, script: Script])[] = [
 const leavesHttp2 = waits.flatMap(([what, script]) =>
   Array.from({ length: 14 }, (_, code) => code).map((code) =>
     createRow({
+      unary: true,
       what: `the client leaves with code ${code}, the implementation ${what}`,
       on: (door) => !isHttp1(door) && isProto(door),
       setup: { interceptors: 1, gate: true },
@@ -116,6 +109,7 @@ const leavesHttp2 = waits.flatMap(([what, script]) =>
 const leavesHttp1 = waits.flatMap(([what, script]) =>
   (["end", "reset"] as const).map((leave) =>
     createRow({
+      unary: true,
       what: `the client leaves by ${leave}, the implementation ${what}`,
       on: isHttp1,
       setup: { interceptors: 1, gate: true },
@@ -129,6 +123,7 @@ const leavesInBody = [true, false].flatMap((wait) =>
   (["end", "reset"] as const).flatMap((leave) =>
     (["at once", "late"] as const).map((look) =>
       createRow({
+        unary: true,
         what: `the client leaves by ${leave} in its body, the gate ${wait ? "waits" : "passes"}, ${look}`,
         on: isPost,
         setup: { gate: true, interceptors: 1 },
@@ -143,18 +138,6 @@ const leavesInBody = [true, false].flatMap((wait) =>
   ),
 );
 
-const streams = ["/library.v1.FieldService/Repeat", "/library.v1.FieldService/Collect"].flatMap(
-  (path) =>
-    ["application/connect+proto", "application/connect+json"].map((type) =>
-      createRow({
-        what: `a stream beside the unary calls: ${path}, ${type}`,
-        on: (door) => isPost(door) && isEnveloped(door),
-        call: { path, headers: [["content-type", type]] },
-        script: echo,
-      }),
-    ),
-);
-
 export const contextRows: readonly Row[] = [
   ...values,
   valuesOfOneCall,
@@ -164,5 +147,4 @@ export const contextRows: readonly Row[] = [
   ...leavesHttp2,
   ...leavesHttp1,
   ...leavesInBody,
-  ...streams,
 ];

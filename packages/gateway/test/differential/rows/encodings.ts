@@ -7,7 +7,9 @@ import {
   createRow,
   type Door,
   echo,
+  isConnect,
   isEnveloped,
+  isGrpc,
   isPost,
   isProto,
   namesOf,
@@ -45,11 +47,13 @@ const known = compressions.flatMap((compression) => [
   }),
   createRow({
     what: `${compression}, which is not accepted`,
+    unary: true,
     setup: { acceptCompression: compression === "br" ? ["gzip"] : ["br"] },
     call: { compression },
   }),
   createRow({
     what: `${compression}, and none is accepted`,
+    unary: true,
     setup: { acceptCompression: [] },
     call: { compression },
   }),
@@ -93,6 +97,7 @@ const requested = [
   ...["identity", "", "GZIP", "gzip ", "deflate", "x-gzip", "gzip, gzip", "identity, gzip", "*"],
 ].map((encoding) =>
   createRow({
+    unary: true,
     what: `a request in ${JSON.stringify(encoding)}`,
     setup: small,
     call: (door) =>
@@ -160,7 +165,7 @@ const ofAnotherProtocol = createRow({
   script: echo,
   on: isPost,
   call: (door) => ({
-    headers: isEnveloped(door)
+    headers: isGrpc(door)
       ? [
           ["content-encoding", "unknown"],
           ["accept-encoding", "gzip"],
@@ -168,8 +173,12 @@ const ofAnotherProtocol = createRow({
       : [
           ["grpc-encoding", "unknown"],
           ["grpc-accept-encoding", "gzip"],
-          ["connect-content-encoding", "unknown"],
-          ["connect-accept-encoding", "gzip"],
+          ...(isConnect(door)
+            ? ([
+                ["connect-content-encoding", "unknown"],
+                ["connect-accept-encoding", "gzip"],
+              ] as const)
+            : []),
         ],
   }),
 });

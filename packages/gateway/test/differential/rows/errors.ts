@@ -48,6 +48,7 @@ const others: readonly (readonly [what: string, error: ErrorSpec])[] = [
 const thrown = [...connectErrors, ...others].flatMap(([what, error]) =>
   [true, false].map((async) =>
     createRow({
+      unary: /broken/.test(what),
       what: `the implementation ${async ? "rejects" : "throws"}: ${what}`,
       on: (door) => isProto(door) || async,
       setup: { interceptors: 1 },
@@ -99,7 +100,12 @@ const gate = [...connectErrors.slice(0, 2), ...connectErrors.slice(-1), ...other
 
 const gateFirst = (
   [
-    ["an unknown compression", ["content-encoding", "x"], ["grpc-encoding", "x"]],
+    [
+      "an unknown compression",
+      ["content-encoding", "x"],
+      ["connect-content-encoding", "x"],
+      ["grpc-encoding", "x"],
+    ],
     ["a wrong deadline", ["connect-timeout-ms", "x"], ["grpc-timeout", "x"]],
   ] as const
 ).map(([what, ...headers]) =>
@@ -119,12 +125,14 @@ const gateFirst = (
 
 /** If several things are wrong, one is reported. */
 const order = createRow({
+  unary: true,
   what: "version, compression and deadline are all wrong",
   setup: { gate: true, requireConnectProtocolHeader: true },
   call: {
     headers: [
       ["connect-protocol-version", "2"],
       ["content-encoding", "x"],
+      ["connect-content-encoding", "x"],
       ["grpc-encoding", "x"],
       ["connect-timeout-ms", "x"],
       ["grpc-timeout", "x"],
@@ -137,11 +145,13 @@ const order = createRow({
 });
 
 const orderBehind = createRow({
+  unary: true,
   what: "compression, deadline and body are all wrong",
   setup: { gate: true, readMaxBytes: 1 },
   call: {
     headers: [
       ["content-encoding", "x"],
+      ["connect-content-encoding", "x"],
       ["grpc-encoding", "x"],
       ["connect-timeout-ms", "x"],
       ["grpc-timeout", "x"],
@@ -152,6 +162,7 @@ const orderBehind = createRow({
 
 const wrong = (Object.keys(wrongAnswers) as WrongAnswer[]).map((answer) =>
   createRow({
+    unary: true,
     what: `the implementation answers ${answer}`,
     setup: { interceptors: 1 },
     script: { implementation: { ends: { do: "answer wrongly", with: answer } } },

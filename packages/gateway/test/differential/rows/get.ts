@@ -85,6 +85,7 @@ const withHeaders = headers.map(([what, ...fields]) =>
 );
 
 const versionAsParameter = createRow({
+  unary: true,
   what: "the version as a parameter, required in a POST",
   on: (door) => !isGet(door),
   setup: { requireConnectProtocolHeader: true },

@@ -80,12 +80,14 @@ const thens: readonly (readonly [what: string, ends: Ending])[] = [
 const single = acts.flatMap(([what, act]) =>
   thens.flatMap(([call, ends]) => [
     createRow({
+      unary: true,
       what: `an interceptor ${what}: ${call}`,
       on: isProto,
       setup: { interceptors: 1, contextValues: "set" },
       script: scriptOf([act], ends),
     }),
     createRow({
+      unary: true,
       what: `between two others, an interceptor ${what}: ${call}`,
       on: isProto,
       setup: { interceptors: 3, gate: true },
@@ -95,14 +97,17 @@ const single = acts.flatMap(([what, act]) =>
 );
 
 const pairs = acts.flatMap(([what, act]) =>
-  acts.slice(4, 10).map(([other, otherAct]) =>
-    createRow({
-      what: `an interceptor ${what}, and one ${other}`,
-      setup: { interceptors: 2 },
-      script: scriptOf([act, otherAct], { do: "echo" }),
-      on: (door) => isProto(door) && door.http === "2",
-    }),
-  ),
+  acts
+    .slice(4, 10)
+    .map(([other, otherAct]) =>
+      createRow({
+        unary: true,
+        what: `an interceptor ${what}, and one ${other}`,
+        setup: { interceptors: 2 },
+        script: scriptOf([act, otherAct], { do: "echo" }),
+        on: (door) => isProto(door) && door.http === "2",
+      }),
+    ),
 );
 
 function scriptOf(interceptors: readonly InterceptorAct[], ends: Ending): Script {

@@ -96,6 +96,7 @@ const unknownPaths = [
 
 const versions = ["1", "v1", "2", "", "01", "1, 1"].map((version) =>
   createRow({
+    unary: true,
     what: `protocol version ${JSON.stringify(version)}, required`,
     setup: { requireConnectProtocolHeader: true, gate: true },
     call: (door) =>
@@ -107,6 +108,7 @@ const versions = ["1", "v1", "2", "", "01", "1, 1"].map((version) =>
 
 const noVersion = [true, false].map((requireConnectProtocolHeader) =>
   createRow({
+    unary: true,
     what: `no protocol version, ${requireConnectProtocolHeader ? "" : "not "}required`,
     setup: { requireConnectProtocolHeader },
   }),

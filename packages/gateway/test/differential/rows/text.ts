@@ -21,6 +21,7 @@ function inText(
 ): Row {
   const { setup = { gate: true, interceptors: 1 }, script = echo, call = {}, type } = rest;
   return createRow({
+    unary: true,
     what: `in text: ${what}`,
     on: isWeb,
     setup,

@@ -1,7 +1,7 @@
 /** Deadlines: how they are read, what the call sees of them, and what happens when they pass. */
 import type { Script } from "../script.ts";
 import type { Setup } from "../setup.ts";
-import { createRow, isEnveloped, isProto, namesOf, type Row } from "./table.ts";
+import { createRow, isGrpc, isProto, namesOf, type Row, timeoutOf } from "./table.ts";
 
 const ofGrpc = [
   ...["1H", "60M", "3600S", "3600000m", "99999999m", "99999999u", "99999999n", "20000000u"],
@@ -15,39 +15,46 @@ const ofConnect = [
 
 const isAscii = (value: string) => !/[^ -~]/.test(value);
 
-const readGrpc = ofGrpc.filter(isAscii).map((value) =>
-  createRow({
-    what: `grpc-timeout ${JSON.stringify(value)}`,
-    setup: { gate: true, interceptors: 1 },
-    on: isEnveloped,
-    call: { headers: [["grpc-timeout", value]] },
-  }),
-);
+const readGrpc = ofGrpc
+  .filter(isAscii)
+  .map((value) =>
+    createRow({
+      unary: true,
+      what: `grpc-timeout ${JSON.stringify(value)}`,
+      setup: { gate: true, interceptors: 1 },
+      on: isGrpc,
+      call: { headers: [["grpc-timeout", value]] },
+    }),
+  );
 
-const readConnect = ofConnect.filter(isAscii).map((value) =>
-  createRow({
-    what: `connect-timeout-ms ${JSON.stringify(value)}`,
-    setup: { gate: true, interceptors: 1 },
-    on: (door) => !isEnveloped(door),
-    call: { headers: [["connect-timeout-ms", value]] },
-  }),
-);
+const readConnect = ofConnect
+  .filter(isAscii)
+  .map((value) =>
+    createRow({
+      unary: true,
+      what: `connect-timeout-ms ${JSON.stringify(value)}`,
+      setup: { gate: true, interceptors: 1 },
+      on: (door) => !isGrpc(door),
+      call: { headers: [["connect-timeout-ms", value]] },
+    }),
+  );
 
 const ofTheOther = createRow({
   what: "a deadline of the other protocol",
   setup: { gate: true },
   call: (door) => ({
-    headers: [isEnveloped(door) ? ["connect-timeout-ms", "x"] : ["grpc-timeout", "x"]],
+    headers: [isGrpc(door) ? ["connect-timeout-ms", "x"] : ["grpc-timeout", "x"]],
   }),
 });
 
 const limits = [19_999, 20_000, 20_001].flatMap((maxTimeoutMs) =>
   [true, false].map((gate) =>
     createRow({
+      unary: true,
       what: `20 s where ${maxTimeoutMs} ms are the most, ${gate ? "with" : "without"} a gate`,
       setup: { maxTimeoutMs, gate },
       call: (door) => ({
-        headers: [[namesOf(door).timeout, isEnveloped(door) ? "20S" : "20000"]],
+        headers: [[namesOf(door).timeout, timeoutOf(door, 20_000)]],
       }),
     }),
   ),
@@ -75,22 +82,24 @@ const passing: readonly (readonly [what: string, script: Script, setup: Setup])[
 const passed = passing.flatMap(([what, script, setup]) =>
   [0, 15].map((timeoutMs) =>
     createRow({
+      unary: true,
       what: `the deadline passes, ${what}, ${timeoutMs} ms`,
       setup,
       on: isProto,
       // The state of a signal right at the start depends on the speed of the machine.
       script: timeoutMs === 0 ? script : { ...script, look: "late" },
       call: (door) => ({
-        headers: [[namesOf(door).timeout, isEnveloped(door) ? `${timeoutMs}m` : `${timeoutMs}`]],
+        headers: [[namesOf(door).timeout, timeoutOf(door, timeoutMs)]],
       }),
     }),
   ),
 );
 
 const unwatched = createRow({
+  unary: true,
   what: "the deadline has passed, and nobody looks",
   script: { look: "never", implementation: { ends: { do: "echo" } } },
-  call: (door) => ({ headers: [[namesOf(door).timeout, isEnveloped(door) ? "0m" : "0"]] }),
+  call: (door) => ({ headers: [[namesOf(door).timeout, timeoutOf(door, 0)]] }),
 });
 
 export const timeoutRows: readonly Row[] = [
