@@ -30,7 +30,7 @@ describe.each([
     const asked = fetch(`${gateway.origin("1.1")}/library.v1.FieldService/Repeat`, {
       method: "POST",
       headers: { "content-type": type },
-      body: envelope(""),
+      body: new Uint8Array(envelope("")),
       signal: client.signal,
     });
     const { status, headers } = await within("the head", asked);
