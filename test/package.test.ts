@@ -204,7 +204,6 @@ describe("the program needs only its own files", () => {
       await line("backup", "backup.db", "--store", "sqlite:copy.db");
       await line("migrate", "up");
       await line("config", "check");
-      await line("completion", "fish");
       expect(await line("--help")).toContain("Usage: plant-store");
       server.process.kill("SIGTERM");
       expect(await server.exited).toEqual({ code: 0, signal: null });

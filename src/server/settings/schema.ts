@@ -14,7 +14,7 @@ const rateLimitMax = 100_000;
 
 /**
  * All settings, in the order of the help. An entry is all that a setting needs: its flag, variable,
- * key, help, checks, row in docs/settings.md and completion are generated from it. Groups are those
+ * key, help, checks and row in docs/settings.md are generated from it. Groups are those
  * of ServerOptions.
  */
 export const schema = {
@@ -58,7 +58,6 @@ export const schema = {
       default: "./data/tokens",
       placeholder: "path",
       summary: "Where opaque tokens are kept",
-      isFile: true,
     },
     tokens: {
       type: "list",
@@ -96,7 +95,6 @@ export const schema = {
       default: undefined,
       placeholder: "file",
       summary: "Certificate chain in PEM; enables TLS. Reloaded when it changes",
-      isFile: true,
     },
     keyFile: {
       name: "tls-key",
@@ -104,7 +102,6 @@ export const schema = {
       default: undefined,
       placeholder: "file",
       summary: "Its private key in PEM",
-      isFile: true,
     },
   },
   limits: limitSettings,
