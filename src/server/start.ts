@@ -1,12 +1,9 @@
 /** Starts a server and connects its parts. */
-import { availableParallelism } from "node:os";
 import { loadLoggerSoon } from "connect-gateway/logging";
 import { openAuthenticator } from "../auth/authenticator.ts";
 import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
 import { openStore } from "../store/open.ts";
-import { describeFewCores } from "./few-cores.ts";
 import type { Admin } from "./metrics/open.ts";
-import { describeOldNode } from "./node-floor.ts";
 import { reportObstacles } from "./obstacles.ts";
 import { createRateLimits } from "./rate-limit/rate-limits.ts";
 import type { Serving } from "./serve.ts";
@@ -31,20 +28,11 @@ export interface RunningServer {
 /**
  * Starts a server.
  *
- * @param machine Its Node version and cores. Known vulnerabilities of that Node, and too few cores
- * for the threads, are logged.
  * @throws {SettingsError} {@link TokenFileError}, {@link StoreOpenError}, or the system's error
  * if it cannot listen. Nothing is left open then.
  */
-export async function startServer(
-  options: ServerOptions = {},
-  machine = { nodeVersion: process.versions.node, cores: availableParallelism() },
-): Promise<RunningServer> {
+export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
   const settings = resolveSettings(options);
-  const oldNode = describeOldNode(machine.nodeVersion);
-  if (oldNode !== undefined) settings.log.warn(oldNode);
-  const fewCores = describeFewCores(settings.threads, machine.cores);
-  if (fewCores !== undefined) settings.log.warn(fewCores);
   const failed = Promise.withResolvers<Error>();
   const { auth } = settings;
   const admin = await openAdmin(settings);
