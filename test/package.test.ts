@@ -167,7 +167,6 @@ describe("the program needs only its own files", () => {
         "jwks-url": keys.url.href,
         "jwt-issuer": issuer,
         "jwt-audience": audience,
-        threads: 2,
       };
       await writeFile(join(cwd.path, "settings.yaml"), JSON.stringify(settings));
       await writeFile(join(cwd.path, "plants.csv"), "id,name,tag\n1,Basil,herb\n");

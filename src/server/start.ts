@@ -5,10 +5,7 @@ import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
 import { openStore } from "../store/open.ts";
 import type { Admin } from "./metrics/open.ts";
 import { reportObstacles } from "./obstacles.ts";
-import { createRateLimits } from "./rate-limit/rate-limits.ts";
-import type { Serving } from "./serve.ts";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings/settings.ts";
-import { type ServiceHooks, serveWithThreads } from "./threads/service.ts";
 
 /** A running plant-store server. */
 export interface RunningServer {
@@ -19,7 +16,7 @@ export interface RunningServer {
   readonly settings: ServerSettings;
   /** The token created by a first start, in plain text. It is stored nowhere else. */
   readonly firstToken: string | undefined;
-  /** Resolves if the store or the threads fail permanently. Close the server then. */
+  /** Resolves if the store fails permanently. Close the server then. */
   readonly failed: Promise<Error>;
   /** Finishes requests in flight, then closes the store, then the metrics. Idempotent. */
   close(): Promise<void>;
@@ -34,16 +31,23 @@ export interface RunningServer {
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
   const settings = resolveSettings(options);
   const failed = Promise.withResolvers<Error>();
-  const { auth } = settings;
+  const { auth, log } = settings;
   const admin = await openAdmin(settings);
-  let firstToken: string | undefined;
+  const opened: (() => unknown)[] = [() => admin?.close()];
   try {
-    firstToken = await createFirstToken(auth);
-    const hooks = { onFailure: failed.resolve, metrics: admin?.metrics };
-    const serving =
-      settings.threads === 1
-        ? await serveAlone(settings, admin, hooks.onFailure)
-        : await serveWithThreads(settings, options, hooks);
+    const firstToken = await createFirstToken(auth);
+    if (firstToken !== undefined) opened.push(() => revokeFirstToken(auth));
+    const authenticator = await openAuthenticator(auth, log.warn);
+    opened.push(authenticator.close);
+    const opening = openStore(settings.store, {
+      onFailure: failed.resolve,
+      onObstacle: reportObstacles(log),
+      observer: admin?.commits,
+    });
+    opened.push(() => opening.then((store) => store.close(), ignore));
+    // The store opens asynchronously; most of the code is loaded meanwhile.
+    const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);
+    const serving = await serve(settings, { authenticator, store, metrics: admin?.metrics });
     admin?.metrics.watchReadiness(serving.isReady);
     if (options.log === undefined) loadLoggerSoon();
     let closed: Promise<void> | undefined;
@@ -59,52 +63,17 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
       },
     };
   } catch (error) {
-    if (firstToken !== undefined) await revokeFirstToken(auth);
-    await admin?.close();
+    for (const close of opened.reverse()) await close();
     throw error;
   }
 }
 
 /** @returns undefined if metrics are off. Then nothing is measured. */
-async function openAdmin({
-  adminHost,
-  adminPort,
-  threads,
-}: ServerSettings): Promise<Admin | undefined> {
+async function openAdmin({ adminHost, adminPort }: ServerSettings): Promise<Admin | undefined> {
   if (adminPort === undefined) return undefined;
   // Loaded only if metrics are on.
   const { openMetrics } = await import("./metrics/open.ts");
-  return await openMetrics({ host: adminHost, port: adminPort }, threads === 1 ? 0 : threads);
-}
-
-async function serveAlone(
-  settings: ServerSettings,
-  admin: Admin | undefined,
-  onFailure: ServiceHooks["onFailure"],
-): Promise<Serving> {
-  const opened: (() => void | Promise<void>)[] = [];
-  try {
-    const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
-    opened.push(authenticator.close);
-    const opening = openStore(settings.store, {
-      onFailure,
-      onObstacle: reportObstacles(settings.log),
-      observer: admin?.commits,
-    });
-    opened.push(() => opening.then((store) => store.close(), ignore));
-    // The store opens asynchronously; most of the code is loaded meanwhile.
-    const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);
-    const rateLimits = createRateLimits(settings);
-    return await serve(settings, {
-      authenticator,
-      store,
-      rateLimits,
-      metrics: admin?.metrics.main,
-    });
-  } catch (error) {
-    for (const close of opened.reverse()) await close();
-    throw error;
-  }
+  return await openMetrics({ host: adminHost, port: adminPort });
 }
 
 function ignore(): void {}

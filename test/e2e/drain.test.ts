@@ -76,17 +76,11 @@ async function beginHttp2(protocol: RawProtocol, server: ChildServer, body: Buff
   return { name: protocol.name, outcome, goaway, [Symbol.dispose]: close };
 }
 
-/** Two threads only where the kernel shares a port among them. */
-const services = [
-  { signal: "SIGTERM", threads: "1" },
-  { signal: "SIGINT", threads: process.platform === "linux" ? "2" : "1" },
-] as const;
-
-describe.each(services)("$signal, threads: $threads", ({ signal, threads }) => {
+describe.each(["SIGTERM", "SIGINT"] as const)("%s", (signal) => {
   test("lets requests of every protocol finish, takes no new ones, and ends with 0", async () => {
     await using folder = await createTemporaryFolder();
     const database = join(folder.path, "data/plants.db");
-    await using server = await spawnServer({ cwd: folder.path, args: ["--threads", threads] });
+    await using server = await spawnServer({ cwd: folder.path });
     using lock = lockStore(database);
     using stack = new DisposableStack();
     const underWay: UnderWay[] = [];
@@ -112,7 +106,7 @@ describe.each(services)("$signal, threads: $threads", ({ signal, threads }) => {
 
   test("cuts a request off that does not end, and ends with 0", async () => {
     await using folder = await createTemporaryFolder();
-    const args = ["--drain-timeout-ms", "200", "--threads", threads];
+    const args = ["--drain-timeout-ms", "200"];
     await using server = await spawnServer({ cwd: folder.path, args });
     using half = await openRawConnection(server.port);
     half.write(

@@ -6,10 +6,7 @@ import { findOriginProblem } from "../cors.ts";
 import { limitSettings, timerMaxMs } from "./limits.ts";
 import type { Setting } from "./setting.ts";
 
-/** More than the cores of most machines. Each thread has a heap, and its part of every limit. */
-const threadsMax = 64;
-
-/** Far more requests per second than all threads can serve. */
+/** Far more requests per second than a server can serve. */
 const rateLimitMax = 100_000;
 
 /**
@@ -105,13 +102,11 @@ export const schema = {
     },
   },
   limits: limitSettings,
-  threads: {
-    type: "integer",
-    default: 1,
-    min: 1,
-    max: threadsMax,
-    placeholder: "number",
-    summary: "Threads that share the port; more than 1 only on Linux",
+  reusePort: {
+    type: "switch",
+    default: false,
+    placeholder: "on|off",
+    summary: "`on`: several servers on one PostgreSQL share the port; only on Linux",
   },
   logFormat: {
     type: "text",

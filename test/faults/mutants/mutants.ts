@@ -190,13 +190,6 @@ export const mutants: readonly Mutant[] = [
     campaign: "packages/gateway/test/server/tls.test.ts",
   },
   {
-    name: "threads count requests at the same time",
-    file: "src/server/rate-limit/rate-limiter.ts",
-    find: "this.#enter();",
-    replace: "",
-    campaign: "test/server/rate-limit/rate-limiter.test.ts",
-  },
-  {
     name: "who has asked too often once is forgotten at once",
     file: "src/server/rate-limit/rate-limiter.ts",
     find: "for (const place of places) cells[place] = Math.max(cells[place] ?? 0, next);",
