@@ -32,7 +32,6 @@ import { explainUnready } from "./obstacles.ts";
 import { createOpenServices } from "./open-services.ts";
 import { createPageHandlers } from "./page/handlers.ts";
 import { limitRates } from "./rate-limit/gate.ts";
-import { createRateLimits } from "./rate-limit/rate-limits.ts";
 import { messageValuesMax } from "./settings/limits.ts";
 import type { ServerSettings } from "./settings/settings.ts";
 import { assertTlsFiles } from "./settings/tls-files.ts";
@@ -137,12 +136,11 @@ function gatewayOptions(
   tracing: Tracing | undefined,
 ) {
   const { limits, log, basePath } = settings;
-  const rateLimits = createRateLimits(settings);
   const bearer = createBearerGate(authenticator.verifiers);
   return {
     requestPathPrefix: basePath,
-    requestGate: inOrder(limitRates(bearer, rateLimits), () => assertRoom(store)),
-    exposePeerAddress: rateLimits.perAddress !== undefined,
+    requestGate: inOrder(limitRates(bearer, settings), () => assertRoom(store)),
+    exposePeerAddress: settings.rateLimitPerAddress > 0,
     interceptors: [
       logFailures(log),
       requirePrincipal,

@@ -190,9 +190,16 @@ export const mutants: readonly Mutant[] = [
     campaign: "packages/gateway/test/server/tls.test.ts",
   },
   {
+    name: "whose last request is a second old is forgotten before the bucket is full",
+    file: "src/server/rate-limit/rate-limiter.ts",
+    find: "this.#older = this.#recent;",
+    replace: "this.#older = new Map();",
+    campaign: "test/server/rate-limit/rate-limiter.test.ts",
+  },
+  {
     name: "who has asked too often once is forgotten at once",
     file: "src/server/rate-limit/rate-limiter.ts",
-    find: "for (const place of places) cells[place] = Math.max(cells[place] ?? 0, next);",
+    find: "this.#recent.set(key, next);",
     replace: "",
     campaign: "test/server/rate-limit/rate-limiter.test.ts",
   },
