@@ -35,7 +35,6 @@ import { limitRates } from "./rate-limit/gate.ts";
 import { messageValuesMax } from "./settings/limits.ts";
 import type { ServerSettings } from "./settings/settings.ts";
 import { assertTlsFiles } from "./settings/tls-files.ts";
-import { openTracing } from "./tracing/open.ts";
 import type { Tracing } from "./tracing/tracing.ts";
 import { version } from "./version.ts";
 
@@ -43,6 +42,7 @@ export interface ServedParts {
   readonly authenticator: Authenticator;
   readonly store: PlantStore;
   readonly metrics?: ServiceMetrics | undefined;
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface Serving {
@@ -55,7 +55,7 @@ export interface Serving {
 
 /** @throws {SettingsError} for TLS files; the system's error if it cannot listen. */
 export async function serve(settings: ServerSettings, parts: ServedParts): Promise<Serving> {
-  const { authenticator, store } = parts;
+  const { authenticator, store, tracing } = parts;
   const { basePath, log } = settings;
   if (settings.tls !== undefined) assertTlsFiles(settings.tls);
   const draining = new AbortController();
@@ -64,11 +64,10 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
   const { health, reflection } = settings;
   const interceptors = [logFailures(log)];
   const openServices = createOpenServices({ ...readiness, health, reflection, interceptors });
-  const tracing = await openTracing({ scheme: settings.tls === undefined ? "http" : "https", log });
-  const common = commonOptions(settings, parts, tracing);
+  const common = commonOptions(settings, parts);
   const server = await serveGateway({
     ...common,
-    ...gatewayOptions(settings, parts, tracing),
+    ...gatewayOptions(settings, parts),
     ...portOptions(settings, parts),
     routes: (router) => {
       router.service(PlantService, createPlantService(store, cancellationOf));
@@ -112,11 +111,7 @@ function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, Node
 }
 
 /** Options of the services at the root and of those under the base path. */
-function commonOptions(
-  settings: ServerSettings,
-  { metrics }: ServedParts,
-  tracing: Tracing | undefined,
-) {
+function commonOptions(settings: ServerSettings, { metrics, tracing }: ServedParts) {
   const cors = corsOptions(settings.corsOrigins);
   const onError = (error: unknown) => settings.log.error("cannot create a response", error);
   const observer = composeObservers(createObservers(settings, metrics, tracing), onError);
@@ -130,11 +125,7 @@ function commonOptions(
   };
 }
 
-function gatewayOptions(
-  settings: ServerSettings,
-  { authenticator, store }: ServedParts,
-  tracing: Tracing | undefined,
-) {
+function gatewayOptions(settings: ServerSettings, { authenticator, store, tracing }: ServedParts) {
   const { limits, log, basePath } = settings;
   const bearer = createBearerGate(authenticator.verifiers);
   return {

@@ -6,6 +6,7 @@ import { openStore } from "../store/open.ts";
 import type { Admin } from "./metrics/open.ts";
 import { reportObstacles } from "./obstacles.ts";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings/settings.ts";
+import { openTracing } from "./tracing/open.ts";
 
 /** A running plant-store server. */
 export interface RunningServer {
@@ -47,7 +48,10 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     opened.push(() => opening.then((store) => store.close(), ignore));
     // The store opens asynchronously; most of the code is loaded meanwhile.
     const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);
-    const serving = await serve(settings, { authenticator, store, metrics: admin?.metrics });
+    const tracing = await openTracing({ scheme: schemeOf(settings), log });
+    opened.push(() => tracing?.close());
+    const parts = { authenticator, store, metrics: admin?.metrics, tracing };
+    const serving = await serve(settings, parts);
     admin?.metrics.watchReadiness(serving.isReady);
     if (options.log === undefined) loadLoggerSoon();
     let closed: Promise<void> | undefined;
@@ -78,8 +82,13 @@ async function openAdmin({ adminHost, adminPort }: ServerSettings): Promise<Admi
 
 function ignore(): void {}
 
-function urlOf({ host, tls, basePath }: ServerSettings, port: number): string {
-  return `${tls === undefined ? "http" : "https"}://${authorityOf(host, port)}${basePath}`;
+function schemeOf({ tls }: ServerSettings): "http" | "https" {
+  return tls === undefined ? "http" : "https";
+}
+
+function urlOf(settings: ServerSettings, port: number): string {
+  const { host, basePath } = settings;
+  return `${schemeOf(settings)}://${authorityOf(host, port)}${basePath}`;
 }
 
 function metricsUrlOf({ adminHost }: ServerSettings, { address }: Admin["listener"]): string {

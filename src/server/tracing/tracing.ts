@@ -18,3 +18,6 @@ export interface TracingOptions {
   readonly scheme: "http" | "https";
   readonly log: Log;
 }
+
+/** Where spans go: to a collector, or to standard output. */
+export type ExporterName = "otlp" | "console";
