@@ -7,7 +7,7 @@ import type { Verifier } from "./verifier.ts";
 export interface Authenticator {
   /** In the order in which they are tried. */
   readonly verifiers: readonly Verifier[];
-  /** Stops watching files and endpoints. The verifiers keep working with what they know. */
+  /** Stops watching endpoints. The verifiers keep working with what they know. */
   close(): void;
 }
 
@@ -23,8 +23,9 @@ export async function openAuthenticator(
 ): Promise<Authenticator> {
   const { tokenFile: file, tokens, jwt } = settings;
   const opaque = await openTokenVerifier({ file, tokens, report });
-  const verifyOpaque = [opaque.verify, opaque.verifyNew];
-  if (jwt === undefined) return { verifiers: verifyOpaque, close: opaque.close };
+  if (jwt === undefined) {
+    return { verifiers: [opaque.verify], close: () => {} };
+  }
 
   // Loaded only if needed, for a fast startup.
   const { openKeySet } = await import("./jwks.ts");
@@ -34,10 +35,7 @@ export async function openAuthenticator(
   const verifyJwt = createJwtVerifier({ keys, issuer, audience });
   return {
     // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
-    verifiers: [...verifyOpaque, verifyJwt],
-    close() {
-      opaque.close();
-      keys.close();
-    },
+    verifiers: [opaque.verify, verifyJwt],
+    close: keys.close,
   };
 }

@@ -1,7 +1,6 @@
 import { statSync } from "node:fs";
 import { Command } from "commander";
-import { listTokens } from "../auth/token-file.ts";
-import { TokenFileError } from "../auth/token-file-error.ts";
+import { listTokens, TokenFileError } from "../auth/token-file.ts";
 import { version } from "../server/version.ts";
 import type { Finding } from "../store/finding.ts";
 import { checkStore, describeStoreUrl } from "../store/open.ts";

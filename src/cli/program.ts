@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { TokenFileError } from "../auth/token-file-error.ts";
+import { TokenFileError } from "../auth/token-file.ts";
 import { version } from "../server/version.ts";
 import { BackupError } from "../store/backup-error.ts";
 import { CopyError } from "../store/copy-error.ts";

@@ -205,9 +205,10 @@ async function answerToCutOff(): Promise<Http1Response> {
   connection.write(
     `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
-      `Expect: 100-continue\r\n\r\n${body}`,
+      "Expect: 100-continue\r\n\r\n",
   );
   await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
+  connection.write(body);
   server.process.kill("SIGTERM");
   const [, answer] = parseHttp1Responses(await connection.untilClosed());
   lock.release();

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
-import { TokenFileError } from "../../src/auth/token-file-error.ts";
+import { TokenFileError } from "../../src/auth/token-file.ts";
 import { startServer } from "../../src/server/start.ts";
 import { StoreOpenError } from "../../src/store/open-error.ts";
 import { createRecordedLog } from "../support/recorded-log.ts";
