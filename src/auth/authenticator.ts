@@ -7,8 +7,8 @@ import type { Verifier } from "./verifier.ts";
 export interface Authenticator {
   /** In the order in which they are tried. */
   readonly verifiers: readonly Verifier[];
-  /** Stops watching endpoints. The verifiers keep working with what they know. */
-  close(): void;
+  /** Reads tokens and keys again, now. Never rejects. */
+  reload(): Promise<void>;
 }
 
 /**
@@ -23,9 +23,7 @@ export async function openAuthenticator(
 ): Promise<Authenticator> {
   const { tokenFile: file, tokens, jwt } = settings;
   const opaque = await openTokenVerifier({ file, tokens, report });
-  if (jwt === undefined) {
-    return { verifiers: [opaque.verify], close: () => {} };
-  }
+  if (jwt === undefined) return { verifiers: [opaque.verify], reload: opaque.look };
 
   // Loaded only if needed, for a fast startup.
   const { openKeySet } = await import("./jwks.ts");
@@ -36,6 +34,8 @@ export async function openAuthenticator(
   return {
     // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
     verifiers: [opaque.verify, verifyJwt],
-    close: keys.close,
+    async reload() {
+      await Promise.all([opaque.look(), keys.reload()]);
+    },
   };
 }

@@ -55,7 +55,7 @@ export interface Serving {
 
 /** @throws {SettingsError} for TLS files; the system's error if it cannot listen. */
 export async function serve(settings: ServerSettings, parts: ServedParts): Promise<Serving> {
-  const { authenticator, store, tracing } = parts;
+  const { store, tracing } = parts;
   const { basePath, log } = settings;
   if (settings.tls !== undefined) assertTlsFiles(settings.tls);
   const draining = new AbortController();
@@ -86,7 +86,6 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
     draining.abort(new ConnectError("the server is shutting down", Code.Unavailable));
     await server.drain(settings.drainTimeoutMs);
     await store.close();
-    authenticator.close();
     await tracing?.close();
   }
 

@@ -39,7 +39,6 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     const firstToken = await createFirstToken(auth);
     if (firstToken !== undefined) opened.push(() => revokeFirstToken(auth));
     const authenticator = await openAuthenticator(auth, log.warn);
-    opened.push(authenticator.close);
     const opening = openStore(settings.store, {
       onFailure: failed.resolve,
       onObstacle: reportObstacles(log),
