@@ -19,6 +19,8 @@ export interface RunningServer {
   readonly firstToken: string | undefined;
   /** Resolves if the store fails permanently. Close the server then. */
   readonly failed: Promise<Error>;
+  /** Reads the token file and the JWKS now. TLS files are read whenever they change. */
+  reload(): Promise<void>;
   /** Finishes requests in flight, then closes the store, then the metrics. Idempotent. */
   close(): Promise<void>;
 }
@@ -60,6 +62,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
       settings,
       firstToken,
       failed: failed.promise,
+      reload: authenticator.reload,
       close: () => {
         closed ??= serving.close().finally(() => admin?.close());
         return closed;

@@ -1,10 +1,10 @@
-/** SIGTERM and SIGINT: what is under way finishes, nothing new begins, the process ends well. */
+/** Signals: what is under way finishes, nothing new begins, the process ends well. */
 import { once } from "node:events";
 import http2 from "node:http2";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import {
   type Http1Response,
   parseHttp1Responses,
@@ -12,8 +12,17 @@ import {
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import {
+  audience,
+  createSigningKey,
+  issuer,
+  type SigningKey,
+  sign,
+} from "../auth/support/issuer.ts";
+import { keySetOf, startKeyServer } from "../auth/support/key-server.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { lockStore } from "../support/locked-store.ts";
+import { newPlantJson } from "../support/protocol/message.ts";
 import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 import { knownToken } from "../support/test-server.ts";
@@ -76,7 +85,7 @@ async function beginHttp2(protocol: RawProtocol, server: ChildServer, body: Buff
   return { name: protocol.name, outcome, goaway, [Symbol.dispose]: close };
 }
 
-describe.each(["SIGTERM", "SIGINT"] as const)("%s", (signal) => {
+describe.each(["SIGTERM", "SIGINT", "SIGQUIT", "SIGUSR2"] as const)("%s", (signal) => {
   test("lets requests of every protocol finish, takes no new ones, and ends with 0", async () => {
     await using folder = await createTemporaryFolder();
     const database = join(folder.path, "data/plants.db");
@@ -225,3 +234,32 @@ async function expectRefused(port: number): Promise<void> {
   expect(await within("a refusal", outcome.promise)).toBe("ECONNREFUSED");
   socket.destroy();
 }
+
+test("SIGHUP has tokens and keys read again, and ends nothing", async () => {
+  const [first, second] = [
+    await createSigningKey("ES256", "1"),
+    await createSigningKey("ES256", "2"),
+  ];
+  const keys = await startKeyServer(keySetOf(first.jwk));
+  await using folder = await createTemporaryFolder();
+  const jwt = ["--jwks-url", keys.url.href, "--jwt-issuer", issuer, "--jwt-audience", audience];
+  await using server = await spawnServer({ cwd: folder.path, args: jwt });
+  const statusOf = async (key: SigningKey) => {
+    const headers = {
+      authorization: `Bearer ${await sign(key)}`,
+      "content-type": "application/json",
+    };
+    const body = newPlantJson({ id: 1n, name: "Basil" });
+    const sent = { origin: server.url, version: "2", path: "/plants", headers, body } as const;
+    return (await exchange(sent)).status;
+  };
+  expect(await statusOf(first)).toBe(200);
+  keys.answer = keySetOf(second.jwk);
+  expect(await statusOf(second)).toBe(401); // a fetch was just before
+  server.process.kill("SIGHUP");
+  await server.stderr.until(/SIGHUP: tokens and keys were read again/);
+  expect(await statusOf(second)).toBe(200);
+  expect(await statusOf(first)).toBe(401);
+  server.process.kill("SIGTERM");
+  expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+});
