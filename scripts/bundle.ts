@@ -5,7 +5,7 @@ import { dirname, join, relative } from "node:path";
 import { type OutputChunk, type Plugin, rolldown } from "rolldown";
 
 /** Files that are run or loaded by URL. Each keeps its path, so that `import.meta.url` finds it. */
-const entries = ["src/cli/main", "src/server/threads/worker"];
+const entries = ["src/cli/main"];
 
 /** Bundled separately: the SQLite thread needs little of the shared code. */
 const sqliteEntries = ["src/store/sqlite/worker"];

@@ -12,15 +12,12 @@ const shownOrigin = "http://localhost:8080";
 
 for (const colorScheme of ["light", "dark"] as const) {
   const folder = mkdtempSync(join(tmpdir(), "page-pictures-"));
-  const server = await startServer(
-    {
-      port: 0,
-      store: `sqlite:${join(folder, "plants.db")}`,
-      auth: { tokenFile: undefined, tokens: [token] },
-      log: createRecordedLog(),
-    },
-    { nodeVersion: process.versions.node, cores: 1 },
-  );
+  const server = await startServer({
+    port: 0,
+    store: `sqlite:${join(folder, "plants.db")}`,
+    auth: { tokenFile: undefined, tokens: [token] },
+    log: createRecordedLog(),
+  });
   const { host } = new URL(server.url);
   await warmUp(server.url);
   const browser = await launchBrowser([

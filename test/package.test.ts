@@ -167,7 +167,6 @@ describe("the program needs only its own files", () => {
         "jwks-url": keys.url.href,
         "jwt-issuer": issuer,
         "jwt-audience": audience,
-        threads: 2,
       };
       await writeFile(join(cwd.path, "settings.yaml"), JSON.stringify(settings));
       await writeFile(join(cwd.path, "plants.csv"), "id,name,tag\n1,Basil,herb\n");
@@ -204,7 +203,6 @@ describe("the program needs only its own files", () => {
       await line("backup", "backup.db", "--store", "sqlite:copy.db");
       await line("migrate", "up");
       await line("config", "check");
-      await line("completion", "fish");
       expect(await line("--help")).toContain("Usage: plant-store");
       server.process.kill("SIGTERM");
       expect(await server.exited).toEqual({ code: 0, signal: null });

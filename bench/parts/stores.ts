@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { findFreePort } from "../../test/support/free-port.ts";
 import { assertStored } from "../account.ts";
 import type { Bench } from "../bench.ts";
 import type { Load, LoadResult } from "../load/load.ts";
@@ -46,10 +47,7 @@ interface Opened {
 
 const oneByOne = "PostgreSQL, a statement for each request";
 
-const onSqlite: readonly Setup[] = [
-  { name: "SQLite", open: (folder) => openSqlite(folder) },
-  { name: "SQLite, 2 threads", open: (folder) => openSqlite(folder, "--threads", "2") },
-];
+const onSqlite: readonly Setup[] = [{ name: "SQLite", open: openSqlite }];
 
 const onPostgres: readonly Setup[] = [
   {
@@ -57,13 +55,18 @@ const onPostgres: readonly Setup[] = [
     open: (folder) => openPostgres((url) => [serve(folder, url)]),
   },
   {
-    name: "PostgreSQL, 2 threads",
-    open: (folder) => openPostgres((url) => [serve(folder, url, "--threads", "2")]),
-  },
-  {
     name: "PostgreSQL, 2 servers",
     open: (folder) =>
       openPostgres((url) => [serve(join(folder, "1"), url), serve(join(folder, "2"), url)]),
+  },
+  {
+    name: "PostgreSQL, 2 servers on one port",
+    async open(folder) {
+      const shared = ["--port", `${await findFreePort()}`, "--reuse-port", "on"];
+      return await openPostgres((url) =>
+        ["1", "2"].map((name) => serve(join(folder, name), url, ...shared)),
+      );
+    },
   },
   {
     name: oneByOne,
@@ -77,10 +80,10 @@ const onPostgres: readonly Setup[] = [
 
 const setups: readonly Setup[] = hasPostgres ? [...onSqlite, ...onPostgres] : onSqlite;
 
-async function openSqlite(folder: string, ...flags: readonly string[]): Promise<Opened> {
+async function openSqlite(folder: string): Promise<Opened> {
   const file = join(folder, "plants.db");
   return {
-    servers: [serve(folder, `sqlite:${file}`, ...flags)],
+    servers: [serve(folder, `sqlite:${file}`)],
     store: {
       countPlants: () => countStoredPlants(file),
       fill: (plants) => fillStore(file, plants),

@@ -7,8 +7,8 @@ import type { Verifier } from "./verifier.ts";
 export interface Authenticator {
   /** In the order in which they are tried. */
   readonly verifiers: readonly Verifier[];
-  /** Stops watching files and endpoints. The verifiers keep working with what they know. */
-  close(): void;
+  /** Reads tokens and keys again, now. Never rejects. */
+  reload(): Promise<void>;
 }
 
 /**
@@ -23,8 +23,7 @@ export async function openAuthenticator(
 ): Promise<Authenticator> {
   const { tokenFile: file, tokens, jwt } = settings;
   const opaque = await openTokenVerifier({ file, tokens, report });
-  const verifyOpaque = [opaque.verify, opaque.verifyNew];
-  if (jwt === undefined) return { verifiers: verifyOpaque, close: opaque.close };
+  if (jwt === undefined) return { verifiers: [opaque.verify], reload: opaque.look };
 
   // Loaded only if needed, for a fast startup.
   const { openKeySet } = await import("./jwks.ts");
@@ -34,10 +33,9 @@ export async function openAuthenticator(
   const verifyJwt = createJwtVerifier({ keys, issuer, audience });
   return {
     // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
-    verifiers: [...verifyOpaque, verifyJwt],
-    close() {
-      opaque.close();
-      keys.close();
+    verifiers: [opaque.verify, verifyJwt],
+    async reload() {
+      await Promise.all([opaque.look(), keys.reload()]);
     },
   };
 }

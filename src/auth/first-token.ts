@@ -1,6 +1,5 @@
 import type { AuthSettings } from "./settings.ts";
-import { createToken, listTokens, revokeToken } from "./token-file.ts";
-import { TokenFileError } from "./token-file-error.ts";
+import { createToken, listTokens, revokeToken, TokenFileError } from "./token-file.ts";
 
 /** The name of the token created on the first start. */
 export const firstTokenName = "first";

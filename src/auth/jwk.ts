@@ -1,5 +1,4 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import type { JWK } from "jose";
 
 /**
  * The accepted signature algorithms (RFC 7518, section 3.1; RFC 8037; RFC 9864): all that are
@@ -7,80 +6,54 @@ import type { JWK } from "jose";
  * used as a shared secret. No `none`.
  */
 export const signatureAlgorithms: readonly string[] = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "PS256",
-  "PS384",
-  "PS512",
-  "ES256",
-  "ES384",
-  "ES512",
-  "EdDSA",
-  "Ed25519",
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ];
 
+/** A member of a key set, as far as it is looked at here. */
+interface Member {
+  readonly kid?: unknown;
+  readonly use?: unknown;
+  readonly alg?: unknown;
+}
+
 /**
- * Parses the members of a key set (RFC 7517, section 5) and returns the keys that can verify such a
- * signature. Ignores the others: symmetric and private keys, keys for encryption, unknown types and
- * curves, RSA keys that are weak or too slow. Keeps only what verifying needs.
+ * The members of a key set (RFC 7517, section 5) that jose can be given to verify signatures. It
+ * selects the key for a token, and ignores those for other purposes. It fails for keys that cannot
+ * be parsed, and takes RSA keys that anybody can sign with: neither gets there.
  *
  * @param onRefused Called with the reason, in one line, if an RSA key that is meant for verifying
  * is rejected. Its tokens will be rejected as well.
  */
-export function parseVerificationKeys(
+export function findUsableKeys(
   members: readonly unknown[],
   onRefused: (problem: string) => void,
-): JWK[] {
-  return members
-    .map((member) => parseVerificationKey(member, onRefused))
-    .filter((key) => key !== undefined);
+): unknown[] {
+  return members.filter((member) => {
+    if (!isMember(member) || !isForVerifying(member)) return false;
+    const key = parsePublicKey(member);
+    const problem = key && findRsaProblem(key);
+    if (problem !== undefined) onRefused(`${nameOf(member)} ${problem}`);
+    return key !== undefined && problem === undefined;
+  });
 }
 
-function parseVerificationKey(
-  member: unknown,
-  onRefused: (problem: string) => void,
-): JWK | undefined {
-  if (!isJwk(member) || !isForVerifying(member)) return undefined;
-  const key = parsePublicKey(member);
-  const problem = key && findRsaProblem(key);
-  if (problem !== undefined) onRefused(`${nameOf(member)} ${problem}`);
-  if (key === undefined || problem !== undefined || !isKnownType(key)) return undefined;
-  const parameters = key.export({ format: "jwk" });
-  const { kid, alg } = member;
-  return { ...parameters, ...(kid !== undefined && { kid }), ...(alg !== undefined && { alg }) };
+/** A published private key (`d`) is known to everybody: nothing it signed can be trusted. */
+function isMember(member: unknown): member is Member {
+  return typeof member === "object" && member !== null && !("d" in member);
 }
 
-function isJwk(member: unknown): member is JWK {
-  return typeof member === "object" && member !== null && !Array.isArray(member);
+function isForVerifying({ use = "sig", alg }: Member): boolean {
+  return use === "sig" && (alg === undefined || signatureAlgorithms.includes(String(alg)));
 }
 
-function isForVerifying({ kid, alg, use, key_ops: operations, d }: JWK): boolean {
-  return (
-    // A published private key is known to everybody, so nothing it signed can be trusted.
-    d === undefined &&
-    (kid === undefined || typeof kid === "string") &&
-    (alg === undefined || signatureAlgorithms.includes(alg)) &&
-    (use === undefined || use === "sig") &&
-    (operations === undefined || (Array.isArray(operations) && operations.includes("verify")))
-  );
-}
-
-function parsePublicKey(jwk: JWK): KeyObject | undefined {
+function parsePublicKey(jwk: object): KeyObject | undefined {
   try {
     return createPublicKey({ key: { ...jwk }, format: "jwk" });
   } catch {
     return undefined;
   }
 }
-
-function isKnownType({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
-  if (asymmetricKeyType === "rsa" || asymmetricKeyType === "ed25519") return true;
-  return curves.includes(asymmetricKeyDetails?.namedCurve ?? "");
-}
-
-/** P-256, P-384 and P-521, by their OpenSSL names. */
-const curves: readonly string[] = ["prime256v1", "secp384r1", "secp521r1"];
 
 /** The minimum is from RFC 7518, section 3.3. Above the maximum, verifying takes milliseconds. */
 const modulusBitsMin = 2048;
@@ -103,7 +76,7 @@ function findRsaProblem({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject) 
 /** How much of an issuer's name for a key is shown in a message. */
 const kidCharactersMax = 64;
 
-function nameOf({ kid }: JWK): string {
+function nameOf({ kid }: Member): string {
   if (kid === undefined) return "an RSA key without kid";
-  return `the RSA key ${JSON.stringify(kid.slice(0, kidCharactersMax))}`;
+  return `the RSA key ${JSON.stringify(String(kid).slice(0, kidCharactersMax))}`;
 }

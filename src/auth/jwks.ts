@@ -1,165 +1,186 @@
-import { createLocalJWKSet } from "jose";
-import { fetchVerificationKeys } from "./jwks-fetch.ts";
+import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from "jose";
+import { findUsableKeys } from "./jwk.ts";
 import type { ReportProblem } from "./problem.ts";
 
-/** Finds the key for a token's header. Called by jose. */
-export type KeyResolver = ReturnType<typeof createLocalJWKSet>;
-
 /**
- * The keys of an issuer, fetched and refreshed. jose's createRemoteJWKSet stops verifying if its
- * keys are older than a few minutes and the endpoint is down. This one keeps the last good keys
- * during an outage.
+ * The keys of an issuer, fetched when tokens need them. During an outage of the endpoint, the last
+ * good keys stay in use.
  */
 export interface KeySet {
+  /** Finds the key for a token's header among the present ones. Called by jose. */
+  readonly resolve: JWTVerifyGetKey;
+  /** The number of successful fetches. */
+  readonly version: number;
+  /** Whether there are keys, after a fetch if that is due. */
+  isReady(): Promise<boolean>;
   /**
-   * Returns the keys. Waits for the first fetch if it is running. `undefined`: there are no keys
-   * yet.
+   * For a token whose key is not among those of a version: whether there are newer ones, after
+   * another fetch if necessary. Fetches at most once in 30 s, however many tokens strangers send.
    */
-  current(): Promise<KeyResolver | undefined>;
-  /**
-   * For a token whose key is not among the known ones: returns newer keys, after another fetch if
-   * necessary, or `undefined` if there are none. Fetches at most once in 30 s, however many tokens
-   * strangers send.
-   */
-  newerThan(known: KeyResolver): Promise<KeyResolver | undefined>;
-  close(): void;
+  hasNewerThan(version: number): Promise<boolean>;
+  /** Fetches now. Never rejects. */
+  reload(): Promise<void>;
 }
 
 export interface KeySetOptions {
   readonly url: URL;
   readonly report: ReportProblem;
-  readonly times?: Partial<KeySetTimes>;
   /** A monotonic clock, in milliseconds. Default: `performance.now`. */
   readonly now?: () => number;
-}
-
-export interface KeySetTimes {
   /** The timeout of a whole fetch. Default: 5 s. */
-  readonly timeoutMs: number;
-  /**
-   * The time from one successful fetch to the next, for which a removed key stays valid. Default:
-   * 10 min.
-   */
-  readonly refreshMs: number;
-  /**
-   * The time from a failed fetch to the next. Doubles with each failure, up to `retryMsMax`.
-   * Default: 1 s.
-   */
-  readonly retryMs: number;
-  /** Default: 30 s. */
-  readonly retryMsMax: number;
-  /** The time from any fetch to one that a token triggers. Default: 30 s. */
-  readonly cooldownMs: number;
-  /**
-   * How long keys are used after their last successful fetch. Without a limit, an attacker who can
-   * block the endpoint could keep a stolen key valid forever. After an issuer was down for a day,
-   * hardly any of its tokens is still valid. Default: 24 h.
-   */
-  readonly outageMsMax: number;
+  readonly timeoutMs?: number;
 }
 
-const defaultTimes: KeySetTimes = {
-  timeoutMs: 5_000,
-  refreshMs: 10 * 60_000,
-  retryMs: 1_000,
-  retryMsMax: 30_000,
-  cooldownMs: 30_000,
-  outageMsMax: 24 * 60 * 60_000,
-};
+/** The age at which keys are fetched again. A removed key stays valid as long. */
+const refreshMs = 10 * 60_000;
+
+/** From one fetch to the next that a token causes: with keys at hand, and without. */
+const cooldownMs = 30_000;
+const retryMs = 1_000;
 
 /**
- * The most calls that wait for one fetch. Further calls are decided at once, with the keys at hand.
+ * How long keys are used after their last successful fetch. Without a limit, an attacker who can
+ * block the endpoint could keep a stolen key valid forever. After an issuer was down for a day,
+ * hardly any of its tokens is still valid.
  */
-const waitingMax = 100;
+const outageMsMax = 24 * 60 * 60_000;
 
-/** The most rejected keys that are ever reported, because an issuer might rename them each time. */
-const toldMax = 100;
-
-/** Starts the first fetch without waiting for it. The timers do not keep the process alive. */
+/** Starts the first fetch without waiting for it. */
 export function openKeySet(options: KeySetOptions): KeySet {
-  const { url, report, now = () => performance.now() } = options;
-  const times = { ...defaultTimes, ...options.times };
-  const endpoint = url.origin + url.pathname;
-  const closing = new AbortController();
-  let keys: { readonly resolve: KeyResolver; readonly asOf: number } | undefined;
-  let fetching: Promise<void> | undefined;
-  let lastFetchAt = Number.NEGATIVE_INFINITY;
-  /** Rejected keys that were already reported, so that they are not reported with every fetch. */
+  const { url, report, now = () => performance.now(), timeoutMs = 5_000 } = options;
+  const endpoint = `the key set ${url.origin}${url.pathname}`;
+  /** Problems that were reported, so that they are not reported with every fetch. */
   const told = new Set<string>();
-  let failures = 0;
-  let waiting = 0;
-  let timer: NodeJS.Timeout | undefined;
+  const remote = createRemoteJWKSet(url, {
+    timeoutDuration: timeoutMs,
+    // When to fetch is decided here: jose would refuse tokens while old keys cannot be renewed, and
+    // would not wait between fetches that fail.
+    cacheMaxAge: Number.POSITIVE_INFINITY,
+    cooldownDuration: Number.POSITIVE_INFINITY,
+    [customFetch]: (url, init) => fetchKeySet(url, init, onRefused),
+  });
+  let version = 0;
+  let fetchedAt = Number.NEGATIVE_INFINITY;
+  let triedAt = Number.NEGATIVE_INFINITY;
+  let fetching: Promise<void> | undefined;
 
-  startFetch();
+  void reload();
   return {
-    async current() {
-      const known = usable();
-      if (known !== undefined || fetching === undefined) return known;
-      await waitFor(fetching);
-      return usable();
-    },
-    async newerThan(known) {
-      if (usable() === known) {
-        if (fetching === undefined && now() - lastFetchAt >= times.cooldownMs) startFetch();
-        if (fetching !== undefined) await waitFor(fetching);
-      }
-      const latest = usable();
-      return latest === known ? undefined : latest;
-    },
-    close() {
-      closing.abort();
-      clearTimeout(timer);
+    resolve: remote,
+    isReady,
+    hasNewerThan,
+    reload,
+    get version() {
+      return version;
     },
   };
 
-  function usable(): KeyResolver | undefined {
-    return keys !== undefined && now() - keys.asOf <= times.outageMsMax ? keys.resolve : undefined;
+  function hasKeys(): boolean {
+    return now() - fetchedAt <= outageMsMax;
   }
 
-  async function waitFor(fetch: Promise<void>): Promise<void> {
-    if (waiting >= waitingMax) return;
-    waiting++;
-    await fetch;
-    waiting--;
+  async function isReady(): Promise<boolean> {
+    const triedMs = now() - triedAt;
+    if (!hasKeys()) {
+      if (fetching !== undefined || triedMs >= retryMs) await reload();
+    } else if (triedMs >= 2 * refreshMs) {
+      await reload(); // no token has come for long: a key may have been removed since
+    } else if (now() - fetchedAt >= refreshMs && triedMs >= cooldownMs) {
+      void reload();
+    }
+    return hasKeys();
   }
 
-  function startFetch(): void {
-    if (closing.signal.aborted) return;
-    clearTimeout(timer);
-    lastFetchAt = now();
-    fetching = fetchOnce().then((delayMs) => {
+  async function hasNewerThan(known: number): Promise<boolean> {
+    const mayFetch = fetching !== undefined || now() - triedAt >= cooldownMs;
+    if (version === known && mayFetch) await reload();
+    return version !== known;
+  }
+
+  function reload(): Promise<void> {
+    fetching ??= fetchOnce().finally(() => {
       fetching = undefined;
-      timer = setTimeout(startFetch, delayMs).unref();
     });
+    return fetching;
   }
 
-  /** Never rejects. Returns when to fetch again. */
-  async function fetchOnce(): Promise<number> {
-    const asOf = lastFetchAt;
+  async function fetchOnce(): Promise<void> {
+    const startedAt = now();
+    triedAt = startedAt;
     try {
-      const { timeoutMs } = times;
-      const { signal } = closing;
-      const fetched = await fetchVerificationKeys({ url, timeoutMs, signal, onRefused });
-      keys = { resolve: createLocalJWKSet({ keys: fetched }), asOf };
-      failures = 0;
-      return times.refreshMs;
+      await remote.reload();
+      fetchedAt = startedAt;
+      version++;
     } catch (error) {
-      const delayMs = Math.min(times.retryMs * 2 ** failures++, times.retryMsMax);
-      if (!closing.signal.aborted) report(problemOf(error), error);
-      return delayMs;
+      const effect = hasKeys() ? "the last good keys stay in use" : "no JWT can be verified";
+      report(`${endpoint} cannot be fetched: ${reasonOf(error)}; ${effect}`, error);
     }
   }
 
   function onRefused(problem: string): void {
     if (told.has(problem) || told.size >= toldMax) return;
     told.add(problem);
-    report(`the key set ${endpoint}: ${problem}; it is not used`);
+    report(`${endpoint}: ${problem}; it is not used`);
   }
+}
 
-  function problemOf(error: unknown): string {
-    const effect = usable() ? "the last good keys stay in use" : "no JWT can be verified";
-    return `the key set ${endpoint} cannot be fetched: ${reasonOf(error)}; ${effect}`;
+/** The most rejected keys that are ever reported, because an issuer might rename them each time. */
+const toldMax = 100;
+
+/** About a hundred times what issuers publish. Counted after decompression. */
+const bytesMax = 256 * 1024;
+
+/** Issuers have a handful, and each takes time to parse. */
+const keysMax = 100;
+
+/**
+ * Fetches a key set (RFC 7517, section 5), and keeps the keys that can verify a signature. jose
+ * follows no redirect: only the setting may decide where keys come from.
+ *
+ * @throws {Error} For any other answer, or none. Its message is one line.
+ */
+async function fetchKeySet(
+  url: string,
+  init: RequestInit,
+  onRefused: (problem: string) => void,
+): Promise<Response> {
+  const response = await fetch(url, init);
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`the server answered HTTP status ${response.status}, not 200`);
   }
+  const members = parseMembers(await readText(response));
+  if (members.length > keysMax) throw new Error(`the key set has more than ${keysMax} keys`);
+  const keys = findUsableKeys(members, onRefused);
+  if (keys.length === 0) throw new Error("the key set has no key that can verify a signature");
+  return Response.json({ keys });
+}
+
+/** Leaving the loop cancels the rest of the body. */
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let bytes = 0;
+  let text = "";
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax) throw new Error(`the answer is larger than ${bytesMax} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+function parseMembers(text: string): readonly unknown[] {
+  let set: unknown;
+  try {
+    set = JSON.parse(text);
+  } catch {
+    // Not as the cause: its message quotes the text.
+    throw new Error("the answer is not JSON");
+  }
+  if (typeof set === "object" && set !== null && "keys" in set && Array.isArray(set.keys)) {
+    return set.keys;
+  }
+  throw new Error('the answer is not a key set: it has no array "keys"');
 }
 
 /** fetch reports the reason only in the cause of its error. */

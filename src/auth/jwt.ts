@@ -1,10 +1,16 @@
-import { errors, type JWTVerifyOptions, type JWTVerifyResult, jwtVerify } from "jose";
+import {
+  errors,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  type JWTVerifyResult,
+  jwtVerify,
+} from "jose";
 import { signatureAlgorithms } from "./jwk.ts";
-import type { KeyResolver, KeySet } from "./jwks.ts";
+import type { KeySet } from "./jwks.ts";
 import { type RefusalReason, unknownToken, type Verdict, type Verifier } from "./verifier.ts";
 
 export interface JwtVerifierOptions {
-  readonly keys: Pick<KeySet, "current" | "newerThan">;
+  readonly keys: Omit<KeySet, "reload">;
   /** The exact value of `iss`. */
   readonly issuer: string;
   /** The exact value that `aud` must have or contain. */
@@ -15,12 +21,6 @@ export interface JwtVerifierOptions {
 
 /** The tolerated difference between the clocks of issuer and server. */
 const clockToleranceSeconds = 30;
-
-/**
- * The most keys tried for a token that fits several, for example because it names none. Each costs
- * a signature.
- */
-const keysTriedMax = 4;
 
 /**
  * Verifies JWTs (RFC 7519, with the advice of RFC 8725): signed with an asymmetric algorithm by a
@@ -36,20 +36,14 @@ export function createJwtVerifier(options: JwtVerifierOptions): Verifier {
   return (token) => (compactJws.test(token) ? verify(token) : unknownToken);
 
   async function verify(token: string): Promise<Verdict> {
-    const current = await keys.current();
-    if (current === undefined) return { kind: "unavailable" };
-    const verdict = await verifyWithKeys(token, current);
-    if (verdict !== "key_not_found") return verdict;
-    const newer = await keys.newerThan(current);
-    if (newer === undefined) return unknownToken;
-    const second = await verifyWithKeys(token, newer);
-    return second === "key_not_found" ? unknownToken : second;
+    if (!(await keys.isReady())) return { kind: "unavailable" };
+    const { version } = keys;
+    const verdict = await verifyWithKeys(token);
+    if (verdict !== unknownToken || !(await keys.hasNewerThan(version))) return verdict;
+    return await verifyWithKeys(token);
   }
 
-  async function verifyWithKeys(
-    token: string,
-    resolve: KeyResolver,
-  ): Promise<Verdict | "key_not_found"> {
+  async function verifyWithKeys(token: string): Promise<Verdict> {
     const checks: JWTVerifyOptions = {
       algorithms: [...signatureAlgorithms],
       issuer,
@@ -59,28 +53,38 @@ export function createJwtVerifier(options: JwtVerifierOptions): Verifier {
       currentDate: new Date(now()),
     };
     try {
-      return await verifySignedBy(token, resolve, checks);
+      return await verifySignedBy(token, keys.resolve, checks);
     } catch (error) {
-      if (error instanceof errors.JWKSNoMatchingKey) return "key_not_found";
+      if (isKeyUnknown(error)) return unknownToken;
       if (error instanceof errors.JOSEError) return { kind: "refused", reason: reasonOf(error) };
       throw error;
     }
   }
 }
 
-/** @throws {errors.JOSEError} If the token is rejected. */
+/** The issuer may have another key by now, also one without `kid` or with the `kid` of an old one. */
+function isKeyUnknown(error: unknown): boolean {
+  return (
+    error instanceof errors.JWKSNoMatchingKey ||
+    error instanceof errors.JWSSignatureVerificationFailed
+  );
+}
+
+/**
+ * A token that fits several keys, for example because it names none, is tried with each.
+ *
+ * @throws {errors.JOSEError} If the token is rejected.
+ */
 async function verifySignedBy(
   token: string,
-  resolve: KeyResolver,
+  resolve: JWTVerifyGetKey,
   checks: JWTVerifyOptions,
 ): Promise<Verdict> {
   try {
     return admit(await jwtVerify(token, resolve, checks));
-  } catch (error) {
-    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-    let tried = 0;
-    for await (const key of error) {
-      if (++tried > keysTriedMax) break;
+  } catch (several) {
+    if (!(several instanceof errors.JWKSMultipleMatchingKeys)) throw several;
+    for await (const key of several) {
       try {
         return admit(await jwtVerify(token, key, checks));
       } catch (error) {

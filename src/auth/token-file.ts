@@ -1,36 +1,86 @@
-import { constants } from "node:fs";
-import { mkdir, open } from "node:fs/promises";
+/**
+ * The file with opaque tokens: a TokenLog of their digests. Created with mode 0600, in a directory
+ * created with mode 0700.
+ *
+ * Concurrency. Any number of processes may create and revoke tokens at once, while servers read.
+ * Each change is one write in append mode, which the kernel puts after the previous one, so none is
+ * lost. The order in the file decides: if several processes create the same name at once, exactly
+ * one succeeds. (Except on NFS, which has no append mode. And an editor that saves over a change
+ * undoes it.)
+ *
+ * Durability. A change that was reported as done is on the disk. One that failed with `changed` or
+ * `io` may or may not have been made. List the tokens to find out.
+ */
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from "node:fs";
+import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { digestToken, mintToken } from "./token.ts";
-import { asTokenFileError, changedMeanwhile, TokenFileError } from "./token-file-error.ts";
-import {
-  assertSound,
-  readOpenTokenFile,
-  readTokenFile,
-  tokenFileBytesMax,
-} from "./token-file-read.ts";
 import {
   formatTokenEvent,
   isTokenName,
+  parseTokenLog,
   type TokenEvent,
   type TokenLog,
   type TokenRecord,
 } from "./token-log.ts";
 
-// The file with opaque tokens: a TokenLog of their digests. Created with mode 0600, in a directory
-// created with mode 0700.
-//
-// Concurrency. Any number of processes may create and revoke tokens at once, while servers read.
-// Each change is one write in append mode, which the kernel puts after the previous one, so none is
-// lost. The order in the file decides: if several processes create the same name at once, exactly
-// one succeeds. (Except on NFS, which has no append mode. And an editor that saves over a change
-// undoes it.)
-//
-// Durability. A change that was reported as done is on the disk. One that failed with `changed` or
-// `io` may or may not have been made. List the tokens to find out.
+export type TokenFileErrorCode =
+  /** A name outside `[A-Za-z0-9._-]{1,64}`. */
+  | "invalid_name"
+  /** A live token has this name. */
+  | "name_in_use"
+  /** No live token has this name. */
+  | "unknown_name"
+  /** The file has reached its maximum size or exceeds it. */
+  | "full"
+  /** A line cannot be parsed. */
+  | "malformed"
+  /** Not a regular file, or writable by others than its owner. */
+  | "unsafe"
+  /** Something else undid the change. Retry. */
+  | "changed"
+  /** An operating system error, given in the cause. */
+  | "io";
+
+/**
+ * A token file could not be read or changed. The message is one line and quotes nothing from the
+ * file.
+ */
+export class TokenFileError extends Error {
+  override readonly name = "TokenFileError";
+  readonly code: TokenFileErrorCode;
+
+  constructor(code: TokenFileErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** The content of a token file at one moment. */
+export interface TokenFileContent {
+  readonly log: TokenLog;
+  /** Changes whenever the path leads to another file or the file is changed. */
+  readonly version: string;
+}
 
 /** The maximum of live tokens. For more callers, use JWTs. */
 export const liveTokensMax = 1000;
+
+/** A larger file is not read, because servers parse all of it at each change. */
+export const tokenFileBytesMax = 1024 * 1024;
+
+/** Leaves room to revoke {@link liveTokensMax} of the longest names. */
+const createBytesMax = tokenFileBytesMax - 128 * 1024;
 
 /**
  * Creates a token. It is returned once and cannot be shown again, because the file stores its
@@ -42,16 +92,19 @@ export async function createToken(file: string, name: string): Promise<string> {
   assertTokenName(name);
   const token = mintToken();
   const digest = digestToken(token).toString("hex");
-  await asTokenFileError(file, () => makeDirectory(dirname(resolve(file))));
-  const event: TokenEvent = { kind: "create", name, digest, createdAt: new Date().toISOString() };
-  await append(file, event, (log, bytes) => {
-    if (log.live.has(name)) throw nameInUse(file, name);
-    if (bytes > createBytesMax || log.live.size >= liveTokensMax) throw full(file);
+  const inUse = `${file}: a token named ${name} already exists; choose another name`;
+  withErrors(file, () => makeDirectory(dirname(resolve(file))));
+  append(file, { kind: "create", name, digest, createdAt: now() }, ({ live }, bytes) => {
+    if (live.has(name)) throw new TokenFileError("name_in_use", inUse);
+    if (bytes <= createBytesMax && live.size < liveTokensMax) return;
+    const limits = `${liveTokensMax} tokens or ${createBytesMax} bytes`;
+    const advice = "revoke tokens, or delete the lines of names that are revoked";
+    throw new TokenFileError("full", `${file}: is full (${limits}); ${advice}`);
   });
   // Another process may have been faster, or an editor may have replaced the file.
-  const { log } = await readTokenFile(file);
-  if (log.created.has(digest)) return token;
-  throw log.live.has(name) ? nameInUse(file, name) : changedMeanwhile(file);
+  const found = readTokenFile(file).log.live.get(name)?.digest;
+  if (found === digest) return token;
+  throw found === undefined ? undone(file) : new TokenFileError("name_in_use", inUse);
 }
 
 /**
@@ -60,80 +113,134 @@ export async function createToken(file: string, name: string): Promise<string> {
  * @throws {TokenFileError} `malformed`, or what {@link readTokenFile} throws.
  */
 export async function listTokens(file: string): Promise<readonly TokenRecord[]> {
-  const { log } = await readTokenFile(file);
-  assertSound(file, log);
-  return [...log.live.values()];
+  return [...assertSound(file, readTokenFile(file).log).live.values()];
 }
 
 /**
- * Revokes the live token with this name. Servers that watch the file reject it well within a
- * second. Its name can be used again.
+ * Revokes the live token with this name. Running servers reject it within a second. Its name can be
+ * used again.
  *
  * @throws {TokenFileError} Any code but `name_in_use`.
  */
 export async function revokeToken(file: string, name: string): Promise<void> {
   assertTokenName(name);
-  const event: TokenEvent = { kind: "revoke", name, at: new Date().toISOString() };
-  const revoked = (await listTokens(file)).find((token) => token.name === name);
-  if (revoked === undefined) throw unknownName(file, name);
-  await append(file, event, () => {});
-  // An editor may have replaced the file.
-  const { log } = await readTokenFile(file);
-  if (log.live.get(name)?.digest === revoked.digest) throw changedMeanwhile(file);
+  const revoked = assertSound(file, readTokenFile(file).log).live.get(name);
+  if (revoked === undefined) {
+    throw new TokenFileError("unknown_name", `${file}: no token is named ${name}`);
+  }
+  append(file, { kind: "revoke", name, at: now() }, () => {});
+  if (readTokenFile(file).log.live.get(name)?.digest === revoked.digest) throw undone(file);
 }
 
 /**
- * Reserves the last 128 KiB for revocations, enough for {@link liveTokensMax} of the longest names.
+ * Reads the file, even with bad lines. A missing file reads like an empty one.
+ *
+ * @throws {TokenFileError} `unsafe`, `full` or `io`.
  */
-const createBytesMax = tokenFileBytesMax - 128 * 1024;
+export function readTokenFile(file: string): TokenFileContent {
+  // O_NONBLOCK: opening a named pipe must not wait for a writer.
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+  const missing = { log: parseTokenLog(""), version: missingVersion };
+  return withErrors(file, () => withFile(file, flags, (fd) => readOpen(file, fd)), missing);
+}
+
+/** The version that {@link readTokenFile} would return now. Takes no time of the event loop. */
+export async function statTokenFile(file: string): Promise<string> {
+  return await stat(file, { bigint: true }).then(versionOf, (error: NodeJS.ErrnoException) =>
+    error.code === "ENOENT" ? missingVersion : `${error.code}`,
+  );
+}
+
+/** @throws {TokenFileError} `malformed`, for a line that cannot be parsed. */
+export function assertSound(file: string, log: TokenLog): TokenLog {
+  const [line] = log.badLines;
+  if (line === undefined) return log;
+  const syntax = 'a line is "create NAME SHA256 TIME", "revoke NAME TIME" or "# comment"';
+  throw new TokenFileError("malformed", `${file}: line ${line} cannot be understood; ${syntax}`);
+}
+
+const missingVersion = "missing";
+
+/** Taken before the bytes are read: a change in between is another version. */
+function readOpen(file: string, fd: number): TokenFileContent & { readonly bytes: number } {
+  const facts = fstatSync(fd, { bigint: true });
+  assertSafe(file, facts);
+  const log = parseTokenLog(readFileSync(fd, "utf8"));
+  return { log, version: versionOf(facts), bytes: Number(facts.size) };
+}
+
+/** Whoever writes this file can admit anybody, so only its owner may. Windows has no such modes. */
+function assertSafe(file: string, facts: BigIntStats): void {
+  if (!facts.isFile()) throw new TokenFileError("unsafe", `${file}: is not a regular file`);
+  if (process.platform !== "win32" && (facts.mode & 0o022n) !== 0n) {
+    throw new TokenFileError("unsafe", `${file}: other users can write it; run: chmod 600 ${file}`);
+  }
+  if (facts.size > tokenFileBytesMax) {
+    throw new TokenFileError("full", `${file}: is larger than ${tokenFileBytesMax} bytes`);
+  }
+}
+
+function versionOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): string {
+  return `${dev} ${ino} ${size} ${mode} ${mtimeNs} ${ctimeNs}`;
+}
 
 /**
  * @param assertAllowed Called with the log and the size of the file in bytes, before anything is
  * written.
  */
-async function append(
+function append(
   file: string,
   event: TokenEvent,
   assertAllowed: (log: TokenLog, bytes: number) => void,
-): Promise<void> {
+): void {
   const creates = event.kind === "create";
   const flags = constants.O_RDWR | constants.O_APPEND | (creates ? constants.O_CREAT : 0);
-  await asTokenFileError(file, async () => {
-    const handle = await open(file, flags, 0o600);
-    try {
-      const { log } = await readOpenTokenFile(file, handle);
-      assertSound(file, log);
-      assertAllowed(log, (await handle.stat()).size);
+  withErrors(file, () => {
+    withFile(file, flags, (fd) => {
+      const { log, bytes } = readOpen(file, fd);
+      assertAllowed(assertSound(file, log), bytes);
       const line = Buffer.from(log.tail + formatTokenEvent(event));
-      const { bytesWritten } = await handle.write(line);
       // Part of a line is harmless, see TokenLog. The rest might land after another process's line.
-      if (bytesWritten !== line.length) throw new Error("only part of the line was written");
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    if (creates) await syncDirectory(dirname(file));
+      if (writeSync(fd, line) !== line.length) {
+        throw new Error("only part of the line was written");
+      }
+      fsyncSync(fd);
+    });
+    if (creates) syncDirectory(dirname(file));
   });
 }
 
 /** Creates a directory and its parents, each durable in its own parent. */
-async function makeDirectory(directory: string): Promise<void> {
-  const topmost = await mkdir(directory, { recursive: true, mode: 0o700 });
+function makeDirectory(directory: string): void {
+  const topmost = mkdirSync(directory, { recursive: true, mode: 0o700 });
   if (topmost === undefined) return;
   const end = dirname(topmost);
-  for (let made = directory; made !== end; made = dirname(made)) {
-    await syncDirectory(dirname(made));
+  for (let made = directory; made !== end; made = dirname(made)) syncDirectory(dirname(made));
+}
+
+function syncDirectory(directory: string): void {
+  // Windows cannot open a directory, and needs no fsync for one.
+  if (process.platform !== "win32") withFile(directory, constants.O_RDONLY, fsyncSync);
+}
+
+function withFile<T>(file: string, flags: number, work: (fd: number) => T): T {
+  const fd = openSync(file, flags, 0o600);
+  try {
+    return work(fd);
+  } finally {
+    closeSync(fd);
   }
 }
 
-async function syncDirectory(directory: string): Promise<void> {
-  // Windows cannot open a directory, and needs no fsync for one.
-  if (process.platform === "win32") return;
-  const handle = await open(directory, constants.O_RDONLY);
+/** @param missing The result if there is no such file. Default: an error. */
+function withErrors<T>(file: string, work: () => T, missing?: T): T {
   try {
-    await handle.sync();
-  } finally {
-    await handle.close();
+    return work();
+  } catch (cause) {
+    if (cause instanceof TokenFileError) throw cause;
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === "ENOENT" && missing !== undefined) return missing;
+    throw new TokenFileError("io", `${file}: ${message}`, { cause });
   }
 }
 
@@ -143,19 +250,10 @@ function assertTokenName(name: string): void {
   throw new TokenFileError("invalid_name", `a token name has ${rule}`);
 }
 
-function nameInUse(file: string, name: string): TokenFileError {
-  return new TokenFileError(
-    "name_in_use",
-    `${file}: a token named ${name} already exists; choose another name`,
-  );
+function undone(file: string): TokenFileError {
+  return new TokenFileError("changed", `${file}: was changed by something else; try again`);
 }
 
-function unknownName(file: string, name: string): TokenFileError {
-  return new TokenFileError("unknown_name", `${file}: no token is named ${name}`);
-}
-
-function full(file: string): TokenFileError {
-  const limits = `${liveTokensMax} tokens or ${createBytesMax} bytes`;
-  const advice = "revoke tokens, or delete the lines of names that are revoked";
-  return new TokenFileError("full", `${file}: is full (${limits}); ${advice}`);
+function now(): string {
+  return new Date().toISOString();
 }

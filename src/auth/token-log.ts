@@ -17,8 +17,6 @@
 export interface TokenLog {
   /** The tokens that are valid at the end of the log, in the order of their creation. */
   readonly live: ReadonlyMap<string, TokenRecord>;
-  /** The digests of all tokens that were created, including revoked ones. */
-  readonly created: ReadonlySet<string>;
   /** Numbers of the lines that cannot be parsed, from 1. */
   readonly badLines: readonly number[];
   /** What the next writer must put before its own line. */
@@ -43,7 +41,6 @@ export const tornMark = " # cut short, ignored\n";
 
 export function parseTokenLog(text: string): TokenLog {
   const live = new Map<string, TokenRecord>();
-  const created = new Set<string>();
   const badLines: number[] = [];
   const lines = text.split("\n");
   const last = lines.pop() ?? "";
@@ -54,7 +51,7 @@ export function parseTokenLog(text: string): TokenLog {
   }
   const lastEvent = parseLine(last);
   if (lastEvent !== undefined && lastEvent !== "nothing") apply(lastEvent);
-  return { live, created, badLines, tail: tailAfter(last, lastEvent !== undefined) };
+  return { live, badLines, tail: tailAfter(last, lastEvent !== undefined) };
 
   function apply(event: TokenEvent): void {
     if (event.kind === "revoke") {
@@ -62,7 +59,6 @@ export function parseTokenLog(text: string): TokenLog {
     } else if (!live.has(event.name)) {
       const { name, digest, createdAt } = event;
       live.set(name, { name, digest, createdAt });
-      created.add(digest);
     }
   }
 }

@@ -1,31 +1,51 @@
+import { setTimeout } from "node:timers/promises";
 import type { Principal } from "./principal.ts";
 import type { ReportProblem } from "./problem.ts";
 import { digestToken, looksMinted } from "./token.ts";
-import { malformedLine } from "./token-file-error.ts";
-import { assertSound, readTokenFile, type TokenFileContent } from "./token-file-read.ts";
-import { watchTokenFile } from "./token-file-watch.ts";
-import { createTokenLookup, type TokenEntry } from "./token-lookup.ts";
+import {
+  assertSound,
+  readTokenFile,
+  statTokenFile,
+  type TokenFileContent,
+  TokenFileError,
+} from "./token-file.ts";
 import { unknownToken, type Verdict, type Verifier } from "./verifier.ts";
 
 export interface TokenVerifierOptions {
-  /** The token file to watch. It need not exist yet. Default: none. */
+  /** The token file. It need not exist yet. Default: none. */
   readonly file?: string | undefined;
   /** Tokens as plain text. Only their digests are kept. */
   readonly tokens: readonly string[];
   readonly report: ReportProblem;
+  /** A monotonic clock, in milliseconds. Default: `performance.now`. */
+  readonly now?: () => number;
 }
 
 export interface TokenVerifier {
-  /** Synchronous. Takes about a microsecond, and hardly any time for a token in use. */
+  /**
+   * Synchronous for a token that is known, and takes hardly any time for one in use. For one that is
+   * not, but looks like one from `token create`, it looks at the file first, so that a new token
+   * works at once. Runs one `stat` at a time, however many callers wait.
+   */
   readonly verify: Verifier;
   /**
-   * For a token that `verify` does not know. Checks the file first, so that a new token works at
-   * once. Runs one `stat` at a time, however many callers wait, and none for a token that does not
-   * look like one from `token create`.
+   * Looks at the file now. Resolves after a look that began after the call, or when the disk has not
+   * answered for a second. Never rejects.
    */
-  readonly verifyNew: Verifier;
-  close(): void;
+  look(): Promise<void>;
 }
+
+/** After this time, the next call has the file looked at, and does not wait. */
+const lookAfterMs = 250;
+
+/**
+ * After this time, calls wait for a look. So a revoked token is accepted for at most half a second,
+ * also if a flood of calls keeps the event loop so busy that a look takes long.
+ */
+const waitAfterMs = 500;
+
+/** A disk that hangs must not lock callers out. */
+const diskMsMax = 1000;
 
 /**
  * Opens a verifier of opaque tokens.
@@ -37,73 +57,128 @@ export interface TokenVerifier {
  * anyone. A file that cannot be read at all changes nothing. Strangers can cause that (they can use
  * up file descriptors), so it must not lock callers out. A deleted file contains no token.
  *
+ * The file is looked at by its path. Notifications (`fs.watch`) follow an inode. They miss a file
+ * that is replaced, a symbolic link that is switched (as in mounted Kubernetes secrets), and changes
+ * that other machines make on a network drive.
+ *
  * @throws {TokenFileError} If the file is invalid at startup.
  */
 export async function openTokenVerifier(options: TokenVerifierOptions): Promise<TokenVerifier> {
-  const given = options.tokens.map(givenEntry);
-  const { file, report } = options;
-  if (file === undefined) {
-    return { verify: createVerify(given), verifyNew: () => unknownToken, close: () => {} };
+  const { file, report, now = () => performance.now() } = options;
+  const given = new Map(options.tokens.map(givenEntry));
+  if (file === undefined) return { verify: rememberFound(given), look: async () => {} };
+
+  const content = readTokenFile(file);
+  assertSound(file, content.log);
+  let { version } = content;
+  let live = liveEntries(content);
+  let find = rememberFound(new Map([...live, ...given]));
+  const lasting = new Set(given.values());
+  let lookedAt = now();
+  let reported: string | undefined;
+  let current: Promise<void> | undefined;
+  let following: Promise<void> | undefined;
+  return { verify, look };
+
+  function verify(token: string): Verdict | Promise<Verdict> {
+    const verdict = find(token);
+    if (lasting.has(verdict)) return verdict;
+    const age = now() - lookedAt;
+    if (age > waitAfterMs || (verdict === unknownToken && looksMinted(token))) {
+      return look().then(() => find(token));
+    }
+    if (age > lookAfterMs && current === undefined) void look();
+    return verdict;
   }
 
-  const content = await readTokenFile(file);
-  assertSound(file, content.log);
-  let entries = fileEntries(content);
-  let verify = createVerify([...entries.values(), ...given]);
-  const watch = watchTokenFile({ file, version: content.version, onChange, report });
-  return {
-    verify: (token) => verify(token),
-    verifyNew: (token) =>
-      looksMinted(token) ? watch.look().then(() => verify(token)) : unknownToken,
-    close: watch.close,
-  };
-
-  function onChange(changed: TokenFileContent): void {
-    const before = entries;
-    entries = fileEntries(changed);
-    const badLine = changed.log.badLines[0];
-    if (badLine !== undefined) {
-      for (const digest of entries.keys()) if (!before.has(digest)) entries.delete(digest);
-      report(`${malformedLine(file ?? "", badLine).message}; no token is added until it is mended`);
-    } else if (changed.version === "missing" && before.size > 0) {
-      report(`${file}: is gone, and with it the ${before.size} tokens it held`);
+  /**
+   * A look that has begun may miss the change that the caller asks about. All callers in the
+   * meantime share the next one.
+   */
+  function look(): Promise<void> {
+    if (current === undefined) {
+      current = lookOnce(file ?? "").finally(() => {
+        current = undefined;
+      });
+      return withinTime(current);
     }
-    verify = createVerify([...entries.values(), ...given]);
+    following ??= withinTime(
+      current.then(() => {
+        following = undefined;
+        return look();
+      }),
+    );
+    return following;
+  }
+
+  async function lookOnce(file: string): Promise<void> {
+    const startedAt = now();
+    try {
+      if ((await statTokenFile(file)) !== version) take(file, readTokenFile(file));
+      reported = undefined;
+    } catch (error) {
+      const message = error instanceof Error ? error.message : `${file}: cannot be read`;
+      if (message !== reported) report(message, error);
+      reported = message;
+    }
+    lookedAt = startedAt;
+  }
+
+  function take(file: string, changed: TokenFileContent): void {
+    const before = live;
+    ({ version } = changed);
+    live = liveEntries(changed);
+    try {
+      assertSound(file, changed.log);
+      if (version === "missing" && before.size > 0) {
+        report(`${file}: is gone, and with it the ${before.size} tokens it held`);
+      }
+    } catch (error) {
+      if (!(error instanceof TokenFileError)) throw error;
+      for (const digest of live.keys()) if (!before.has(digest)) live.delete(digest);
+      report(`${error.message}; no token is added until it is mended`);
+    }
+    find = rememberFound(new Map([...live, ...given]));
   }
 }
 
+function withinTime(look: Promise<void>): Promise<void> {
+  return Promise.race([look, setTimeout(diskMsMax, undefined, { ref: false })]);
+}
+
+/** By digest, in hex. */
+type Entries = ReadonlyMap<string, Verdict>;
+
 /**
- * Remembers tokens that were found valid, because callers send the same one with each request, and
- * its SHA-256 costs more than everything else in a gate. This keeps the tokens in use in memory,
- * where the requests have them anyway, until the entries change. Looking up secrets in a Map is
- * safe: it compares characters only if the hashes, which are randomly seeded, are equal. So timing
- * does not reveal how much of a guess was right.
+ * Looks tokens up by their SHA-256, and remembers those that were found valid, because callers send
+ * the same one with each request and the digest costs more than everything else in a gate.
+ *
+ * Looking up secrets in a Map is safe: it compares characters only if the hashes, which are randomly
+ * seeded, are equal. So timing does not reveal how much of a guess was right; and no part of a
+ * SHA-256 leads back to 256 random bits.
  */
-function createVerify(entries: readonly TokenEntry[]): (token: string) => Verdict {
-  const lookup = createTokenLookup(entries);
+function rememberFound(entries: Entries): (token: string) => Verdict {
   const seen = new Map<string, Verdict>();
   return (token) => {
     const known = seen.get(token);
     if (known !== undefined) return known;
-    const principal = lookup(token);
-    if (principal === undefined) return unknownToken;
-    const verdict: Verdict = { kind: "verified", principal };
-    seen.set(token, verdict); // never more than there are entries
-    return verdict;
+    const found = entries.get(digestToken(token).toString("hex"));
+    if (found === undefined) return unknownToken;
+    seen.set(token, found); // never more than there are entries
+    return found;
   };
 }
 
-/** By digest, in hex. */
-function fileEntries({ log }: TokenFileContent): Map<string, TokenEntry> {
-  const entries = new Map<string, TokenEntry>();
-  for (const { name, digest } of log.live.values()) {
-    entries.set(digest, { digest: Buffer.from(digest, "hex"), principal: { kind: "token", name } });
-  }
-  return entries;
+function liveEntries({ log }: TokenFileContent): Map<string, Verdict> {
+  return new Map([...log.live.values()].map(({ name, digest }) => [digest, verified(name)]));
 }
 
 /** A name in the file cannot contain `#`, so it never equals the name of a given token. */
-function givenEntry(token: string, index: number): TokenEntry {
-  const principal: Principal = { kind: "token", name: `tokens#${index + 1}` };
-  return { digest: digestToken(token), principal };
+function givenEntry(token: string, index: number): [string, Verdict] {
+  return [digestToken(token).toString("hex"), verified(`tokens#${index + 1}`)];
+}
+
+function verified(name: string): Verdict {
+  const principal: Principal = { kind: "token", name };
+  return { kind: "verified", principal };
 }

@@ -1,8 +1,6 @@
 import { statSync } from "node:fs";
 import { Command } from "commander";
-import { listTokens } from "../auth/token-file.ts";
-import { TokenFileError } from "../auth/token-file-error.ts";
-import { describeOldNode } from "../server/node-floor.ts";
+import { listTokens, TokenFileError } from "../auth/token-file.ts";
 import { version } from "../server/version.ts";
 import type { Finding } from "../store/finding.ts";
 import { checkStore, describeStoreUrl } from "../store/open.ts";
@@ -42,16 +40,9 @@ async function* findings(
   store: string,
   tokenFile: string | undefined,
 ): AsyncGenerator<Finding, void> {
-  yield checkNode(process.versions.node);
+  yield { level: "ok", subject: "Node", text: process.versions.node };
   if (tokenFile !== undefined) yield* checkTokenFile(tokenFile);
   yield* checkStore(store);
-}
-
-function checkNode(found: string): Finding {
-  const subject = "Node";
-  const problem = describeOldNode(found);
-  if (problem === undefined) return { level: "ok", subject, text: found };
-  return { level: "warn", subject, text: problem };
 }
 
 async function* checkTokenFile(file: string): AsyncGenerator<Finding, void> {

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { TokenFileError } from "../auth/token-file-error.ts";
+import { TokenFileError } from "../auth/token-file.ts";
 import { version } from "../server/version.ts";
 import { BackupError } from "../store/backup-error.ts";
 import { CopyError } from "../store/copy-error.ts";
@@ -22,7 +22,6 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   backup: async () => (await import("./backup.ts")).createBackupCommand(),
   check: async () => (await import("./check.ts")).createCheckCommand(),
   config: async () => (await import("./config.ts")).createConfigCommand(),
-  completion: async () => (await import("./completion.ts")).createCompletionCommand(),
 };
 
 /** Runs one command line, without the program's name. Never throws. */
@@ -47,7 +46,7 @@ export async function runCommand(args: readonly string[]): Promise<ExitCode> {
   }
 }
 
-/** Serve is loaded by itself, for the sake of its start; completion and help tell of all. */
+/** Serve is loaded by itself, for the sake of its start; help tells of all. */
 function commandsFor([name]: readonly string[]): readonly string[] {
   return name === "serve" ? [name] : Object.keys(commands);
 }

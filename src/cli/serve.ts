@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import module from "node:module";
+import { isatty } from "node:tty";
 import v8 from "node:v8";
 import { Command } from "commander";
 import { type RunningServer, startServer } from "../server/start.ts";
@@ -8,14 +9,15 @@ import type { Flags } from "./settings/given.ts";
 import { readSettings } from "./settings/read.ts";
 import { listenForStop } from "./stop-signal.ts";
 
-/** `plant-store serve`: runs until SIGTERM or SIGINT, then drains. */
+/** `plant-store serve`: runs until a signal ends it, then drains. */
 export function createServeCommand(): Command {
   const command = new Command("serve").description("Run the server.");
   return addSettingFlags(command).action(async (flags: Flags) => {
     const { options, use } = await readSettings(flags);
     const server = await use(() => startServer(options));
     // Before anybody can know that it serves.
-    using stop = listenForStop();
+    // A terminal that closes sends SIGHUP to end what runs in it. Elsewhere it asks for a reload.
+    using stop = listenForStop(isatty(0) ? undefined : () => void reload(server));
     collectLittleAtOnce();
     const { welcome } = await import("./welcome.ts");
     process.stdout.write(welcome(server));
@@ -37,6 +39,11 @@ function collectLittleAtOnce(): void {
   // node:http2 makes every value of a header a string that only a full collection frees, at some
   // 150 ns each. By default there is one every few seconds under load, and it takes up to 0.2 s.
   v8.setFlagsFromString("--heap-growing-percent=20");
+}
+
+async function reload(server: RunningServer): Promise<void> {
+  await server.reload();
+  server.settings.log.info("SIGHUP: tokens and keys were read again");
 }
 
 /** Resolves after a drain; a second signal ends the process at once. */

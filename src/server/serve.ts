@@ -1,4 +1,4 @@
-/** Serves a store on a port: the work of one thread. */
+/** Serves a store on a port. */
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import {
   type CallObserver,
@@ -17,13 +17,13 @@ import {
   createLogger,
   logFailures,
 } from "connect-gateway/logging";
-import type { ThreadMetrics } from "connect-gateway/metrics";
+import type { ServiceMetrics } from "connect-gateway/metrics";
 import { serve as serveGateway } from "connect-gateway/server";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { createBearerGate, requirePrincipal } from "../auth/bearer.ts";
 import { principalId, principalKey } from "../auth/principal.ts";
-import type { Obstacle, PlantStore } from "../plant.ts";
+import type { PlantStore } from "../plant.ts";
 import { assertRoom, createPlantService } from "../service.ts";
 import { corsOptions } from "./cors.ts";
 import { renderPlantError } from "./error-body.ts";
@@ -32,22 +32,17 @@ import { explainUnready } from "./obstacles.ts";
 import { createOpenServices } from "./open-services.ts";
 import { createPageHandlers } from "./page/handlers.ts";
 import { limitRates } from "./rate-limit/gate.ts";
-import type { RateLimits } from "./rate-limit/rate-limits.ts";
 import { messageValuesMax } from "./settings/limits.ts";
 import type { ServerSettings } from "./settings/settings.ts";
 import { assertTlsFiles } from "./settings/tls-files.ts";
-import { openTracing } from "./tracing/open.ts";
 import type { Tracing } from "./tracing/tracing.ts";
 import { version } from "./version.ts";
 
 export interface ServedParts {
   readonly authenticator: Authenticator;
   readonly store: PlantStore;
-  /** Default: no limits. */
-  readonly rateLimits?: RateLimits;
-  /** Readiness of the service's other threads, if they share the port. */
-  readonly others?: { obstacle(): Obstacle | undefined };
-  readonly metrics?: ThreadMetrics | undefined;
+  readonly metrics?: ServiceMetrics | undefined;
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface Serving {
@@ -60,21 +55,19 @@ export interface Serving {
 
 /** @throws {SettingsError} for TLS files; the system's error if it cannot listen. */
 export async function serve(settings: ServerSettings, parts: ServedParts): Promise<Serving> {
-  const { authenticator, store, others } = parts;
+  const { store, tracing } = parts;
   const { basePath, log } = settings;
   if (settings.tls !== undefined) assertTlsFiles(settings.tls);
   const draining = new AbortController();
-  const obstacle = () => store.obstacle() ?? others?.obstacle();
-  const isReady = () => obstacle() === undefined;
+  const isReady = () => store.obstacle() === undefined;
   const readiness = { isReady, draining: draining.signal };
   const { health, reflection } = settings;
   const interceptors = [logFailures(log)];
   const openServices = createOpenServices({ ...readiness, health, reflection, interceptors });
-  const tracing = await openTracing({ scheme: settings.tls === undefined ? "http" : "https", log });
-  const common = commonOptions(settings, parts, tracing);
+  const common = commonOptions(settings, parts);
   const server = await serveGateway({
     ...common,
-    ...gatewayOptions(settings, parts, tracing),
+    ...gatewayOptions(settings, parts),
     ...portOptions(settings, parts),
     routes: (router) => {
       router.service(PlantService, createPlantService(store, cancellationOf));
@@ -83,7 +76,7 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
     handlers: () =>
       new Map([
         ...(settings.page ? createPage(settings) : []),
-        ...(health ? createHealth(settings, readiness, obstacle) : []),
+        ...(health ? createHealth(settings, readiness, store) : []),
       ]),
     // Probes, and most gRPC tools, do not support a base path.
     ...(basePath !== "" && { fallback: gatewayNodeAdapter({ ...common, routes: openServices }) }),
@@ -93,7 +86,6 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
     draining.abort(new ConnectError("the server is shutting down", Code.Unavailable));
     await server.drain(settings.drainTimeoutMs);
     await store.close();
-    authenticator.close();
     await tracing?.close();
   }
 
@@ -105,13 +97,10 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
 }
 
 /** At the root, where probes look, and under the base path, which may be all that a proxy forwards. */
-function createHealth(
-  { basePath }: ServerSettings,
-  readiness: Readiness,
-  obstacle: () => Obstacle | undefined,
-) {
+function createHealth({ basePath }: ServerSettings, readiness: Readiness, store: PlantStore) {
   const prefixes = ["", basePath];
-  const renderError = (failure: RestError) => renderPlantError(explainUnready(failure, obstacle()));
+  const renderError = (failure: RestError) =>
+    renderPlantError(explainUnready(failure, store.obstacle()));
   return createHealthHandlers({ ...readiness, prefixes, renderError });
 }
 
@@ -121,11 +110,7 @@ function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, Node
 }
 
 /** Options of the services at the root and of those under the base path. */
-function commonOptions(
-  settings: ServerSettings,
-  { metrics }: ServedParts,
-  tracing: Tracing | undefined,
-) {
+function commonOptions(settings: ServerSettings, { metrics, tracing }: ServedParts) {
   const cors = corsOptions(settings.corsOrigins);
   const onError = (error: unknown) => settings.log.error("cannot create a response", error);
   const observer = composeObservers(createObservers(settings, metrics, tracing), onError);
@@ -139,16 +124,13 @@ function commonOptions(
   };
 }
 
-function gatewayOptions(
-  { limits, log, basePath }: ServerSettings,
-  { authenticator, store, rateLimits = {} }: ServedParts,
-  tracing: Tracing | undefined,
-) {
+function gatewayOptions(settings: ServerSettings, { authenticator, store, tracing }: ServedParts) {
+  const { limits, log, basePath } = settings;
   const bearer = createBearerGate(authenticator.verifiers);
   return {
     requestPathPrefix: basePath,
-    requestGate: inOrder(limitRates(bearer, rateLimits), () => assertRoom(store)),
-    exposePeerAddress: rateLimits.perAddress !== undefined,
+    requestGate: inOrder(limitRates(bearer, settings), () => assertRoom(store)),
+    exposePeerAddress: settings.rateLimitPerAddress > 0,
     interceptors: [
       logFailures(log),
       requirePrincipal,
@@ -160,12 +142,15 @@ function gatewayOptions(
   };
 }
 
-function portOptions({ host, port, limits, tls, log }: ServerSettings, parts: ServedParts) {
+function portOptions(
+  { host, port, reusePort, limits, tls, log }: ServerSettings,
+  parts: ServedParts,
+) {
   const { connectionsPerAddressMax: perAddress, bodyBytesMax: _, ...others } = limits;
   return {
     ...{ host, port, tls },
     limits: { ...others, ...(perAddress > 0 && { connectionsPerAddressMax: perAddress }) },
-    reusePort: parts.others !== undefined,
+    reusePort,
     onTlsError: (error: unknown) =>
       log.warn("cannot load the new certificate; the old one stays in use", error),
     traffic: parts.metrics?.traffic,
@@ -175,7 +160,7 @@ function portOptions({ host, port, limits, tls, log }: ServerSettings, parts: Se
 /** Access log, metrics and traces; usually none. */
 function createObservers(
   { accessLog, logFormat }: ServerSettings,
-  metrics: ThreadMetrics | undefined,
+  metrics: ServiceMetrics | undefined,
   tracing: Tracing | undefined,
 ): CallObserver[] {
   const observers: CallObserver[] = metrics === undefined ? [] : [metrics.calls];

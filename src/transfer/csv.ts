@@ -101,15 +101,26 @@ const quoteErrors: Readonly<Record<string, string>> = {
 
 const headerNeeded = `the first line of CSV must name the columns ${columns.join(",")}; tag may be left out`;
 
-/** @throws {FormatError} */
+/** Columns may be in upper case. @throws {FormatError} */
 function parseHeader(fields: readonly string[]): readonly Column[] {
-  const names = fields.map((name) => (name.startsWith(quote) ? name.slice(1) : name));
+  const found = fields.map((name) => (name.startsWith(quote) ? name.slice(1) : name));
+  const names = found.map((name) => name.toLowerCase());
   const isColumn = (name: string): name is Column => columns.some((column) => column === name);
   const isWhole = names.includes("id") && names.includes("name");
   if (!names.every(isColumn) || !isWhole || new Set(names).size !== names.length) {
-    throw new FormatError(headerNeeded);
+    throw new FormatError(`${headerNeeded}; ${describeHeader(found.join(","))}`);
   }
   return names;
+}
+
+const headerCharactersMax = 60;
+
+function describeHeader(header: string): string {
+  if (header.includes("\0")) return "the file is UTF-16: save it as UTF-8";
+  const start = Buffer.from(header, "latin1").toString().slice(0, headerCharactersMax);
+  const separator = [";", "\t"].find((one) => !header.includes(",") && header.includes(one));
+  const advice = separator === undefined ? "" : ": separate the columns by commas";
+  return `it is ${JSON.stringify(start)}${advice}`;
 }
 
 /** @throws {RowError} */

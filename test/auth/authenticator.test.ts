@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { type Authenticator, openAuthenticator } from "../../src/auth/authenticator.ts";
 import { createBearerGate } from "../../src/auth/bearer.ts";
 import { createFirstToken } from "../../src/auth/first-token.ts";
@@ -20,9 +20,7 @@ beforeEach(async () => {
 });
 
 async function open(options: AuthOptions): Promise<Authenticator> {
-  const authenticator = await openAuthenticator(resolveAuthOptions(options), () => {});
-  onTestFinished(() => authenticator.close());
-  return authenticator;
+  return await openAuthenticator(resolveAuthOptions(options), () => {});
 }
 
 /** The id of the principal, or the code of the rejection. */

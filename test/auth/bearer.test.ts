@@ -15,7 +15,6 @@ import { createBearerGate, requirePrincipal } from "../../src/auth/bearer.ts";
 import { bearerToken } from "../../src/auth/client-token.ts";
 import { type Principal, principalKey } from "../../src/auth/principal.ts";
 import { digestToken, mintToken } from "../../src/auth/token.ts";
-import { createTokenLookup } from "../../src/auth/token-lookup.ts";
 import {
   type RefusalReason,
   unknownToken,
@@ -29,13 +28,7 @@ const alice: Principal = { kind: "token", name: "alice" };
 const token = mintToken();
 
 function opaque(...known: readonly string[]): Verifier {
-  const lookup = createTokenLookup(
-    known.map((known) => ({ digest: digestToken(known), principal: alice })),
-  );
-  return (token) => {
-    const principal = lookup(token);
-    return principal === undefined ? unknownToken : { kind: "verified", principal };
-  };
+  return (token) => (known.includes(token) ? { kind: "verified", principal: alice } : unknownToken);
 }
 
 function always(verdict: Verdict): Verifier {

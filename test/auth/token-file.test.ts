@@ -1,24 +1,19 @@
 import { execFile } from "node:child_process";
-import { constants } from "node:fs";
-import {
-  appendFile,
-  chmod,
-  type FileHandle,
-  mkdir,
-  open,
-  readFile,
-  rename,
-  stat,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
+import fs from "node:fs";
+import { chmod, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { digestToken } from "../../src/auth/token.ts";
-import { createToken, listTokens, liveTokensMax, revokeToken } from "../../src/auth/token-file.ts";
-import type { TokenFileErrorCode } from "../../src/auth/token-file-error.ts";
-import { tokenFileBytesMax } from "../../src/auth/token-file-read.ts";
+import {
+  createToken,
+  listTokens,
+  liveTokensMax,
+  revokeToken,
+  type TokenFileErrorCode,
+  tokenFileBytesMax,
+} from "../../src/auth/token-file.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 let folder: string;
@@ -234,45 +229,29 @@ describe("an incomplete last line", () => {
   });
 });
 
-/** The class of file handles, which is not exported. */
-async function fileHandles(): Promise<FileHandle> {
-  const handle = await open(folder, constants.O_RDONLY);
-  await handle.close();
-  return Object.getPrototypeOf(handle);
+/** Replaces a function of the disk once. */
+function once<Name extends "writeSync" | "fsyncSync">(name: Name, replacement: (typeof fs)[Name]) {
+  const real = fs[name];
+  const restore = () => {
+    fs[name] = real;
+    syncBuiltinESMExports();
+  };
+  fs[name] = ((...args: Parameters<typeof real>) => {
+    restore();
+    return Reflect.apply(replacement, fs, args);
+  }) as never;
+  syncBuiltinESMExports();
+  onTestFinished(restore);
 }
 
-afterEach(() => {
-  vi.restoreAllMocks();
-});
-
-test("an edit is seen completely or not at all", async () => {
-  await writeTokenFile(createLine("ada") + createLine("bob"));
-  const handles = await fileHandles();
-  const { read } = handles;
-  vi.spyOn(handles, "read").mockImplementationOnce(async function (this: FileHandle, ...args) {
-    await writeFile(file, "");
-    const half = await Reflect.apply(read, this, args);
-    await writeFile(file, createLine("cal"));
-    return half;
-  });
-  expect(await names()).toEqual(["cal"]);
-});
-
-test("a file that changes all the time is an error, not an endless loop", async () => {
-  await writeTokenFile(createLine("ada"));
-  const handles = await fileHandles();
-  const { read } = handles;
-  vi.spyOn(handles, "read").mockImplementation(async function (this: FileHandle, ...args) {
-    await appendFile(file, "#\n");
-    return Reflect.apply(read, this, args);
-  });
-  await expect(names()).rejects.toEqual(failure("changed"));
-});
+const failing = (code: string) => () => {
+  throw new Error(code);
+};
 
 describe("a failing disk", () => {
   test("before anything is written: an error, nothing created", async () => {
     await createToken(file, "ada");
-    vi.spyOn(await fileHandles(), "write").mockRejectedValueOnce(new Error("ENOSPC"));
+    once("writeSync", failing("ENOSPC"));
     await expect(createToken(file, "bob")).rejects.toEqual(failure("io", /ENOSPC/));
     expect(await names()).toEqual(["ada"]);
     await createToken(file, "bob");
@@ -280,11 +259,7 @@ describe("a failing disk", () => {
 
   test("in the middle of a line: an error, nothing created, and the next change works", async () => {
     await createToken(file, "ada");
-    vi.spyOn(await fileHandles(), "write").mockImplementationOnce(async (data) => {
-      const part = Buffer.from(data).subarray(0, 40);
-      await appendFile(file, part);
-      return { bytesWritten: part.length, buffer: data } as never;
-    });
+    once("writeSync", (fd, data) => fs.writeSync(fd, Buffer.from(String(data)).subarray(0, 40)));
     await expect(createToken(file, "bob")).rejects.toEqual(failure("io", /only part of the line/));
     expect(await names()).toEqual(["ada"]);
     await createToken(file, "bob");
@@ -293,7 +268,7 @@ describe("a failing disk", () => {
 
   test("after writing: an error, although the token exists; it can be revoked", async () => {
     await createToken(file, "ada");
-    vi.spyOn(await fileHandles(), "sync").mockRejectedValueOnce(new Error("EIO"));
+    once("fsyncSync", failing("EIO"));
     await expect(createToken(file, "bob")).rejects.toEqual(failure("io", /EIO/));
     expect(await names()).toEqual(["ada", "bob"]);
     await revokeToken(file, "bob");
@@ -303,9 +278,9 @@ describe("a failing disk", () => {
   test("an editor that replaces the file during a create: an error, no lost token", async () => {
     await createToken(file, "ada");
     const before = await readFile(file);
-    vi.spyOn(await fileHandles(), "sync").mockImplementationOnce(async () => {
-      await writeFile(`${file}.new`, before, { mode: 0o600 });
-      await rename(`${file}.new`, file);
+    once("fsyncSync", () => {
+      fs.writeFileSync(`${file}.new`, before, { mode: 0o600 });
+      fs.renameSync(`${file}.new`, file);
     });
     await expect(createToken(file, "bob")).rejects.toEqual(failure("changed", /try again/));
     expect(await names()).toEqual(["ada"]);
@@ -314,18 +289,26 @@ describe("a failing disk", () => {
   test("an editor that undoes a revocation: an error", async () => {
     await createToken(file, "ada");
     const before = await readFile(file);
-    vi.spyOn(await fileHandles(), "sync").mockImplementationOnce(() => writeFile(file, before));
+    once("fsyncSync", () => fs.writeFileSync(file, before));
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("changed"));
   });
 
   test("no change is reported as done before it and its directory are synced", async () => {
-    const sync = vi.spyOn(await fileHandles(), "sync");
+    const synced: string[] = [];
+    const spy = vi.spyOn(fs, "fsyncSync").mockImplementation((fd) => {
+      synced.push(fs.readlinkSync(`/proc/self/fd/${fd}`));
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      spy.mockRestore();
+      syncBuiltinESMExports();
+    });
+    if (process.platform !== "linux") return;
     await createToken(file, "ada");
-    // made/ in folder, here/ in made, then the file, then its name.
-    expect(sync).toHaveBeenCalledTimes(4);
-    sync.mockClear();
+    const here = join(folder, "made", "here");
+    expect(synced).toEqual([join(folder, "made"), folder, file, here]);
     await revokeToken(file, "ada");
-    expect(sync).toHaveBeenCalledTimes(1);
+    expect(synced.slice(4)).toEqual([file]);
   });
 });
 

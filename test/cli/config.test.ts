@@ -197,8 +197,10 @@ describe("config check", () => {
       ],
     ],
     [
-      { yaml: "connections-max: 1", env: { PLANT_STORE_THREADS: "2" } },
-      ["PLANT_STORE_THREADS: must not be more than connections-max (FILE, line 1): 2"],
+      { yaml: "store: sqlite:plants.db", env: { PLANT_STORE_REUSE_PORT: "on" } },
+      [
+        "PLANT_STORE_REUSE_PORT: must be off unless store (FILE, line 1) is PostgreSQL: one process alone serves SQLite",
+      ],
     ],
     [{ yaml: "jwks-url: https://a/k" }, ["--jwt-issuer: is required with jwks-url (FILE, line 1)"]],
     [
@@ -208,24 +210,23 @@ describe("config check", () => {
     [
       {
         yaml: "prot: 1\nhost: ''",
-        env: { PLANT_STORE_THREADS: "two" },
+        env: { PLANT_STORE_STREAMS_MAX: "two" },
         flags: ["--port", "x", "--tls-key", "k"],
       },
       [
         "prot (FILE, line 1): is not a setting; did you mean port?",
         "--port: must be a whole number from 0 to 65535: x",
-        "PLANT_STORE_THREADS: must be a whole number from 1 to 64: two",
+        "PLANT_STORE_STREAMS_MAX: must be a whole number from 1 to 4096: two",
         "--tls-cert: is missing: set both the certificate and its key",
       ],
     ],
     // What is wrong by itself contradicts nothing.
     [
-      { flags: ["--connections-max", "0", "--threads", "2"] },
-      ["--connections-max: must be a whole number from 1 to 2147483647: 0"],
-    ],
-    [
-      { flags: ["--threads", "x", "--connections-max", "1"] },
-      ["--threads: must be a whole number from 1 to 64: x"],
+      { flags: ["--tls-cert", "c", "--reuse-port", "x"] },
+      [
+        "--reuse-port: must be on or off",
+        "--tls-key: is missing: set both the certificate and its key",
+      ],
     ],
   ])("of %j tells all that is wrong", async (given, problems) => {
     const { code, stdout, stderr } = await config("check", given);

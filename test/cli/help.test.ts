@@ -9,7 +9,7 @@ const packageJson = JSON.parse(
 
 describe("--help", () => {
   test.each([
-    [["--help"], ["serve", "token", "migrate", "copy", "config", "completion", "--version"]],
+    [["--help"], ["serve", "token", "migrate", "copy", "config", "--version"]],
     [["--help"], ["import", "export", "backup", "check"]],
     [["-h"], ["serve", "token"]],
     [["help"], ["serve", "token"]],
@@ -120,7 +120,6 @@ describe("a command line that cannot be understood exits with 2 and one line", (
     [["token", "list", "x"], /too many arguments/],
     [["config", "shwo"], /unknown command 'shwo'/],
     [["config", "check", "--tokens", "x"], /unknown option '--tokens'/],
-    [["completion", "tcsh"], /Allowed choices are bash, zsh, fish/],
     [["migrate", "down"], /unknown command 'down'/],
     [["migrate", "up", "x"], /too many arguments/],
     [["token", "list", "--port", "1"], /unknown option '--port'/],

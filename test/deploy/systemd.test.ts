@@ -1,16 +1,16 @@
-/** deploy/systemd/plant-store.service: by systemd's own tools where they are, and by its text. */
+/** deploy/systemd: by systemd's own tools where they are, and by its text. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { defaultLimits } from "../../src/server/settings/limits.ts";
 import { expectSettings, readDeployFile, stateFolder, stopSecondsMax } from "./facts.ts";
 
 const run = promisify(execFile);
-const unit = readDeployFile("systemd/plant-store.service");
+const units = ["plant-store.service", "plant-store@.service"] as const;
 
 const hasSystemd = await run("systemd-analyze", ["--version"]).then(
   () => true,
@@ -18,13 +18,13 @@ const hasSystemd = await run("systemd-analyze", ["--version"]).then(
 );
 
 /** All values of a directive, in order. */
-function values(name: string): string[] {
+function valuesIn(unit: string, name: string): string[] {
   return [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
 }
 
 /** As installed, but with programs that are on this machine. */
-async function verifiable(text: string, folder: string): Promise<string> {
-  const path = join(folder, "plant-store.service");
+async function verifiable(text: string, folder: string, name: string): Promise<string> {
+  const path = join(folder, name.replace("@", "@1"));
   await writeFile(path, text.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));
   return path;
 }
@@ -33,56 +33,68 @@ async function verifiable(text: string, folder: string): Promise<string> {
 async function complaintsAbout(path: string): Promise<string[]> {
   const done = run("systemd-analyze", ["verify", "--man=no", path]);
   const { stderr } = await done.catch((error: { stderr: string }) => error);
-  return stderr.split("\n").filter((line) => line.includes("plant-store.service"));
+  return stderr.split("\n").filter((line) => line.includes(basename(path)));
 }
 
-test.skipIf(!hasSystemd)("systemd understands every line", async () => {
-  await using folder = await createTemporaryFolder();
-  expect(await complaintsAbout(await verifiable(unit, folder.path))).toEqual([]);
-  // Else the line above would prove nothing.
-  const wrong = await verifiable(`${unit}\n[Service]\nNoSuch=1\n`, folder.path);
-  expect(await complaintsAbout(wrong)).toHaveLength(1);
-});
+describe.each(units)("%s", (file) => {
+  const unit = readDeployFile(`systemd/${file}`);
+  const values = (name: string) => valuesIn(unit, name);
 
-test.skipIf(!hasSystemd)("systemd finds little that the service is exposed to", async () => {
-  await using folder = await createTemporaryFolder();
-  const path = await verifiable(unit, folder.path);
-  // In tenths, of 100 for a service without any of this; it was 14 when this was written.
-  await run("systemd-analyze", ["security", "--offline=yes", "--threshold=20", path]);
-});
+  test.skipIf(!hasSystemd)("systemd understands every line", async () => {
+    await using folder = await createTemporaryFolder();
+    expect(await complaintsAbout(await verifiable(unit, folder.path, file))).toEqual([]);
+    // Else the line above would prove nothing.
+    const wrong = await verifiable(`${unit}\n[Service]\nNoSuch=1\n`, folder.path, file);
+    expect(await complaintsAbout(wrong)).toHaveLength(1);
+  });
 
-test("it runs the program of an installation, with settings that exist", async () => {
-  const { name, bin } = JSON.parse(readFileSync("package.json", "utf8"));
-  expect(values("ExecStart")).toEqual([
-    `/usr/bin/node /opt/plant-store/node_modules/${name}/${bin["plant-store"]} serve`,
-  ]);
-  const pairs = values("Environment").map((value) => value.split(/=(.*)/s));
-  const variables = new Map(pairs.map(([key = "", value = ""]) => [key, value]));
-  await expectSettings(variables);
-  // ProtectSystem=strict leaves nothing else to write to.
-  expect(`/var/lib/${values("StateDirectory")}`).toBe(stateFolder);
-  expect(values("WorkingDirectory")).toEqual([stateFolder]);
-  expect(variables.get("PLANT_STORE_STORE")).toMatch(`sqlite:${stateFolder}/`);
-  expect(variables.get("PLANT_STORE_TOKEN_FILE")).toMatch(`${stateFolder}/`);
-});
+  test.skipIf(!hasSystemd)("systemd finds little that the service is exposed to", async () => {
+    await using folder = await createTemporaryFolder();
+    const path = await verifiable(unit, folder.path, file);
+    // In tenths, of 100 for a service without any of this; it was 14 when this was written.
+    await run("systemd-analyze", ["security", "--offline=yes", "--threshold=20", path]);
+  });
 
-test("it gives the time to drain, and a file to every connection", () => {
-  expect(values("KillSignal")).toEqual(["SIGTERM"]);
-  expect(Number(values("TimeoutStopSec"))).toBeGreaterThan(stopSecondsMax);
-  expect(Number(values("LimitNOFILE"))).toBeGreaterThan(defaultLimits.connectionsMax);
-  // The exit code of a wrong setting.
-  expect(values("RestartPreventExitStatus")).toEqual(["2"]);
-});
+  test("it runs the program of an installation, with settings that exist", async () => {
+    const { name, bin } = JSON.parse(readFileSync("package.json", "utf8"));
+    expect(values("ExecStart")).toEqual([
+      `/usr/bin/node /opt/plant-store/node_modules/${name}/${bin["plant-store"]} serve`,
+    ]);
+    const pairs = values("Environment").map((value) => value.split(/=(.*)/s));
+    const variables = new Map(pairs.map(([key = "", value = ""]) => [key, value]));
+    await expectSettings(variables);
+    // ProtectSystem=strict leaves nothing else to write to.
+    expect(`/var/lib/${values("StateDirectory")}`).toBe(stateFolder);
+    expect(values("WorkingDirectory")).toEqual([stateFolder]);
+    if (file === "plant-store.service") {
+      expect(variables.get("PLANT_STORE_STORE")).toMatch(`sqlite:${stateFolder}/`);
+    } else {
+      // Its store is PostgreSQL, with a password: in the file that only root reads, which must be there.
+      expect(variables.get("PLANT_STORE_STORE")).toBeUndefined();
+      expect(values("EnvironmentFile")).toEqual(["/etc/plant-store/environment"]);
+      expect(variables.get("PLANT_STORE_REUSE_PORT")).toBe("on");
+    }
+    expect(variables.get("PLANT_STORE_TOKEN_FILE")).toMatch(`${stateFolder}/`);
+  });
 
-test("it is confined, as far as V8 lets it", () => {
-  const wanted = {
-    DynamicUser: "yes",
-    NoNewPrivileges: "yes",
-    ProtectSystem: "strict",
-    CapabilityBoundingSet: "",
-    MemoryDenyWriteExecute: "no",
-    SystemCallErrorNumber: "EPERM",
-  };
-  for (const [name, value] of Object.entries(wanted)) expect(values(name), name).toEqual([value]);
-  expect(values("SystemCallFilter")).toEqual(["@system-service", "~@privileged"]);
+  test("it gives the time to drain, and a file to every connection", () => {
+    expect(values("KillSignal")).toEqual(["SIGTERM"]);
+    expect(Number(values("TimeoutStopSec"))).toBeGreaterThan(stopSecondsMax);
+    expect(Number(values("LimitNOFILE"))).toBeGreaterThan(defaultLimits.connectionsMax);
+    // The exit code of a wrong setting.
+    expect(values("RestartPreventExitStatus")).toEqual(["2"]);
+  });
+
+  test("it is confined, as far as V8 lets it", () => {
+    const wanted = {
+      DynamicUser: "yes",
+      NoNewPrivileges: "yes",
+      ProtectSystem: "strict",
+      CapabilityBoundingSet: "",
+      MemoryDenyWriteExecute: "no",
+      SystemCallErrorNumber: "EPERM",
+    };
+    for (const [name, value] of Object.entries(wanted)) expect(values(name), name).toEqual([value]);
+    expect(values("SystemCallFilter")).toEqual(["@system-service", "~@privileged"]);
+  });
 });

@@ -139,8 +139,3 @@ test.each([
   if (allowed !== null) expectReadable(response, allowed);
   else expect([...corsOf(response), response.headers.get("vary")]).toEqual([null]);
 });
-
-test.runIf(process.platform === "linux")("threads know the origins", async () => {
-  await using server = await openTestServer({ corsOrigins: [page], threads: 2 });
-  expectReadable(await exchange({ origin: server.url, ...healthCheck }));
-});

@@ -1,10 +1,10 @@
-/** SIGTERM and SIGINT: what is under way finishes, nothing new begins, the process ends well. */
+/** Signals: what is under way finishes, nothing new begins, the process ends well. */
 import { once } from "node:events";
 import http2 from "node:http2";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import {
   type Http1Response,
   parseHttp1Responses,
@@ -12,8 +12,17 @@ import {
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import {
+  audience,
+  createSigningKey,
+  issuer,
+  type SigningKey,
+  sign,
+} from "../auth/support/issuer.ts";
+import { keySetOf, startKeyServer } from "../auth/support/key-server.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { lockStore } from "../support/locked-store.ts";
+import { newPlantJson } from "../support/protocol/message.ts";
 import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 import { knownToken } from "../support/test-server.ts";
@@ -76,17 +85,11 @@ async function beginHttp2(protocol: RawProtocol, server: ChildServer, body: Buff
   return { name: protocol.name, outcome, goaway, [Symbol.dispose]: close };
 }
 
-/** Two threads only where the kernel shares a port among them. */
-const services = [
-  { signal: "SIGTERM", threads: "1" },
-  { signal: "SIGINT", threads: process.platform === "linux" ? "2" : "1" },
-] as const;
-
-describe.each(services)("$signal, threads: $threads", ({ signal, threads }) => {
+describe.each(["SIGTERM", "SIGINT", "SIGQUIT", "SIGUSR2"] as const)("%s", (signal) => {
   test("lets requests of every protocol finish, takes no new ones, and ends with 0", async () => {
     await using folder = await createTemporaryFolder();
     const database = join(folder.path, "data/plants.db");
-    await using server = await spawnServer({ cwd: folder.path, args: ["--threads", threads] });
+    await using server = await spawnServer({ cwd: folder.path });
     using lock = lockStore(database);
     using stack = new DisposableStack();
     const underWay: UnderWay[] = [];
@@ -112,7 +115,7 @@ describe.each(services)("$signal, threads: $threads", ({ signal, threads }) => {
 
   test("cuts a request off that does not end, and ends with 0", async () => {
     await using folder = await createTemporaryFolder();
-    const args = ["--drain-timeout-ms", "200", "--threads", threads];
+    const args = ["--drain-timeout-ms", "200"];
     await using server = await spawnServer({ cwd: folder.path, args });
     using half = await openRawConnection(server.port);
     half.write(
@@ -211,9 +214,10 @@ async function answerToCutOff(): Promise<Http1Response> {
   connection.write(
     `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
-      `Expect: 100-continue\r\n\r\n${body}`,
+      "Expect: 100-continue\r\n\r\n",
   );
   await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
+  connection.write(body);
   server.process.kill("SIGTERM");
   const [, answer] = parseHttp1Responses(await connection.untilClosed());
   lock.release();
@@ -230,3 +234,32 @@ async function expectRefused(port: number): Promise<void> {
   expect(await within("a refusal", outcome.promise)).toBe("ECONNREFUSED");
   socket.destroy();
 }
+
+test("SIGHUP has tokens and keys read again, and ends nothing", async () => {
+  const [first, second] = [
+    await createSigningKey("ES256", "1"),
+    await createSigningKey("ES256", "2"),
+  ];
+  const keys = await startKeyServer(keySetOf(first.jwk));
+  await using folder = await createTemporaryFolder();
+  const jwt = ["--jwks-url", keys.url.href, "--jwt-issuer", issuer, "--jwt-audience", audience];
+  await using server = await spawnServer({ cwd: folder.path, args: jwt });
+  const statusOf = async (key: SigningKey) => {
+    const headers = {
+      authorization: `Bearer ${await sign(key)}`,
+      "content-type": "application/json",
+    };
+    const body = newPlantJson({ id: 1n, name: "Basil" });
+    const sent = { origin: server.url, version: "2", path: "/plants", headers, body } as const;
+    return (await exchange(sent)).status;
+  };
+  expect(await statusOf(first)).toBe(200);
+  keys.answer = keySetOf(second.jwk);
+  expect(await statusOf(second)).toBe(401); // a fetch was just before
+  server.process.kill("SIGHUP");
+  await server.stderr.until(/SIGHUP: tokens and keys were read again/);
+  expect(await statusOf(second)).toBe(200);
+  expect(await statusOf(first)).toBe(401);
+  server.process.kill("SIGTERM");
+  expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+});

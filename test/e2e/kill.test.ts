@@ -41,20 +41,12 @@ function plantOf(id: bigint): TestPlant {
   return id % 3n === 0n ? { id, name } : { id, name, tag: id % 3n === 1n ? "" : `tag\n${id}` };
 }
 
-/** One thread everywhere, and two where the kernel shares a port among them. */
-const services = [1, 2].flatMap((threads) =>
-  storeKinds.map(({ store, isMissing, open }) => ({
-    ...{ store, open, threads },
-    isMissing: isMissing || (threads > 1 && process.platform !== "linux"),
-  })),
-);
-
-describe.each(services)("on $store, threads: $threads", ({ isMissing, open, threads }) => {
+describe.each(storeKinds)("on $store", ({ isMissing, open }) => {
   const title = `every plant that was confirmed survives ${rounds} kills under load`;
   test.skipIf(isMissing)(title, { timeout: 60_000 }, async () => {
     await using folder = await createTemporaryFolder();
     await using place = await open();
-    const args = ["--store", place.url, "--threads", `${threads}`];
+    const args = ["--store", place.url];
     const start = () => spawnServer({ cwd: folder.path, args });
     const ledger: Ledger = { confirmed: new Map(), unknown: new Map() };
     let nextId = firstId;

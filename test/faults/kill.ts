@@ -101,10 +101,8 @@ interface Service {
   readonly clients: readonly LoadClient[];
 }
 
-function argsOf({ place, random }: Service): string[] {
-  // Rarely, because two threads take far longer to start.
-  const threads = process.platform === "linux" && random.chance(0.15) ? 2 : 1;
-  return ["--store", place.url, "--threads", `${threads}`];
+function argsOf({ place }: Service): string[] {
+  return ["--store", place.url];
 }
 
 /** Before anybody could use it: while it opens the store and repairs what the last kill left. */

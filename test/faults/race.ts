@@ -20,14 +20,11 @@ interface Arena {
   readonly kind: StoreKind;
   /** Processes on the same store. */
   readonly replicas: number;
-  readonly threads: number;
 }
 
 const arenas: readonly Arena[] = [
-  { kind: sqliteKind, replicas: 1, threads: 1 },
-  { kind: postgresKind, replicas: 2, threads: 1 },
-  { kind: sqliteKind, replicas: 1, threads: 2 },
-  { kind: postgresKind, replicas: 2, threads: 2 },
+  { kind: sqliteKind, replicas: 1 },
+  { kind: postgresKind, replicas: 2 },
 ];
 
 /** Concurrent races, each with its own id. */
@@ -44,8 +41,7 @@ export const race: Campaign = {
   async run({ seed, minutes, signal, log }) {
     const tried: Record<string, number> = {};
     const found: string[] = [];
-    const isHere = ({ kind, threads }: Arena) =>
-      !kind.isMissing && (threads === 1 || process.platform === "linux");
+    const isHere = ({ kind }: Arena) => !kind.isMissing;
     const chosen = arenas.filter(isHere);
     const partMs = (minutes * 60_000) / chosen.length;
     for (const arena of chosen) {
@@ -62,15 +58,15 @@ export const race: Campaign = {
   },
 };
 
-function nameOf({ kind, replicas, threads }: Arena): string {
-  return `${kind.store}, replicas: ${replicas}, threads: ${threads}`;
+function nameOf({ kind, replicas }: Arena): string {
+  return `${kind.store}, replicas: ${replicas}`;
 }
 
 async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promise<CampaignResult> {
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await arena.kind.open());
   const folder = stack.use(await createTemporaryFolder());
-  const args = ["--store", place.url, "--threads", `${arena.threads}`];
+  const args = ["--store", place.url];
   const servers: ChildServer[] = [];
   for (let number = 0; number < arena.replicas; number++) {
     servers.push(stack.use(await startServer(folder.path, args)));

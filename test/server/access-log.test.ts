@@ -2,7 +2,7 @@
 
 import type { AccessEntry } from "connect-gateway/logging";
 import { describe, expect, test } from "vitest";
-import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
@@ -10,7 +10,6 @@ import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { scrape } from "../support/scrape.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
-import { openThreadSessions } from "../support/thread-sessions.ts";
 
 const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
 const traceId = "0af7651916cd43dd8448eb211c80319c";
@@ -164,19 +163,6 @@ test("goes with metrics", async () => {
   const ok = 'plant_store_requests_total{method="CreatePlant",protocol="rest",code="OK"}';
   expect(value(ok)).toBe(1);
   expect(await endOf(server)).toMatchObject([{ code: "OK", principal: "token:tokens#1" }]);
-});
-
-test.runIf(process.platform === "linux")("every thread writes lines of its own", async () => {
-  await using folder = await createTemporaryFolder();
-  const args = ["--threads", "2", "--connections-max", "2"];
-  await using server = await spawnLogged(folder.path, args);
-  using threads = await openThreadSessions(server.url);
-  const body = newPlantJson({ id: 1n, name: "Basil" });
-  for (const session of threads.sessions) {
-    for (let i = 0; i < 2; i++) await exchangeOn(session, { path: "/plants", headers, body });
-  }
-  for (const session of threads.sessions) session.destroy();
-  expect(await endOf(server)).toMatchObject(Array(4).fill({ code: "OK" }));
 });
 
 test("text is for people: one line, with names", async () => {

@@ -13,17 +13,15 @@ import { grpcProtocol } from "../../packages/gateway/test/support/open-client.ts
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { spawnServer } from "../support/child-server.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { type Scrape, scrape, scrapeUntil } from "../support/scrape.ts";
+import { openSession } from "../support/session.ts";
 import { storeKinds } from "../support/store-place.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
-import { oneConnectionEach, openSession, openThreadSessions } from "../support/thread-sessions.ts";
 
 const observed = { adminPort: 0 } as const;
-const isLinux = process.platform === "linux";
 const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
 
 async function post(session: ClientHttp2Session, id: bigint): Promise<number> {
@@ -65,7 +63,7 @@ describe.each(protocols)("$name", (protocol) => {
     });
     const seconds = "plant_store_request_duration_seconds";
     expect(scraped.value(`${seconds}_count{protocol="${label}"}`)).toBe(6);
-    expect(scraped.value(`${seconds}_bucket{protocol="${label}",le="+Inf"}`)).toBe(6);
+    expect(scraped.value(`${seconds}_bucket{le="+Inf",protocol="${label}"}`)).toBe(6);
     expect(scraped.value(`${seconds}_sum{protocol="${label}"}`)).toBeGreaterThan(0);
     expect(scraped.value("plant_store_requests_in_flight")).toBe(0);
   });
@@ -200,33 +198,30 @@ describe("the expiry of the certificate", () => {
   const name = "plant_store_tls_certificate_expiration_timestamp_seconds";
   const expiryOf = (pem: string) => Date.parse(new X509Certificate(pem).validTo) / 1000;
 
-  test.skipIf(!hasOpenssl).each([1, ...(isLinux ? [2] : [])])(
-    "is that of the one in use, with %i threads",
-    async (threads) => {
-      await using folder = await createTemporaryFolder();
-      const [first, second] = [
-        createCertificate(folder.path, "first", 2),
-        createCertificate(folder.path, "second", 30),
-      ];
-      const tls = {
-        certFile: join(folder.path, "live.crt"),
-        keyFile: join(folder.path, "live.key"),
-      };
-      copyFileSync(first.certFile, tls.certFile);
-      copyFileSync(first.keyFile, tls.keyFile);
-      await using server = await openTestServer({ ...observed, tls, threads });
-      const { metricsUrl } = server.running;
-      expect((await scrape(metricsUrl)).value(name)).toBe(expiryOf(first.pem));
-      renameSync(second.keyFile, tls.keyFile);
-      renameSync(second.certFile, tls.certFile);
-      const scraped = async () => {
-        // Nothing tells when the watching has begun, so the file changes until it is seen.
-        utimesSync(tls.certFile, new Date(), new Date());
-        return (await scrape(metricsUrl)).value(name);
-      };
-      await expect.poll(scraped, { timeout: 8000, interval: 300 }).toBe(expiryOf(second.pem));
-    },
-  );
+  test.skipIf(!hasOpenssl)("is that of the one in use", async () => {
+    await using folder = await createTemporaryFolder();
+    const [first, second] = [
+      createCertificate(folder.path, "first", 2),
+      createCertificate(folder.path, "second", 30),
+    ];
+    const tls = {
+      certFile: join(folder.path, "live.crt"),
+      keyFile: join(folder.path, "live.key"),
+    };
+    copyFileSync(first.certFile, tls.certFile);
+    copyFileSync(first.keyFile, tls.keyFile);
+    await using server = await openTestServer({ ...observed, tls });
+    const { metricsUrl } = server.running;
+    expect((await scrape(metricsUrl)).value(name)).toBe(expiryOf(first.pem));
+    renameSync(second.keyFile, tls.keyFile);
+    renameSync(second.certFile, tls.certFile);
+    const scraped = async () => {
+      // Nothing tells when the watching has begun, so the file changes until it is seen.
+      utimesSync(tls.certFile, new Date(), new Date());
+      return (await scrape(metricsUrl)).value(name);
+    };
+    await expect.poll(scraped, { timeout: 8000, interval: 300 }).toBe(expiryOf(second.pem));
+  });
 
   test("is not there without TLS", async () => {
     await using server = await openTestServer(observed);
@@ -237,9 +232,9 @@ describe("the expiry of the certificate", () => {
 });
 
 describe.each(storeKinds.filter(({ isMissing }) => !isMissing))("a store on $store", (kind) => {
-  test.each([1, ...(isLinux ? [2] : [])])("tells of commits, with %i threads", async (threads) => {
+  test("tells of commits", async () => {
     await using place = await kind.open();
-    await using server = await openTestServer({ ...observed, store: place.url, threads });
+    await using server = await openTestServer({ ...observed, store: place.url });
     const session = await openSession(server.url);
     for (const id of [1n, 2n, 3n]) expect(await post(session, id)).toBe(200);
     session.destroy();
@@ -250,53 +245,6 @@ describe.each(storeKinds.filter(({ isMissing }) => !isMissing))("a store on $sto
     expect(scraped.value("plant_store_queue_rows")).toBe(0);
     expect(scraped.value("plant_store_queue_bytes")).toBe(0);
     expect(requestsIn(scraped)).toEqual({ [requests("rest", "OK")]: 3 });
-  });
-});
-
-describe.skipIf(!isLinux)("two threads", () => {
-  test("are one service, whose numbers are added", async () => {
-    await using server = await openTestServer({ ...observed, ...oneConnectionEach });
-    using threads = await openThreadSessions(server.url);
-    const [one, other] = threads.sessions;
-    for (const id of [1n, 2n, 3n]) await post(one, id);
-    for (const id of [4n, 5n]) await post(other, id);
-    const scraped = await scrape(server.running.metricsUrl);
-    expect(requestsIn(scraped)).toEqual({ [requests("rest", "OK")]: 5 });
-    expect(scraped.value("plant_store_connections")).toBe(2);
-    const loop = "plant_store_event_loop_delay_seconds_count";
-    for (const thread of ["main", "1", "2"]) {
-      expect(scraped.series.has(`${loop}{thread="${thread}"}`), thread).toBe(true);
-    }
-  });
-
-  test("one that dies takes no count with it, and what it had is gone", async () => {
-    await using folder = await createTemporaryFolder();
-    const preload = new URL("../support/crash-thread.ts", import.meta.url).href;
-    await using server = await spawnServer({
-      cwd: folder.path,
-      args: ["--threads", "2", "--connections-max", "2", "--admin-port", "0"],
-      env: { NODE_OPTIONS: `--import ${preload}`, TEST_CRASH: "error" },
-    });
-    const [, metricsUrl] = await server.stdout.until(/metrics +(\S+)/);
-    using threads = await openThreadSessions(server.url);
-    for (const [index, session] of threads.sessions.entries()) await post(session, BigInt(index));
-    const before = await scrape(metricsUrl);
-    expect(before.value(requests("rest", "OK"))).toBe(2);
-    expect(before.value("plant_store_connections")).toBe(2);
-    server.process.kill("SIGUSR2");
-    await server.stderr.until(/died and is being restarted/);
-    const after = await scrape(metricsUrl);
-    expect(after.value(requests("rest", "OK"))).toBe(2);
-    expect(after.value("plant_store_connections")).toBe(1);
-    const renewed = await openSession(server.url);
-    expect(await post(renewed, 3n)).toBe(200);
-    const last = await scrape(metricsUrl);
-    expect(last.value(requests("rest", "OK"))).toBe(3);
-    for (const [name, value] of before.series) {
-      if (!name.includes("_total")) continue;
-      expect(last.series.get(name), name).toBeGreaterThanOrEqual(value);
-    }
-    renewed.destroy();
   });
 });
 
@@ -332,8 +280,8 @@ describe("the admin listener", () => {
     await expect(second).rejects.toMatchObject({ code: "EADDRINUSE", listener: "admin" });
   });
 
-  test.each([1, ...(isLinux ? [2] : [])])("outlives a drain of %i threads", async (threads) => {
-    await using server = await openTestServer({ ...observed, threads });
+  test("outlives a drain", async () => {
+    await using server = await openTestServer(observed);
     const { metricsUrl } = server.running;
     using lock = lockStore(server.database);
     const session = await openSession(server.url);

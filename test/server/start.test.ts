@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
-import { TokenFileError } from "../../src/auth/token-file-error.ts";
+import { TokenFileError } from "../../src/auth/token-file.ts";
 import { startServer } from "../../src/server/start.ts";
 import { StoreOpenError } from "../../src/store/open-error.ts";
 import { createRecordedLog } from "../support/recorded-log.ts";
@@ -22,6 +22,18 @@ describe("a start that fails", () => {
     other.close();
     await using server = await openTestServer({ database });
     expect(server.port).not.toBe(port);
+  });
+
+  test("because the port is in use closes its traces", async () => {
+    vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
+    const { TracerProvider } = await import("@opentelemetry/sdk-trace");
+    const shutdown = vi.spyOn(TracerProvider.prototype, "shutdown");
+    onTestFinished(() => void [vi.unstubAllEnvs(), shutdown.mockRestore()]);
+    await using first = await openTestServer();
+    await expect(openTestServer({ port: first.port })).rejects.toMatchObject({
+      code: "EADDRINUSE",
+    });
+    expect(shutdown).toHaveBeenCalledTimes(1);
   });
 
   test("because of its store leaves the port free", async () => {

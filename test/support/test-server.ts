@@ -45,9 +45,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
     store: options.store ?? `sqlite:${database}`,
     log,
   };
-  // The log must not depend on the machine.
-  const machine = { nodeVersion: process.versions.node, cores: 64 };
-  const running = await startServer(settings, machine).catch(async (error: unknown) => {
+  const running = await startServer(settings).catch(async (error: unknown) => {
     await folder?.[Symbol.asyncDispose]();
     await endLeakCheck();
     throw error;

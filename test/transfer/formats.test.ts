@@ -128,6 +128,11 @@ const badRows: Readonly<Record<Name, readonly BadRow[]>> = {
       rows: [1n],
     },
     {
+      title: "columns in upper case",
+      file: "ID,Name,TAG\n1,a,\n",
+      rows: [1n],
+    },
+    {
       title: "quoted columns, CRLF, LF, empty lines",
       file: '"id",name,"tag"\r\n\r\n1,a,\n\n2,b,c',
       rows: [1n, 2n],
@@ -204,7 +209,11 @@ describe("CSV that cannot be told apart into rows", () => {
     ["no header", "1,a,b\n", /^the first line of CSV/],
     ["a column of another name", "id,name,tags\n", /^the first line of CSV/],
     ["a column twice", "id,name,name\n", /^the first line of CSV/],
-    ["no id", "name,tag\n", /^the first line of CSV/],
+    ["no id", "name,tag\n", /^the first line of CSV.*; it is "name,tag"$/],
+    ["semicolons", "id;name;tag\n1;a;\n", /it is "id;name;tag": separate the columns by commas$/],
+    ["tabs", "id\tname\n1\ta\n", /it is "id\\tname": separate the columns by commas$/],
+    ["UTF-16", Buffer.from("\ufeffid,name\n1,a\n", "utf16le"), /is UTF-16: save it as UTF-8$/],
+    ["much in its first line", `${"é".repeat(90)}\n`, /it is "é{60}"$/],
     [
       "a quote that never ends",
       `id,name,tag\n1,a,\n2,"${"x\n".repeat(200)}`,

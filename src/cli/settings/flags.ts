@@ -31,11 +31,3 @@ function describe(setting: Setting): string {
   const unit = setting.type === "integer" && setting.unit ? `, in ${setting.unit}` : "";
   return `${text.charAt(0).toLowerCase()}${text.slice(1)}${unit}`;
 }
-
-/** Flags whose value is the path of a file. */
-export const fileFlags: ReadonlySet<string> = new Set([
-  "--config",
-  ...schemaEntries
-    .filter(({ setting }) => setting.type === "text" && setting.isFile)
-    .map(({ name }) => `--${name}`),
-]);

@@ -1,23 +1,49 @@
-import { add, observe } from "connect-gateway/metrics";
+import { Counter, Gauge, Histogram, type Registry } from "@prometheus-io/client";
 import type { CommitObserver, EndedCommit } from "../../store/commit-observer.ts";
-import { commitPlaces as places } from "./layout.ts";
 
-/** Counts and times commits. */
-export class CommitMetrics implements CommitObserver {
-  readonly #numbers: Float64Array;
+const commitSeconds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** Up to `batchRowsMax`. */
+const commitRows = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-  constructor(numbers: Float64Array) {
-    this.#numbers = numbers;
-  }
-
-  queueChanged(rows: number, bytes: number): void {
-    this.#numbers[places.queueRows] = rows;
-    this.#numbers[places.queueBytes] = bytes;
-  }
-
-  commitEnded({ rows, durationMs, isFailed }: EndedCommit): void {
-    observe(this.#numbers, places.commitSeconds, durationMs / 1000);
-    observe(this.#numbers, places.commitRows, rows);
-    if (isFailed) add(this.#numbers, places.commitsFailed, 1);
-  }
+/** @returns an observer that counts and times commits. */
+export function createCommitMetrics(registry: Registry): CommitObserver {
+  const registers = [registry];
+  const seconds = new Histogram({
+    name: "plant_store_commit_duration_seconds",
+    help: "From a batch to the answer that it is durable, or not.",
+    buckets: commitSeconds,
+    registers,
+  });
+  const size = new Histogram({
+    name: "plant_store_commit_rows",
+    help: "Plants that shared a commit.",
+    buckets: commitRows,
+    registers,
+  });
+  const failed = new Counter({
+    name: "plant_store_commits_failed_total",
+    help: "Commits that failed, or of which that is not known.",
+    registers,
+  });
+  const queueRows = new Gauge({
+    name: "plant_store_queue_rows",
+    help: "Plants that wait for a commit.",
+    registers,
+  });
+  const queueBytes = new Gauge({
+    name: "plant_store_queue_bytes",
+    help: "What they may hold of the heap.",
+    registers,
+  });
+  return {
+    queueChanged(rows, bytes) {
+      queueRows.set(rows);
+      queueBytes.set(bytes);
+    },
+    commitEnded({ rows, durationMs, isFailed }: EndedCommit) {
+      seconds.observe(durationMs / 1000);
+      size.observe(rows);
+      if (isFailed) failed.inc();
+    },
+  };
 }

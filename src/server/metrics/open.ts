@@ -1,32 +1,30 @@
 import { type AdminListener, openAdmin, ServiceMetrics } from "connect-gateway/metrics";
+import { PlantService } from "../../../gen/plantstore/v1/plant_service_pb.ts";
+import type { CommitObserver } from "../../store/commit-observer.ts";
 import { version } from "../version.ts";
-import { createCommitFamilies } from "./commit-families.ts";
-import { CommitMetrics } from "./commit-metrics.ts";
-import { layout } from "./layout.ts";
+import { createCommitMetrics } from "./commit-metrics.ts";
 
 export interface Admin {
   readonly metrics: ServiceMetrics;
-  /** Counters of the main thread. */
-  readonly commits: CommitMetrics;
+  readonly commits: CommitObserver;
   readonly listener: AdminListener;
   close(): Promise<void>;
 }
 
-/**
- * Opens the metrics and the port that serves them.
- *
- * @param threads Serving threads besides the main thread; 0 if the main thread serves alone.
- */
-export async function openMetrics(
-  place: { readonly host: string; readonly port: number },
-  threads: number,
-): Promise<Admin> {
-  const createFamilies = createCommitFamilies;
-  const prefix = "plant_store";
-  const metrics = new ServiceMetrics({ layout, prefix, version, threads, createFamilies });
+/** Opens the metrics and the port that serves them. */
+export async function openMetrics(place: {
+  readonly host: string;
+  readonly port: number;
+}): Promise<Admin> {
+  const metrics = new ServiceMetrics({
+    prefix: "plant_store",
+    version,
+    nameOf: ({ name }) => name,
+    names: PlantService.methods.map(({ name }) => name),
+  });
   try {
+    const commits = createCommitMetrics(metrics.registry);
     const listener = await openAdmin(place, metrics);
-    const commits = new CommitMetrics(metrics.main.numbers);
     const close = () => listener.close().finally(() => metrics.close());
     return { metrics, commits, listener, close };
   } catch (error) {

@@ -4,8 +4,13 @@ import { RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import type { BearerGate } from "../../auth/bearer.ts";
 import { principalId, principalKey } from "../../auth/principal.ts";
 import { type Gate, type GateContext, inOrder } from "../gate.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
-import type { RateLimits } from "./rate-limits.ts";
+import { RateLimiter } from "./rate-limiter.ts";
+
+/** Requests per second; 0 is off. */
+export interface RateLimits {
+  readonly rateLimitPerToken: number;
+  readonly rateLimitPerAddress: number;
+}
 
 /**
  * Adds rate limits to a gate. The address is counted before the token is checked, which limits
@@ -14,13 +19,21 @@ import type { RateLimits } from "./rate-limits.ts";
  * @throws {ConnectError} `resource_exhausted` with `google.rpc.RetryInfo`; the answer's headers
  * have the delay too. Also what the gate throws.
  */
-export function limitRates(gate: BearerGate, { perAddress, perToken }: RateLimits): Gate {
-  const ofToken = perToken && countBy(perToken, "token", callerOf);
-  const admitted = ofToken === undefined ? gate : inOrder(gate, ofToken);
-  return perAddress === undefined
-    ? admitted
-    : inOrder(countBy(perAddress, "address", addressOf), admitted);
+export function limitRates(
+  gate: BearerGate,
+  { rateLimitPerToken, rateLimitPerAddress }: RateLimits,
+  now?: () => number,
+): Gate {
+  const limit = (policy: "address" | "token", perSecond: number, keyOf: KeyOf) =>
+    perSecond === 0 ? [] : [countBy(policy, new RateLimiter({ perSecond, now }), keyOf)];
+  return [
+    ...limit("address", rateLimitPerAddress, addressOf),
+    gate,
+    ...limit("token", rateLimitPerToken, callerOf),
+  ].reduce(inOrder);
 }
+
+type KeyOf = (context: GateContext) => string;
 
 function addressOf({ values }: GateContext): string {
   return addressKey(values.get(peerAddressKey) ?? "");
@@ -37,11 +50,7 @@ function callerOf({ values }: GateContext): string {
  * allows: writing the headers of an answer costs more than counting it. They are not the error's
  * metadata, which gRPC sends as trailers, where the draft forbids them.
  */
-function countBy(
-  limiter: RateLimiter,
-  policy: "address" | "token",
-  keyOf: (context: GateContext) => string,
-): Gate {
+function countBy(policy: "address" | "token", limiter: RateLimiter, keyOf: KeyOf): Gate {
   const { perSecond } = limiter;
   const headers = {
     "retry-after": "1", // the bucket is full again by then

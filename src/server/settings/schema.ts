@@ -6,15 +6,12 @@ import { findOriginProblem } from "../cors.ts";
 import { limitSettings, timerMaxMs } from "./limits.ts";
 import type { Setting } from "./setting.ts";
 
-/** More than the cores of most machines. Each thread has a heap, and its part of every limit. */
-const threadsMax = 64;
-
-/** Far more requests per second than all threads can serve. */
+/** Far more requests per second than a server can serve. */
 const rateLimitMax = 100_000;
 
 /**
  * All settings, in the order of the help. An entry is all that a setting needs: its flag, variable,
- * key, help, checks, row in docs/settings.md and completion are generated from it. Groups are those
+ * key, help, checks and row in docs/settings.md are generated from it. Groups are those
  * of ServerOptions.
  */
 export const schema = {
@@ -58,7 +55,6 @@ export const schema = {
       default: "./data/tokens",
       placeholder: "path",
       summary: "Where opaque tokens are kept",
-      isFile: true,
     },
     tokens: {
       type: "list",
@@ -96,7 +92,6 @@ export const schema = {
       default: undefined,
       placeholder: "file",
       summary: "Certificate chain in PEM; enables TLS. Reloaded when it changes",
-      isFile: true,
     },
     keyFile: {
       name: "tls-key",
@@ -104,17 +99,14 @@ export const schema = {
       default: undefined,
       placeholder: "file",
       summary: "Its private key in PEM",
-      isFile: true,
     },
   },
   limits: limitSettings,
-  threads: {
-    type: "integer",
-    default: 1,
-    min: 1,
-    max: threadsMax,
-    placeholder: "number",
-    summary: "Threads that share the port; more than 1 only on Linux",
+  reusePort: {
+    type: "switch",
+    default: false,
+    placeholder: "on|off",
+    summary: "`on`: several servers on one PostgreSQL share the port; only on Linux",
   },
   logFormat: {
     type: "text",

@@ -1,4 +1,4 @@
-/** A setting, with what flags, help, checks, documentation and completion need. */
+/** A setting, with what flags, help, checks and documentation need. */
 export type Setting = TextSetting | IntegerSetting | SwitchSetting | ListSetting;
 
 interface Described {
@@ -22,8 +22,6 @@ export interface TextSetting extends Described {
   readonly pattern?: { readonly form: RegExp; readonly rule: string };
   /** @returns what is wrong with a value, if a pattern cannot check it. */
   readonly check?: (value: string) => string | undefined;
-  /** The value is a file path, which shells can complete. */
-  readonly isFile?: true;
 }
 
 export interface IntegerSetting extends Described {

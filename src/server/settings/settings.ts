@@ -50,7 +50,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
   const auth = resolveAuth(filled.auth);
   const contradictions = [
     ...findTlsProblems(filled),
-    ...findThreadsProblems(filled),
+    ...findSharingProblems(filled),
     ...("problem" in auth ? [auth] : []),
   ];
   // A problem of one setting is reported once.
@@ -92,14 +92,16 @@ function findTlsProblems({ tls: { certFile, keyFile } }: FilledOptions): Setting
   return [];
 }
 
-function findThreadsProblems({ threads, limits }: FilledOptions): SettingProblem[] {
-  const setting = "threads";
-  if (threads > 1 && process.platform !== "linux") {
-    return [{ setting, problem: "must be 1: only Linux can share a port among threads" }];
+/** Elsewhere, the kernel would give all connections to one of them, or refuses. */
+function findSharingProblems({ reusePort, store }: FilledOptions): SettingProblem[] {
+  const setting = "reusePort";
+  if (!reusePort) return [];
+  if (process.platform !== "linux") {
+    return [{ setting, problem: "must be off: only Linux spreads connections over a shared port" }];
   }
-  if (threads > limits.connectionsMax) {
-    const problem = `must not be more than connectionsMax: ${threads}`;
-    return [{ setting, problem, other: "connectionsMax" }];
+  if (/^sqlite:/i.test(store)) {
+    const problem = "must be off unless store is PostgreSQL: one process alone serves SQLite";
+    return [{ setting, problem, other: "store" }];
   }
   return [];
 }

@@ -1,6 +1,5 @@
 /** Traces, if the environment asks for them. Otherwise the OpenTelemetry SDK is not loaded. */
-import type { Tracing, TracingOptions } from "./tracing.ts";
-import { findWantedExporters } from "./wanted-exporters.ts";
+import type { ExporterName, Tracing, TracingOptions } from "./tracing.ts";
 
 /** @returns undefined if traces are off, which costs nothing. */
 export async function openTracing(options: TracingOptions): Promise<Tracing | undefined> {
@@ -8,4 +7,29 @@ export async function openTracing(options: TracingOptions): Promise<Tracing | un
   if (exporters.length === 0) return undefined;
   const { createTracing } = await import("./sdk.ts");
   return createTracing(exporters, options);
+}
+
+const known: readonly ExporterName[] = ["otlp", "console"];
+const endpoints = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
+
+/**
+ * The exporters that the standard environment variables ask for. Unlike in OpenTelemetry, the
+ * default is none: the server looks for no collector unless a variable names one.
+ *
+ * @returns usually none.
+ */
+export function findWantedExporters(
+  env: NodeJS.ProcessEnv,
+  warn: (message: string) => void,
+): readonly ExporterName[] {
+  const read = (name: string) => env[name]?.trim() ?? "";
+  if (read("OTEL_SDK_DISABLED").toLowerCase() === "true") return [];
+  const named = read("OTEL_TRACES_EXPORTER").split(/[, ]+/).filter(Boolean);
+  if (named.length === 0) return endpoints.some((name) => read(name) !== "") ? ["otlp"] : [];
+  const isKnown = (name: string) => ["none", ...known].includes(name);
+  const unknown = named.filter((name) => !isKnown(name));
+  if (unknown.length > 0) {
+    warn(`OTEL_TRACES_EXPORTER: unknown exporter ${unknown.join(", ")}; use otlp or console`);
+  }
+  return known.filter((name) => named.includes(name));
 }

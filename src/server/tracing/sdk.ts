@@ -1,24 +1,25 @@
 /** The OpenTelemetry SDK, configured by its standard environment variables. */
-import { setGlobalErrorHandler, W3CTraceContextPropagator } from "@opentelemetry/core";
+import { DiagLogLevel, diag } from "@opentelemetry/api";
+import {
+  ExportResultCode,
+  setGlobalErrorHandler,
+  W3CTraceContextPropagator,
+} from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import {
   BatchSpanProcessor,
   ConsoleSpanExporter,
   SimpleSpanProcessor,
+  type SpanExporter,
   type SpanProcessor,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import type { Log } from "connect-gateway/logging";
 import { createTracingObserver } from "connect-gateway/otel";
 import { version } from "../version.ts";
-import { readBatchLimits } from "./batch-limits.ts";
-import { reportOutcomes } from "./export-report.ts";
-import { warnOfOtherProtocols } from "./otlp-protocol.ts";
-import { createResource } from "./resource.ts";
-import { createSampler } from "./sampler.ts";
-import { logSdkWarnings } from "./sdk-warnings.ts";
+import { readBatchLimits, readResource, readSampler, warnOfOtherProtocols } from "./sdk-options.ts";
 import { spanStore } from "./store-spans.ts";
-import type { Tracing, TracingOptions } from "./tracing.ts";
-import type { ExporterName } from "./wanted-exporters.ts";
+import type { ExporterName, Tracing, TracingOptions } from "./tracing.ts";
 
 /** How long a drain may wait for the last spans. `serve` exits after it, which ends the exporter. */
 const flushTimeoutMs = 2000;
@@ -43,8 +44,8 @@ export function createTracing(
     spanProcessors.push(new SimpleSpanProcessor({ exporter: new ConsoleSpanExporter() }));
   }
   const provider = new TracerProvider({
-    resource: createResource(),
-    sampler: createSampler(),
+    resource: readResource(),
+    sampler: readSampler(),
     spanProcessors,
   });
   const tracer = provider.getTracer("plant-store", version);
@@ -66,6 +67,46 @@ export function createTracing(
     traceIdOf: (request) => calls.spanContextOf(request)?.traceId,
     close,
   };
+}
+
+/** Logs when exports start to fail and when they work again, but not each failure between. */
+function reportOutcomes(exporter: SpanExporter, log: Log): SpanExporter {
+  let isFailing = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        const wasFailing = isFailing;
+        isFailing = result.code !== ExportResultCode.SUCCESS;
+        if (isFailing && !wasFailing) log.warn("cannot export spans; they are lost", result.error);
+        if (!isFailing && wasFailing) log.info("spans are exported again");
+        done(result);
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+  };
+}
+
+/** The SDK warns of invalid variables and of dropped spans, without a limit of its own. */
+const linesPerMinuteMax = 10;
+const lineCharactersMax = 300;
+
+/** Sends the SDK's warnings to the log. */
+export function logSdkWarnings(log: Log): void {
+  let minute = 0;
+  let lines = 0;
+
+  function warn(...parts: readonly unknown[]): void {
+    const now = Math.floor(performance.now() / 60_000);
+    if (now !== minute) lines = 0;
+    minute = now;
+    if (++lines > linesPerMinuteMax) return;
+    // Parts that are not text are a collector's answer, or an error that is reported elsewhere.
+    const text = parts.filter((part) => typeof part === "string").join(": ");
+    log.warn(`OpenTelemetry: ${text}`.slice(0, lineCharactersMax));
+  }
+
+  const logger = { error: warn, warn, info: ignore, debug: ignore, verbose: ignore };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
 
 function ignore(): void {}

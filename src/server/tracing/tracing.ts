@@ -2,7 +2,7 @@ import type { Interceptor } from "@connectrpc/connect";
 import type { CallObserver, ObservedRequest } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
 
-/** The traces of one thread. Opens nothing until its first span has ended. */
+/** Opens nothing until its first span has ended. */
 export interface Tracing {
   readonly calls: CallObserver;
   /** Must be the last interceptor before the store. */
@@ -18,3 +18,6 @@ export interface TracingOptions {
   readonly scheme: "http" | "https";
   readonly log: Log;
 }
+
+/** Where spans go: to a collector, or to standard output. */
+export type ExporterName = "otlp" | "console";

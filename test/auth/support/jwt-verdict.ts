@@ -1,5 +1,4 @@
-import { onTestFinished } from "vitest";
-import { openKeySet } from "../../../src/auth/jwks.ts";
+import { type KeySet, openKeySet } from "../../../src/auth/jwks.ts";
 import { createJwtVerifier } from "../../../src/auth/jwt.ts";
 import type { Verifier } from "../../../src/auth/verifier.ts";
 import { audience, issuer } from "./issuer.ts";
@@ -8,7 +7,6 @@ import { type KeyServer, keySetOf, startKeyServer } from "./key-server.ts";
 /** A verifier that uses the key set server's current answer. */
 export function verifierAt(server: KeyServer, now = Date.now): Verifier {
   const keys = openKeySet({ url: server.url, report: () => {} });
-  onTestFinished(() => keys.close());
   return createJwtVerifier({ keys, issuer, audience, now });
 }
 
@@ -22,4 +20,14 @@ export async function ask(verify: Verifier, token: string): Promise<string | und
   if (verdict.kind === "refused") return verdict.reason;
   if (verdict.kind === "unavailable") return verdict.kind;
   return verdict.principal.kind === "jwt" ? (verdict.principal.subject ?? "nobody") : "token";
+}
+
+/** A key set that has one key for every token. */
+export function fixedKeys(key: unknown): Omit<KeySet, "reload"> {
+  return {
+    resolve: async () => key as never,
+    version: 1,
+    isReady: async () => true,
+    hasNewerThan: async () => false,
+  };
 }

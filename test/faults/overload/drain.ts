@@ -33,10 +33,7 @@ export async function drain({ seed, partMs, log, signal }: PartOptions): Promise
 /** @returns the number of requests. */
 async function drainOnce(random: Random, found: string[]): Promise<number> {
   await using folder = await createTemporaryFolder();
-  // Rarely, because two threads take far longer to start.
-  const threads = process.platform === "linux" && random.chance(0.2) ? "2" : "1";
-  const args = ["--threads", threads];
-  await using server = await spawnServer({ cwd: folder.path, args, startTimeoutMs: patienceMs });
+  await using server = await spawnServer({ cwd: folder.path, startTimeoutMs: patienceMs });
   const callers = openCallers(server.url);
   const outcomes = new Map<bigint, string>();
   const drainAt = random.int(1, 300);

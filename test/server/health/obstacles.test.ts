@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { exchange, exchangeOn } from "../../../packages/gateway/test/support/http-exchange.ts";
+import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { grpcProtocol } from "../../../packages/gateway/test/support/open-client.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
@@ -16,12 +16,10 @@ import { rawProtocols } from "../../support/protocol/raw.ts";
 import { scrape } from "../../support/scrape.ts";
 import { sharedServer } from "../../support/shared-postgres.ts";
 import {
-  knownToken,
   openTestServer,
   type TestServer,
   type TestServerOptions,
 } from "../../support/test-server.ts";
-import { oneConnectionEach, openThreadSessions } from "../../support/thread-sessions.ts";
 
 const { SERVING, NOT_SERVING } = HealthCheckResponse_ServingStatus;
 
@@ -165,29 +163,3 @@ describe.each<[string, boolean, () => Promise<Trouble>, string]>([
     60_000,
   );
 });
-
-test.skipIf(process.platform !== "linux")(
-  "all threads say the same of a store that is locked",
-  async () => {
-    await using server = await openTestServer({ ...oneConnectionEach, adminPort: 0 });
-    using lock = lockStore(server.database);
-    using threads = await openThreadSessions(server.url);
-    const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
-    const body = '{"id":1,"name":"Basil"}';
-    const [session] = threads.sessions;
-    const failed = await exchangeOn(session, { path: "/plants", headers, body });
-    expect(failed.status).toBe(503);
-    const untilAll = async (text: string) => {
-      for (const one of threads.sessions) {
-        const ask = () => exchangeOn(one, { method: "GET", path: "/readyz" });
-        while (!(await ask()).body.toString().includes(text)) await delay(20);
-      }
-    };
-    await within("every thread", untilAll("the store is locked by another program"));
-    expect((await scrape(server.running.metricsUrl)).value("plant_store_ready")).toBe(0);
-    lock.release();
-    await within("every thread", untilAll('"ok"'));
-    expect(server.log.lines.filter(({ message }) => /ready/.test(message))).toHaveLength(2);
-  },
-  60_000,
-);

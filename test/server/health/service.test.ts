@@ -10,13 +10,12 @@ import {
 } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
-import { beforeEach, describe, expect, test } from "vitest";
-import { exchange, exchangeOn } from "../../../packages/gateway/test/support/http-exchange.ts";
+import { describe, expect, test } from "vitest";
+import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { grpcProtocol, openProtocols } from "../../../packages/gateway/test/support/open-client.ts";
 import { readWatch } from "../../../packages/gateway/test/support/read-watch.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
-import { oneConnectionEach, openThreadSessions } from "../../support/thread-sessions.ts";
 
 const { SERVING, NOT_SERVING } = HealthCheckResponse_ServingStatus;
 const plants = "plantstore.v1.PlantService";
@@ -100,48 +99,6 @@ test("the health client of grpc-js sees SERVING turn to NOT_SERVING by a drain",
   });
   expect(seen).toEqual(["SERVING", "NOT_SERVING"]);
 });
-
-describe("with two threads", () => {
-  beforeEach(({ skip }) => skip(process.platform !== "linux", "needs a kernel that shares ports"));
-
-  test("Check says in both what /readyz says", async () => {
-    await using server = await openTestServer(oneConnectionEach);
-    using threads = await openThreadSessions(server.url);
-    const ask = () =>
-      Promise.all(
-        threads.sessions.map(async (session) => {
-          const ready = await exchangeOn(session, { method: "GET", path: "/readyz" });
-          const checked = await exchangeOn(session, checkRequest);
-          return [ready.status, JSON.parse(checked.body.toString()).status];
-        }),
-      );
-    expect(await ask()).toEqual(Array(2).fill([200, "SERVING"]));
-    await breakStore(server, (request) => exchangeOn(threads.sessions[0], request));
-    expect(await ask()).toEqual(Array(2).fill([503, "NOT_SERVING"]));
-  });
-
-  test("a drain ends the watches of both", async () => {
-    await using server = await openTestServer({ threads: 2, drainTimeoutMs: 600_000 });
-    using stack = new DisposableStack();
-    const watches = Array.from({ length: 16 }, () => {
-      const { client } = stack.use(grpcProtocol.open(Health, server.url));
-      return readWatch(client.watch({}));
-    });
-    expect(new Set(await Promise.all(watches.map((watch) => watch.next())))).toEqual(
-      new Set([SERVING]),
-    );
-    await server.close();
-    expect(new Set(await Promise.all(watches.map((watch) => watch.next())))).toEqual(
-      new Set([NOT_SERVING]),
-    );
-  });
-});
-
-const checkRequest = {
-  path: "/grpc.health.v1.Health/Check",
-  headers: { "content-type": "application/json" },
-  body: "{}",
-};
 
 describe("below a base path", () => {
   test.each(["", "/api"])("Check is served at %j/grpc.health.v1.Health/Check", async (prefix) => {

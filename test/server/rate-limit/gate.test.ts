@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import type { BearerGate } from "../../../src/auth/bearer.ts";
 import { principalKey } from "../../../src/auth/principal.ts";
 import { limitRates } from "../../../src/server/rate-limit/gate.ts";
-import { createRateLimitMemory, RateLimiter } from "../../../src/server/rate-limit/rate-limiter.ts";
 
 const principal = { kind: "token", name: "a" } as const;
 
@@ -13,9 +12,8 @@ const gates: readonly [string, BearerGate][] = [
   ["later", async ({ values }) => void values.set(principalKey, principal)],
 ];
 
-function limiter(perSecond = 1) {
-  return new RateLimiter({ perSecond, memory: createRateLimitMemory(), now: () => 1000 });
-}
+const off = { rateLimitPerToken: 0, rateLimitPerAddress: 0 };
+const now = () => 1000;
 
 function contextFrom(address: string) {
   const values = createContextValues().set(peerAddressKey, address);
@@ -26,7 +24,7 @@ describe("rate limits", () => {
   test("that are off leave the gate as it is", () => {
     const [, [, gate] = []] = gates;
     if (gate === undefined) throw new Error("no gate");
-    expect(limitRates(gate, {})).toBe(gate);
+    expect(limitRates(gate, off)).toBe(gate);
   });
 
   test.each([
@@ -37,15 +35,16 @@ describe("rate limits", () => {
     ["address", 5],
     ["address", 250],
   ] as const)("per %s, of %d a second, let as many in", async (policy, perSecond) => {
-    const name = policy === "token" ? "perToken" : "perAddress";
-    const limited = limitRates(gates[0]?.[1] ?? (() => {}), { [name]: limiter(perSecond) });
+    const name = policy === "token" ? "rateLimitPerToken" : "rateLimitPerAddress";
+    const limits = { ...off, [name]: perSecond };
+    const limited = limitRates(gates[0]?.[1] ?? (() => {}), limits, now);
     const ask = async () => limited(contextFrom("192.0.2.1"));
     for (let i = 0; i < perSecond; i++) await ask();
     await expect(ask()).rejects.toThrow(`the limit is ${perSecond} per second`);
   });
 
   test.each(gates)("hold for a gate that lets in %s", async (_when, gate) => {
-    const limited = limitRates(gate, { perToken: limiter() });
+    const limited = limitRates(gate, { ...off, rateLimitPerToken: 1 }, now);
     await limited(contextFrom("192.0.2.1"));
     await expect((async () => limited(contextFrom("192.0.2.2")))()).rejects.toThrow(/this token/);
   });
@@ -57,7 +56,7 @@ describe("rate limits", () => {
     ["2001:db8::1", "2001:db8::2", false],
     ["2001:db8::1", "2001:db8:0:1::1", true],
   ])("per address: after %s, %s", async (first, second, isLetIn) => {
-    const limited = limitRates(() => {}, { perAddress: limiter() });
+    const limited = limitRates(() => {}, { ...off, rateLimitPerAddress: 1 }, now);
     await limited(contextFrom(first));
     const attempt = expect((async () => limited(contextFrom(second)))());
     if (isLetIn) await attempt.resolves.toBeUndefined();

@@ -13,7 +13,7 @@ describe("settings", () => {
       store: "sqlite:./data/plants.db",
       tls: undefined,
       drainTimeoutMs: 10_000,
-      threads: 1,
+      reusePort: false,
       rateLimitPerToken: 0,
       rateLimitPerAddress: 0,
       auth: { tokenFile: "./data/tokens", tokens: [] },
@@ -57,9 +57,6 @@ describe("settings", () => {
     [{ limits: { bodyBytesMax: 0 } }, /^bodyBytesMax/],
     [{ limits: { requestTimeoutMs: 2 ** 31 } }, /^requestTimeoutMs/],
     [{ limits: { connectionsMax: 0.5 } }, /^connectionsMax/],
-    [{ threads: 0 }, /^threads: must be a whole number from 1 to 64: 0$/],
-    [{ threads: 65 }, /^threads/],
-    [{ threads: 1.5 }, /^threads/],
     [{ corsOrigins: ["app.example"] }, /^corsOrigin: must be origins like/],
     [
       { limits: { connectionsExempt: ["proxy.example"] } },
@@ -89,23 +86,22 @@ describe("settings", () => {
     expect(() => resolveSettings(options)).toThrow(message);
   });
 
-  describe("of threads", () => {
+  describe("a port that servers share", () => {
     const { platform } = process;
     const pretend = (value: NodeJS.Platform) =>
       Object.defineProperty(process, "platform", { value });
     afterEach(() => pretend(platform));
 
-    test.each<[NodeJS.Platform, ServerOptions, RegExp | undefined]>([
-      ["linux", { threads: 64 }, undefined],
-      ["linux", { threads: 3, limits: { connectionsMax: 3 } }, undefined],
-      ["linux", { threads: 3, limits: { connectionsMax: 2 } }, /^threads: .*connectionsMax: 3$/],
-      ["darwin", { threads: 1 }, undefined],
-      ["darwin", { threads: 2 }, /^threads: must be 1: only Linux can share a port/],
-      ["win32", { threads: 2 }, /^threads: must be 1: only Linux can share a port/],
-    ])("depend on the machine and the connections: %s, %j", (system, options, message) => {
+    const postgres = "postgres://ada@localhost/plants";
+    test.each<[NodeJS.Platform, string, RegExp | undefined]>([
+      ["linux", postgres, undefined],
+      ["linux", "SQLITE:plants.db", /^reusePort: must be off unless store is PostgreSQL/],
+      ["darwin", postgres, /^reusePort: must be off: only Linux/],
+      ["win32", postgres, /^reusePort: must be off: only Linux/],
+    ])("depends on the machine and the store: %s, %s", (system, store, message) => {
       pretend(system);
-      const resolve = () => resolveSettings(options);
-      if (message === undefined) expect(resolve()).toMatchObject(options);
+      const resolve = () => resolveSettings({ reusePort: true, store });
+      if (message === undefined) expect(resolve()).toMatchObject({ reusePort: true });
       else expect(resolve).toThrow(message);
     });
   });

@@ -1,7 +1,7 @@
 /** However much the SDK warns, the log stays readable. */
 import { diag } from "@opentelemetry/api";
 import { expect, test } from "vitest";
-import { logSdkWarnings } from "../../../src/server/tracing/sdk-warnings.ts";
+import { logSdkWarnings } from "../../../src/server/tracing/sdk.ts";
 import { createRecordedLog } from "../../support/recorded-log.ts";
 
 test("of what the SDK warns of without end, a few short lines are told", () => {

@@ -6,7 +6,6 @@ import {
 } from "../../../packages/gateway/test/support/certificate.ts";
 import {
   exchange,
-  exchangeOn,
   type HttpRequest,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
@@ -15,7 +14,6 @@ import { type OtlpCollector, openOtlpCollector } from "../../support/otlp-collec
 import { newPlantJson } from "../../support/protocol/message.ts";
 import { protocols } from "../../support/protocol/protocols.ts";
 import { knownToken, openTestServer, type TestServerOptions } from "../../support/test-server.ts";
-import { oneConnectionEach, openThreadSessions } from "../../support/thread-sessions.ts";
 import { environmentFor, stubEnvironment } from "./tracing-environment.ts";
 
 const authorization = `Bearer ${knownToken}`;
@@ -168,17 +166,4 @@ test.runIf(hasOpenssl)("over TLS the scheme is https", async () => {
   await exchange({ origin: server.url, ca, ...request });
   const [span] = await collector.until(1);
   expect(span?.attributes).toMatchObject({ "url.scheme": "https", "server.port": server.port });
-});
-
-test("every thread makes spans", async () => {
-  await using collector = await openOtlpCollector();
-  await using server = await openTraced(collector, oneConnectionEach);
-  using threads = await openThreadSessions(server.url);
-  for (const session of threads.sessions) {
-    const answer = await exchangeOn(session, { path: "/plants", headers: json, body: basil });
-    expect(answer.status).toBe(200);
-  }
-  const spans = await collector.until(2);
-  expect(spans.map(({ name }) => name)).toEqual(["POST /plants", "POST /plants"]);
-  expect(spans[0]?.resource["service.name"]).toBe("plant-store");
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findWantedExporters } from "../../../src/server/tracing/wanted-exporters.ts";
+import { findWantedExporters } from "../../../src/server/tracing/open.ts";
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" };
 

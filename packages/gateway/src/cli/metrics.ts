@@ -17,9 +17,9 @@ export async function openMetrics(
 ): Promise<Measuring | undefined> {
   if (place === undefined) return undefined;
   // Loaded where it is wanted alone.
-  const { MetricsLayout, openAdmin, ServiceMetrics } = await import("../metrics/index.ts");
-  const layout = new MetricsLayout({ nameOf: methodNameOf, namesMax: methodsMax });
-  const metrics = new ServiceMetrics({ layout, prefix: "connect_gateway", version });
+  const { openAdmin, ServiceMetrics } = await import("../metrics/index.ts");
+  const labels = { nameOf: methodNameOf, namesMax: methodsMax };
+  const metrics = new ServiceMetrics({ ...labels, prefix: "connect_gateway", version });
   try {
     const listener = await openAdmin(place, metrics);
     const close = () => listener.close().finally(() => metrics.close());

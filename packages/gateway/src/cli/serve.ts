@@ -101,7 +101,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
         ...(settings.openapi ? reference.handlers : []),
       ]),
     fallback: beforeServices(gatewayNodeAdapter({ ...common, routes() {} }), () => current),
-    traffic: measuring?.metrics.main.traffic,
+    traffic: measuring?.metrics.traffic,
   });
 
   function use(served: Served): void {
@@ -214,7 +214,7 @@ function createObservers(
   { accessLog, logFormat }: Settings,
   measuring: Measuring | undefined,
 ): CallObserver[] {
-  const observers: CallObserver[] = measuring === undefined ? [] : [measuring.metrics.main.calls];
+  const observers: CallObserver[] = measuring === undefined ? [] : [measuring.metrics.calls];
   if (accessLog !== "off") {
     const logger = createLogger(logFormat);
     const write = (entry: AccessEntry) => logger.info(entry, "request");

@@ -13,8 +13,7 @@ const waitingBytesMax = 64 * 1024;
 /**
  * Writes each line before it returns, so that none is lost at an end, however
  * sudden; no thread of pino's stands between. Whatever standard error does,
- * nothing is thrown. Several threads may each have one: the system keeps lines
- * of less than 4 KiB apart.
+ * nothing is thrown.
  *
  * @param format As the setting `log-format` has it.
  */

@@ -1,53 +1,48 @@
-import type { Registry } from "@prometheus-io/client";
-import { createFamilies, type MetricFamily, type ServiceNumbers } from "./families.ts";
-import type { MetricsLayout } from "./layout.ts";
-import { createRegistry } from "./registry.ts";
-import { ThreadMetrics } from "./thread-metrics.ts";
+import { collectDefaultMetrics, Gauge, type Metric, Registry } from "@prometheus-io/client";
+import { CallMetrics, type MethodLabels } from "./call-metrics.ts";
+import { measureRuntime } from "./runtime-metrics.ts";
+import { Traffic } from "./traffic.ts";
 
-export interface ServiceMetricsOptions {
-  readonly layout: MetricsLayout;
+export interface ServiceMetricsOptions extends MethodLabels {
   /** What the names of the metrics begin with: `connect_gateway`. */
   readonly prefix: string;
   /** Of what runs. */
   readonly version: string;
-  /** Threads that serve beside the main thread. Default: none, that serves alone. */
-  readonly threads?: number;
-  /** More than those of a gateway, of the numbers of all threads. Default: none. */
-  readonly createFamilies?: (numbers: ServiceNumbers) => readonly MetricFamily[];
 }
 
-/** The metrics of one service, whatever threads it has; in the main thread. */
+/** The metrics of one service. */
 export class ServiceMetrics {
-  /** What the main thread measures. */
-  readonly main: ThreadMetrics;
-  readonly #layout: MetricsLayout;
-  readonly #memories: readonly SharedArrayBuffer[];
-  readonly #numbers: readonly Float64Array[];
-  readonly #registry: Registry;
+  readonly calls: CallMetrics;
+  readonly traffic: Traffic;
+  /** Whoever measures more registers it here. */
+  readonly registry = new Registry();
+  readonly close: () => void;
   #isReady: () => boolean = () => false;
 
-  constructor({ layout, prefix, version, threads = 0, ...more }: ServiceMetricsOptions) {
-    const memories = Array.from({ length: 1 + threads }, () => layout.createMemory());
-    this.#layout = layout;
-    this.#memories = memories;
-    this.#numbers = memories.map((memory) => new Float64Array(memory));
-    this.main = new ThreadMetrics(this.memoryOf(0), layout);
-    this.#registry = createRegistry([
-      ...createFamilies(prefix, layout, this.#numbers),
-      ...(more.createFamilies?.(this.#numbers) ?? []),
-      {
-        name: `${prefix}_ready`,
-        help: "Whether the service would take a call, as /readyz says: 1, or 0.",
-        type: "gauge",
-        samples: () => [{ labels: {}, value: this.#isReady() ? 1 : 0 }],
+  constructor({ prefix, version, ...labels }: ServiceMetricsOptions) {
+    const { registry } = this;
+    const registers = [registry];
+    this.calls = new CallMetrics(prefix, registry, labels);
+    this.traffic = new Traffic(prefix, registry);
+    this.close = measureRuntime(prefix, registry);
+    const isReady = () => this.#isReady();
+    new Gauge({
+      name: `${prefix}_ready`,
+      help: "Whether the service would take a call, as /readyz says: 1, or 0.",
+      registers,
+      collect() {
+        this.set(isReady() ? 1 : 0);
       },
-      {
-        name: `${prefix}_build_info`,
-        help: "What runs; always 1.",
-        type: "gauge",
-        samples: () => [{ labels: { version, node: process.versions.node }, value: 1 }],
-      },
-    ]);
+    });
+    new Gauge({
+      name: `${prefix}_build_info`,
+      help: "What runs; always 1.",
+      labelNames: ["version", "node"],
+      registers,
+    }).set({ version, node: process.versions.node }, 1);
+    for (const metric of processRegistry().getMetricsAsArray()) {
+      registry.registerMetric(metric as unknown as Metric); // its types say less than it returns
+    }
   }
 
   /** The service has started: until then it is not ready. @param isReady What `/readyz` says. */
@@ -55,29 +50,35 @@ export class ServiceMetrics {
     this.#isReady = isReady;
   }
 
-  /** The memory of a thread, for a ThreadMetrics in it. @param number From 1. */
-  memoryOf(number: number): SharedArrayBuffer {
-    const memory = this.#memories[number];
-    if (memory === undefined) throw new RangeError(`there is no thread ${number}`);
-    return memory;
-  }
-
-  /** A thread has ended. What it counted stays, and the next one of its number counts on. */
-  threadEnded(number: number): void {
-    const numbers = this.#numbers[number];
-    if (numbers !== undefined) this.#layout.clearGauges(numbers);
-  }
-
   get contentType(): string {
-    return this.#registry.contentType;
+    return this.registry.contentType;
   }
 
   render(): Promise<string> {
-    this.main.sample();
-    return this.#registry.metrics();
-  }
-
-  close(): void {
-    this.main.close();
+    return this.registry.metrics();
   }
 }
+
+let ofProcess: Registry | undefined;
+
+/** Metrics of the process: once, because what measures them goes on until its end. */
+function processRegistry(): Registry {
+  if (ofProcess === undefined) {
+    ofProcess = new Registry();
+    collectDefaultMetrics({ register: ofProcess });
+    for (const name of costly) ofProcess.removeSingleMetric(name);
+  }
+  return ofProcess;
+}
+
+/** Those that look at each open connection, or say again what we say of the event loop. */
+const costly = [
+  ...["nodejs_active_handles", "nodejs_active_handles_total"],
+  ...["nodejs_active_requests", "nodejs_active_requests_total"],
+  ...["nodejs_active_resources", "nodejs_active_resources_total"],
+  ...["nodejs_eventloop_utilization_summary", "nodejs_eventloop_utilization_histogram"],
+  // They begin anew with each scrape: a second scraper would spoil the first one's.
+  ...["", "_min", "_max", "_mean", "_stddev", "_p50", "_p90", "_p99"].map(
+    (part) => `nodejs_eventloop_lag${part}_seconds`,
+  ),
+];

@@ -1,54 +1,87 @@
 import type { Socket } from "node:net";
+import { Counter, Gauge, type Registry } from "@prometheus-io/client";
 import type { TrafficObserver } from "../server/port.ts";
-import type { OnRefusal } from "../server/refusal.ts";
-import { add, type MetricsLayout, refusalKinds } from "./layout.ts";
+import type { OnRefusal, RefusalKind } from "../server/refusal.ts";
+
+const refusalKinds: readonly RefusalKind[] = [
+  "malformed",
+  "tunnel",
+  "late",
+  "expectation",
+  "oversized",
+];
 
 /** Counts connections, their bytes, and what of HTTP is refused before it is a call; notes the certificate. */
 export class Traffic implements TrafficObserver {
-  readonly #numbers: Float64Array;
-  readonly #layout: MetricsLayout;
   readonly #open = new Set<Socket>();
   /** Of connections that are closed. */
-  #received: number;
-  #sent: number;
+  readonly #closed = { bytesRead: 0, bytesWritten: 0 };
+  readonly #opened: Counter;
+  readonly #refusals: Counter<"reason">;
+  readonly #certificate: Gauge;
 
-  /** @param numbers Those of a thread that has died before are counted on. */
-  constructor(numbers: Float64Array, layout: MetricsLayout) {
-    this.#numbers = numbers;
-    this.#layout = layout;
-    this.#received = numbers[layout.receivedBytes] ?? 0;
-    this.#sent = numbers[layout.sentBytes] ?? 0;
+  constructor(prefix: string, registry: Registry) {
+    const registers = [registry];
+    this.#refusals = new Counter({
+      name: `${prefix}_http_refusals_total`,
+      help: "What was refused by the rules of HTTP, mostly before it was a request.",
+      labelNames: ["reason"],
+      registers,
+    });
+    for (const reason of refusalKinds) this.#refusals.inc({ reason }, 0);
+    const open = this.#open;
+    new Gauge({
+      name: `${prefix}_connections`,
+      help: "Open connections.",
+      registers,
+      collect() {
+        this.set(open.size);
+      },
+    });
+    this.#opened = new Counter({
+      name: `${prefix}_connections_opened_total`,
+      help: "Connections that were opened.",
+      registers,
+    });
+    // Added up when they are asked for: for each byte it would cost too much.
+    const bytes = (name: string, help: string, way: "bytesRead" | "bytesWritten") => {
+      const total = () =>
+        open.values().reduce((sum, socket) => sum + socket[way], this.#closed[way]);
+      new Counter({
+        name: `${prefix}_${name}`,
+        help,
+        registers,
+        collect() {
+          this.reset();
+          this.inc(total());
+        },
+      });
+    };
+    bytes("received_bytes_total", "Bytes that came over connections.", "bytesRead");
+    bytes("sent_bytes_total", "Bytes that were written to connections.", "bytesWritten");
+    this.#certificate = new Gauge({
+      name: `${prefix}_tls_certificate_expiration_timestamp_seconds`,
+      help: "When the TLS certificate in use expires, in seconds since the epoch. Absent without TLS.",
+      registers,
+    });
+    this.#certificate.remove();
   }
 
   opened(socket: Socket): void {
     this.#open.add(socket);
-    add(this.#numbers, this.#layout.connectionsOpened, 1);
-    add(this.#numbers, this.#layout.connections, 1);
+    this.#opened.inc();
     socket.once("close", () => {
       this.#open.delete(socket);
-      add(this.#numbers, this.#layout.connections, -1);
-      this.#received += socket.bytesRead;
-      this.#sent += socket.bytesWritten;
+      this.#closed.bytesRead += socket.bytesRead;
+      this.#closed.bytesWritten += socket.bytesWritten;
     });
   }
 
-  readonly refused: OnRefusal = (kind) => {
-    add(this.#numbers, this.#layout.refusals + refusalKinds.indexOf(kind), 1);
+  readonly refused: OnRefusal = (reason) => {
+    this.#refusals.inc({ reason });
   };
 
   certificateUsed(expiresAt: Date): void {
-    this.#numbers[this.#layout.certificateExpirySeconds] = expiresAt.getTime() / 1000;
-  }
-
-  /** Adds up the bytes of all connections: what costs too much to do for each byte. */
-  sample(): void {
-    let received = this.#received;
-    let sent = this.#sent;
-    for (const { bytesRead, bytesWritten } of this.#open) {
-      received += bytesRead;
-      sent += bytesWritten;
-    }
-    this.#numbers[this.#layout.receivedBytes] = received;
-    this.#numbers[this.#layout.sentBytes] = sent;
+    this.#certificate.set(expiresAt.getTime() / 1000);
   }
 }

@@ -1,0 +1,38 @@
+/** Several servers on one PostgreSQL share a port: each serves, and one may leave. */
+import type { ClientHttp2Session } from "node:http2";
+import { expect, test } from "vitest";
+import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
+import { findFreePort } from "../support/free-port.ts";
+import { newPlantJson } from "../support/protocol/message.ts";
+import { scrape } from "../support/scrape.ts";
+import { openSession } from "../support/session.ts";
+import { postgresKind } from "../support/store-place.ts";
+import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+
+const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
+
+test.skipIf(postgresKind.isMissing || process.platform !== "linux")(
+  "two servers share a port, and when one drains the other has all of it",
+  async () => {
+    await using place = await postgresKind.open();
+    const shared = { store: place.url, port: await findFreePort(), adminPort: 0 };
+    await using one = await openTestServer({ ...shared, reusePort: true });
+    await using other = await openTestServer({ ...shared, reusePort: true });
+    await expect(openTestServer(shared)).rejects.toMatchObject({ code: "EADDRINUSE" });
+
+    const create = async (session: ClientHttp2Session, id: number) => {
+      const body = newPlantJson({ id: BigInt(id), name: "Basil" });
+      expect((await exchangeOn(session, { path: "/plants", headers, body })).status).toBe(200);
+      session.destroy();
+    };
+    const opened = async ({ running }: TestServer) =>
+      (await scrape(running.metricsUrl)).value("plant_store_connections_opened_total");
+
+    for (let id = 0; id < 40; id++) await create(await openSession(one.url), id);
+    expect(await opened(one)).toBeGreaterThan(0);
+    expect(await opened(other)).toBeGreaterThan(0);
+    await one.running.close();
+    for (let id = 0; id < 10; id++) await create(await openSession(other.url), id);
+    expect(await place.read()).toHaveLength(40);
+  },
+);
