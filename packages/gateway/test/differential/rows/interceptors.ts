@@ -97,17 +97,15 @@ const single = acts.flatMap(([what, act]) =>
 );
 
 const pairs = acts.flatMap(([what, act]) =>
-  acts
-    .slice(4, 10)
-    .map(([other, otherAct]) =>
-      createRow({
-        unary: true,
-        what: `an interceptor ${what}, and one ${other}`,
-        setup: { interceptors: 2 },
-        script: scriptOf([act, otherAct], { do: "echo" }),
-        on: (door) => isProto(door) && door.http === "2",
-      }),
-    ),
+  acts.slice(4, 10).map(([other, otherAct]) =>
+    createRow({
+      unary: true,
+      what: `an interceptor ${what}, and one ${other}`,
+      setup: { interceptors: 2 },
+      script: scriptOf([act, otherAct], { do: "echo" }),
+      on: (door) => isProto(door) && door.http === "2",
+    }),
+  ),
 );
 
 function scriptOf(interceptors: readonly InterceptorAct[], ends: Ending): Script {

@@ -15,29 +15,25 @@ const ofConnect = [
 
 const isAscii = (value: string) => !/[^ -~]/.test(value);
 
-const readGrpc = ofGrpc
-  .filter(isAscii)
-  .map((value) =>
-    createRow({
-      unary: true,
-      what: `grpc-timeout ${JSON.stringify(value)}`,
-      setup: { gate: true, interceptors: 1 },
-      on: isGrpc,
-      call: { headers: [["grpc-timeout", value]] },
-    }),
-  );
+const readGrpc = ofGrpc.filter(isAscii).map((value) =>
+  createRow({
+    unary: true,
+    what: `grpc-timeout ${JSON.stringify(value)}`,
+    setup: { gate: true, interceptors: 1 },
+    on: isGrpc,
+    call: { headers: [["grpc-timeout", value]] },
+  }),
+);
 
-const readConnect = ofConnect
-  .filter(isAscii)
-  .map((value) =>
-    createRow({
-      unary: true,
-      what: `connect-timeout-ms ${JSON.stringify(value)}`,
-      setup: { gate: true, interceptors: 1 },
-      on: (door) => !isGrpc(door),
-      call: { headers: [["connect-timeout-ms", value]] },
-    }),
-  );
+const readConnect = ofConnect.filter(isAscii).map((value) =>
+  createRow({
+    unary: true,
+    what: `connect-timeout-ms ${JSON.stringify(value)}`,
+    setup: { gate: true, interceptors: 1 },
+    on: (door) => !isGrpc(door),
+    call: { headers: [["connect-timeout-ms", value]] },
+  }),
+);
 
 const ofTheOther = createRow({
   what: "a deadline of the other protocol",
