@@ -22,6 +22,7 @@ interface ImportFlags {
   readonly retryFor: number;
   readonly lineBytesMax: number;
   readonly rejects?: string;
+  readonly force: boolean;
 }
 
 /** `plant-store import`: creates the plants of a file on a server. */
@@ -47,6 +48,7 @@ export function createImportCommand(): Command {
     .addOption(
       new Option("--rejects <file>", "file for rejected rows (default: FILE.rejects.ndjson)"),
     )
+    .option("--force", "replace an existing file of rejected rows", false)
     .addHelpText("after", notes)
     .action(importFile);
 }
@@ -81,7 +83,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
   const source = openSource(file);
   using stop = listenForStop();
   const progress = new Progress(process.stderr);
-  await using rejects = await Rejects.open(file, flags.rejects, () => progress.end());
+  const rejects = await Rejects.open(file, flags, () => progress.end());
   const creator = createPlantCreator({ url, token, ca });
   const plantImport = new PlantImport(creator, {
     concurrency: flags.concurrency,
@@ -93,7 +95,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
   const timer = setInterval(() => show(progress, plantImport.state, source.bytes), 100);
   try {
     const rows = format.read(source.stream, { lineBytesMax: flags.lineBytesMax });
-    const end = await plantImport.run(rows);
+    const end = await plantImport.run(rows).finally(() => rejects.close());
     progress.end();
     report(end, plantImport.state, rejects.place, { file, url });
   } catch (error) {

@@ -3,6 +3,7 @@ import module from "node:module";
 import v8 from "node:v8";
 import { Command } from "commander";
 import { type RunningServer, startServer } from "../server/start.ts";
+import { assertTokenFile } from "./output-file.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
 import { readSettings } from "./settings/read.ts";
@@ -12,7 +13,8 @@ import { listenForStop } from "./stop-signal.ts";
 export function createServeCommand(): Command {
   const command = new Command("serve").description("Run the server.");
   return addSettingFlags(command).action(async (flags: Flags) => {
-    const { options, use } = await readSettings(flags);
+    const { options, settings, use } = await readSettings(flags);
+    if (settings.auth.tokenFile !== undefined) assertTokenFile(settings.auth.tokenFile);
     const server = await use(() => startServer(options));
     // Before anybody can know that it serves.
     using stop = listenForStop();

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
 import { schema } from "../server/settings/schema.ts";
+import { assertTokenFile } from "./output-file.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
 import { readSettings } from "./settings/read.ts";
@@ -35,5 +36,7 @@ export function createTokenCommand(): Command {
 
 async function readTokenFile(flags: Flags): Promise<string> {
   const { options } = await readSettings(flags, "token-file");
-  return options.auth?.tokenFile ?? schema.auth.tokenFile.default;
+  const file = options.auth?.tokenFile ?? schema.auth.tokenFile.default;
+  assertTokenFile(file);
+  return file;
 }

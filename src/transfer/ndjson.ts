@@ -1,11 +1,13 @@
-import { parseJson, rawJson } from "connect-gateway";
+import { isUtf8 } from "node:buffer";
+import { type ExactJson, parseJson, rawJson } from "connect-gateway";
 import type { NewPlant } from "../plant.ts";
 import { withoutMark } from "./byte-order-mark.ts";
-import { type Row, type RowLimits, toRow } from "./row.ts";
+import { type Row, RowError, type RowLimits, toRow } from "./row.ts";
 
 /**
- * Reads plants from NDJSON: one JSON object per line, `{"id", "name", "tag"}`. Skips empty lines.
- * A line that is too long is skipped without being buffered.
+ * Reads plants from NDJSON: one JSON object per line, `{"id", "name", "tag"}`, or a rejected row
+ * of an earlier import, `{"line", "reason", "row"}`. Skips empty lines. A line that is too long is
+ * skipped without being buffered.
  */
 export async function* readNdjson(
   chunks: AsyncIterable<Uint8Array>,
@@ -20,9 +22,37 @@ export async function* readNdjson(
       const reason = `the row is longer than ${lineBytesMax} bytes`;
       yield { kind: "malformed", line, bytes, reason };
     } else if (!content.every(isSpace)) {
-      yield toRow({ line, bytes }, () => parseJson(content));
+      yield toRow(
+        { line, bytes },
+        () => unwrap(parseJson(content)) as ExactJson,
+        (isRead) => (isRead ? unwrap(JSON.parse(textOf(content), keepDigits)) : textOf(content)),
+      );
     }
   }
+}
+
+/** The line of a rejected row: `row` holds its fields, or the text of a row that has none. */
+export function writeRejection(line: number, reason: string, row: string | undefined): string {
+  const text = row === undefined ? "" : `,"row":${row}`;
+  return `{"line":${line},"reason":${JSON.stringify(reason)}${text}}\n`;
+}
+
+/** Takes the row out of what {@link writeRejection} wrote, once somebody has fixed it. */
+function unwrap(json: unknown): unknown {
+  const isRejection = json instanceof Object && "line" in json && "reason" in json;
+  if (!isRejection) return json;
+  if ("row" in json && json.row instanceof Object) return json.row;
+  throw new RowError("the row to import must be an object in the field row");
+}
+
+/** A reviver for `JSON.parse`: numbers are written again as they were. */
+function keepDigits(_: string, value: unknown, context?: { source: string }): unknown {
+  return typeof value === "number" && context !== undefined ? rawJson(context.source) : value;
+}
+
+/** Latin-1 keeps the bytes of what is not UTF-8. */
+function textOf(content: Buffer): string {
+  return content.toString(isUtf8(content) ? "utf8" : "latin1");
 }
 
 /** Formats a plant as a line. The id is a JSON number with all digits, for exact readers. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { textFields } from "../plant.ts";
 import type { PlantCreator } from "./grpc-client.ts";
+import { writeNdjsonLine } from "./ndjson.ts";
 import type { PlantRow, Row } from "./row.ts";
 import { Slots } from "./slots.ts";
 import { judge } from "./verdict.ts";
@@ -19,6 +20,8 @@ export interface ImportOptions {
 export interface Rejection {
   readonly line: number;
   readonly reason: string;
+  /** As JSON. Undefined if the row was too long to keep. */
+  readonly row: string | undefined;
 }
 
 /** A snapshot of the import's progress. */
@@ -110,7 +113,7 @@ export class PlantImport {
     try {
       for await (const row of rows) {
         if (this.#isEnded) return;
-        const size = row.kind === "plant" ? sizeOf(row) : 0;
+        const size = sizeOf(row);
         await this.#slots.take(size);
         if (this.#isEnded) return this.#slots.release(size);
         this.#open.add(row);
@@ -179,7 +182,8 @@ export class PlantImport {
     this.#reportRejections();
     await turn.promise;
     this.#rejected++;
-    await this.#options.onRejected({ line: row.line, reason });
+    const text = row.kind === "plant" ? writeNdjsonLine(row.plant).trimEnd() : row.row;
+    await this.#options.onRejected({ line: row.line, reason, row: text });
     this.#rejections.delete(row);
     this.#close(row);
   }
@@ -204,8 +208,9 @@ export class PlantImport {
 }
 
 /** An upper bound of its heap: two bytes per UTF-16 code unit. */
-function sizeOf({ plant }: PlantRow): number {
-  return textFields.reduce((bytes, field) => bytes + 2 * (plant[field]?.length ?? 0), 0);
+function sizeOf(row: Row): number {
+  if (row.kind === "malformed") return 2 * (row.row?.length ?? 0);
+  return textFields.reduce((bytes, field) => bytes + 2 * (row.plant[field]?.length ?? 0), 0);
 }
 
 /** Exponential, with jitter. */

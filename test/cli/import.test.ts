@@ -88,16 +88,49 @@ test("rows that are rejected go to a file with their lines, and the others are s
   expect(stderr).toBe(`plant-store: rejected 3 of 6 rows, see ${rejects}; stored the other 3\n`);
   const lines = (await readFile(rejects, "utf8")).trimEnd().split("\n");
   expect(lines.map((line) => JSON.parse(line))).toEqual([
-    { line: 3, reason: expect.stringContaining("2 fields in place of 3") },
-    { line: 6, reason: expect.stringMatching(/^another plant has the id 1 .choose another id/) },
-    { line: 7, reason: "name must not contain U+0000" },
+    { line: 3, reason: expect.stringContaining("2 fields in place of 3"), row: "2,b" },
+    {
+      line: 6,
+      reason: expect.stringMatching(/^another plant has the id 1 .choose another id/),
+      row: { id: 1, name: "other" },
+    },
+    { line: 7, reason: "name must not contain U+0000", row: { id: 4, name: "a\0b" } },
   ]);
   expect((await stat(rejects)).mode & 0o777).toBe(0o600);
   expect(at.stored().map(({ id }) => id)).toEqual([1n, 3n, 5n]);
-  // Mended, and run again: what is left of the first run is gone.
+  // Somebody may have begun to fix them.
+  const again = await at.run();
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("--force") });
+  expect(await readdir(at.folder)).toEqual(["plants.csv", "plants.csv.rejects.ndjson"]);
   await writeFile(at.file, "id,name\n1,a\n");
-  expect(await at.run()).toMatchObject({ code: 0 });
+  expect(await at.run("--force")).toMatchObject({ code: 0 });
   expect(await readdir(at.folder)).toEqual(["plants.csv"]);
+});
+
+test("rejected rows can be imported once they are fixed, with all digits", async () => {
+  const lines = [
+    '{"id": 9007199254740993, "nme": "a", "tag": "t"}',
+    '{"id": 9007199254740995, "name": "b"',
+    '{"id": 9007199254740997}',
+    '{"id": 9007199254740999, "name": "c"}',
+  ];
+  await using at = await prepare("plants.ndjson", `${lines.join("\n")}\n`);
+  expect(await at.run()).toMatchObject({ code: 3 });
+  const rejects = `${at.file}.rejects.ndjson`;
+  const text = await readFile(rejects, "utf8");
+  expect(text.match(/"row":.*(?=\}$)/gm)).toEqual([
+    '"row":{"id":9007199254740993,"nme":"a","tag":"t"}',
+    '"row":"{\\"id\\": 9007199254740995, \\"name\\": \\"b\\""',
+    '"row":{"id":9007199254740997}',
+  ]);
+  // One is fixed; the others are rejected as before.
+  await writeFile(rejects, text.replace('"nme"', '"name"'));
+  const again = await runInProcess(["import", rejects, "--url", at.server.url], env);
+  expect(again).toMatchObject({ code: 3, stderr: expect.stringContaining("rejected 2 of 3 rows") });
+  expect(at.stored().map(({ id }) => id)).toEqual([9007199254740993n, 9007199254740999n]);
+  const left = await readFile(`${rejects}.rejects.ndjson`, "utf8");
+  expect(left.split("\n").map((line) => line.includes("must be an object"))).toContain(true);
+  expect(left).toContain('"reason":"name is required","row":{"id":9007199254740997}}');
 });
 
 test("a file that is no CSV ends the import, and says how far it came", async () => {
@@ -118,7 +151,7 @@ test("standard input is read, and its rejected rows go to standard error", async
   });
   expect(await within("its end", child.exited)).toMatchObject({ code: 3 });
   expect(child.stderr.text).toBe(
-    '{"line":1,"reason":"name is required"}\n' +
+    '{"line":1,"reason":"name is required","row":{"id":1}}\n' +
       "plant-store: rejected 1 of 2 rows, see above; stored the other 1\n",
   );
   expect(at.stored()).toEqual(storedForms([plantOf(2n)]));
@@ -270,6 +303,6 @@ describe("what cannot be read or written", () => {
     await using at = await prepare("plants.csv", "id,name\nx,a\n");
     const { code, stderr } = await at.run("--rejects", join(at.folder, "none/x"));
     expect(code).toBe(1);
-    expect(stderr).toMatch(/cannot write rejected rows to .*: there is no such file or folder/);
+    expect(stderr).toMatch(/cannot write .*x: there is no such file or folder/);
   });
 });

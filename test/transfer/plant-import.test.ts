@@ -103,7 +103,9 @@ describe("a row that fails once", () => {
     const { end, tries, rejections, state } = await run({ rows: each(rowsOf(3)), answer });
     expect(end).toEqual({ kind: "complete" });
     expect(tries.get(2n)).toBe(1);
-    expect(rejections).toEqual([{ line: 2, reason: "told so" }]);
+    expect(rejections).toEqual([
+      { line: 2, reason: "told so", row: '{"id":2,"name":"plant 2","tag":"tag 2"}' },
+    ]);
     expect(state).toMatchObject({ stored: 2, rejected: 1 });
   });
 
