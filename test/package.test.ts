@@ -233,7 +233,7 @@ test.skipIf(process.platform === "win32")(
   async () => {
     await using container = await simulateContainer(join(folder, "node_modules/plant-store"));
     const { server, output } = container;
-    await output.until(/listens on/);
+    await output.until(/"listening"/);
     const page = ["/", "/page/page.js", "/docs", "/page/swagger-ui.js", "/openapi.json"];
     for (const path of ["/healthz", "/readyz", ...page]) {
       expect((await fetch(`http://127.0.0.1:${container.port}${path}`)).status).toBe(200);

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import module from "node:module";
 import v8 from "node:v8";
 import { Command } from "commander";
+import { needsFirstToken } from "../auth/first-token.ts";
 import { type RunningServer, startServer } from "../server/start.ts";
 import { assertTokenFile } from "./output-file.ts";
 import { addSettingFlags } from "./settings/flags.ts";
@@ -15,16 +16,30 @@ export function createServeCommand(): Command {
   return addSettingFlags(command).action(async (flags: Flags) => {
     const { options, settings, use } = await readSettings(flags);
     if (settings.auth.tokenFile !== undefined) assertTokenFile(settings.auth.tokenFile);
-    const server = await use(() => startServer(options));
+    // Anything but a terminal keeps what it gets: a journal, docker logs, a file.
+    const showsToken = process.stdout.isTTY === true && settings.logFormat !== "json";
+    const server = await use(() => startServer({ ...options, createsFirstToken: showsToken }));
     // Before anybody can know that it serves.
     using stop = listenForStop();
     collectLittleAtOnce();
-    const { welcome } = await import("./welcome.ts");
-    process.stdout.write(welcome(server));
+    await tellStart(server);
     // Not at the end, as Node would: that may be sudden.
     module.flushCompileCache();
     await untilStopped(server, stop.signal).finally(endSoon);
   });
+}
+
+async function tellStart(server: RunningServer): Promise<void> {
+  const { settings } = server;
+  const { listeningEvent, startWarnings, welcome } = await import("./welcome.ts");
+  if (settings.logFormat === "json") {
+    const { createLogger } = await import("connect-gateway/logging");
+    createLogger("json").info(listeningEvent(server), "listening");
+  } else {
+    process.stdout.write(welcome(server));
+  }
+  const hasToken = server.firstToken !== undefined || !(await needsFirstToken(settings.auth));
+  for (const warning of startWarnings(settings, hasToken)) settings.log.warn(warning);
 }
 
 /**

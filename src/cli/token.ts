@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { Command } from "commander";
 import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
 import { schema } from "../server/settings/schema.ts";
@@ -13,7 +15,13 @@ export function createTokenCommand(): Command {
     .command("create <name>")
     .description("Create a token and print it. It is shown only once.")
     .action(async (name: string, flags: Flags) => {
-      process.stdout.write(`${await createToken(await readTokenFile(flags), name)}\n`);
+      const file = await readTokenFile(flags);
+      const isNew = !existsSync(file);
+      process.stdout.write(`${await createToken(file, name)}\n`);
+      if (!isNew) return;
+      process.stderr.write(
+        `plant-store: created ${resolve(file)}; the token is valid on servers that use this file\n`,
+      );
     });
   const list = command
     .command("list")

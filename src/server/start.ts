@@ -28,6 +28,11 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
+export interface StartOptions extends ServerOptions {
+  /** Whether to create a token if there is no way to authenticate. Default: true. */
+  readonly createsFirstToken?: boolean;
+}
+
 /**
  * Starts a server.
  *
@@ -37,7 +42,7 @@ export interface RunningServer {
  * if it cannot listen. Nothing is left open then.
  */
 export async function startServer(
-  options: ServerOptions = {},
+  { createsFirstToken = true, ...options }: StartOptions = {},
   machine = { nodeVersion: process.versions.node, cores: availableParallelism() },
 ): Promise<RunningServer> {
   const settings = resolveSettings(options);
@@ -50,7 +55,7 @@ export async function startServer(
   const admin = await openAdmin(settings);
   let firstToken: string | undefined;
   try {
-    firstToken = await createFirstToken(auth);
+    if (createsFirstToken) firstToken = await createFirstToken(auth);
     const hooks = { onFailure: failed.resolve, metrics: admin?.metrics };
     const serving =
       settings.threads === 1
