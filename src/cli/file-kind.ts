@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
-import { textFields } from "../plant.ts";
 import { applicationId } from "../store/sqlite/schema.ts";
+import { startOfPlants } from "../transfer/format.ts";
 
 const headBytes = 512;
 const walVersion = 2;
@@ -20,11 +20,8 @@ function kindOfDatabase(path: string, head: Buffer): string {
   return head[18] === walVersion || existsSync(`${path}-wal`) ? "a store" : "backup";
 }
 
-const fields = ["id", ...textFields].join("|");
-
 const texts: readonly (readonly [RegExp, string])[] = [
-  [new RegExp(`^\\s*\\{\\s*"(${fields}|line)"\\s*:`), "plants"],
-  [new RegExp(`^"?(${fields})"?(,"?(${fields})"?)+\\r?(\\n|$)`), "plants"],
+  [startOfPlants, "plants"],
   [/^(\s|#[^\n]*(\n|$))*((create|revoke) \S|$)/, "a token file"],
   [/-----BEGIN /, "a key or a certificate"],
 ];

@@ -43,7 +43,7 @@ export async function* readCsv(
         header = parseHeader(fields);
         return null;
       }
-      const place = { line: lines.of(context), bytes: context.bytes };
+      const place = { line: lines.of(context) };
       const names = header;
       const read = () => toJson(names, fields);
       const text = () => fields.map(decodeAny).join(",");
@@ -62,7 +62,7 @@ export async function* readCsv(
       if (line === lineRejected) return;
       lineRejected = line;
       const reason = quoteErrors[error.code] ?? "the row is not CSV";
-      parser.push({ kind: "malformed", line, bytes: parser.info.bytes, reason } satisfies Row);
+      parser.push({ kind: "malformed", line, reason } satisfies Row);
     },
   });
   const source = Readable.from(withoutMark(chunks));

@@ -14,16 +14,14 @@ export async function* readNdjson(
   { lineBytesMax }: RowLimits,
 ): AsyncGenerator<Row, void> {
   let line = 0;
-  let bytes = 0;
-  for await (const { content, length } of splitLines(withoutMark(chunks), lineBytesMax)) {
+  for await (const content of splitLines(withoutMark(chunks), lineBytesMax)) {
     line++;
-    bytes += length;
     if (content === "too_long") {
       const reason = `the row is longer than ${lineBytesMax} bytes`;
-      yield { kind: "malformed", line, bytes, reason };
+      yield { kind: "malformed", line, reason };
     } else if (!content.every(isSpace)) {
       yield toRow(
-        { line, bytes },
+        { line },
         () => unwrap(parseJson(content)) as ExactJson,
         (isRead) => (isRead ? unwrap(JSON.parse(textOf(content), keepDigits)) : textOf(content)),
       );
@@ -60,13 +58,10 @@ export function writeNdjsonLine({ id, ...texts }: NewPlant): string {
   return `${JSON.stringify({ id: rawJson(String(id)), ...texts })}\n`;
 }
 
-interface Line {
-  readonly content: Buffer | "too_long";
-  /** In bytes, with its line feed. */
-  readonly length: number;
-}
-
-async function* splitLines(chunks: AsyncIterable<Buffer>, max: number): AsyncGenerator<Line> {
+async function* splitLines(
+  chunks: AsyncIterable<Buffer>,
+  max: number,
+): AsyncGenerator<Buffer | "too_long"> {
   let parts: Buffer[] = [];
   let length = 0;
   const add = (part: Buffer) => {
@@ -74,9 +69,8 @@ async function* splitLines(chunks: AsyncIterable<Buffer>, max: number): AsyncGen
     if (length > max) parts = [];
     else parts.push(part);
   };
-  const take = (end: number): Line => {
-    const content = length > max ? "too_long" : Buffer.concat(parts);
-    const line = { content, length: length + end } as const;
+  const take = () => {
+    const line = length > max ? "too_long" : Buffer.concat(parts);
     parts = [];
     length = 0;
     return line;
@@ -86,11 +80,11 @@ async function* splitLines(chunks: AsyncIterable<Buffer>, max: number): AsyncGen
     for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a, start)) {
       add(chunk.subarray(start, end));
       start = end + 1;
-      yield take(1);
+      yield take();
     }
     add(chunk.subarray(start));
   }
-  if (length > 0) yield take(0);
+  if (length > 0) yield take();
 }
 
 /** JSON whitespace. */

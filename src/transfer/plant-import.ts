@@ -29,8 +29,6 @@ export interface ImportState {
   /** Rows that the server has confirmed. */
   readonly stored: number;
   readonly rejected: number;
-  /** Bytes of the file up to the last row that was started. */
-  readonly bytes: number;
   /** The line of the first row that is started but not done. All rows before it are done. */
   readonly firstOpenLine: number;
   /** Why rows are being retried; undefined while the server answers. */
@@ -67,7 +65,6 @@ export class PlantImport {
   #crash: unknown;
   #stored = 0;
   #rejected = 0;
-  #bytes = 0;
   #line = 0;
   #waitingFor: string | undefined;
 
@@ -82,7 +79,6 @@ export class PlantImport {
     return {
       stored: this.#stored,
       rejected: this.#rejected,
-      bytes: this.#bytes,
       firstOpenLine: firstOpen?.line ?? this.#line + 1,
       waitingFor: this.#waitingFor,
     };
@@ -119,7 +115,6 @@ export class PlantImport {
         this.#open.add(row);
         void this.#settle(row).finally(() => this.#slots.release(size));
         this.#line = row.line;
-        this.#bytes = row.bytes;
       }
     } catch (error) {
       // The source ended because of the stop; its error is expected.

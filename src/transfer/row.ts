@@ -3,7 +3,7 @@ import type { ExactJson } from "connect-gateway";
 import { messageFromJson } from "connect-gateway";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { NewPlantSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import type { NewPlant } from "../plant.ts";
+import { assertValidPlant, type NewPlant, PlantError } from "../plant.ts";
 
 /** A row of a file: a plant, or the reason why it is none. */
 export type Row = PlantRow | MalformedRow;
@@ -24,8 +24,6 @@ export interface MalformedRow extends Place {
 export interface Place {
   /** The number of its first line, from 1. */
   readonly line: number;
-  /** Bytes of the file up to its end. */
-  readonly bytes: number;
 }
 
 /** The file has another format: no rows can be found. */
@@ -68,17 +66,19 @@ export function toRow(
   }
 }
 
-/** @throws {RowError} {@link ConnectError} INVALID_ARGUMENT */
+/** @throws {RowError} {@link PlantError} {@link ConnectError} INVALID_ARGUMENT */
 function parsePlant(json: ExactJson): NewPlant {
   const message = messageFromJson(NewPlantSchema, json, { ignoreUnknownFields: false });
   const { id, name, tag } = message;
   if (id === undefined) throw new RowError("id is required");
   if (name === undefined) throw new RowError("name is required");
-  return { id, name, tag };
+  const plant = { id, name, tag };
+  assertValidPlant(plant);
+  return plant;
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof RowError) return error.message;
+  if (error instanceof RowError || error instanceof PlantError) return error.message;
   if (!(error instanceof ConnectError)) throw error;
   const [violation] = error.findDetails(BadRequestSchema).flatMap((one) => one.fieldViolations);
   if (violation === undefined) return error.rawMessage;

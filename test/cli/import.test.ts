@@ -1,6 +1,7 @@
 /** `plant-store import` against a server that runs, and `export` of what it has made. */
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
@@ -94,7 +95,7 @@ test("rows that are rejected go to a file with their lines, and the others are s
       reason: expect.stringMatching(/^another plant has the id 1 .choose another id/),
       row: { id: 1, name: "other" },
     },
-    { line: 7, reason: "name must not contain U+0000", row: { id: 4, name: "a\0b" } },
+    { line: 7, reason: "name must not contain U+0000", row: { id: "4", name: "a\0b" } },
   ]);
   expect((await stat(rejects)).mode & 0o777).toBe(0o600);
   expect(at.stored().map(({ id }) => id)).toEqual([1n, 3n, 5n]);
@@ -131,6 +132,40 @@ test("rejected rows can be imported once they are fixed, with all digits", async
   const left = await readFile(`${rejects}.rejects.ndjson`, "utf8");
   expect(left.split("\n").map((line) => line.includes("must be an object"))).toContain(true);
   expect(left).toContain('"reason":"name is required","row":{"id":9007199254740997}}');
+});
+
+test.each(["plants.ndjson.gz", "plants.ndjson"])(
+  "gzip is read as %s, by its first bytes",
+  async (name) => {
+    await using at = await prepare(name, "");
+    // Two members, as of files that were joined.
+    const members = [many.slice(0, 2000), many.slice(2000)].map((part) => gzipSync(ndjsonOf(part)));
+    await writeFile(at.file, Buffer.concat(members));
+    expect(await at.run()).toMatchObject({ code: 0 });
+    expect(at.stored()).toEqual(storedForms(many));
+  },
+);
+
+test("gzip that is cut short ends the import, and says how far it came", async () => {
+  await using at = await prepare("plants.csv.gz", "");
+  await writeFile(at.file, gzipSync("id,name\n1,a\n").subarray(0, -9));
+  expect(await at.run()).toEqual({
+    ...{ code: 1, stdout: "" },
+    stderr: expect.stringMatching(/^plant-store: .*the gzip data is damaged: .*run the same/),
+  });
+});
+
+test("a dry run checks each row, and sends none", async () => {
+  await using at = await prepare("plants.csv", 'id,name\n1,a\n2,"a\0b"\n');
+  const args = ["import", at.file, "--url", at.server.url, "--dry-run"];
+  const { code, stderr } = await runInProcess(args);
+  expect({ code, stderr }).toEqual({
+    code: 3,
+    stderr: expect.stringContaining("rejected 1 of 2 rows"),
+  });
+  expect(stderr).toContain("would store the other 1");
+  expect(await readFile(`${at.file}.rejects.ndjson`, "utf8")).toContain("U+0000");
+  expect(at.stored()).toEqual([]);
 });
 
 test("a file that is no CSV ends the import, and says how far it came", async () => {
