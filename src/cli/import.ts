@@ -10,6 +10,7 @@ import { unzip } from "../transfer/unzip.ts";
 import { readClientToken } from "./client-token.ts";
 import { CommandFailure, cannot } from "./command-failure.ts";
 import { count } from "./count.ts";
+import { collectLittleAtOnce } from "./heap.ts";
 import { Progress } from "./progress.ts";
 import { Rejects } from "./rejects.ts";
 import { listenForStop } from "./stop-signal.ts";
@@ -84,6 +85,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
     formats[flags.format ?? formatOfFile(file.replace(/\.gz$/i, "")) ?? rejectFormat(file)];
   const url = parseUrl(flags.url);
   const creator = await openCreator(url, flags);
+  collectLittleAtOnce();
   const source = openSource(file);
   using stop = listenForStop();
   const progress = new Progress(process.stderr);

@@ -379,4 +379,36 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     const { violations } = await page.evaluate<AxeResults>("axe.run()");
     return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`));
   }
+
+  test("a name of megabytes, or one that turns text around, leaves the page readable", async () => {
+    await visit("/");
+    await fill({ Token: knownToken, Name: "\u202egnp.exe" });
+    await page.getByLabel("Id", { exact: true }).fill("77");
+    expect(await page.locator("#request").textContent()).toContain("\\u202egnp.exe");
+    await create();
+    expect(await findAnswer()).toContain("\\u202egnp.exe");
+    for (const protocol of ["REST", "gRPC-Web"]) {
+      await sendAs(protocol);
+      await page.getByLabel("Name").fill("wide ".repeat(400_000));
+      expect(await page.evaluate("document.body.scrollHeight")).toBeLessThan(6000);
+    }
+  });
+
+  test("forced colours show what is chosen", async () => {
+    await page.emulateMedia({ forcedColors: "active" });
+    await visit("/");
+    const backgrounds = await page
+      .locator("#form .choices label")
+      .evaluateAll((labels) => labels.map((label) => getComputedStyle(label).backgroundColor));
+    expect(backgrounds[0]).not.toBe(backgrounds[1]);
+    await page.emulateMedia({ forcedColors: null });
+  });
+
+  test("says how to make a token as the terminal does", async () => {
+    await visit("/");
+    const hint = await page.locator(".snippets .hint").textContent();
+    expect(hint).toMatch(
+      /export TOKEN=\$\((npm run -s plant-store --|plant-store|npx --no \S+) token create/,
+    );
+  });
 });

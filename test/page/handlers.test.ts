@@ -6,7 +6,12 @@ import { expect, test } from "vitest";
 import { createPageHandlers } from "../../src/server/page/handlers.ts";
 
 test("a large file is never written as a whole", async () => {
-  const handlers = createPageHandlers({ basePath: "", version: "1.0.0", onError: () => {} });
+  const handlers = createPageHandlers({
+    basePath: "",
+    version: "1.0.0",
+    tokenCommand: "",
+    onError: () => {},
+  });
   const path = "/page/swagger-ui.js";
   const written: number[] = [];
   await using server = createServer((request, response) => {

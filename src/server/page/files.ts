@@ -13,6 +13,8 @@ export interface PageFile {
 export interface PageFacts {
   readonly basePath: string;
   readonly version: string;
+  /** What a user on this machine types to make a token, before its name. */
+  readonly tokenCommand: string;
 }
 
 /** The files by their paths, below the base path. */
@@ -29,6 +31,7 @@ export const pageFiles: ReadonlyMap<string, PageFile> = new Map([
   ["/page/request.js", file(own("request.js"), "text/javascript")],
   ["/page/snippets.js", file(own("snippets.js"), "text/javascript")],
   ["/page/specimen.js", file(own("specimen.js"), "text/javascript")],
+  ["/page/text.js", file(own("text.js"), "text/javascript")],
   ["/page/wire.js", file(own("wire.js"), "text/javascript")],
   ["/page/readiness.js", file(own("readiness.js"), "text/javascript")],
   ["/page/docs.js", file(own("docs.js"), "text/javascript")],
@@ -38,7 +41,8 @@ export const pageFiles: ReadonlyMap<string, PageFile> = new Map([
 ]);
 
 function html(name: string, more: Readonly<Record<string, string>>): PageFile {
-  const render: PageFile["render"] = (text, { version }) => text.replaceAll("{{version}}", version);
+  const render: PageFile["render"] = (text, { version, tokenCommand }) =>
+    text.replaceAll("{{version}}", version).replaceAll("{{token command}}", tokenCommand);
   return { ...file(own(name), "text/html", more), render };
 }
 
