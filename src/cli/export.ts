@@ -22,9 +22,7 @@ export function createExportCommand(): Command {
   const command = new Command("export")
     .description("Write all plants of a store to a file or standard output.")
     .addOption(
-      new Option("--format <name>", "by default as the file is called, else ndjson").choices(
-        formatNames,
-      ),
+      new Option("--format <name>", "default: by the file name, else ndjson").choices(formatNames),
     )
     .addOption(
       new Option("-o, --output <file>", "the file to write, once it is whole").default("-"),

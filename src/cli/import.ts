@@ -118,7 +118,7 @@ function rejectFormat(file: string): never {
   const what = file === "-" ? "standard input" : `${file} does not say`;
   throw new CommandFailure(
     2,
-    `the format is needed (${what}): --format ${formatNames.join(" or ")}`,
+    `the format is unknown (${what}): set --format ${formatNames.join(" or ")}`,
   );
 }
 
@@ -200,7 +200,7 @@ function report(
 }
 
 function howFar({ stored, rejected, firstOpenLine }: ImportState): string {
-  return `stored ${count(stored, "row")}, rejected ${rejected}, finished all before line ${firstOpenLine}; run the same command again: it reads the whole file again, which is safe`;
+  return `stored ${count(stored, "row")}, rejected ${rejected}, finished all before line ${firstOpenLine}; run the same command again${rejected > 0 ? " with --force" : ""}: it reads the whole file again, which is safe`;
 }
 
 function asFailure(error: unknown, state: ImportState, file: string): unknown {

@@ -172,7 +172,7 @@ function tellUnfinished(place: string): void {
   const prefix = basename(unfinishedPrefix(place));
   for (const name of namesIn(dirname(place)).filter((one) => one.startsWith(prefix))) {
     process.stderr.write(
-      `plant-store: ${join(dirname(place), name)} is left of a command that was killed; remove it, unless one still runs\n`,
+      `plant-store: ${join(dirname(place), name)} is left over from a command that was killed; remove it if no command is running\n`,
     );
   }
 }

@@ -26,10 +26,12 @@ export function createTokenCommand(): Command {
   const list = command
     .command("list")
     .description("List the valid tokens and when they were created.")
+    .option("--json", "an array of objects", false)
     .action(async (flags: Flags) => {
-      for (const { name, createdAt } of await listTokens(await readTokenFile(flags))) {
-        process.stdout.write(`${createdAt}  ${name}\n`);
-      }
+      const tokens = await listTokens(await readTokenFile(flags));
+      const shown = tokens.map(({ name, createdAt }) => ({ name, createdAt }));
+      const lines = shown.map(({ name, createdAt }) => `${createdAt}  ${name}\n`);
+      process.stdout.write(flags["json"] ? `${JSON.stringify(shown)}\n` : lines.join(""));
     });
   const revoke = command
     .command("revoke <name>")

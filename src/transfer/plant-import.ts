@@ -159,9 +159,7 @@ export class PlantImport {
         if (verdict.kind === "fatal") return this.#fail(verdict.reason);
         const pauseMs = Math.max(verdict.delayMs, backoff(tries));
         if (performance.now() + pauseMs - begin > this.#options.retryForMs) {
-          return this.#fail(
-            `the server did not take the row of line ${row.line}: ${verdict.reason}`,
-          );
+          return this.#fail(`the server did not accept line ${row.line}: ${verdict.reason}`);
         }
         this.#waitingFor = verdict.reason;
         const signal = this.#ended.signal;

@@ -258,10 +258,15 @@ describe("a token", () => {
   });
 
   test.each([
-    ["none", undefined, {}, /a token is needed/],
-    ["one of spaces", undefined, { PLANT_STORE_TOKEN: "a b" }, /PLANT_STORE_TOKEN holds no token/],
-    ["a file of a server", "create me aa 2026-01-01T00:00:00.000Z\n", {}, /the file of a server/],
-    ["a file of something else", "secret stuff\n", {}, /must hold a token and nothing besides/],
+    ["none", undefined, {}, /there is no token/],
+    [
+      "one of spaces",
+      undefined,
+      { PLANT_STORE_TOKEN: "a b" },
+      /PLANT_STORE_TOKEN contains no token/,
+    ],
+    ["a file of a server", "create me aa 2026-01-01T00:00:00.000Z\n", {}, /a server's token file/],
+    ["a file of something else", "secret stuff\n", {}, /must contain one token and nothing else/],
   ])("of %s is wrong usage, and is not shown", async (_, content, variables, message) => {
     const folder = await temporaryFolder();
     const tokenFile = join(folder, "token");
@@ -285,7 +290,9 @@ test.skipIf(!hasOpenssl)(
     const args = ["import", file, "--url", server.url];
     const rejected = await runInProcess(args, env);
     expect(rejected.code).toBe(1);
-    expect(rejected.stderr).toMatch(/no TLS that is trusted .*DEPTH_ZERO_SELF_SIGNED_CERT.*--ca/);
+    expect(rejected.stderr).toMatch(
+      /cannot make a trusted TLS connection .*DEPTH_ZERO_SELF_SIGNED_CERT.*--ca/,
+    );
     expect(await runInProcess([...args, "--ca", tls.certFile], env)).toMatchObject({ code: 0 });
     expect(readStoredPlants(server.database)).toHaveLength(1);
   },
@@ -299,7 +306,7 @@ test("a server with a base path is reached by it alone", async () => {
   const bare = await run(new URL(server.url).origin);
   expect(bare).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("a path that is missing"),
+    stderr: expect.stringContaining("if it has a base path"),
   });
   expect(await run(server.url)).toMatchObject({ code: 0 });
 });
@@ -307,10 +314,10 @@ test("a server with a base path is reached by it alone", async () => {
 describe("what cannot be read or written", () => {
   test.each([
     [["none.csv"], 1, /cannot read .*none\.csv: there is no such file/],
-    [["."], 2, /the format is needed/],
+    [["."], 2, /the format is unknown/],
     [[".", "--format", "csv"], 1, /cannot read \.: it is a folder/],
-    [["plants.txt"], 2, /the format is needed .*--format ndjson or csv/],
-    [["-"], 2, /the format is needed \(standard input\)/],
+    [["plants.txt"], 2, /the format is unknown .*--format ndjson or csv/],
+    [["-"], 2, /the format is unknown \(standard input\)/],
     [["a.csv", "--url", "localhost:8080"], 2, /--url must be http/],
     [["a.csv", "--url", "http://u:secret@h/"], 2, /--url must be http/],
     [["a.csv", "--ca", "none.pem"], 1, /cannot read none\.pem/],

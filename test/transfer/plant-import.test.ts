@@ -142,7 +142,7 @@ test("a row that is rejected for too long ends the import, and all before it are
   const { end, state } = await run({ rows: each(rowsOf(9)), answer, retryForMs: 0 });
   expect(end).toEqual({
     kind: "failed",
-    reason: "the server did not take the row of line 7: ECONNREFUSED",
+    reason: "the server did not accept line 7: ECONNREFUSED",
   });
   expect(state.firstOpenLine).toBe(7);
 });
