@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Help } from "commander";
 import { TokenFileError } from "../auth/token-file-error.ts";
 import { version } from "../server/version.ts";
 import { BackupError } from "../store/backup-error.ts";
@@ -30,6 +30,7 @@ export async function runCommand(args: readonly string[]): Promise<ExitCode> {
   const program = new Command("plant-store")
     .description("A plant store: one operation, served as gRPC, gRPC-Web, Connect and REST JSON.")
     .version(version, "-v, --version")
+    .configureHelp({ formatItem })
     .configureOutput({
       outputError: (text, write) => write(text.replace(/^error: /, "plant-store: ")),
     });
@@ -50,6 +51,14 @@ export async function runCommand(args: readonly string[]): Promise<ExitCode> {
     if (error instanceof CommandFailure) return error.exitCode;
     return isWrongSetting(error) ? 2 : 1;
   }
+}
+
+/** Below a long flag where there is no room beside it, or terminals would break words. */
+function formatItem(term: string, termWidth: number, text: string, help: Help): string {
+  const width = help.helpWidth ?? 80;
+  const isWide = text === "" || width - termWidth >= 60;
+  if (isWide) return Help.prototype.formatItem.call(help, term, termWidth, text, help);
+  return `  ${term}\n${help.boxWrap(text, width - 8).replaceAll(/^/gm, " ".repeat(8))}`;
 }
 
 /** Serve is loaded by itself, for the sake of its start; completion and help tell of all. */
