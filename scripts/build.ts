@@ -18,17 +18,6 @@ writeFileSync("dist/licenses.txt", collectLicenses(await bundleProgram()));
 // Neither copies files other than TypeScript.
 for (const file of globSync("src/**/*.{sql,html,css,js,svg}")) cpSync(file, join("dist", file));
 cpSync("gen/openapi.json", "dist/gen/openapi.json");
-// Of a package of 12 MB, only what the API reference loads, and its licences.
-const swaggerUi = [
-  "swagger-ui-bundle.js",
-  "swagger-ui-bundle.js.LICENSE.txt",
-  "swagger-ui.css",
-  "LICENSE",
-  "NOTICE",
-];
-for (const file of swaggerUi) {
-  cpSync(join("node_modules/swagger-ui-dist", file), join("dist/src/server/page/swagger-ui", file));
-}
 
 const read = (file: string) => JSON.parse(readFileSync(file, "utf8"));
 const sbom = createSbom(read("package.json"), read("package-lock.json"));

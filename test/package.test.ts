@@ -1,22 +1,21 @@
 /** What people get who install the package: packed, installed in an empty folder, used. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { globSync } from "node:fs";
+import { globSync, readFileSync, statSync } from "node:fs";
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTemporaryFolder } from "../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../packages/gateway/test/support/within.ts";
-import { bundled } from "../scripts/supply/lock.ts";
 import { audience, createSigningKey, issuer, sign } from "./auth/support/issuer.ts";
 import { keySetOf, startKeyServer } from "./auth/support/key-server.ts";
 import { simulateContainer } from "./deploy/simulated-container.ts";
 import { runChild } from "./support/child.ts";
 import { spawnServer } from "./support/child-server.ts";
 import { openOtlpCollector } from "./support/otlp-collector.ts";
+import { collectOutput } from "./support/output.ts";
 import { hasPostgres } from "./support/postgres-server.ts";
 import { sharedServer } from "./support/shared-postgres.ts";
 import { knownToken } from "./support/test-server.ts";
@@ -32,13 +31,40 @@ beforeAll(async () => {
   await run("npm", ["run", "build"], { env });
   const packed = [".", "./packages/gateway"];
   await run("npm", ["pack", ...packed, "--silent", "--pack-destination", folder], { env });
-  const tarballs = (await readdir(folder)).map((name) => join(folder, name));
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
-  const production = ["--omit=dev", "--ignore-scripts", "--prefer-offline", "--silent"];
-  await run("npm", ["install", ...production, ...tarballs], { cwd: folder, env });
+  const line = installLine("deploy/systemd/plant-store.service", /^# (npm install .*)$/m);
+  await run("sh", ["-c", line.replace("/opt/plant-store", folder)], { cwd: folder, env });
 }, 180_000);
 
 afterAll(() => rm(folder, { recursive: true }));
+
+function installLine(file: string, pattern: RegExp): string {
+  const [, line] = pattern.exec(readFileSync(file, "utf8")) ?? [];
+  if (line === undefined) throw new Error(`${file} says no more how to install`);
+  return line;
+}
+
+test("installs by the line of the README, and its command is there", async () => {
+  await using prefix = await createTemporaryFolder();
+  const line = installLine("README.md", /`(npm install --global [^`]*)`/);
+  const globally = { ...env, npm_config_prefix: prefix.path, npm_config_prefer_offline: "true" };
+  await run("sh", ["-c", line], { cwd: folder, env: globally });
+  const { stdout } = await run(join(prefix.path, "bin/plant-store"), ["--version"], { env });
+  expect(stdout).toBe("1.0.0\n");
+}, 120_000);
+
+const shown = ["*.md", "docs/**/*.md", "deploy/**/*", "examples/*/*.md", "packages/*/**/*.md"];
+
+test.each(globSync([...shown, "src/**/*.{ts,js,html}"], { exclude: ["**/node_modules/**"] }))(
+  "%s names neither package to npm, which would take it from the registry",
+  async (file) => {
+    const text = statSync(file).isFile() ? await readFile(file, "utf8") : "";
+    const unsafe =
+      /^.*(npm (i|install)|npx)( -[-\w=]+)* (.* )?(plant-store|connect-gateway)([ @`]|$).*$/gm;
+    const lines = text.match(unsafe) ?? [];
+    expect(lines.filter((line) => !line.includes("npx --no "))).toEqual([]);
+  },
+);
 
 test("runs no install script, and brings neither Node nor PostgreSQL", async () => {
   const lock = JSON.parse(await readFile(join(folder, "package-lock.json"), "utf8"));
@@ -60,7 +86,7 @@ test("brings a bill of all that is installed with it, the same from each build",
   const installed = Object.keys(lock.packages).filter((path) => path !== "");
   const names = installed.map((path) => path.slice("node_modules/".length));
   const listed = components.map(({ name }) => name);
-  expect(["plant-store", ...listed].sort()).toEqual([...names, ...bundled].sort());
+  expect(["plant-store", ...listed].sort()).toEqual([...names].sort());
 
   // Pinned to one version; of what these depend on, npm may find a later one.
   const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));
@@ -107,23 +133,19 @@ test("brings the license, the changes, what to read, the proto, and the proto co
 }, 30_000);
 
 test("serves, and its client creates a plant", async () => {
-  const server = spawn(join(folder, "node_modules/.bin/plant-store"), ["serve", "--port", "0"], {
+  const program = join(folder, "node_modules/.bin/plant-store");
+  const token = await run(program, ["token", "create", "me"], { cwd: folder, env });
+  const server = spawn(program, ["serve", "--port", "0"], {
     cwd: folder,
     env,
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = once(server, "exit");
-  let text = "";
-  for await (const line of createInterface({ input: server.stdout })) {
-    text += `${line}\n`;
-    if (line.startsWith("The token is shown only this time")) break;
-  }
-  const [, url] = /listens on (\S+)/.exec(text) ?? [];
-  const [, token] = /Bearer (plst_[\w-]+)/.exec(text) ?? [];
+  const [, url] = await collectOutput(server.stdout).until(/listens on (\S+)/);
   await writeFile(
     join(folder, "create.js"),
     `import { createPlantClient } from "plant-store";
-     const client = createPlantClient({ baseUrl: "${url}", token: "${token}" });
+     const client = createPlantClient({ baseUrl: "${url}", token: "${token.stdout.trim()}" });
      const { plant } = await client.createPlant({ plant: { id: 2n ** 53n + 1n, name: "Basil" } });
      console.log(plant.name, plant.tag);`,
   );
@@ -193,7 +215,7 @@ describe("the program needs only its own files", () => {
       await collector.until(1);
       const [, metrics = ""] = await server.stdout.until(/(http\S+\/metrics)/);
       expect(await (await fetch(metrics)).text()).toContain("plant_store_");
-      for (const path of ["/", "/page/page.js", "/docs", "/page/swagger-ui.js", "/openapi.json"]) {
+      for (const path of ["/", "/page/page.js", "/docs", "/openapi.json"]) {
         expect((await fetch(`${server.url}${path}`)).status).toBe(200);
       }
       expect(await line("export")).toBe('{"id":1,"name":"Basil","tag":"herb"}\n');
@@ -231,8 +253,8 @@ test.skipIf(process.platform === "win32")(
   async () => {
     await using container = await simulateContainer(join(folder, "node_modules/plant-store"));
     const { server, output } = container;
-    await output.until(/listens on/);
-    const page = ["/", "/page/page.js", "/docs", "/page/swagger-ui.js", "/openapi.json"];
+    await output.until(/"listening"/);
+    const page = ["/", "/page/page.js", "/docs", "/openapi.json"];
     for (const path of ["/healthz", "/readyz", ...page]) {
       expect((await fetch(`http://127.0.0.1:${container.port}${path}`)).status).toBe(200);
     }

@@ -77,19 +77,6 @@ export function findProductionPackages({ packages }: Lock): readonly ProductionP
   }
 }
 
-/** Development packages whose files the build copies into `dist/`, so users get them, too. */
-export const bundled: readonly string[] = ["swagger-ui-dist"];
-
-/** The bundled packages in the lock. Their dependencies are not copied. */
-export function findBundledPackages({ packages }: Lock): readonly ProductionPackage[] {
-  return bundled.map((name) => {
-    const path = `node_modules/${name}`;
-    const locked = packages[path];
-    if (locked === undefined) throw new Error(`the lock has no ${name}, of which dist/ has files`);
-    return { path, name, locked, isOurs: false, needs: [] };
-  });
-}
-
 /** Returns `@b/c` for `node_modules/a/node_modules/@b/c`. */
 export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);

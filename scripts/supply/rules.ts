@@ -1,10 +1,4 @@
-import {
-  findBundledPackages,
-  findProductionPackages,
-  type Lock,
-  nameOf,
-  type Ranges,
-} from "./lock.ts";
+import { findProductionPackages, type Lock, nameOf, type Ranges } from "./lock.ts";
 
 export interface Manifest {
   readonly path: string;
@@ -98,19 +92,17 @@ function findStrangeSources({ packages }: Lock): string[] {
 function findProductionProblems(lock: Lock): string[] {
   const installed = findProductionPackages(lock);
   const scripts = installed.filter(({ locked }) => locked.hasInstallScript);
-  const problems = [...installed, ...findBundledPackages(lock)].flatMap(
-    ({ path, name, locked, isOurs }) => {
-      const { integrity, license, link } = locked;
-      return [
-        link && `${path}: is a folder here, and nothing that users could install`,
-        !link &&
-          !isOurs &&
-          !integrity?.startsWith("sha512-") &&
-          `${path}: users install it without a SHA-512`,
-        !licenses.has(license ?? "") && `${path}: ${name} has the license ${license ?? "(none)"}`,
-      ].filter((problem) => typeof problem === "string");
-    },
-  );
+  const problems = installed.flatMap(({ path, name, locked, isOurs }) => {
+    const { integrity, license, link } = locked;
+    return [
+      link && `${path}: is a folder here, and nothing that users could install`,
+      !link &&
+        !isOurs &&
+        !integrity?.startsWith("sha512-") &&
+        `${path}: users install it without a SHA-512`,
+      !licenses.has(license ?? "") && `${path}: ${name} has the license ${license ?? "(none)"}`,
+    ].filter((problem) => typeof problem === "string");
+  });
   return [...scripts.map(({ path }) => `${path}: runs code when it is installed`), ...problems];
 }
 

@@ -1,9 +1,4 @@
-import {
-  findBundledPackages,
-  findProductionPackages,
-  type Lock,
-  type LockedPackage,
-} from "./lock.ts";
+import { findProductionPackages, type Lock, type LockedPackage } from "./lock.ts";
 
 /** Fields of package.json. */
 export interface Subject {
@@ -15,13 +10,12 @@ export interface Subject {
 
 /**
  * A bill of materials in CycloneDX 1.5 (JSON) of what users install: the package and everything
- * installed with it, including copied files. Versions are those of the lock, which were tested and
+ * installed with it. Versions are those of the lock, which were tested and
  * are in the image. npm may install later versions of transitive dependencies. The same lock gives
  * the same document: it has no time and no serial number, so that two builds can be compared.
  */
 export function createSbom(subject: Subject, lock: Lock): object {
-  const bundled = findBundledPackages(lock);
-  const packages = [...findProductionPackages(lock), ...bundled];
+  const packages = findProductionPackages(lock);
   const refs = new Map(packages.map(({ path, name, locked }) => [path, refOf(name, locked)]));
   const dependsOn = (paths: readonly string[]) =>
     paths.map((path) => refs.get(path) ?? path).sort();
@@ -29,7 +23,6 @@ export function createSbom(subject: Subject, lock: Lock): object {
   const direct = Object.keys(lock.packages[""]?.dependencies ?? {}).map(
     (name) => `node_modules/${name}`,
   );
-  const ownNeeds = [...direct, ...bundled.map(({ path }) => path)];
   return {
     $schema: "http://cyclonedx.org/schema/bom-1.5.schema.json",
     bomFormat: "CycloneDX",
@@ -49,7 +42,7 @@ export function createSbom(subject: Subject, lock: Lock): object {
     },
     components: packages.map(({ name, locked }) => componentOf(name, locked)),
     dependencies: [
-      { ref: own, dependsOn: dependsOn(ownNeeds) },
+      { ref: own, dependsOn: dependsOn(direct) },
       ...packages.map(({ name, locked, needs }) => ({
         ref: refOf(name, locked),
         dependsOn: dependsOn(needs),

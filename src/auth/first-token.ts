@@ -5,16 +5,24 @@ import { createToken, listTokens, revokeToken, TokenFileError } from "./token-fi
 export const firstTokenName = "first";
 
 /**
- * Creates a token if nobody could be authenticated otherwise: no token is configured, none is live
- * in the file, and JWTs are not configured. Show the returned token once. Returns `undefined` if
- * there already is a way to authenticate.
+ * Whether nobody could be authenticated: no token is configured, none is live in the file, and JWTs
+ * are not configured.
+ *
+ * @throws {TokenFileError}
+ */
+export async function needsFirstToken({ tokenFile, tokens, jwt }: AuthSettings): Promise<boolean> {
+  if (tokenFile === undefined || tokens.length > 0 || jwt !== undefined) return false;
+  return (await listTokens(tokenFile)).length === 0;
+}
+
+/**
+ * Creates a token if {@link needsFirstToken}, and returns it. Show it once.
  *
  * @throws {TokenFileError}
  */
 export async function createFirstToken(settings: AuthSettings): Promise<string | undefined> {
-  const { tokenFile, tokens, jwt } = settings;
-  if (tokenFile === undefined || tokens.length > 0 || jwt !== undefined) return undefined;
-  if ((await listTokens(tokenFile)).length > 0) return undefined;
+  const { tokenFile } = settings;
+  if (tokenFile === undefined || !(await needsFirstToken(settings))) return undefined;
   try {
     return await createToken(tokenFile, firstTokenName);
   } catch (error) {

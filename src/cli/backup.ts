@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { Command } from "commander";
 import { backUpStore, describeStoreUrl } from "../store/open.ts";
 import { count } from "./count.ts";
+import { openOutputFile } from "./output-file.ts";
 import { Progress } from "./progress.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
@@ -13,7 +14,7 @@ export function createBackupCommand(): Command {
   const command = new Command("backup")
     .description("Copy an SQLite store to one file, and verify the copy.")
     .argument("<file>", "the file to write")
-    .option("--force", "replace an existing file", false)
+    .option("--force", "replace an existing backup", false)
     .addHelpText("after", notes)
     .action(backUp);
   return addSettingFlags(command, "store");
@@ -31,16 +32,14 @@ async function backUp(file: string, flags: Flags): Promise<void> {
   using stop = listenForStop();
   const progress = new Progress(process.stderr);
   try {
+    const force = flags["force"] === true;
+    await using output = await openOutputFile({ path: resolve(file), kind: "backup", force });
     const plants = await backUpStore(store, {
-      file: resolve(file),
-      force: flags["force"] === true,
+      file: output.temporary,
       signal: stop.signal,
       onProgress: (done, total) => progress.update("copying pages", done, total),
-      onUnfinished: (folder) =>
-        process.stderr.write(
-          `plant-store: ${folder} holds a backup that was killed, unless one is under way; remove it then\n`,
-        ),
     });
+    await output.commit();
     progress.end();
     process.stdout.write(
       `backed up ${describeStoreUrl(store)} to ${file}: ${count(plants, "plant")}, integrity checked\n`,

@@ -13,6 +13,7 @@ import { readSettings } from "./settings/read.ts";
 export function createCheckCommand(): Command {
   const command = new Command("check")
     .description("Check the store, its disk and the token file. Changes no plant.")
+    .option("--json", "one object, with an array of findings", false)
     .addHelpText("after", notes)
     .action(check);
   return addSettingFlags(command, "store", "token-file");
@@ -25,14 +26,21 @@ Exit codes: 0 nothing fails, 1 something does, 2 wrong usage.`;
 
 async function check(flags: Flags): Promise<void> {
   const { store, auth } = (await readSettings(flags, "store", "token-file")).settings;
-  process.stdout.write(`plant-store ${version}, ${describeStoreUrl(store)}\n`);
-  let fails = 0;
+  const isJson = flags["json"] === true;
+  const write = (text: string) => void (isJson || process.stdout.write(text));
+  const found: Finding[] = [];
+  write(`plant-store ${version}, ${describeStoreUrl(store)}\n`);
   for await (const finding of findings(store, auth.tokenFile)) {
     const { level, subject, text } = finding;
     const line = text.replaceAll(/\p{Cc}/gu, "\ufffd");
-    process.stdout.write(`${level.padEnd(4)}  ${subject.padEnd(10)}  ${line}\n`);
-    if (level === "fail") fails++;
+    write(`${level.padEnd(4)}  ${subject.padEnd(10)}  ${line}\n`);
+    found.push(finding);
   }
+  if (isJson) {
+    const report = { version, store: describeStoreUrl(store), findings: found };
+    process.stdout.write(`${JSON.stringify(report)}\n`);
+  }
+  const fails = found.filter(({ level }) => level === "fail").length;
   if (fails > 0) throw new CommandFailure(1, `failed checks: ${fails}`);
 }
 

@@ -15,10 +15,7 @@ export async function readClientToken(file: string | undefined): Promise<string>
   if (file !== undefined) return assertToken(await readStart(file), file);
   const token = process.env["PLANT_STORE_TOKEN"];
   if (token !== undefined) return assertToken(token.trim(), "PLANT_STORE_TOKEN");
-  throw new CommandFailure(
-    2,
-    "a token is needed: put it into a file and name that with --bearer-token-file, or into PLANT_STORE_TOKEN",
-  );
+  throw new CommandFailure(2, "there is no token: set --bearer-token-file or PLANT_STORE_TOKEN");
 }
 
 async function readStart(file: string): Promise<string> {
@@ -34,10 +31,10 @@ async function readStart(file: string): Promise<string> {
 function assertToken(token: string, place: string): string {
   if (isBearerToken(token)) return token;
   const hint = /^(create|revoke) \S+ /m.test(token)
-    ? "it is the file of a server, which keeps no tokens but their digests"
-    : "it must hold a token and nothing besides";
+    ? "it is a server's token file, which contains digests, not tokens"
+    : "it must contain one token and nothing else";
   throw new CommandFailure(
     2,
-    `${place} holds no token: ${hint}; plant-store token create makes one`,
+    `${place} contains no token: ${hint}; plant-store token create makes one`,
   );
 }

@@ -11,6 +11,7 @@ export class CommandFailure extends Error {
 
 /** Why the operating system did not do it, for a path that somebody gave. */
 export function cannot(verb: string, path: string, error: unknown): CommandFailure {
+  if (error instanceof CommandFailure) return error;
   const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
   return new CommandFailure(1, `cannot ${verb} ${path}: ${reasons[reason] ?? reason}`);
 }

@@ -70,5 +70,5 @@ async function checkSettings(flags: Flags): Promise<void> {
   await use(async () => {
     if (settings.tls !== undefined) assertTlsFiles(settings.tls);
   });
-  process.stdout.write("the settings are right\n");
+  process.stdout.write("the settings are valid\n");
 }

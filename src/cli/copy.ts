@@ -16,7 +16,10 @@ export function createCopyCommand(): Command {
     .description("Copy all plants of one store to another and verify each of them.")
     .addOption(new Option("--from <url>", "the store to read").makeOptionMandatory())
     .addOption(
-      new Option("--to <url>", "the store to write; it is made if missing").makeOptionMandatory(),
+      new Option(
+        "--to <url>",
+        "the store to write; it is created if missing",
+      ).makeOptionMandatory(),
     )
     .addHelpText("after", notes)
     .action(copy);

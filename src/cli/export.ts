@@ -22,13 +22,12 @@ export function createExportCommand(): Command {
   const command = new Command("export")
     .description("Write all plants of a store to a file or standard output.")
     .addOption(
-      new Option("--format <name>", "by default as the file is called, else ndjson").choices(
-        formatNames,
-      ),
+      new Option("--format <name>", "default: by the file name, else ndjson").choices(formatNames),
     )
     .addOption(
-      new Option("-o, --output <file>", "replaced as a whole, once it is whole").default("-"),
+      new Option("-o, --output <file>", "the file to write, once it is whole").default("-"),
     )
+    .option("--force", "replace an existing export", false)
     .addHelpText("after", notes)
     .action(exportPlants);
   return addSettingFlags(command, "store");
@@ -47,7 +46,11 @@ async function exportPlants(flags: ExportFlags): Promise<void> {
   const reader = await openPlantReader(store);
   const progress = new Progress(process.stderr);
   try {
-    await using file = output === "-" ? standardOutput() : await openOutput(output);
+    const force = flags["force"] === true;
+    await using file =
+      output === "-"
+        ? standardOutput()
+        : await openOutputFile({ path: output, kind: "plants", force });
     let done = 0;
     for await (const { bytes, plants } of writePlants(readPages(reader), formats[name])) {
       if (stop.signal.aborted) throw new CommandFailure(1, "interrupted");
@@ -65,15 +68,7 @@ async function exportPlants(flags: ExportFlags): Promise<void> {
   }
 }
 
-async function openOutput(path: string): Promise<OutputFile> {
-  try {
-    return await openOutputFile(path);
-  } catch (error) {
-    throw cannot("write", path, error);
-  }
-}
-
-function standardOutput(): OutputFile {
+function standardOutput(): Omit<OutputFile, "temporary"> {
   const stream = process.stdout;
   let failure: Error | undefined;
   const onError = (error: Error) => {

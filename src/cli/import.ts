@@ -3,12 +3,14 @@ import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { type FormatName, formatNames, formatOfFile, formats } from "../transfer/format.ts";
-import { createPlantCreator } from "../transfer/grpc-client.ts";
+import { createPlantCreator, type PlantCreator } from "../transfer/grpc-client.ts";
 import { type ImportEnd, type ImportState, PlantImport } from "../transfer/plant-import.ts";
 import { defaultRowLimits, FormatError } from "../transfer/row.ts";
+import { unzip } from "../transfer/unzip.ts";
 import { readClientToken } from "./client-token.ts";
 import { CommandFailure, cannot } from "./command-failure.ts";
 import { count } from "./count.ts";
+import { collectLittleAtOnce } from "./heap.ts";
 import { Progress } from "./progress.ts";
 import { Rejects } from "./rejects.ts";
 import { listenForStop } from "./stop-signal.ts";
@@ -22,13 +24,15 @@ interface ImportFlags {
   readonly retryFor: number;
   readonly lineBytesMax: number;
   readonly rejects?: string;
+  readonly force: boolean;
+  readonly dryRun: boolean;
 }
 
 /** `plant-store import`: creates the plants of a file on a server. */
 export function createImportCommand(): Command {
   return new Command("import")
     .description("Create the plants of a file on a running server, over gRPC.")
-    .argument("<file>", "NDJSON or CSV; - is standard input")
+    .argument("<file>", "NDJSON or CSV, also with gzip; - is standard input")
     .addOption(new Option("--url <url>", "the server").default("http://127.0.0.1:8080"))
     .addOption(
       new Option("--bearer-token-file <file>", "file with the token (default: PLANT_STORE_TOKEN)"),
@@ -47,6 +51,8 @@ export function createImportCommand(): Command {
     .addOption(
       new Option("--rejects <file>", "file for rejected rows (default: FILE.rejects.ndjson)"),
     )
+    .option("--force", "replace an existing file of rejected rows", false)
+    .option("--dry-run", "check each row, and send none", false)
     .addHelpText("after", notes)
     .action(importFile);
 }
@@ -55,8 +61,9 @@ const notes = `
 NDJSON is {"id": 1, "name": "Basil", "tag": "herb"}, one object per line. CSV is RFC 4180 with the
 header id,name,tag. An empty field means no tag, a quoted empty field ("") an empty tag.
 You can run an import again after any outcome: rows that are already stored succeed again.
-Rejected rows are written to a file, each with its line and the reason. If the rows come from
-standard input, they go to standard error.
+Rejected rows are written to a file, each with its line, the reason and the row. Fix the rows and
+import that file. If the rows come from standard input, they go to standard error. Without a server,
+--dry-run cannot find ids that are taken.
 Exit codes: 0 all stored, 3 all but the rejected rows, 1 failed or interrupted, 2 wrong usage.`;
 
 function countOption(
@@ -74,15 +81,15 @@ function countOption(
 }
 
 async function importFile(file: string, flags: ImportFlags): Promise<void> {
-  const format = formats[flags.format ?? formatOfFile(file) ?? rejectFormat(file)];
+  const format =
+    formats[flags.format ?? formatOfFile(file.replace(/\.gz$/i, "")) ?? rejectFormat(file)];
   const url = parseUrl(flags.url);
-  const token = await readClientToken(flags.bearerTokenFile);
-  const ca = flags.ca === undefined ? undefined : await readCa(flags.ca);
+  const creator = await openCreator(url, flags);
+  collectLittleAtOnce();
   const source = openSource(file);
   using stop = listenForStop();
   const progress = new Progress(process.stderr);
-  await using rejects = await Rejects.open(file, flags.rejects, () => progress.end());
-  const creator = createPlantCreator({ url, token, ca });
+  const rejects = await Rejects.open(file, flags, () => progress.end());
   const plantImport = new PlantImport(creator, {
     concurrency: flags.concurrency,
     retryForMs: flags.retryFor * 1000,
@@ -90,12 +97,13 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
     onRejected: (rejection) => rejects.write(rejection),
   });
   addAbortSignal(plantImport.ended, source.stream);
-  const timer = setInterval(() => show(progress, plantImport.state, source.bytes), 100);
+  const timer = setInterval(() => show(progress, plantImport.state, source), 100);
   try {
-    const rows = format.read(source.stream, { lineBytesMax: flags.lineBytesMax });
-    const end = await plantImport.run(rows);
+    const rows = format.read(unzip(source.stream), { lineBytesMax: flags.lineBytesMax });
+    const end = await plantImport.run(rows).finally(() => rejects.close());
     progress.end();
-    report(end, plantImport.state, rejects.place, { file, url });
+    const done = flags.dryRun ? "would store" : "stored";
+    report(end, plantImport.state, rejects.place, { file, url, done });
   } catch (error) {
     throw asFailure(error, plantImport.state, file);
   } finally {
@@ -110,7 +118,7 @@ function rejectFormat(file: string): never {
   const what = file === "-" ? "standard input" : `${file} does not say`;
   throw new CommandFailure(
     2,
-    `the format is needed (${what}): --format ${formatNames.join(" or ")}`,
+    `the format is unknown (${what}): set --format ${formatNames.join(" or ")}`,
   );
 }
 
@@ -124,6 +132,14 @@ function parseUrl(text: string): string {
   );
 }
 
+/** A dry run sends nothing: reading a row checks all that a server checks of one plant. */
+async function openCreator(url: string, flags: ImportFlags): Promise<PlantCreator> {
+  if (flags.dryRun) return { create: async () => {}, close() {} };
+  const token = await readClientToken(flags.bearerTokenFile);
+  const ca = flags.ca === undefined ? undefined : await readCa(flags.ca);
+  return createPlantCreator({ url, token, ca });
+}
+
 async function readCa(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
@@ -133,7 +149,7 @@ async function readCa(file: string): Promise<string> {
 }
 
 interface Source {
-  readonly stream: Readable;
+  readonly stream: Readable & { readonly bytesRead: number };
   /** The size; undefined if unknown, as for a pipe. */
   readonly bytes: number | undefined;
 }
@@ -150,10 +166,10 @@ function openSource(file: string): Source {
   }
 }
 
-function show(progress: Progress, state: ImportState, bytes: number | undefined): void {
+function show(progress: Progress, state: ImportState, { stream, bytes }: Source): void {
   const phase =
     state.waitingFor === undefined ? "importing" : `waiting for the server (${state.waitingFor})`;
-  const end = bytes === undefined ? "unknown" : { share: state.bytes / Math.max(bytes, 1) };
+  const end = bytes === undefined ? "unknown" : { share: stream.bytesRead / Math.max(bytes, 1) };
   progress.update(phase, state.stored + state.rejected, end);
 }
 
@@ -161,7 +177,7 @@ function report(
   end: ImportEnd,
   state: ImportState,
   rejects: string,
-  { file, url }: { readonly file: string; readonly url: string },
+  { file, url, done }: Readonly<Record<"file" | "url" | "done", string>>,
 ): void {
   const { stored, rejected } = state;
   switch (end.kind) {
@@ -169,11 +185,11 @@ function report(
       if (rejected > 0) {
         throw new CommandFailure(
           3,
-          `rejected ${rejected} of ${count(stored + rejected, "row")}, see ${rejects}; stored the other ${stored}`,
+          `rejected ${rejected} of ${count(stored + rejected, "row")}, see ${rejects}; ${done} the other ${stored}`,
         );
       }
       process.stdout.write(
-        `imported ${file} to ${url}: stored ${count(stored, "row")}, rejected none\n`,
+        `imported ${file} to ${url}: ${done} ${count(stored, "row")}, rejected none\n`,
       );
       return;
     case "interrupted":
@@ -184,7 +200,7 @@ function report(
 }
 
 function howFar({ stored, rejected, firstOpenLine }: ImportState): string {
-  return `stored ${count(stored, "row")}, rejected ${rejected}, finished all before line ${firstOpenLine}; run the same command again: it reads the whole file again, which is safe`;
+  return `stored ${count(stored, "row")}, rejected ${rejected}, finished all before line ${firstOpenLine}; run the same command again${rejected > 0 ? " with --force" : ""}: it reads the whole file again, which is safe`;
 }
 
 function asFailure(error: unknown, state: ImportState, file: string): unknown {

@@ -1,56 +1,187 @@
-import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
-import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
+/** The one place that writes files that people name. */
+import {
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { syncDirectory } from "../store/sqlite/files.ts";
+import { besideName } from "../store/sqlite/location.ts";
+import { CommandFailure, cannot } from "./command-failure.ts";
+import { kindOfFile } from "./file-kind.ts";
 
-/** A file that is there whole, or as it was before. */
+export interface OutputTarget {
+  readonly path: string;
+  /** What is written. Only an empty file or one of this kind is ever replaced. */
+  readonly kind: "plants" | "backup";
+  /** Whether to replace an existing file. */
+  readonly force: boolean;
+}
+
+/** A file that appears at its path whole and synced, or not at all. */
 export interface OutputFile extends AsyncDisposable {
+  /** The file to fill until then: empty at first, for its owner alone. */
+  readonly temporary: string;
   write(bytes: Uint8Array): Promise<void>;
-  /** Puts it in its place, on stable storage. Without that, nothing is left of it. */
   commit(): Promise<void>;
 }
 
 /**
- * Opens a file for writing, for its owner alone, in place of what is there. What
- * is not a regular file (a pipe, a device) is written to as it is.
+ * Opens a file for writing. Pipes and character devices are written to as they are.
+ *
+ * @throws {CommandFailure} See {@link assertMayWrite}.
  */
-export async function openOutputFile(path: string): Promise<OutputFile> {
-  // A link stays, and what it leads to is replaced.
-  const target = await realpath(path).catch(() => path);
-  const old = await stat(target).catch(() => undefined);
-  if (old !== undefined && !old.isFile()) return toStream(await open(target, "w"));
-  // A number of this process would not do: in a container it may be that of one killed before.
-  // Short, as names have an end: it is made here or not at all, so that none is taken twice.
-  const mark = randomBytes(4).toString("hex");
-  const temporary = join(dirname(target), `.${basename(target)}.part-${mark}`);
-  const handle = await open(temporary, "wx", 0o600);
-  let isThere = true;
+export async function openOutputFile(target: OutputTarget): Promise<OutputFile> {
+  assertMayWrite(target);
+  const place = realPath(target.path);
+  try {
+    if (isStream(place)) return toStream(place, await open(place, "w"));
+    tellUnfinished(place);
+    const temporary = join(mkdtempSync(unfinishedPrefix(place)), temporaryName);
+    return toFile(target, temporary, await open(temporary, "wx", 0o600));
+  } catch (error) {
+    throw cannot("write", target.path, error);
+  }
+}
+
+/**
+ * Never over a store or what belongs to it, a token file, a key or a file of another kind. Over
+ * another file with `force` alone.
+ *
+ * @throws {CommandFailure}
+ */
+export function assertMayWrite({ path, kind, force }: OutputTarget): void {
+  assertNoStoreLog(path);
+  const place = realPath(path);
+  const old = statSync(place, { throwIfNoEntry: false });
+  if (old === undefined || (kind === "plants" && isStream(place))) return;
+  const found = old.isFile() ? kindOfFile(place) : "not a file";
+  if (found !== kind && found !== "empty") {
+    throw new CommandFailure(1, `cannot write ${path}: it is ${found}; name another file`);
+  }
+  if (!force) throw alreadyThere(path);
+}
+
+/**
+ * A token file is appended to, so it must be one, or not be there yet.
+ *
+ * @throws {CommandFailure}
+ */
+export function assertTokenFile(path: string): void {
+  assertNoStoreLog(path);
+  const old = statSync(path, { throwIfNoEntry: false });
+  const found = old?.isFile() === true ? kindOfFile(path) : "empty";
+  if (found === "empty" || found === "a token file") return;
+  throw new CommandFailure(1, `${path} is ${found}, not a token file; name another file`);
+}
+
+function assertNoStoreLog(path: string): void {
+  if (!besideName.test(realPath(path))) return;
+  throw new CommandFailure(
+    1,
+    `cannot write ${path}: SQLite uses such names beside a store; name another file`,
+  );
+}
+
+/** A short name, because SQLite opens no path of more than 512 bytes. */
+const temporaryName = "new";
+
+function toFile(target: OutputTarget, temporary: string, handle: FileHandle): OutputFile {
+  const place = realPath(target.path);
+  let isKept = false;
   return {
+    temporary,
     write: (bytes) => handle.writeFile(bytes),
     async commit() {
-      await handle.sync();
-      await rename(temporary, target);
-      isThere = false;
-      await syncFolder(dirname(target));
+      fsyncSync(handle.fd);
+      try {
+        assertMayWrite(target);
+        if (target.force) renameSync(temporary, place);
+        else linkNew(temporary, place);
+      } catch (error) {
+        // It may be the work of hours. Only its name is taken.
+        isKept = true;
+        const { message } = cannot("write", target.path, error);
+        throw new CommandFailure(1, `${message}; the new file is ${temporary}`);
+      }
+      if (process.platform !== "win32") syncDirectory(dirname(place));
     },
     async [Symbol.asyncDispose]() {
       await handle.close();
-      if (isThere) await rm(temporary, { force: true });
+      if (!isKept) rmSync(dirname(temporary), { recursive: true, force: true });
     },
   };
 }
 
-function toStream(handle: FileHandle): OutputFile {
+function toStream(place: string, handle: FileHandle): OutputFile {
   return {
+    temporary: place,
     write: (bytes) => handle.writeFile(bytes),
     commit: async () => {},
     [Symbol.asyncDispose]: () => handle.close(),
   };
 }
 
-async function syncFolder(folder: string): Promise<void> {
-  // Windows cannot open a folder; NTFS journals its entries.
-  if (process.platform === "win32") return;
-  await using handle = await open(folder, constants.O_RDONLY);
-  await handle.sync();
+/** Unlike a rename, a link never replaces a file that was created in the meantime. */
+function linkNew(temporary: string, place: string): void {
+  try {
+    linkSync(temporary, place);
+  } catch (error) {
+    // Some file systems have no links.
+    if (existsSync(place)) throw alreadyThere(place);
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") throw error;
+    renameSync(temporary, place);
+  }
+}
+
+function alreadyThere(path: string): CommandFailure {
+  return new CommandFailure(
+    1,
+    `${path} is there already; name another file, or replace it with --force`,
+  );
+}
+
+/** A link stays, and what it leads to is replaced. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+function isStream(place: string): boolean {
+  const stats = statSync(place, { throwIfNoEntry: false });
+  return stats !== undefined && (stats.isFIFO() || stats.isCharacterDevice());
+}
+
+/** The prefix to which mkdtemp adds six characters. */
+function unfinishedPrefix(place: string): string {
+  return join(dirname(place), `.${basename(place)}.part-`);
+}
+
+/** It is unknown whether another process is still writing it. The user has to decide. */
+function tellUnfinished(place: string): void {
+  const prefix = basename(unfinishedPrefix(place));
+  for (const name of namesIn(dirname(place)).filter((one) => one.startsWith(prefix))) {
+    process.stderr.write(
+      `plant-store: ${join(dirname(place), name)} is left over from a command that was killed; remove it if no command is running\n`,
+    );
+  }
+}
+
+/** Empty for a folder that may not be listed: creating files in it may still be allowed. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }

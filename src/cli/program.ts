@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Help } from "commander";
 import { TokenFileError } from "../auth/token-file.ts";
 import { version } from "../server/version.ts";
 import { BackupError } from "../store/backup-error.ts";
@@ -28,14 +28,20 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
 export async function runCommand(args: readonly string[]): Promise<ExitCode> {
   const program = new Command("plant-store")
     .description("A plant store: one operation, served as gRPC, gRPC-Web, Connect and REST JSON.")
-    .version(version);
+    .version(version, "-v, --version")
+    .configureHelp({ formatItem })
+    .configureOutput({
+      outputError: (text, write) => write(text.replace(/^error: /, "plant-store: ")),
+    });
   for (const name of commandsFor(args)) {
     const command = await commands[name]?.();
     if (command !== undefined) program.addCommand(command);
   }
-  for (const command of withSubcommands(program)) command.exitOverride();
+  for (const command of withSubcommands(program)) {
+    command.exitOverride().copyInheritedSettings(program);
+  }
   try {
-    await program.parseAsync(args, { from: "user" });
+    await program.parseAsync(args[0] === "version" ? ["--version"] : args, { from: "user" });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
@@ -44,6 +50,14 @@ export async function runCommand(args: readonly string[]): Promise<ExitCode> {
     if (error instanceof CommandFailure) return error.exitCode;
     return isWrongSetting(error) ? 2 : 1;
   }
+}
+
+/** Below a long flag where there is no room beside it, or terminals would break words. */
+function formatItem(term: string, termWidth: number, text: string, help: Help): string {
+  const width = help.helpWidth ?? 80;
+  const isWide = text === "" || width - termWidth >= 60;
+  if (isWide) return Help.prototype.formatItem.call(help, term, termWidth, text, help);
+  return `  ${term}\n${help.boxWrap(text, width - 8).replaceAll(/^/gm, " ".repeat(8))}`;
 }
 
 /** Serve is loaded by itself, for the sake of its start; help tells of all. */
@@ -74,7 +88,7 @@ function describe(error: unknown): string {
 
 function describeLookUp(error: Error & { hostname?: string; listener?: "admin" }): string {
   const flag = error.listener === "admin" ? "--admin-host" : "--host";
-  return `${error.hostname} is not the name or address of a machine; choose another ${flag}`;
+  return `${error.hostname} cannot be resolved; choose another ${flag}`;
 }
 
 interface ListenError extends Error {
@@ -92,7 +106,7 @@ function describeListen(error: ListenError): string {
     case "EADDRINUSE":
       return `${place} is in use; choose another with ${flag}-port, or 0 for any free one`;
     case "EACCES":
-      return `${place} needs more rights; choose a ${flag}-port above 1023`;
+      return `${place} needs more permissions; choose a ${flag}-port above 1023`;
     case "EADDRNOTAVAIL":
       return `${error.address} is not an address of this machine; choose another ${flag}-host`;
     default:

@@ -1,72 +1,76 @@
 import { once } from "node:events";
-import { type FileHandle, open, rm, stat } from "node:fs/promises";
+import { statSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { writeRejection } from "../transfer/ndjson.ts";
 import type { Rejection } from "../transfer/plant-import.ts";
 import { CommandFailure, cannot } from "./command-failure.ts";
+import { assertMayWrite, type OutputFile, openOutputFile } from "./output-file.ts";
 
-/** Where the rows of an import go that were rejected: NDJSON, `{"line", "reason"}`. */
-export class Rejects implements AsyncDisposable {
+/** Where the rejected rows of an import go: NDJSON, which `import` reads once it is fixed. */
+export class Rejects {
   /** For people. */
   readonly place: string;
   readonly #file: string | undefined;
+  readonly #force: boolean;
   readonly #beforeWrite: () => void;
-  #handle: FileHandle | undefined;
+  #output: OutputFile | undefined;
   /** Rejections come from many calls at once, and are written one after the other. */
   #last: Promise<void> = Promise.resolve();
 
   /**
-   * The file is made anew by each import, and is there if a row was rejected.
+   * The file is there after the import if a row was rejected, and only then.
    *
    * @param beforeWrite Called before a line goes to standard error.
    * @throws {CommandFailure}
    */
   static async open(
     source: string,
-    target: string | undefined,
+    { rejects, force }: { readonly rejects?: string; readonly force: boolean },
     beforeWrite: () => void,
   ): Promise<Rejects> {
-    const file = target ?? (source === "-" ? undefined : `${source}.rejects.ndjson`);
-    if (file !== undefined) await removeOld(file, source);
-    return new Rejects(file, beforeWrite);
+    const file = rejects ?? (source === "-" ? undefined : `${source}.rejects.ndjson`);
+    if (file !== undefined) await removeOld(file, source, force);
+    return new Rejects(file, force, beforeWrite);
   }
 
-  private constructor(file: string | undefined, beforeWrite: () => void) {
+  private constructor(file: string | undefined, force: boolean, beforeWrite: () => void) {
     this.place = file ?? "above";
     this.#file = file;
+    this.#force = force;
     this.#beforeWrite = beforeWrite;
   }
 
-  write({ line, reason }: Rejection): Promise<void> {
-    this.#last = this.#last.then(() => this.#append(`${JSON.stringify({ line, reason })}\n`));
+  write({ line, reason, row }: Rejection): Promise<void> {
+    this.#last = this.#last.then(() => this.#append(writeRejection(line, reason, row)));
     return this.#last;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#handle?.close();
+  async close(): Promise<void> {
+    await using output = this.#output;
+    await output?.commit();
   }
 
   async #append(text: string): Promise<void> {
-    if (this.#file === undefined) {
+    const path = this.#file;
+    if (path === undefined) {
       this.#beforeWrite();
       if (!process.stderr.write(text)) await once(process.stderr, "drain");
       return;
     }
     try {
-      this.#handle ??= await open(this.#file, "w", 0o600);
-      await this.#handle.appendFile(text);
+      this.#output ??= await openOutputFile({ path, kind: "plants", force: this.#force });
+      await this.#output.write(Buffer.from(text));
     } catch (error) {
-      throw cannot("write rejected rows to", this.#file, error);
+      throw cannot("write rejected rows to", path, error);
     }
   }
 }
 
-async function removeOld(file: string, source: string): Promise<void> {
-  const old = await stat(file).catch(() => undefined);
-  if (old?.isFile() !== true) return;
-  const read = source === "-" ? undefined : await stat(source).catch(() => undefined);
-  if (read?.dev === old.dev && read.ino === old.ino) {
+async function removeOld(path: string, source: string, force: boolean): Promise<void> {
+  const [old, read] = [path, source].map((one) => statSync(one, { throwIfNoEntry: false }));
+  if (old !== undefined && old.dev === read?.dev && old.ino === read.ino) {
     throw new CommandFailure(2, "--rejects names the file that is imported");
   }
-  await rm(file).catch((error: unknown) => {
-    throw cannot("replace", file, error);
-  });
+  assertMayWrite({ path, kind: "plants", force });
+  if (old?.isFile() === true) await rm(path);
 }

@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import module from "node:module";
 import { isatty } from "node:tty";
-import v8 from "node:v8";
 import { Command } from "commander";
+import { needsFirstToken } from "../auth/first-token.ts";
 import { type RunningServer, startServer } from "../server/start.ts";
+import { collectLittleAtOnce } from "./heap.ts";
+import { assertTokenFile } from "./output-file.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
 import { readSettings } from "./settings/read.ts";
@@ -13,32 +15,33 @@ import { listenForStop } from "./stop-signal.ts";
 export function createServeCommand(): Command {
   const command = new Command("serve").description("Run the server.");
   return addSettingFlags(command).action(async (flags: Flags) => {
-    const { options, use } = await readSettings(flags);
-    const server = await use(() => startServer(options));
+    const { options, settings, use } = await readSettings(flags);
+    if (settings.auth.tokenFile !== undefined) assertTokenFile(settings.auth.tokenFile);
+    // Anything but a terminal keeps what it gets: a journal, docker logs, a file.
+    const showsToken = process.stdout.isTTY === true && settings.logFormat !== "json";
+    const server = await use(() => startServer({ ...options, createsFirstToken: showsToken }));
     // Before anybody can know that it serves.
     // A terminal that closes sends SIGHUP to end what runs in it. Elsewhere it asks for a reload.
     using stop = listenForStop(isatty(0) ? undefined : () => void reload(server));
     collectLittleAtOnce();
-    const { welcome } = await import("./welcome.ts");
-    process.stdout.write(welcome(server));
+    await tellStart(server);
     // Not at the end, as Node would: that may be sudden.
     module.flushCompileCache();
     await untilStopped(server, stop.signal).finally(endSoon);
   });
 }
 
-/**
- * Keeps V8's pauses short. It looks at these flags whenever it collects, and so may be told at
- * any time; if it were told before the start, it would refuse the cached code of what is loaded then.
- */
-function collectLittleAtOnce(): void {
-  // V8 may come to allocate the objects of requests among the old ones, because many of them
-  // outlive a collection while their commit is under way. From there they hold all that hangs on
-  // them until a full collection, requests that came later too.
-  v8.setFlagsFromString("--no-allocation-site-pretenuring");
-  // node:http2 makes every value of a header a string that only a full collection frees, at some
-  // 150 ns each. By default there is one every few seconds under load, and it takes up to 0.2 s.
-  v8.setFlagsFromString("--heap-growing-percent=20");
+async function tellStart(server: RunningServer): Promise<void> {
+  const { settings } = server;
+  const { listeningEvent, startWarnings, welcome } = await import("./welcome.ts");
+  if (settings.logFormat === "json") {
+    const { createLogger } = await import("connect-gateway/logging");
+    createLogger("json").info(listeningEvent(server), "listening");
+  } else {
+    process.stdout.write(welcome(server));
+  }
+  const hasToken = server.firstToken !== undefined || !(await needsFirstToken(settings.auth));
+  for (const warning of startWarnings(settings, hasToken)) settings.log.warn(warning);
 }
 
 async function reload(server: RunningServer): Promise<void> {

@@ -1,6 +1,9 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { Command } from "commander";
 import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
 import { schema } from "../server/settings/schema.ts";
+import { assertTokenFile } from "./output-file.ts";
 import { addSettingFlags } from "./settings/flags.ts";
 import type { Flags } from "./settings/given.ts";
 import { readSettings } from "./settings/read.ts";
@@ -12,15 +15,23 @@ export function createTokenCommand(): Command {
     .command("create <name>")
     .description("Create a token and print it. It is shown only once.")
     .action(async (name: string, flags: Flags) => {
-      process.stdout.write(`${await createToken(await readTokenFile(flags), name)}\n`);
+      const file = await readTokenFile(flags);
+      const isNew = !existsSync(file);
+      process.stdout.write(`${await createToken(file, name)}\n`);
+      if (!isNew) return;
+      process.stderr.write(
+        `plant-store: created ${resolve(file)}; the token is valid on servers that use this file\n`,
+      );
     });
   const list = command
     .command("list")
     .description("List the valid tokens and when they were created.")
+    .option("--json", "an array of objects", false)
     .action(async (flags: Flags) => {
-      for (const { name, createdAt } of await listTokens(await readTokenFile(flags))) {
-        process.stdout.write(`${createdAt}  ${name}\n`);
-      }
+      const tokens = await listTokens(await readTokenFile(flags));
+      const shown = tokens.map(({ name, createdAt }) => ({ name, createdAt }));
+      const lines = shown.map(({ name, createdAt }) => `${createdAt}  ${name}\n`);
+      process.stdout.write(flags["json"] ? `${JSON.stringify(shown)}\n` : lines.join(""));
     });
   const revoke = command
     .command("revoke <name>")
@@ -35,5 +46,7 @@ export function createTokenCommand(): Command {
 
 async function readTokenFile(flags: Flags): Promise<string> {
   const { options } = await readSettings(flags, "token-file");
-  return options.auth?.tokenFile ?? schema.auth.tokenFile.default;
+  const file = options.auth?.tokenFile ?? schema.auth.tokenFile.default;
+  assertTokenFile(file);
+  return file;
 }

@@ -1,7 +1,23 @@
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import type { ServerSettings } from "../server/settings/settings.ts";
 import type { RunningServer } from "../server/start.ts";
+import { tokenCommand } from "../server/token-command.ts";
 import { version } from "../server/version.ts";
 import { describeStoreUrl } from "../store/open.ts";
+
+/** The line of JSON in place of {@link welcome}. */
+export function listeningEvent({ url, metricsUrl, settings }: RunningServer) {
+  return {
+    event: "listening",
+    version,
+    address: url,
+    host: settings.host,
+    protocols: ["rest", "grpc", "grpc-web", "connect"],
+    store: describeStoreUrl(settings.store),
+    tokenFile: settings.auth.tokenFile,
+    metrics: metricsUrl,
+  };
+}
 
 /** What a start prints: what listens where, and commands to paste. */
 export function welcome({ url, metricsUrl, settings, firstToken }: RunningServer): string {
@@ -20,7 +36,7 @@ export function welcome({ url, metricsUrl, settings, firstToken }: RunningServer
   const plant = '{"id": 1, "name": "Basil", "tag": "herb"}';
   const http2 = settings.tls === undefined ? " --http2-prior-knowledge" : "";
   const create = tokenCommand(settings.auth.tokenFile);
-  return `plant-store ${version} listens on ${url}
+  return `plant-store ${version} listens on ${url}${describeHost(settings.host)}
 ${listed.map(([name, place]) => `  ${name.padEnd(26)}${place}\n`).join("")}
 ${
   firstToken === undefined
@@ -47,15 +63,21 @@ The same over gRPC${settings.reflection ? "" : ", where the proto files are"}:
 ${firstToken === undefined ? "" : `The token is shown only this time. To make another: ${create} NAME\n`}`;
 }
 
-function tokenCommand(file: string | undefined): string {
-  const flag = file === "./data/tokens" ? "" : ` --token-file ${file}`;
-  return `${programName()} token create${flag}`;
+function describeHost(host: string): string {
+  return host === "0.0.0.0" || host === "::" ? ` (${host}: every address of this machine)` : "";
 }
 
-/** What whoever started this types before a command. Through npm there is no other way than npm. */
-function programName(): string {
-  const { npm_lifecycle_event: event, npm_package_name: packageName } = process.env;
-  if (event === undefined) return "plant-store";
-  const isCheckout = event !== "npx" && packageName === "plant-store";
-  return isCheckout ? "npm run -s plant-store --" : "npx plant-store";
+/** What an operator should know before the first request. */
+export function startWarnings({ host, tls, auth }: ServerSettings, hasToken: boolean): string[] {
+  const isLocal = /^(127\.|::1$|localhost$)/i.test(host);
+  return [
+    ...(isLocal || tls !== undefined
+      ? []
+      : [
+          `${host} is served without TLS: networks can read tokens and plants. Set --tls-cert and --tls-key, or terminate TLS in a proxy`,
+        ]),
+    ...(hasToken
+      ? []
+      : [`no token is valid yet. Create one: ${tokenCommand(auth.tokenFile)} NAME`]),
+  ];
 }

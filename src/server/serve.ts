@@ -33,8 +33,10 @@ import { createOpenServices } from "./open-services.ts";
 import { createPageHandlers } from "./page/handlers.ts";
 import { limitRates } from "./rate-limit/gate.ts";
 import { messageValuesMax } from "./settings/limits.ts";
+import { schema } from "./settings/schema.ts";
 import type { ServerSettings } from "./settings/settings.ts";
 import { assertTlsFiles } from "./settings/tls-files.ts";
+import { tokenCommand } from "./token-command.ts";
 import type { Tracing } from "./tracing/tracing.ts";
 import { version } from "./version.ts";
 
@@ -104,9 +106,12 @@ function createHealth({ basePath }: ServerSettings, readiness: Readiness, store:
   return createHealthHandlers({ ...readiness, prefixes, renderError });
 }
 
-function createPage({ basePath, log }: ServerSettings): ReadonlyMap<string, NodeHandler> {
+function createPage({ basePath, log, auth }: ServerSettings): ReadonlyMap<string, NodeHandler> {
   const onError = (error: unknown) => log.error("cannot read the page", error);
-  return createPageHandlers({ basePath, version, onError });
+  // Strangers need not know where the file is.
+  const isDefault = auth.tokenFile === schema.auth.tokenFile.default;
+  const command = tokenCommand(isDefault ? auth.tokenFile : "FILE");
+  return createPageHandlers({ basePath, version, tokenCommand: command, onError });
 }
 
 /** Options of the services at the root and of those under the base path. */

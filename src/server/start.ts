@@ -25,20 +25,28 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
+export interface StartOptions extends ServerOptions {
+  /** Whether to create a token if there is no way to authenticate. Default: true. */
+  readonly createsFirstToken?: boolean;
+}
+
 /**
  * Starts a server.
  *
  * @throws {SettingsError} {@link TokenFileError}, {@link StoreOpenError}, or the system's error
  * if it cannot listen. Nothing is left open then.
  */
-export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
+export async function startServer({
+  createsFirstToken = true,
+  ...options
+}: StartOptions = {}): Promise<RunningServer> {
   const settings = resolveSettings(options);
   const failed = Promise.withResolvers<Error>();
   const { auth, log } = settings;
   const admin = await openAdmin(settings);
   const opened: (() => unknown)[] = [() => admin?.close()];
   try {
-    const firstToken = await createFirstToken(auth);
+    const firstToken = createsFirstToken ? await createFirstToken(auth) : undefined;
     if (firstToken !== undefined) opened.push(() => revokeFirstToken(auth));
     const authenticator = await openAuthenticator(auth, log.warn);
     const opening = openStore(settings.store, {

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { Readable } from "node:stream";
 import type { ExactJson } from "connect-gateway";
 import { CsvError, type InfoField, type InfoRecord, type Parser, parse } from "csv-parse";
@@ -42,9 +43,11 @@ export async function* readCsv(
         header = parseHeader(fields);
         return null;
       }
-      const place = { line: lines.of(context), bytes: context.bytes };
+      const place = { line: lines.of(context) };
       const names = header;
-      return toRow(place, () => toJson(names, fields)) as unknown as string[];
+      const read = () => toJson(names, fields);
+      const text = () => fields.map(decodeAny).join(",");
+      return toRow(place, read, (isRead) => (isRead ? read() : text())) as unknown as string[];
     },
     skip_records_with_error: true,
     on_skip(error) {
@@ -59,7 +62,7 @@ export async function* readCsv(
       if (line === lineRejected) return;
       lineRejected = line;
       const reason = quoteErrors[error.code] ?? "the row is not CSV";
-      parser.push({ kind: "malformed", line, bytes: parser.info.bytes, reason } satisfies Row);
+      parser.push({ kind: "malformed", line, reason } satisfies Row);
     },
   });
   const source = Readable.from(withoutMark(chunks));
@@ -149,6 +152,12 @@ function decode(name: Column, marked: string): string | undefined {
   } catch {
     throw new RowError(`${name} is not valid UTF-8`);
   }
+}
+
+/** For people. Latin-1 keeps the bytes of what is not UTF-8. */
+function decodeAny(marked: string): string {
+  const bytes = Buffer.from(marked, "latin1");
+  return isUtf8(bytes) ? bytes.toString() : marked;
 }
 
 // ignoreBOM keeps a U+FEFF at the start of a field.

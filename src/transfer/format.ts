@@ -1,5 +1,5 @@
 import { extname } from "node:path";
-import type { NewPlant } from "../plant.ts";
+import { type NewPlant, textFields } from "../plant.ts";
 import { csvHeader, readCsv, writeCsvRecord } from "./csv.ts";
 import { readNdjson, writeNdjsonLine } from "./ndjson.ts";
 import type { Row, RowLimits } from "./row.ts";
@@ -20,6 +20,13 @@ export const formats: Readonly<Record<FormatName, Format>> = {
   ndjson: { read: readNdjson, header: "", write: writeNdjsonLine },
   csv: { read: readCsv, header: csvHeader, write: writeCsvRecord },
 };
+
+const field = `"?(${["id", ...textFields].join("|")})"?`;
+
+/** The start of a file in any of the formats, or of rejected rows. */
+export const startOfPlants = new RegExp(
+  `^(\\s*\\{\\s*(${field}|"line")\\s*:|${field}(,${field})+\\r?(\\n|$))`,
+);
 
 const extensions: ReadonlyMap<string, FormatName> = new Map([
   [".ndjson", "ndjson"],

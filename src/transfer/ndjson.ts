@@ -1,28 +1,56 @@
-import { parseJson, rawJson } from "connect-gateway";
+import { isUtf8 } from "node:buffer";
+import { type ExactJson, parseJson, rawJson } from "connect-gateway";
 import type { NewPlant } from "../plant.ts";
 import { withoutMark } from "./byte-order-mark.ts";
-import { type Row, type RowLimits, toRow } from "./row.ts";
+import { type Row, RowError, type RowLimits, toRow } from "./row.ts";
 
 /**
- * Reads plants from NDJSON: one JSON object per line, `{"id", "name", "tag"}`. Skips empty lines.
- * A line that is too long is skipped without being buffered.
+ * Reads plants from NDJSON: one JSON object per line, `{"id", "name", "tag"}`, or a rejected row
+ * of an earlier import, `{"line", "reason", "row"}`. Skips empty lines. A line that is too long is
+ * skipped without being buffered.
  */
 export async function* readNdjson(
   chunks: AsyncIterable<Uint8Array>,
   { lineBytesMax }: RowLimits,
 ): AsyncGenerator<Row, void> {
   let line = 0;
-  let bytes = 0;
-  for await (const { content, length } of splitLines(withoutMark(chunks), lineBytesMax)) {
+  for await (const content of splitLines(withoutMark(chunks), lineBytesMax)) {
     line++;
-    bytes += length;
     if (content === "too_long") {
       const reason = `the row is longer than ${lineBytesMax} bytes`;
-      yield { kind: "malformed", line, bytes, reason };
+      yield { kind: "malformed", line, reason };
     } else if (!content.every(isSpace)) {
-      yield toRow({ line, bytes }, () => parseJson(content));
+      yield toRow(
+        { line },
+        () => unwrap(parseJson(content)) as ExactJson,
+        (isRead) => (isRead ? unwrap(JSON.parse(textOf(content), keepDigits)) : textOf(content)),
+      );
     }
   }
+}
+
+/** The line of a rejected row: `row` holds its fields, or the text of a row that has none. */
+export function writeRejection(line: number, reason: string, row: string | undefined): string {
+  const text = row === undefined ? "" : `,"row":${row}`;
+  return `{"line":${line},"reason":${JSON.stringify(reason)}${text}}\n`;
+}
+
+/** Takes the row out of what {@link writeRejection} wrote, once somebody has fixed it. */
+function unwrap(json: unknown): unknown {
+  const isRejection = json instanceof Object && "line" in json && "reason" in json;
+  if (!isRejection) return json;
+  if ("row" in json && json.row instanceof Object) return json.row;
+  throw new RowError("the row to import must be an object in the field row");
+}
+
+/** A reviver for `JSON.parse`: numbers are written again as they were. */
+function keepDigits(_: string, value: unknown, context?: { source: string }): unknown {
+  return typeof value === "number" && context !== undefined ? rawJson(context.source) : value;
+}
+
+/** Latin-1 keeps the bytes of what is not UTF-8. */
+function textOf(content: Buffer): string {
+  return content.toString(isUtf8(content) ? "utf8" : "latin1");
 }
 
 /** Formats a plant as a line. The id is a JSON number with all digits, for exact readers. */
@@ -30,13 +58,10 @@ export function writeNdjsonLine({ id, ...texts }: NewPlant): string {
   return `${JSON.stringify({ id: rawJson(String(id)), ...texts })}\n`;
 }
 
-interface Line {
-  readonly content: Buffer | "too_long";
-  /** In bytes, with its line feed. */
-  readonly length: number;
-}
-
-async function* splitLines(chunks: AsyncIterable<Buffer>, max: number): AsyncGenerator<Line> {
+async function* splitLines(
+  chunks: AsyncIterable<Buffer>,
+  max: number,
+): AsyncGenerator<Buffer | "too_long"> {
   let parts: Buffer[] = [];
   let length = 0;
   const add = (part: Buffer) => {
@@ -44,9 +69,8 @@ async function* splitLines(chunks: AsyncIterable<Buffer>, max: number): AsyncGen
     if (length > max) parts = [];
     else parts.push(part);
   };
-  const take = (end: number): Line => {
-    const content = length > max ? "too_long" : Buffer.concat(parts);
-    const line = { content, length: length + end } as const;
+  const take = () => {
+    const line = length > max ? "too_long" : Buffer.concat(parts);
     parts = [];
     length = 0;
     return line;
@@ -56,11 +80,11 @@ async function* splitLines(chunks: AsyncIterable<Buffer>, max: number): AsyncGen
     for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a, start)) {
       add(chunk.subarray(start, end));
       start = end + 1;
-      yield take(1);
+      yield take();
     }
     add(chunk.subarray(start));
   }
-  if (length > 0) yield take(0);
+  if (length > 0) yield take();
 }
 
 /** JSON whitespace. */

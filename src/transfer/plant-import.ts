@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { textFields } from "../plant.ts";
 import type { PlantCreator } from "./grpc-client.ts";
+import { writeNdjsonLine } from "./ndjson.ts";
 import type { PlantRow, Row } from "./row.ts";
 import { Slots } from "./slots.ts";
 import { judge } from "./verdict.ts";
@@ -19,6 +20,8 @@ export interface ImportOptions {
 export interface Rejection {
   readonly line: number;
   readonly reason: string;
+  /** As JSON. Undefined if the row was too long to keep. */
+  readonly row: string | undefined;
 }
 
 /** A snapshot of the import's progress. */
@@ -26,8 +29,6 @@ export interface ImportState {
   /** Rows that the server has confirmed. */
   readonly stored: number;
   readonly rejected: number;
-  /** Bytes of the file up to the last row that was started. */
-  readonly bytes: number;
   /** The line of the first row that is started but not done. All rows before it are done. */
   readonly firstOpenLine: number;
   /** Why rows are being retried; undefined while the server answers. */
@@ -64,7 +65,6 @@ export class PlantImport {
   #crash: unknown;
   #stored = 0;
   #rejected = 0;
-  #bytes = 0;
   #line = 0;
   #waitingFor: string | undefined;
 
@@ -79,7 +79,6 @@ export class PlantImport {
     return {
       stored: this.#stored,
       rejected: this.#rejected,
-      bytes: this.#bytes,
       firstOpenLine: firstOpen?.line ?? this.#line + 1,
       waitingFor: this.#waitingFor,
     };
@@ -110,13 +109,12 @@ export class PlantImport {
     try {
       for await (const row of rows) {
         if (this.#isEnded) return;
-        const size = row.kind === "plant" ? sizeOf(row) : 0;
+        const size = sizeOf(row);
         await this.#slots.take(size);
         if (this.#isEnded) return this.#slots.release(size);
         this.#open.add(row);
         void this.#settle(row).finally(() => this.#slots.release(size));
         this.#line = row.line;
-        this.#bytes = row.bytes;
       }
     } catch (error) {
       // The source ended because of the stop; its error is expected.
@@ -161,9 +159,7 @@ export class PlantImport {
         if (verdict.kind === "fatal") return this.#fail(verdict.reason);
         const pauseMs = Math.max(verdict.delayMs, backoff(tries));
         if (performance.now() + pauseMs - begin > this.#options.retryForMs) {
-          return this.#fail(
-            `the server did not take the row of line ${row.line}: ${verdict.reason}`,
-          );
+          return this.#fail(`the server did not accept line ${row.line}: ${verdict.reason}`);
         }
         this.#waitingFor = verdict.reason;
         const signal = this.#ended.signal;
@@ -179,7 +175,8 @@ export class PlantImport {
     this.#reportRejections();
     await turn.promise;
     this.#rejected++;
-    await this.#options.onRejected({ line: row.line, reason });
+    const text = row.kind === "plant" ? writeNdjsonLine(row.plant).trimEnd() : row.row;
+    await this.#options.onRejected({ line: row.line, reason, row: text });
     this.#rejections.delete(row);
     this.#close(row);
   }
@@ -204,8 +201,9 @@ export class PlantImport {
 }
 
 /** An upper bound of its heap: two bytes per UTF-16 code unit. */
-function sizeOf({ plant }: PlantRow): number {
-  return textFields.reduce((bytes, field) => bytes + 2 * (plant[field]?.length ?? 0), 0);
+function sizeOf(row: Row): number {
+  if (row.kind === "malformed") return 2 * (row.row?.length ?? 0);
+  return textFields.reduce((bytes, field) => bytes + 2 * (row.plant[field]?.length ?? 0), 0);
 }
 
 /** Exponential, with jitter. */

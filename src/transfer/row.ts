@@ -3,9 +3,9 @@ import type { ExactJson } from "connect-gateway";
 import { messageFromJson } from "connect-gateway";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { NewPlantSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import type { NewPlant } from "../plant.ts";
+import { assertValidPlant, type NewPlant, PlantError } from "../plant.ts";
 
-/** A row of a file: a plant, or why it is none. */
+/** A row of a file: a plant, or the reason why it is none. */
 export type Row = PlantRow | MalformedRow;
 
 export interface PlantRow extends Place {
@@ -16,27 +16,27 @@ export interface PlantRow extends Place {
 export interface MalformedRow extends Place {
   readonly kind: "malformed";
   readonly reason: string;
+  /** The row as JSON: its fields, or its text if it has none. Undefined if it was not kept. */
+  readonly row?: string | undefined;
 }
 
-/** Where a row stands. */
+/** The position of a row. */
 export interface Place {
-  /** Of its first line, from 1. */
+  /** The number of its first line, from 1. */
   readonly line: number;
-  /** How many bytes of the file were read by its end. */
-  readonly bytes: number;
 }
 
-/** A whole file is not what it was said to be: there are no rows to tell apart. */
+/** The file has another format: no rows can be found. */
 export class FormatError extends Error {
   override readonly name = "FormatError";
 }
 
-/** A row is not a plant; the message says why. */
+/** A row is not a plant. The message says why. */
 export class RowError extends Error {
   override readonly name = "RowError";
 }
 
-/** What bounds the memory that one row takes. */
+/** Bounds the memory of one row. */
 export interface RowLimits {
   readonly lineBytesMax: number;
 }
@@ -45,30 +45,40 @@ export interface RowLimits {
 export const defaultRowLimits: RowLimits = { lineBytesMax: 8 * 1024 * 1024 };
 
 /**
- * Makes a row of what stands in one, by the rules of `POST /plants`: ids exact,
- * nothing guessed, no field that is not a plant's.
+ * Parses a row, by the rules of `POST /plants`: ids exact, nothing guessed, no unknown field.
  *
  * @param read May throw a {@link RowError}, or a ConnectError.
+ * @param keep Returns the fields of a row that is no plant, or its text if it could not be read.
  */
-export function toRow(place: Place, read: () => ExactJson): Row {
+export function toRow(
+  place: Place,
+  read: () => ExactJson,
+  keep: (isRead: boolean) => unknown,
+): Row {
+  let isRead = false;
   try {
-    return { kind: "plant", ...place, plant: parsePlant(read()) };
+    const json = read();
+    isRead = true;
+    return { kind: "plant", ...place, plant: parsePlant(json) };
   } catch (error) {
-    return { kind: "malformed", ...place, reason: reasonOf(error) };
+    const row = JSON.stringify(keep(isRead));
+    return { kind: "malformed", ...place, reason: reasonOf(error), row };
   }
 }
 
-/** @throws {RowError} {@link ConnectError} INVALID_ARGUMENT */
+/** @throws {RowError} {@link PlantError} {@link ConnectError} INVALID_ARGUMENT */
 function parsePlant(json: ExactJson): NewPlant {
   const message = messageFromJson(NewPlantSchema, json, { ignoreUnknownFields: false });
   const { id, name, tag } = message;
   if (id === undefined) throw new RowError("id is required");
   if (name === undefined) throw new RowError("name is required");
-  return { id, name, tag };
+  const plant = { id, name, tag };
+  assertValidPlant(plant);
+  return plant;
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof RowError) return error.message;
+  if (error instanceof RowError || error instanceof PlantError) return error.message;
   if (!(error instanceof ConnectError)) throw error;
   const [violation] = error.findDetails(BadRequestSchema).flatMap((one) => one.fieldViolations);
   if (violation === undefined) return error.rawMessage;

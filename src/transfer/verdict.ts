@@ -27,7 +27,7 @@ export function judge(error: unknown): Verdict {
     case Code.NotFound:
       return {
         kind: "fatal",
-        reason: `there is no plant store at the URL, or it has a path that is missing here: ${reason}`,
+        reason: `there is no plant store at the URL; if it has a base path, add it: ${reason}`,
       };
     case Code.ResourceExhausted: {
       // With a delay the server is busy. Without one, the row itself is too large.
@@ -52,7 +52,7 @@ function judgeConnection(error: ConnectError): Verdict {
   if (ofTls !== undefined) {
     return {
       kind: "fatal",
-      reason: `no TLS that is trusted with the server (${ofTls}); check the URL, and --ca`,
+      reason: `cannot make a trusted TLS connection (${ofTls}); check the URL, or set --ca`,
     };
   }
   // The last cause is nearest to the network: ECONNREFUSED says more than the errors around it.

@@ -22,13 +22,23 @@ async function prepare() {
   const tokenFile = join(folder, "tokens");
   await seed(`sqlite:${database}`, plants);
   await createToken(tokenFile, "me");
-  const run = () =>
-    runInProcess(["check", "--store", `sqlite:${database}`, "--token-file", tokenFile]);
+  const run = (...flags: readonly string[]) =>
+    runInProcess(["check", "--store", `sqlite:${database}`, "--token-file", tokenFile, ...flags]);
   return { folder, database, tokenFile, run };
 }
 
 const failed = (text: string) =>
   text.split("\n").filter((line) => !/^(ok|plant-store) /.test(line) && line !== "");
+
+test("the findings can be had as JSON", async () => {
+  const { database, run } = await prepare();
+  const { code, stdout } = await run("--json");
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    store: `sqlite:${database}`,
+    findings: expect.arrayContaining([{ level: "ok", subject: "Node", text: "999.0.0" }]),
+  });
+});
 
 test("a store that a server has open is sound, and stays as it is", async () => {
   const { folder, database, run } = await prepare();

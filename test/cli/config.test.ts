@@ -155,7 +155,7 @@ describe("config check", () => {
   ])("finds nothing wrong with %j", async (given) => {
     expect(await config("check", given)).toEqual({
       code: 0,
-      stdout: "the settings are right\n",
+      stdout: "the settings are valid\n",
       stderr: "",
     });
   });

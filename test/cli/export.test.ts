@@ -40,9 +40,9 @@ for (const { name, isMissing, fresh } of kinds) {
 test("replaces a file once it is whole, for its owner alone, and leaves nothing else", async () => {
   const { folder, store } = await storeOf(many);
   const file = join(folder, "out.csv");
-  await writeFile(file, "old");
+  await writeFile(file, '{"id":1,"name":"old"}\n');
   await chmod(file, 0o644);
-  const result = await runInProcess(["export", "--store", store, "-o", file]);
+  const result = await runInProcess(["export", "--store", store, "-o", file, "--force"]);
   expect(result).toEqual({ code: 0, stdout: "", stderr: "" });
   const lines = (await readFile(file, "utf8")).split("\r\n");
   expect(lines.slice(0, 2)).toEqual([
@@ -60,10 +60,11 @@ test("leaves an old file as it was when a plant cannot be read", async () => {
   db.exec("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE id = (SELECT max(id) FROM plants)");
   db.close();
   const file = join(folder, "out.csv");
-  await writeFile(file, "old");
-  const { code, stderr } = await runInProcess(["export", "--store", store, "-o", file]);
+  await writeFile(file, "id,name\n1,old\n");
+  const args = ["export", "--store", store, "-o", file, "--force"];
+  const { code, stderr } = await runInProcess(args);
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("is not UTF-8") });
-  expect(await readFile(file, "utf8")).toBe("old");
+  expect(await readFile(file, "utf8")).toBe("id,name\n1,old\n");
   expect((await readdir(folder)).filter((name) => name.includes("out"))).toEqual(["out.csv"]);
 });
 

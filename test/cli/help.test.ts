@@ -86,8 +86,8 @@ describe("--help", () => {
 
   test("tells of every setting of serve its variable and its default", async () => {
     const { stdout } = await runInProcess(["serve", "--help"]);
-    // An option with what belongs to it, on one line.
-    const options = stdout.replaceAll(/\n {20,}/g, " ").match(/^ {2}--.*$/gm) ?? [];
+    // An option with what belongs to it, as one line.
+    const options = stdout.replaceAll(/\n {8,}/g, " ").match(/^ {2}--.*$/gm) ?? [];
     expect(options.length).toBeGreaterThan(15);
     for (const option of options) {
       const [, name = ""] = /^ {2}--([a-z0-9-]+) </.exec(option) ?? [];

@@ -14,7 +14,7 @@ import {
   type TemporaryFolder,
 } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { runChild } from "../support/child.ts";
+import { hasTerminal, runChild, spawnChild } from "../support/child.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
@@ -23,6 +23,8 @@ import { knownToken } from "../support/test-server.ts";
 
 const run = promisify(execFile);
 const repository = fileURLToPath(new URL("../..", import.meta.url));
+
+const onTerminal = { terminal: true, stdin: "open" } as const;
 
 /** The environment of somebody who has set nothing. */
 const noTokens = { PLANT_STORE_TOKENS: "" };
@@ -58,20 +60,20 @@ async function create(url: string, id: bigint, token: string): Promise<Code | "o
   return "ok" in outcome ? "ok" : refusalOf(outcome).code;
 }
 
-describe("the first start", () => {
+describe.skipIf(!hasTerminal)("the first start, on a terminal", () => {
   let folder: TemporaryFolder;
   let server: ChildServer;
 
   beforeAll(async () => {
     folder = await createTemporaryFolder();
-    server = await spawnServer({ cwd: folder.path, env: noTokens });
+    server = await spawnServer({ ...{ cwd: folder.path, env: noTokens }, ...onTerminal });
     return async () => {
       await server[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
     };
   });
 
-  test("tells where what is kept, and says nothing on stderr", () => {
+  test("tells where what is kept, and nothing else", () => {
     const { text } = server.stdout;
     expect(text).toContain(`POST ${server.url}/plants`);
     expect(text).toContain(`${server.url}/plantstore.v1.PlantService/CreatePlant`);
@@ -80,7 +82,7 @@ describe("the first start", () => {
     expect(text).toContain(`open ${server.url} in a browser`);
     expect(text).toContain(`${server.url}/docs`);
     expect(text).toContain("The token is shown only this time.");
-    expect(server.stderr.text).toBe("");
+    expect(server.stdout.text).not.toMatch(/^\S*(warn|\{)/im);
   });
 
   test.each(["once", "twice"])("prints a curl line that works when pasted %s", async () => {
@@ -107,13 +109,13 @@ describe("the first start", () => {
     expect(JSON.parse(stdout)).toEqual({ plant: { name: "Basil", tag: "herb" } });
   });
 
-  test("keeps no token anywhere: not in its folder, not on stderr", async () => {
+  test("keeps no token anywhere: not in its folder, not in a later line", async () => {
     const [token = ""] = /plst_[\w-]{43}/.exec(server.stdout.text) ?? [];
     expect(await create(server.url, 11n, token)).toBe("ok");
     expect(await create(server.url, 12n, `${token}x`)).toBe(Code.Unauthenticated);
-    server.process.kill("SIGTERM");
+    server.process.stdin?.write("\x03");
     await within("the end", server.exited);
-    expect(server.stderr.text).not.toContain(token);
+    expect(server.stdout.text.split(token)).toHaveLength(3);
     const files = await readdir(join(folder.path, "data"));
     expect(files).toContain("tokens");
     for (const file of files) {
@@ -137,19 +139,76 @@ describe("a first start", () => {
     const failed = await runChild(["serve", "--port", String(port)], { cwd: folder.path });
     other.close();
     expect(failed.code).toBe(1);
-    await using server = await spawnServer({ cwd: folder.path, env: noTokens });
-    expect(server.stdout.text).toMatch(/Bearer plst_/);
+    const options = { cwd: folder.path, env: noTokens, terminal: hasTerminal, stdin: "open" };
+    await using server = await spawnServer(options);
+    if (hasTerminal) expect(server.stdout.text).toMatch(/Bearer plst_/);
+  });
+
+  test("without a terminal creates no token, and says how to", async () => {
+    await using folder = await createTemporaryFolder();
+    const args = ["--token-file", "it's here/tokens"];
+    await using server = await spawnServer({ cwd: folder.path, env: noTokens, args });
+    expect(server.stdout.text).not.toMatch(/plst_/);
+    const command = "plant-store token create --token-file 'it'\\''s here/tokens'";
+    expect(server.stdout.text).toContain(`$(${command} "me-$(date +%s)")`);
+    const [line = ""] = await server.stderr.until(/^.*\n/);
+    const message = `no token is valid yet. Create one: ${command} NAME`;
+    expect(JSON.parse(line)).toMatchObject({ level: "warn", msg: message });
+    const created = await runChild(["token", "create", "me", ...args], { cwd: folder.path });
+    expect(created.stderr).toMatch(
+      /^plant-store: created \/.*it's here\/tokens; the token is valid/,
+    );
+    await expect.poll(() => create(server.url, 1n, created.stdout.trim())).toBe("ok");
+  });
+
+  test.each([
+    ["0.0.0.0", /listens on http:\/\/127\.0\.0\.1:\d+ \(0\.0\.0\.0: every address/],
+    ["127.0.0.1", /listens on http:\/\/127\.0\.0\.1:\d+\n/],
+  ])("on %s names the address that listens, and warns of plaintext", async (host, banner) => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnServer({ cwd: folder.path, args: ["--host", host] });
+    expect(server.stdout.text).toMatch(banner);
+    const warning = `${host} is served without TLS`;
+    if (host === "0.0.0.0") await server.stderr.until(/\n/);
+    expect(server.stderr.text.includes(warning)).toBe(host === "0.0.0.0");
+  });
+
+  test("with --log-format json prints JSON alone, with an event", async () => {
+    await using folder = await createTemporaryFolder();
+    const args = ["serve", "--port", "0", "--log-format", "json"];
+    await using server = spawnChild(args, { cwd: folder.path, env: noTokens });
+    const [first = ""] = await server.stderr.until(/^.*\n.*no token is valid yet.*\n/);
+    expect(
+      first
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      {
+        ...{
+          level: "info",
+          event: "listening",
+          host: "127.0.0.1",
+          store: "sqlite:./data/plants.db",
+        },
+        address: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+        protocols: ["rest", "grpc", "grpc-web", "connect"],
+      },
+      { level: "warn" },
+    ]);
+    expect(server.stdout.text).toBe("");
   });
 });
 
-describe("a later start", () => {
+describe.skipIf(!hasTerminal)("a later start", () => {
   test("shows no token, says how to make another, and lets the first one in", async () => {
     await using folder = await createTemporaryFolder();
     let token = "";
     {
-      await using first = await spawnServer({ cwd: folder.path, env: noTokens });
+      const options = { cwd: folder.path, env: noTokens };
+      await using first = await spawnServer({ ...options, ...onTerminal });
       [token = ""] = /plst_[\w-]+/.exec(first.stdout.text) ?? [];
-      first.process.kill("SIGTERM");
+      first.process.stdin?.write("\x03");
       await within("the end", first.exited);
     }
     await using second = await spawnServer({ cwd: folder.path, env: noTokens });
@@ -264,11 +323,11 @@ describe("the command that makes another token is written as it works", () => {
       { npm_lifecycle_event: "start", npm_package_name: "plant-store" },
       "npm run -s plant-store --",
     ],
-    ["by npx", { npm_lifecycle_event: "npx" }, "npx plant-store"],
+    ["by npx", { npm_lifecycle_event: "npx" }, "npx --no plant-store"],
     [
       "by a script of another package",
       { npm_lifecycle_event: "start", npm_package_name: "garden" },
-      "npx plant-store",
+      "npx --no plant-store",
     ],
   ];
   test.each(starts)("started %s", async (_how, env, program) => {

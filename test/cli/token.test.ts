@@ -38,6 +38,11 @@ describe("plant-store token", () => {
       /^\d{4}-\d\d-\d\dT\S+Z {2}first\n\d{4}-\d\d-\d\dT\S+Z {2}phone\n$/,
     );
     expect(listed.stdout).not.toContain(token);
+    const asJson = await runInProcess(["token", "list", "--json", "--token-file", file]);
+    expect(JSON.parse(asJson.stdout)).toMatchObject([
+      { name: "first" },
+      { name: "phone", createdAt: expect.stringMatching(/Z$/) },
+    ]);
 
     const revoked = await runInProcess(["token", "revoke", "phone", "--token-file", file]);
     expect(revoked).toEqual({ code: 0, stdout: "", stderr: "revoked phone\n" });

@@ -74,13 +74,13 @@ async function tryContainer(): Promise<void> {
     const child = spawn(
       "buildah",
       [...storage, "--storage-driver", "vfs", "run", ...options, container, "--", ...program],
-      { stdio: ["ignore", "pipe", "pipe"] },
+      { stdio: ["ignore", "ignore", "pipe"] },
     );
-    const [stdout, stderr] = [collectOutput(child.stdout), collectOutput(child.stderr)];
+    const stderr = collectOutput(child.stderr);
     const exited = once(child, "exit");
     const ended = exited.then(() => Promise.reject(new Error(`it ended: ${stderr.text}`)));
     ended.catch(() => {});
-    await Promise.race([stdout.until(/listens on /), ended]);
+    await Promise.race([stderr.until(/"listening"/), ended]);
     return { url: `http://127.0.0.1:${port}`, pid: serverBelow(child.pid ?? 0), exited };
   };
 

@@ -64,13 +64,13 @@ export async function simulateContainer(build: string): Promise<SimulatedContain
   const folder = textOf(image, "WORKDIR");
   const program = [...wordsOf(textOf(image, "ENTRYPOINT")), ...wordsOf(textOf(image, "CMD"))];
   const args = program.slice(1).map((word) => word.replace(folder, home));
-  const server = spawn(node, args, { ...options, stdio: ["ignore", "pipe", "inherit"] });
+  const server = spawn(node, args, { ...options, stdio: ["ignore", "inherit", "pipe"] });
   const exited = once(server, "exit");
   const check = wordsOf(textOf(image, "HEALTHCHECK").replace(/^.*CMD /, ""));
 
   return {
     server,
-    output: collectOutput(server.stdout, "stdout"),
+    output: collectOutput(server.stderr, "stderr"),
     port,
     state,
     checkHealth: () => promisify(execFile)(node, check.slice(1), options),

@@ -60,13 +60,14 @@ async function useStore({ npm: [node, cli], usual }: Machine, clone: string): Pr
   const stdout = collectOutput(child.stdout);
   const stderr = collectOutput(child.stderr);
   try {
-    const [, curl = ""] = await stdout.until(/^ +(curl (?:.|\n)*?)\n\n/m);
-    const line = `${curl} --silent --write-out ' %{http_code}'`;
-    for (const time of ["first", "second"]) {
-      const answer = await run("sh", ["-c", line], { env: usual });
-      if (answer.stdout !== '{"name":"Basil","tag":"herb"} 200') {
-        throw new Error(`the ${time} curl line was answered ${answer.stdout}`);
-      }
+    const [, token = "", curl = ""] = await stdout.until(
+      /^ +(export .*)\n(?:.|\n)*?^ +(curl (?:.|\n)*?)\n\n/m,
+    );
+    const lines = [token, ...Array(2).fill(`${curl} --silent --write-out ' %{http_code}\n'`)];
+    const answer = await run("sh", ["-c", lines.join("\n")], { cwd: clone, env: usual });
+    const created = '{"name":"Basil","tag":"herb"} 200\n';
+    if (answer.stdout !== created.repeat(2)) {
+      throw new Error(`the curl line was answered ${answer.stdout}${answer.stderr}`);
     }
   } catch (cause) {
     throw new Error(`npm start failed: ${stdout.text}${stderr.text}`, { cause });

@@ -79,7 +79,7 @@ describe("the snippet", { timeout }, () => {
     await folder?.[Symbol.asyncDispose]();
   });
 
-  function run({ language, file, run: [command, ...args] }: Tool, id: string) {
+  function run({ language, file, run: [command, ...args] }: Tool, id: string, token = knownToken) {
     const cwd = join(folder.path, language);
     mkdirSync(cwd, { recursive: true });
     const text = render(language, { base: `${server.url}/`, plant: { ...hard, id } })
@@ -87,7 +87,7 @@ describe("the snippet", { timeout }, () => {
       .replace('"plant-store"', JSON.stringify(pathToFileURL("src/index.ts").href))
       .replace("npx @bufbuild/buf", "buf");
     writeFileSync(join(cwd, file), text);
-    const env = { ...process.env, TOKEN: knownToken, GO111MODULE: "off" };
+    const env = { ...process.env, TOKEN: token, GO111MODULE: "off" };
     return spawnSync(command, args, { cwd, env, encoding: "utf8" });
   }
 
@@ -101,6 +101,22 @@ describe("the snippet", { timeout }, () => {
       expect(readStoredPlants(database)).toContainEqual(storedForm({ ...hard, id: BigInt(id) }));
     });
   }
+
+  for (const tool of tools) {
+    const [command, ...args] = tool.probe;
+    test.skipIf(spawnSync(command, args).status !== 0)(
+      `for ${tool.language} shows an error`,
+      () => {
+        const { stdout, stderr } = run(tool, "1", "unknown-token-0123");
+        expect(stdout + stderr).toContain("unknown or revoked");
+      },
+    );
+  }
+
+  test.each(Object.keys(snippets))("for %s shows no control of direction", (language) => {
+    const plant = { ...hard, name: "a\u202eb", tag: "\u2066" };
+    expect(render(language, { base: "http://localhost/", plant })).not.toMatch(/[\u202e\u2066]/);
+  });
 
   test("for Rust sends what the others send", () => {
     const plant = { ...hard, name: '"##"' };

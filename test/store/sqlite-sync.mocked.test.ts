@@ -2,16 +2,13 @@ import {
   copyFileSync,
   fsyncSync,
   ftruncateSync,
-  linkSync,
   openSync,
   readFileSync,
-  renameSync,
   symlinkSync,
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { backupDatabase } from "../../src/store/sqlite/backup.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
@@ -27,8 +24,6 @@ vi.mock(import("node:fs"), async (original) => {
     openSync: vi.fn(fs.openSync),
     fsyncSync: vi.fn(fs.fsyncSync),
     ftruncateSync: vi.fn(fs.ftruncateSync),
-    linkSync: vi.fn(fs.linkSync),
-    renameSync: vi.fn(fs.renameSync),
     writeSync: vi.fn(fs.writeSync) as unknown as typeof fs.writeSync,
   };
 });
@@ -114,31 +109,3 @@ test("startup fails if a directory cannot be synced", async () => {
   });
   expect(() => openDatabase(path, 100)).toThrow(expect.objectContaining({ code: "inaccessible" }));
 });
-
-test.skipIf(process.platform === "win32").each([
-  ["is new", false, linkSync],
-  ["replaces another", true, renameSync],
-] as const)(
-  "a backup that %s is synced before it gets its name, and the name after that",
-  async (_what, force, giveName) => {
-    const folder = await temporaryFolder();
-    const path = join(folder, "plants.db");
-    const db = openDatabase(path, 100);
-    new Writer(db).write([[rowOf(plantOf(1n))]]);
-    db.close();
-    const file = join(await temporaryFolder(), "backup.db");
-    vi.mocked(fsyncSync).mockClear();
-    vi.mocked(giveName).mockClear();
-
-    const signal = new AbortController().signal;
-    const quiet = { signal, onProgress: () => {}, onUnfinished: () => {} };
-    await backupDatabase(path, 100, { file, force, ...quiet });
-
-    const [named] = vi.mocked(giveName).mock.calls;
-    expect(named?.[1]).toBe(file);
-    expect(syncedPaths()).toEqual([named?.[0], dirname(file)]);
-    const [content = 0, name = 0] = vi.mocked(fsyncSync).mock.invocationCallOrder;
-    const [naming = 0] = vi.mocked(giveName).mock.invocationCallOrder;
-    expect([content, naming, name]).toEqual([content, naming, name].toSorted((a, b) => a - b));
-  },
-);

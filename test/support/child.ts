@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { collectOutput, type Output } from "./output.ts";
@@ -27,6 +27,8 @@ export interface ChildOptions {
   readonly stdin?: string;
   /** The maximum number of open files and connections. Default: that of the tests. */
   readonly filesMax?: number;
+  /** Whether its output is a terminal: both streams are then in stdout. Needs `script`. */
+  readonly terminal?: boolean;
   /** Its first file. Default: that of the sources. */
   readonly program?: string;
 }
@@ -34,11 +36,13 @@ export interface ChildOptions {
 /** Starts `plant-store` with these arguments. Killed at the end of an `await using`. */
 export function spawnChild(
   args: readonly string[],
-  { cwd, env, stdin, filesMax, program = main }: ChildOptions,
+  { cwd, env, stdin, filesMax, terminal = false, program = main }: ChildOptions,
 ): Child {
   const command = [process.execPath, program, ...args] as const;
-  const [file, ...all] =
-    filesMax === undefined
+  const inTerminal = `stty -onlcr; exec ${command.map((word) => `'${word}'`).join(" ")}`;
+  const [file, ...all] = terminal
+    ? (["script", "-qefc", inTerminal, "/dev/null"] as const)
+    : filesMax === undefined
       ? command
       : (["/bin/sh", "-c", `ulimit -n ${filesMax}; exec "$0" "$@"`, ...command] as const);
   const child = spawn(file, all, {
@@ -61,6 +65,9 @@ export function spawnChild(
     },
   };
 }
+
+export const hasTerminal =
+  process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 
 /** Runs a command and waits for its end. */
 export async function runChild(args: readonly string[], options: ChildOptions) {

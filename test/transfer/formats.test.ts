@@ -33,11 +33,13 @@ async function write(name: Name, plants: readonly NewPlant[]): Promise<Buffer> {
 const plantsOf = (rows: readonly Row[]) =>
   rows.map((row) => (row.kind === "plant" ? row.plant : row.reason));
 
-/** Made of what formats have a meaning for, and of anything else. */
-const text = fc.oneof(
+/** Made of what formats have a meaning for, and of anything else that a plant may have. */
+const anyText = fc.oneof(
   fc.string({ unit: "binary" }),
   fc.string({ unit: fc.constantFrom(...'",\r\n\\ ;=\t', "\ufeff", "\u2028", "é", "🌱", "a") }),
 );
+
+const text = anyText.map((any) => any.replaceAll("\0", ""));
 
 const anyPlant: fc.Arbitrary<NewPlant> = fc.record(
   {
@@ -75,7 +77,6 @@ describe.each(formatNames)("%s", (name) => {
     const file = await write(name, plants);
     const rows = await read(name, file, 7);
     expect(rows.map(({ line }) => line)).toEqual(name === "csv" ? [2, 3, 6] : [1, 2, 3]);
-    expect(rows.at(-1)?.bytes).toBe(file.length);
   });
 });
 
@@ -244,7 +245,7 @@ test("a row that is too long is not held in memory", async () => {
   const before = process.memoryUsage().arrayBuffers;
   const rows = await collect(formats.ndjson.read(endless(), { lineBytesMax: 1 << 16 }));
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(250 * (1 << 20));
-  expect(rows).toMatchObject([{ kind: "malformed", line: 1, bytes: 500 * (1 << 20) }]);
+  expect(rows).toMatchObject([{ kind: "malformed", line: 1 }]);
 });
 
 test.each([

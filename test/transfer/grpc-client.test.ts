@@ -269,7 +269,7 @@ describe("no row is lost", () => {
 
 const rowOf = (line: number): Row => ({
   kind: "plant",
-  ...{ line, bytes: line, plant: { id: BigInt(line), name: `${mark} ${line}`, tag: undefined } },
+  ...{ line, plant: { id: BigInt(line), name: `${mark} ${line}`, tag: undefined } },
 });
 
 async function* each(rows: readonly Row[]) {

@@ -2,6 +2,7 @@
 import { codeNames, fieldOf, protocols, toBytes } from "./request.js";
 import { snippets } from "./snippets.js";
 import { specimen } from "./specimen.js";
+import { shortenText } from "./text.js";
 import { FieldError, hex } from "./wire.js";
 
 const answerTimeoutMs = 30_000;
@@ -99,6 +100,7 @@ function encode(protocol) {
 
 function showSnippet() {
   const base = new URL("./", document.baseURI).href;
+  snippet.tabIndex = 0; // It may scroll.
   snippet.textContent = snippets[chosen("language")]({ base, plant: readPlant() });
 }
 
@@ -240,11 +242,16 @@ function showHead(firstLine, headers) {
 
 /** Text as it is; bytes in hex, each part beside its meaning. */
 function showBody(body) {
-  if (typeof body === "string") return element("pre", "code", body);
+  if (typeof body === "string") {
+    const shown = element("pre", "code", body);
+    // It scrolls, so the keyboard must reach it.
+    if (body.length > 500) shown.tabIndex = 0;
+    return shown;
+  }
   const table = element("table", "code");
   const row = (kind, ...texts) => {
     const created = element("tr");
-    created.append(...texts.map((text) => element(kind, "", text)));
+    created.append(...texts.map((text) => element(kind, "", shortenText(text))));
     return created;
   };
   const rows = body.map(({ bytes, means }) => row("td", shorten(bytes), means));

@@ -1,5 +1,6 @@
 /** What the page consists of: a fixed list, so that no path of a request ever meets the disk. */
-import { extname } from "node:path";
+import { readFileSync } from "node:fs";
+import { renderReference } from "./reference.ts";
 
 export interface PageFile {
   readonly url: URL;
@@ -13,13 +14,14 @@ export interface PageFile {
 export interface PageFacts {
   readonly basePath: string;
   readonly version: string;
+  /** What a user on this machine types to make a token, before its name. */
+  readonly tokenCommand: string;
 }
 
 /** The files by their paths, below the base path. */
 export const pageFiles: ReadonlyMap<string, PageFile> = new Map([
-  ["/", html("index.html", { "trusted-types": "'none'", "require-trusted-types-for": "'script'" })],
-  // The icons of Swagger UI are data in its style sheet. It needs nothing inline.
-  ["/docs", html("docs.html", { "img-src": "'self' data:" })],
+  ["/", html("index.html")],
+  ["/docs", html("docs.html")],
   ["/openapi.json", { ...file(openApi(), "application/json"), render: withServer }],
   ["/page/base.css", file(own("base.css"), "text/css")],
   ["/page/page.css", file(own("page.css"), "text/css")],
@@ -29,17 +31,20 @@ export const pageFiles: ReadonlyMap<string, PageFile> = new Map([
   ["/page/request.js", file(own("request.js"), "text/javascript")],
   ["/page/snippets.js", file(own("snippets.js"), "text/javascript")],
   ["/page/specimen.js", file(own("specimen.js"), "text/javascript")],
+  ["/page/text.js", file(own("text.js"), "text/javascript")],
   ["/page/wire.js", file(own("wire.js"), "text/javascript")],
   ["/page/readiness.js", file(own("readiness.js"), "text/javascript")],
-  ["/page/docs.js", file(own("docs.js"), "text/javascript")],
   ["/page/icon.svg", file(own("icon.svg"), "image/svg+xml")],
-  ["/page/swagger-ui.css", file(swaggerUi("swagger-ui.css"), "text/css")],
-  ["/page/swagger-ui.js", file(swaggerUi("swagger-ui-bundle.js"), "text/javascript")],
 ]);
 
-function html(name: string, more: Readonly<Record<string, string>>): PageFile {
-  const render: PageFile["render"] = (text, { version }) => text.replaceAll("{{version}}", version);
-  return { ...file(own(name), "text/html", more), render };
+function html(name: string): PageFile {
+  const trusted = { "trusted-types": "'none'", "require-trusted-types-for": "'script'" };
+  const render: PageFile["render"] = (text, { basePath, version, tokenCommand }) =>
+    text
+      .replaceAll("{{version}}", version)
+      .replaceAll("{{token command}}", tokenCommand)
+      .replace("{{reference}}", () => renderReference(readFileSync(openApi(), "utf8"), basePath));
+  return { ...file(own(name), "text/html", trusted), render };
 }
 
 function file(url: URL, type: string, more: Readonly<Record<string, string>> = {}): PageFile {
@@ -70,13 +75,6 @@ function own(name: string): URL {
 
 function openApi(): URL {
   return new URL("../../../gen/openapi.json", import.meta.url);
-}
-
-/** A part of the build; in a checkout it is where npm has put it. */
-function swaggerUi(name: string): URL {
-  const isBuilt = extname(import.meta.url) === ".js";
-  const folder = isBuilt ? "./swagger-ui/" : "../../../node_modules/swagger-ui-dist/";
-  return new URL(folder + name, import.meta.url);
 }
 
 /** The document stands below the base path, as the operation does. */

@@ -1,4 +1,6 @@
 /** The one operation in the three protocols that a browser can send. Siblings of one shape. */
+
+import { escapeDirections, quoteText } from "./text.js";
 import { decodeResponse, encodeRequest, joinParts } from "./wire.js";
 
 /** JSON's integers (RFC 8259 section 6). */
@@ -9,9 +11,9 @@ const integer = /^-?(0|[1-9][0-9]*)$/;
  * above 2^53. Anything but an integer is sent as text, so that the service explains the error.
  */
 export function createBody({ id, name, tag }) {
-  const members = [`"name": ${JSON.stringify(name)}`];
-  if (id !== "") members.unshift(`"id": ${integer.test(id) ? id : JSON.stringify(id)}`);
-  if (tag !== "") members.push(`"tag": ${JSON.stringify(tag)}`);
+  const members = [`"name": ${quoteText(name)}`];
+  if (id !== "") members.unshift(`"id": ${integer.test(id) ? id : quoteText(id)}`);
+  if (tag !== "") members.push(`"tag": ${quoteText(tag)}`);
   return `{${members.join(", ")}}`;
 }
 
@@ -25,7 +27,7 @@ export const protocols = {
     decode(response, bytes) {
       const text = new TextDecoder().decode(bytes);
       const { error, message } = parseJson(text);
-      return { body: text, code: response.ok ? 0 : error, message };
+      return { body: escapeDirections(text), code: response.ok ? 0 : error, message };
     },
   },
   connect: {
@@ -36,7 +38,8 @@ export const protocols = {
       const text = new TextDecoder().decode(bytes);
       const { code, message } = parseJson(text);
       const number = Object.entries(codeNames).find(([, name]) => name === code?.toUpperCase?.());
-      return { body: text, code: response.ok ? 0 : number && Number(number[0]), message };
+      const status = response.ok ? 0 : number && Number(number[0]);
+      return { body: escapeDirections(text), code: status, message };
     },
   },
   "grpc-web": {

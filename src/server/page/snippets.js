@@ -1,5 +1,6 @@
 /** The request in other languages. The token is always read from $TOKEN, so copies don't leak it. */
 import { createBody, rpcPath } from "./request.js";
+import { quoteText } from "./text.js";
 
 /** Each takes the base URL, with a slash at its end, and the plant. */
 export const snippets = {
@@ -25,15 +26,15 @@ const store = createPlantClient({
 });
 const { plant } = await store.createPlant({
   plant: { ${[
-    ...(id === "" ? [] : [`id: ${/^-?(0|[1-9][0-9]*)$/.test(id) ? `${id}n` : JSON.stringify(id)}`]),
-    `name: ${JSON.stringify(name)}`,
-    ...(tag === "" ? [] : [`tag: ${JSON.stringify(tag)}`]),
+    ...(id === "" ? [] : [`id: ${/^-?(0|[1-9][0-9]*)$/.test(id) ? `${id}n` : quoteText(id)}`]),
+    `name: ${quoteText(name)}`,
+    ...(tag === "" ? [] : [`tag: ${quoteText(tag)}`]),
   ].join(", ")} },
 });
 console.log(plant?.name);`,
 
   // A JSON object of integers and texts is a Python dict, too.
-  Python: ({ base, plant }) => `import json, os, urllib.request
+  Python: ({ base, plant }) => `import json, os, urllib.error, urllib.request
 
 request = urllib.request.Request(
     ${JSON.stringify(`${base}plants`)},
@@ -43,8 +44,11 @@ request = urllib.request.Request(
         "Content-Type": "application/json",
     },
 )
-with urllib.request.urlopen(request) as response:
-    print(response.read().decode())`,
+try:
+    response = urllib.request.urlopen(request)
+except urllib.error.HTTPError as error:
+    response = error
+print(response.status, response.read().decode())`,
 
   Go: ({ base, plant }) => `package main
 
@@ -99,10 +103,13 @@ class CreatePlant {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let token = std::env::var("TOKEN")?;
     let mut response = ureq::post(${JSON.stringify(`${base}plants`)})
+        .config()
+        .http_status_as_error(false)
+        .build()
         .header("Authorization", format!("Bearer {token}"))
         .header("Content-Type", "application/json")
         .send(${rustText(createBody(plant))})?;
-    println!("{}", response.body_mut().read_to_string()?);
+    println!("{} {}", response.status(), response.body_mut().read_to_string()?);
     Ok(())
 }`,
 };

@@ -1,5 +1,7 @@
 /** CreatePlant in gRPC-Web's binary frames, written and read by hand to show what each byte means. */
 
+import { quoteText } from "./text.js";
+
 /** A request that the browser cannot encode. */
 export class FieldError extends Error {
   constructor(field, message) {
@@ -38,7 +40,7 @@ function textField(number, { field, text }) {
   if (!text.isWellFormed()) throw new FieldError(field, "must not contain a lone surrogate");
   const utf8 = new TextEncoder().encode(text);
   const bytes = [(number << 3) | 2, ...varint(BigInt(utf8.length)), ...utf8];
-  return { bytes, means: `NewPlant.${field} = ${JSON.stringify(text)}` };
+  return { bytes, means: `NewPlant.${field} = ${quoteText(text)}` };
 }
 
 /** Seven bits a byte, the lowest first. */
@@ -101,7 +103,7 @@ function readFields(bytes, fields) {
     if ((bytes[at] & 7) !== 2 || known === undefined || end + length > bytes.length) break;
     const content = bytes.subarray(end, end + length);
     if (typeof known === "string") {
-      const text = JSON.stringify(new TextDecoder().decode(content));
+      const text = quoteText(new TextDecoder().decode(content));
       parts.push({ bytes: bytes.subarray(at, end + length), means: `${known} = ${text}` });
     } else {
       parts.push({ bytes: bytes.subarray(at, end), means: `${known.name}, ${length} bytes` });

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { StoreOpenError } from "../open-error.ts";
 import { fileId } from "./files.ts";
@@ -18,6 +19,9 @@ export function identifySqlite(location: string): string {
   return file === "none" ? path : file;
 }
 
+/** The names of what SQLite writes beside a database. */
+export const besideName = /-(wal|shm|journal)$/i;
+
 const misuses: readonly (readonly [isMisuse: (location: string) => boolean, advice: string])[] = [
   [(at) => at === "", "it names no file; write sqlite:./data/plants.db"],
   [
@@ -27,6 +31,10 @@ const misuses: readonly (readonly [isMisuse: (location: string) => boolean, advi
   [(at) => at === ":memory:", "a store in memory keeps nothing; name a file"],
   [(at) => at.startsWith("file:"), "write the path alone, without file:"],
   [(at) => /[?#]/.test(at), "it takes no settings, and the path may not contain ? or #"],
+  [
+    (at) => besideName.test(at) && existsSync(at.replace(besideName, "")),
+    "it names a file that belongs to another store",
+  ],
   [(at) => at.startsWith("~"), "~ has no meaning here; write the whole path"],
   [(at) => at.endsWith("/"), "it names a folder; name a file in it"],
   // A typo in a settings file, which would create a new store.

@@ -1,0 +1,37 @@
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { applicationId } from "../store/sqlite/schema.ts";
+import { startOfPlants } from "../transfer/format.ts";
+
+const headBytes = 512;
+const walVersion = 2;
+
+/** What a regular file holds, by its start: for the sentence "it is …". */
+export function kindOfFile(path: string): string {
+  const head = readHead(path);
+  if (head.length === 0) return "empty";
+  if (head.toString("latin1", 0, 16) === "SQLite format 3\0") return kindOfDatabase(path, head);
+  const text = head.toString("utf8").replace(/^\ufeff/, "");
+  return texts.find(([start]) => start.test(text))?.[1] ?? "a file of another kind";
+}
+
+/** A backup is one file. It becomes a store with a log as soon as a server starts on it. */
+function kindOfDatabase(path: string, head: Buffer): string {
+  if (head.readInt32BE(68) !== applicationId) return "a database of another program";
+  return head[18] === walVersion || existsSync(`${path}-wal`) ? "a store" : "backup";
+}
+
+const texts: readonly (readonly [RegExp, string])[] = [
+  [startOfPlants, "plants"],
+  [/^(\s|#[^\n]*(\n|$))*((create|revoke) \S|$)/, "a token file"],
+  [/-----BEGIN /, "a key or a certificate"],
+];
+
+function readHead(path: string): Buffer {
+  const descriptor = openSync(path, "r");
+  try {
+    const head = Buffer.alloc(headBytes);
+    return head.subarray(0, readSync(descriptor, head, 0, headBytes, 0));
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,23 @@
+/** The first bytes of a file, fewer if it is shorter, and all of it. */
+export async function peek(
+  chunks: AsyncIterable<Uint8Array>,
+  length: number,
+): Promise<{ readonly start: Buffer; readonly all: AsyncGenerator<Buffer> }> {
+  const rest = chunks[Symbol.asyncIterator]();
+  const taken: Buffer[] = [];
+  let bytes = 0;
+  while (bytes < length) {
+    const { done, value } = await rest.next();
+    if (done === true) break;
+    taken.push(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+    bytes += value.byteLength;
+  }
+  const first = Buffer.concat(taken);
+  async function* all(): AsyncGenerator<Buffer> {
+    if (first.length > 0) yield first;
+    for await (const { buffer, byteOffset, byteLength } of { [Symbol.asyncIterator]: () => rest }) {
+      yield Buffer.from(buffer, byteOffset, byteLength);
+    }
+  }
+  return { start: first.subarray(0, length), all: all() };
+}

@@ -1,0 +1,233 @@
+/** What no command writes over, whatever path people give it. */
+import { fsyncSync, linkSync, renameSync } from "node:fs";
+import { link, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type OutputTarget, openOutputFile } from "../../src/cli/output-file.ts";
+import { openStore } from "../../src/store/open.ts";
+import { plantOf } from "../store/plant-of.ts";
+import { temporaryFolder } from "../store/temporary.ts";
+import { runInProcess } from "../support/run-in-process.ts";
+import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+
+vi.mock(import("node:fs"), async (original) => {
+  const fs = await original();
+  const { fsyncSync, linkSync, renameSync } = fs;
+  return {
+    ...fs,
+    fsyncSync: vi.fn(fsyncSync),
+    linkSync: vi.fn(linkSync),
+    renameSync: vi.fn(renameSync),
+  };
+});
+
+interface Place {
+  readonly folder: string;
+  /** A store that is open, with its log beside it. */
+  readonly store: string;
+}
+
+/** What may be at a path. Each makes one and returns the path. */
+const kinds = {
+  "the store": async ({ store }) => store,
+  "its log": async ({ store }) => `${store}-wal`,
+  "its index": async ({ store }) => `${store}-shm`,
+  "its journal, which is not there": async ({ store }) => `${store}-journal`,
+  "the name of a log": async ({ folder }) => join(folder, "other.db-wal"),
+  "a hard link to the store": async ({ folder, store }) => {
+    await link(store, join(folder, "hard"));
+    return join(folder, "hard");
+  },
+  "a symbolic link to the store": async ({ folder, store }) => {
+    await symlink(store, join(folder, "soft"));
+    return join(folder, "soft");
+  },
+  "a token file": async ({ folder }) => {
+    await runInProcess(["token", "create", "me", "--token-file", join(folder, "tokens")]);
+    return join(folder, "tokens");
+  },
+  "a commented token file": ({ folder }) =>
+    written(folder, "tokens", `# ours\n\ncreate me ${"a".repeat(64)} 2026-01-01T00:00:00.000Z\n`),
+  "a key": ({ folder }) => written(folder, "server.key", "-----BEGIN PRIVATE KEY-----\nMIG\n"),
+  "a certificate": ({ folder }) =>
+    written(folder, "server.crt", "subject=me\n-----BEGIN CERTIFICATE-----\nMIG\n"),
+  "a bearer token": ({ folder }) => written(folder, "bearer", `${knownToken}\n`),
+  "a key set": ({ folder }) => written(folder, "jwks.json", '{"keys":[]}'),
+  settings: ({ folder }) => written(folder, "settings.yaml", "port: 8080\n"),
+  "a database of another program": ({ folder }) =>
+    written(folder, "foreign.db", `SQLite format 3\0${"\0".repeat(200)}`),
+  "another table": ({ folder }) => written(folder, "people.csv", "name,id,email\na,1,b\n"),
+  "a folder": async ({ folder }) => {
+    await mkdir(join(folder, "folder"));
+    return join(folder, "folder");
+  },
+  "an export": ({ folder }) => written(folder, "plants.ndjson", '{"id":1,"name":"a"}\n'),
+  "an export as CSV": ({ folder }) => written(folder, "plants.csv", "id,name,tag\r\n1,a,\r\n"),
+  "rejected rows": ({ folder }) => written(folder, "r.ndjson", '{"line":1,"reason":"no"}\n'),
+  "a backup": async ({ folder, store }) => {
+    await runInProcess(["backup", join(folder, "b.db"), "--store", `sqlite:${store}`]);
+    // An older one: a byte of SQLite's count of changes.
+    const bytes = await readFile(join(folder, "b.db"));
+    bytes.writeUInt8(bytes.readUInt8(27) ^ 1, 27);
+    await writeFile(join(folder, "b.db"), bytes);
+    return join(folder, "b.db");
+  },
+  "an empty file": ({ folder }) => written(folder, "empty", ""),
+} satisfies Record<string, (place: Place) => Promise<string>>;
+type Kind = keyof typeof kinds;
+
+async function written(folder: string, name: string, content: string): Promise<string> {
+  await writeFile(join(folder, name), content);
+  return join(folder, name);
+}
+
+const exports: readonly Kind[] = ["an export", "an export as CSV", "rejected rows"];
+
+/** Every command that writes to a path, and what it may change there. */
+const commands: Readonly<
+  Record<string, { args(path: string, at: Place, url: string): string[]; changes: readonly Kind[] }>
+> = {
+  export: {
+    args: (path, at) => ["export", "--store", `sqlite:${at.store}`, "-o", path],
+    changes: [],
+  },
+  "export --force": {
+    args: (path, at) => ["export", "--store", `sqlite:${at.store}`, "-o", path, "--force"],
+    changes: [...exports, "an empty file"],
+  },
+  import: {
+    args: (path, at, url) => ["import", join(at.folder, "bad"), ...importFlags(url, path)],
+    changes: [],
+  },
+  "import --force": {
+    args: (path, at, url) => [
+      "import",
+      join(at.folder, "bad"),
+      ...importFlags(url, path),
+      "--force",
+    ],
+    changes: [...exports, "an empty file"],
+  },
+  backup: { args: (path, at) => ["backup", path, "--store", `sqlite:${at.store}`], changes: [] },
+  "backup --force": {
+    args: (path, at) => ["backup", path, "--store", `sqlite:${at.store}`, "--force"],
+    changes: ["a backup", "an empty file"],
+  },
+  "token create": {
+    args: (path) => ["token", "create", "you", "--token-file", path],
+    changes: ["a token file", "a commented token file", "an empty file"],
+  },
+  "token revoke": {
+    args: (path) => ["token", "revoke", "me", "--token-file", path],
+    changes: ["a token file", "a commented token file"],
+  },
+  // These open stores, which is no damage to a store.
+  "migrate up": {
+    args: (path) => ["migrate", "up", "--store", `sqlite:${path}`],
+    changes: ["a backup", "an empty file", "the name of a log"],
+  },
+  "copy --to": {
+    args: (path, at) => ["copy", "--from", `sqlite:${at.store}`, "--to", `sqlite:${path}`],
+    changes: ["a backup", "an empty file", "the name of a log"],
+  },
+};
+
+function importFlags(url: string, path: string): string[] {
+  return ["--format", "csv", "--url", url, "--rejects", path];
+}
+
+const stores: readonly Kind[] = [
+  "the store",
+  "a hard link to the store",
+  "a symbolic link to the store",
+];
+
+const server = sharedTestServer();
+
+function sharedTestServer(): () => TestServer {
+  let opened: TestServer;
+  beforeAll(async () => {
+    opened = await openTestServer();
+    return () => opened[Symbol.asyncDispose]();
+  });
+  return () => opened;
+}
+
+describe.each(Object.entries(commands))("%s", (name, { args, changes }) => {
+  test.each(Object.keys(kinds) as Kind[])("on %s", async (kind) => {
+    const folder = await temporaryFolder();
+    const at = { folder, store: join(folder, "plants.db") };
+    const open = await openStore(`sqlite:${at.store}`);
+    onTestFinished(() => open.close());
+    await open.create(plantOf(1n));
+    await writeFile(join(folder, "bad"), "id,name\nx,a\n");
+    const path = await kinds[kind](at);
+    const before = await readFile(path).catch(String);
+    const { code, stderr } = await runInProcess(args(path, at, server().url), {
+      PLANT_STORE_TOKEN: knownToken,
+    });
+    const isOpened = /^(migrate|copy)/.test(name) && stores.includes(kind);
+    // Readers of a store write to its index.
+    const isIndex = kind === "its index";
+    const isChanged = !isIndex && String(await readFile(path).catch(String)) !== String(before);
+    if (!isOpened) expect({ isChanged }, stderr).toEqual({ isChanged: changes.includes(kind) });
+    if (!isOpened && !isChanged) expect({ code, stderr }).toEqual(refused);
+    // What was confirmed is still there, and the store goes on.
+    await open.create(plantOf(1n));
+    await open.create(plantOf(2n));
+    const listed = await runInProcess(["export", "--store", `sqlite:${at.store}`]);
+    expect(listed.stdout.split("\n")).toHaveLength(3);
+  });
+});
+
+const refused = {
+  code: expect.toSatisfy((code) => code > 0),
+  stderr: expect.stringMatching(/^plant-store: [^\n]+\n$/),
+};
+
+const plants = (path: string, force = false): OutputTarget => ({ path, kind: "plants", force });
+
+test("two at once, of processes with one number as in containers, leave each other alone", async () => {
+  const folder = await temporaryFolder();
+  const path = join(folder, "out.csv");
+  const first = await openOutputFile(plants(path));
+  const second = await openOutputFile(plants(path));
+  await first.write(Buffer.from("first"));
+  await second.write(Buffer.from("second"));
+  await first.commit();
+  // The work of the second is kept, without a name.
+  const refused = await second.commit().then(String, String);
+  expect(refused).toMatch(/out\.csv: it is a file of another kind.*the new file is .*\.out\.csv/);
+  expect(await readFile(second.temporary, "utf8")).toBe("second");
+  for (const file of [first, second]) await file[Symbol.asyncDispose]();
+  expect(await readFile(path, "utf8")).toBe("first");
+  expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.out\.csv\.part-/), "out.csv"]);
+});
+
+test("its name may be long", async () => {
+  const folder = await temporaryFolder();
+  const name = "n".repeat(230);
+  await using file = await openOutputFile(plants(join(folder, name)));
+  await file.write(Buffer.from("whole"));
+  await file.commit();
+  expect(await readFile(join(folder, name), "utf8")).toBe("whole");
+});
+
+test.skipIf(process.platform === "win32").each([
+  ["is new", false, linkSync],
+  ["replaces another", true, renameSync],
+] as const)(
+  "a file that %s is synced before it gets its name, and the name after",
+  async (...row) => {
+    const [, force, giveName] = row;
+    const path = join(await temporaryFolder(), "out");
+    await using file = await openOutputFile(plants(path, force));
+    await file.write(Buffer.from("whole"));
+    for (const mock of [fsyncSync, giveName]) vi.mocked(mock).mockClear();
+    await file.commit();
+    expect(vi.mocked(giveName).mock.calls).toEqual([[file.temporary, path]]);
+    const [content = 0, name = 0] = vi.mocked(fsyncSync).mock.invocationCallOrder;
+    const [naming = 0] = vi.mocked(giveName).mock.invocationCallOrder;
+    expect([content, naming, name]).toEqual([content, naming, name].toSorted((a, b) => a - b));
+  },
+);
