@@ -7,34 +7,22 @@ import {
   type Http2SecureServer,
   type ServerHttp2Stream,
 } from "node:http2";
-import {
-  type AddressInfo,
-  connect as connectTcp,
-  createServer as createTcpServer,
-  type Socket,
-} from "node:net";
+import type { AddressInfo } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CallLimit } from "../../src/client/call-limit.ts";
 import { Channel } from "../../src/client/channel.ts";
-import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
+import { openGrpcTransport } from "../../src/client/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import {
-  errorCode,
-  fieldBlock,
-  flag,
-  frame,
-  frameType,
-  parseFrames,
-  preface,
-  settingsAck,
-} from "../support/raw-http2.ts";
+import { errorCode, fieldBlock, flag, frame, frameType } from "../support/raw-http2.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
 import { type Answer, answerOk, type FakeServer, grpcHead, openFakeServer } from "./fake-server.ts";
+import { openFront } from "./front.ts";
+import { openRawServer } from "./raw-server.ts";
 
 const call = ({ catalog }: Pick<FakeServer, "catalog">) =>
   within("an answer", catalog.getVolume({ name: "shelves/a/volumes/1" }));
@@ -44,6 +32,8 @@ const failureOf = (fake: Pick<FakeServer, "catalog">) =>
     () => expect.fail("the call went well"),
     (error: unknown) => error as ConnectError,
   );
+
+const portOf = ({ url }: FakeServer) => Number(new URL(url).port);
 
 const unavailable = { code: Code.Unavailable };
 
@@ -113,10 +103,9 @@ test("a server that takes no second connection is not asked for one over and ove
   await using fake = await openFakeServer((stream, headers) => {
     stuck.push(() => answerOk(stream, headers));
   }, busy);
-  await using front = await openFront(Number(new URL(fake.url).port), () => ++attempts === 1);
-  const catalog = createClient(CatalogService, front.transport);
-  const first = call({ catalog });
-  const second = call({ catalog });
+  await using front = await openFront(portOf(fake), { isLetIn: () => ++attempts === 1 });
+  const first = call(front);
+  const second = call(front);
   await setTimeout(500);
   for (const answer of stuck.splice(0)) answer();
   await first;
@@ -306,118 +295,6 @@ test("a name that is none is told as that", async () => {
   transport.close();
 });
 
-describe("a server that says nothing", () => {
-  test.each(["http", "https"])("to a connection of %s", async (scheme) => {
-    const sockets: Socket[] = [];
-    const server = createTcpServer((socket) => sockets.push(socket.resume()));
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const transport = openGrpcTransport({ url, quietMsMax: 50 });
-    const error = await failureOf({ catalog: createClient(CatalogService, transport) });
-    expect(error).toMatchObject({ ...unavailable, rawMessage: "the server does not answer" });
-    transport.close();
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    await once(server, "close");
-  });
-
-  test("to a call, nor to a ping, loses its connection", async () => {
-    await using raw = await openRawServer(() => Buffer.alloc(0), { quietMsMax: 50 });
-    const error = await failureOf(raw);
-    expect(error).toMatchObject({ ...unavailable, rawMessage: "the server does not answer" });
-  });
-
-  test("but is there, keeps its connection, and is asked once", async () => {
-    let pings = 0;
-    await using fake = await openFakeServer(
-      (stream, headers) => {
-        stream.session?.on("ping", () => {
-          pings++;
-          void setTimeout(500).then(() => answerOk(stream, headers));
-        });
-      },
-      { quietMsMax: 50 },
-    );
-    await call(fake);
-    expect([fake.sessions.length, pings]).toEqual([1, 1]);
-  });
-});
-
-/** Passes on the connections that are let in, and closes the others. */
-async function openFront(
-  port: number,
-  isLetIn: () => boolean,
-  options: Partial<GrpcTransportOptions> = {},
-) {
-  const sockets: Socket[] = [];
-  const server = createTcpServer((socket) => {
-    socket.on("error", () => {});
-    if (!isLetIn()) {
-      socket.destroy();
-      return;
-    }
-    const behind = connectTcp(port, "127.0.0.1").on("error", () => {});
-    socket.pipe(behind).pipe(socket);
-    sockets.push(socket, behind);
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const transport = openGrpcTransport({ url, ...options });
-  return {
-    ...{ url, transport },
-    /** Nothing comes through any more. */
-    silence() {
-      for (const socket of sockets) socket.unpipe().pause();
-    },
-    async [Symbol.asyncDispose]() {
-      transport.close();
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
-}
-
-/** A server that sends its settings, and to each call what a test says. */
-async function openRawServer(
-  answer: (connection: number, streamId: number) => Buffer,
-  options: Partial<GrpcTransportOptions> = {},
-) {
-  const sockets: Socket[] = [];
-  const server = createTcpServer((socket) => {
-    const connection = sockets.push(socket);
-    socket.on("error", () => {});
-    socket.write(Buffer.concat([frame(frameType.settings), settingsAck]));
-    let received = Buffer.alloc(0);
-    socket.on("data", (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      const frames = parseFrames(received.subarray(preface.length));
-      const call = frames.find(({ type }) => type === frameType.headers);
-      if (call === undefined) return;
-      received = received.subarray(0, preface.length);
-      socket.write(answer(connection, call.streamId));
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const transport = openGrpcTransport({ url, ...options });
-  return {
-    catalog: createClient(CatalogService, transport),
-    get connections() {
-      return sockets.length;
-    },
-    async [Symbol.asyncDispose]() {
-      transport.close();
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
-}
-
 const grpcFields = fieldBlock([
   [":status", "200"],
   ["content-type", "application/grpc"],
@@ -516,10 +393,11 @@ test("a call that waits for another connection has the one that replaces a leavi
   });
   let refused = 0;
   let isRefusing = false;
-  await using front = await openFront(Number(new URL(fake.url).port), () => {
+  const isLetIn = () => {
     if (isRefusing) refused++;
     return !isRefusing;
-  });
+  };
+  await using front = await openFront(portOf(fake), { isLetIn });
   const channel = new Channel({ origin: front.url, tls: () => ({}), quietMsMax: 60_000 });
   const acquire = async () =>
     channel.acquire(new CallLimit({ timeoutMs: undefined, cancellation: undefined }));
@@ -533,21 +411,4 @@ test("a call that waits for another connection has the one that replaces a leavi
   fake.sessions[1]?.goaway();
   await within("a connection", waiting);
   channel.close();
-});
-
-test("a call goes to no connection that has just fallen silent", async () => {
-  let isAnswering = false;
-  await using fake = await openFakeServer((stream, headers) => {
-    if (isAnswering) answerOk(stream, headers);
-  });
-  const port = Number(new URL(fake.url).port);
-  await using front = await openFront(port, () => true, { quietMsMax: 100 });
-  const catalog = createClient(CatalogService, front.transport);
-  const first = call({ catalog });
-  while (fake.sessions.length === 0) await setTimeout(2);
-  await setTimeout(50);
-  front.silence();
-  isAnswering = true;
-  const again = first.catch(() => call({ catalog }));
-  await within("the second answer", again);
 });
