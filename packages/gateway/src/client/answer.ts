@@ -6,6 +6,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromHttpStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Status, StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { LazyHeaders } from "../exchange/lazy-headers.ts";
+import { omittedField } from "./header-filter.ts";
 
 export type Head = IncomingHttpHeaders & IncomingHttpStatusHeader;
 
@@ -29,9 +30,13 @@ export class AnswerError extends ConnectError {
 }
 
 /** Why an answer is none, by its head alone; undefined if it may be one. */
-export function headError(head: Head): AnswerError | undefined {
+export function headError(head: Head): ConnectError | undefined {
   const { ":status": status = 0, "content-type": type = "no content type" } = head;
-  if (status === 200 && grpcType.test(type)) return undefined;
+  if (status === 200 && grpcType.test(type)) {
+    return head[omittedField] === undefined || head["grpc-status"] !== undefined
+      ? undefined
+      : tooLarge();
+  }
   // An answer without a body may have a status of gRPC all the same.
   if (head["grpc-status"] !== undefined && head["grpc-status"] !== "0") {
     return statusError(head, head);
@@ -43,11 +48,16 @@ export function headError(head: Head): AnswerError | undefined {
 const grpcType = /^application\/grpc(?:$|[+;])/;
 
 /** The error that the end of an answer tells of; undefined for success. An answer may have nothing but its end. */
-export function statusError(head: Head, end: IncomingHttpHeaders): AnswerError | undefined {
+export function statusError(head: Head, end: IncomingHttpHeaders): ConnectError | undefined {
   const status = end["grpc-status"];
-  if (status === "0") return undefined;
+  if (status === "0") return end[omittedField] === undefined ? undefined : tooLarge();
   if (status === undefined) return noStatus(head);
   return answerError(parseStatus(`${status}`, end), head === end ? {} : head, end);
+}
+
+/** What was left out may be what a success is about. An error tells enough without. */
+function tooLarge(): ConnectError {
+  return new ConnectError("the answer has headers over 64 KiB", Code.ResourceExhausted);
 }
 
 /** The error of an answer that came to its end without a status. It may be a part of what there was to say. */

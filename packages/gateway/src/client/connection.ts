@@ -5,7 +5,10 @@ import {
   constants,
   type OutgoingHttpHeaders,
 } from "node:http2";
+import { connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { GuardedSocket } from "./guarded-socket.ts";
 import { Liveness } from "./liveness.ts";
 
 /** What a client shows of itself, and whom it trusts, in PEM. */
@@ -51,16 +54,16 @@ const headersFrame = 1;
 const sessionMegabytesMax = 4000;
 
 /**
- * The largest headers, and trailers, that are read: those of a larger answer reset its stream. nghttp2
- * ends the connection for one field over 64 KiB, so servers that heed the setting must not send one.
+ * The largest headers, and trailers, that servers should send. What a HeaderFilter lets through is not
+ * larger, as Node counts it: without Huffman's coding, and 32 bytes more for each field.
  */
-const headerBytesMax = 65_535;
+const headerBytesMax = 2 * 65_535;
 
-/** No limit beside that of bytes, of which each field counts 32 more than it has. */
 const headerFieldsMax = headerBytesMax / 32;
 
 /** One connection of HTTP/2 to one address. */
 export class Connection {
+  readonly #socket: GuardedSocket;
   readonly #session: ClientHttp2Session;
   readonly #listener: ConnectionListener;
   readonly #liveness: Liveness;
@@ -74,21 +77,21 @@ export class Connection {
   #lastStreamId = Number.POSITIVE_INFINITY;
 
   constructor(options: ConnectionOptions, listener: ConnectionListener) {
-    const { origin, address, quietMsMax, tls } = options;
-    const { ca, cert, key, serverName } = tls;
+    const { origin, quietMsMax } = options;
     this.#listener = listener;
+    const socket = new GuardedSocket(openSocket(options));
+    this.#socket = socket;
     const session = connect(origin, {
-      host: address,
+      createConnection: () => socket,
       settings: { enablePush: false, maxHeaderListSize: headerBytesMax },
       maxSessionMemory: sessionMegabytesMax,
       maxHeaderListPairs: headerFieldsMax,
-      ...(ca !== undefined && { ca }),
-      ...(cert !== undefined && { cert }),
-      ...(key !== undefined && { key }),
-      ...(serverName !== undefined && { servername: serverName }),
     });
     this.#session = session;
-    this.#liveness = new Liveness(session, { quietMsMax, isBusy: () => this.#streams > 0 });
+    this.#liveness = new Liveness(session, socket, {
+      quietMsMax,
+      isBusy: () => this.#streams > 0,
+    });
     session.on("remoteSettings", ({ maxConcurrentStreams = Number.POSITIVE_INFINITY }) => {
       this.#streamsMax = maxConcurrentStreams;
       if (this.#state === "open") listener.vacated();
@@ -186,6 +189,7 @@ export class Connection {
   /** Ends it, and its streams with it. */
   destroy(): void {
     this.#session.destroy();
+    this.#socket.destroy(); // the session waits until the server has taken what was sent
   }
 
   // The same functions for all streams: one of its own for each costs more than to call it.
@@ -206,6 +210,21 @@ export class Connection {
     this.#state = "leaving";
     this.#listener.left(this, connectionError(this.#failure));
   }
+}
+
+function openSocket({ origin, address: host, tls }: ConnectionOptions): Socket {
+  const { protocol, hostname, port } = new URL(origin);
+  const isSecure = protocol === "https:";
+  const place = { host, port: Number(port) || (isSecure ? 443 : 80), noDelay: true };
+  if (!isSecure) return connectTcp(place);
+  const { serverName = isIP(unbracketed(hostname)) === 0 ? hostname : undefined, ...material } =
+    tls;
+  return connectTls({ ...place, ...material, servername: serverName, ALPNProtocols: ["h2"] });
+}
+
+/** The host of a URL, of which an IPv6 address stands in brackets. */
+export function unbracketed(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, "");
 }
 
 /** Of what is wrong with a connection; or of its end, where nothing is. */

@@ -1,5 +1,6 @@
 import type { ClientHttp2Session } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { GuardedSocket } from "./guarded-socket.ts";
 
 export interface LivenessOptions {
   readonly quietMsMax: number;
@@ -19,14 +20,20 @@ export interface LivenessOptions {
  */
 export class Liveness {
   readonly #session: ClientHttp2Session;
+  readonly #socket: GuardedSocket;
   readonly #isBusy: () => boolean;
   #bytesRead = 0;
   #isOpen = false;
   #isOwed = false;
   #isAsked = false;
 
-  constructor(session: ClientHttp2Session, { quietMsMax, isBusy }: LivenessOptions) {
+  constructor(
+    session: ClientHttp2Session,
+    socket: GuardedSocket,
+    { quietMsMax, isBusy }: LivenessOptions,
+  ) {
     this.#session = session;
+    this.#socket = socket;
     this.#isBusy = isBusy;
     // What has arrived while this process was busy is read before.
     const timer = setInterval(() => setImmediate(this.#look), quietMsMax).unref();
@@ -44,13 +51,13 @@ export class Liveness {
   readonly #look = () => {
     const session = this.#session;
     if (session.destroyed) return;
-    const { bytesRead } = session.socket;
-    if (!this.#isOpen) session.destroy(silent());
+    const { bytesRead } = this.#socket;
+    if (!this.#isOpen) this.#socket.destroy(silent());
     else if (bytesRead !== this.#bytesRead) {
       this.#bytesRead = bytesRead;
       this.#isAsked = false;
       this.#isOwed = this.#isBusy();
-    } else if (this.#isAsked) session.destroy(silent());
+    } else if (this.#isAsked) this.#socket.destroy(silent());
     else if (this.#isOwed) {
       this.#isAsked = true;
       session.settings({});

@@ -35,10 +35,13 @@ export function callUnary(
       if (failure === undefined) resolve({ head, trailer, body: received.bytes });
       else reject(failure);
     };
-    stream.on("data", (chunk: Uint8Array) => {
-      received.append(chunk);
-      if (received.length > bodyBytesMax) attempt.cancel(tooLarge(bodyBytesMax));
-    });
+    // Data that came with the head is told before it.
+    stream.on("response", () =>
+      stream.on("data", (chunk: Uint8Array) => {
+        received.append(chunk);
+        if (received.length > bodyBytesMax) attempt.cancel(tooLarge(bodyBytesMax));
+      }),
+    );
     stream.on("end", () => {
       if (attempt.isDecided) {
         settle();

@@ -1,6 +1,6 @@
 /** A name with two addresses, one of whose servers dies. */
 import { createClient } from "@connectrpc/connect";
-import { expect, test, vi } from "vitest";
+import { test, vi } from "vitest";
 import { openGrpcTransport } from "../../src/client/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { within } from "../support/within.ts";

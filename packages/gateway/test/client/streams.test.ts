@@ -130,12 +130,15 @@ test.each(["by its signal", "by its deadline", "as it takes no more"])(
 
 test("an error of the requests ends the call, here and at the server", async () => {
   const reset = Promise.withResolvers<number>();
+  const called = Promise.withResolvers<void>();
   await using fake = await openFakeServer((stream) => {
+    called.resolve();
     stream.resume();
     stream.on("close", () => reset.resolve(stream.rstCode));
   });
   async function* broken() {
     yield { parent: "shelves/a" };
+    await called.promise;
     throw new ConnectError("no more", Code.DataLoss);
   }
   const failure = fake.catalog.importVolumes(broken());
