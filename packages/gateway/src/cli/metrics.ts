@@ -4,9 +4,13 @@ import type { ServiceMetrics } from "../metrics/index.ts";
 /** More than most servers have; the methods past these share a series. */
 const methodsMax = 256;
 
+const prefix = "connect_gateway";
+
 export interface Measuring {
   readonly metrics: ServiceMetrics;
   readonly port: number;
+  /** For `proxyServices`. The names are those of a setting. */
+  readonly onDroppedMetadata: (name: string) => void;
   close(): Promise<void>;
 }
 
@@ -19,11 +23,23 @@ export async function openMetrics(
   // Loaded where it is wanted alone.
   const { MetricsLayout, openAdmin, ServiceMetrics } = await import("../metrics/index.ts");
   const layout = new MetricsLayout({ nameOf: methodNameOf, namesMax: methodsMax });
-  const metrics = new ServiceMetrics({ layout, prefix: "connect_gateway", version });
+  const dropped = new Map<string, number>();
+  const onDroppedMetadata = (name: string) => void dropped.set(name, (dropped.get(name) ?? 0) + 1);
+  const metrics = new ServiceMetrics({
+    ...{ layout, prefix, version },
+    createFamilies: () => [
+      {
+        name: `${prefix}_metadata_dropped_total`,
+        help: "Request headers that were not passed on, as gRPC cannot carry their values.",
+        type: "counter",
+        samples: () => [...dropped].map(([header, value]) => ({ labels: { header }, value })),
+      },
+    ],
+  });
   try {
     const listener = await openAdmin(place, metrics);
     const close = () => listener.close().finally(() => metrics.close());
-    return { metrics, port: listener.address.port, close };
+    return { metrics, onDroppedMetadata, port: listener.address.port, close };
   } catch (error) {
     metrics.close();
     throw error;

@@ -5,6 +5,7 @@ import {
   constants,
   createSecureServer,
   type Http2SecureServer,
+  type SecureServerOptions,
   type ServerHttp2Stream,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
@@ -318,7 +319,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe.skipIf(!hasOpenssl)("over TLS", () => {
-  async function openTls(folder: string) {
+  async function openTls(folder: string, options: SecureServerOptions = {}) {
     const own = createCertificate(folder, "server");
     const client = createCertificate(folder, "client");
     const server: Http2SecureServer = createSecureServer({
@@ -326,6 +327,7 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
       cert: own.pem,
       ca: client.pem,
       requestCert: true,
+      ...options,
     });
     const callers: (string | undefined)[] = [];
     server.on("stream", (stream: ServerHttp2Stream, headers) => {
@@ -367,6 +369,28 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
     transport.close();
     await end();
   });
+
+  test.each([
+    ["TLSv1.2", /handshake failure|bad certificate|certificate required/i],
+    ["TLSv1.3", /certificate required/i],
+  ] as const)(
+    "who shows no certificate where one is required is told so at once: %s",
+    async (version, reason) => {
+      await using folder = await createTemporaryFolder();
+      const { url, end, own } = await openTls(folder.path, { maxVersion: version });
+      const transport = openGrpcTransport({ url, tls: () => ({ ca: own.pem }) });
+      const client = { catalog: createClient(CatalogService, transport) };
+      for (let calls = 0; calls < 20; calls++) {
+        const error = await within("its end", failureOf(client), 2000);
+        expect(error).toMatchObject({
+          ...unavailable,
+          rawMessage: expect.stringMatching(reason),
+        });
+      }
+      transport.close();
+      await end();
+    },
+  );
 
   test("certificates that cannot be used are told, and used when they can be", async () => {
     await using folder = await createTemporaryFolder();
