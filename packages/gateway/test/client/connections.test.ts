@@ -7,6 +7,7 @@ import {
   type Http2SecureServer,
   type SecureServerOptions,
   type ServerHttp2Stream,
+  sensitiveHeaders,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { setTimeout } from "node:timers/promises";
@@ -78,6 +79,83 @@ test("a server that takes few streams on a connection gets more connections", as
   );
   await Promise.all(Array.from({ length: 6 }, () => call(fake)));
   expect(fake.sessions).toHaveLength(3);
+});
+
+test("but no more than 16", async () => {
+  const waiting: (() => void)[] = [];
+  await using fake = await openFakeServer((stream, headers) => {
+    waiting.push(() => answerOk(stream, headers));
+  }, busy);
+  const calls = Array.from({ length: 40 }, () => call(fake));
+  let answered = 0;
+  void Promise.all(calls.map((one) => one.then(() => answered++)));
+  await expect.poll(() => waiting.length).toBe(16);
+  while (answered < calls.length) {
+    for (const answer of waiting.splice(0)) answer();
+    await setTimeout(1);
+  }
+  expect(fake.sessions).toHaveLength(16);
+});
+
+describe("a server that takes no more streams for a while", () => {
+  const none = { maxConcurrentStreams: 0 };
+
+  test("finishes the call that it has", async () => {
+    await using fake = await openFakeServer(
+      (stream, headers) => {
+        stream.session?.settings(none);
+        void setTimeout(300).then(() => answerOk(stream, headers));
+      },
+      { quietMsMax: 50 },
+    );
+    await call(fake);
+    expect(fake.sessions).toHaveLength(1);
+  });
+
+  test("gets those that wait when it takes some again", async () => {
+    const waiting: (() => void)[] = [];
+    const heeded = Promise.withResolvers<void>();
+    await using fake = await openFakeServer((stream, headers) => {
+      waiting.push(() => answerOk(stream, headers));
+      if (waiting.length === 1) stream.session?.settings(none, () => heeded.resolve());
+    });
+    // There is no other connection to go to.
+    let connections = 0;
+    await using front = await openFront(portOf(fake), { isLetIn: () => ++connections === 1 });
+    const first = call(front);
+    await within("its settings", heeded.promise);
+    const second = call(front);
+    await expect.poll(() => connections).toBeGreaterThan(1);
+    expect(waiting).toHaveLength(1);
+    fake.sessions[0]?.settings({ maxConcurrentStreams: 10 });
+    await expect.poll(() => waiting.length).toBe(2);
+    for (const answer of waiting) answer();
+    await Promise.all([first, second]);
+  });
+});
+
+test("a call whose headers are none takes no place", async () => {
+  await using fake = await openFakeServer(answerOk, busy);
+  const { getVolume } = CatalogService.method;
+  const headers = { "not a name": "1" };
+  for (let calls = 0; calls < 3; calls++) {
+    const failed = fake.transport.unary(getVolume, undefined, undefined, headers, {});
+    await expect(failed).rejects.toThrow();
+  }
+  await call(fake);
+  expect(fake.sessions).toHaveLength(1);
+});
+
+test("tokens stay out of the table that compresses headers", async () => {
+  const seen: unknown[] = [];
+  await using fake = await openFakeServer((stream, headers) => {
+    seen.push((headers as { [sensitiveHeaders]?: string[] })[sensitiveHeaders]);
+    answerOk(stream, headers);
+  });
+  const headers = { authorization: "Bearer a", cookie: "b=1", "x-tenant": "c" };
+  await fake.catalog.getVolume({}, { headers });
+  expect(seen).toEqual([expect.arrayContaining(["authorization", "cookie"])]);
+  expect(seen[0]).not.toContain("x-tenant");
 });
 
 test("a call that gives up while it waits leaves its place in the line", async () => {

@@ -10,7 +10,8 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createEchoService } from "../support/echo.ts";
 import { openGateway } from "../support/gateway.ts";
 import { within } from "../support/within.ts";
-import { grpcHead, openFakeServer } from "./fake-server.ts";
+import { answerAtOnce, answerOk, grpcHead, openFakeServer } from "./fake-server.ts";
+import { openFront } from "./front.ts";
 
 type Fields = Partial<ServiceImpl<typeof FieldService>>;
 
@@ -149,6 +150,22 @@ test("an error of the requests ends the call, here and at the server", async () 
 /** Of a message that is large beside what a stream may send unread, compressed as well. */
 const large = randomBytes(48 * 1024).toString("base64");
 
+test("a call ends by its deadline though its server reads nothing", async () => {
+  await using fake = await openFakeServer((stream, headers) => answerOk(stream, headers));
+  await using front = await openFront(Number(new URL(fake.url).port));
+  const catalog = front.catalog;
+  await catalog.getVolume({});
+  front.silence();
+  const volume = { title: "x".repeat(60_000) };
+  // More than the buffers of a connection hold.
+  const calls = Array.from({ length: 300 }, () =>
+    catalog.createVolume({ volume }, { timeoutMs: 1000 }).catch((error: unknown) => error),
+  );
+  for (const end of await within("their ends", Promise.all(calls), 4000)) {
+    expect(end).toMatchObject({ code: Code.DeadlineExceeded });
+  }
+});
+
 test("a server that takes nothing is sent little", async () => {
   let taken = 0;
   await using fake = await openFakeServer((stream) => {
@@ -197,4 +214,35 @@ test("a server that answers amid the requests has its answer taken, and is sent 
   const answer = await within("an answer", fields.client.collect(endless()));
   expect(answer.string).toBe("enough");
   await expect.poll(() => isLeft).toBe(true);
+});
+
+/** As much of an AbortSignal as a transport listens to; it knows who listens. */
+function openCancellation() {
+  const listeners = new Set<unknown>();
+  return {
+    listeners,
+    aborted: false,
+    reason: undefined,
+    addEventListener: (_: string, listener: unknown) => void listeners.add(listener),
+    removeEventListener: (_: string, listener: unknown) => void listeners.delete(listener),
+  };
+}
+
+test.each([
+  ["goes well", answerOk],
+  ["fails", answerAtOnce({ ...grpcHead, "grpc-status": "5" })],
+])("a call that %s lets go of its caller's signal", async (_, answer) => {
+  await using fake = await openFakeServer(answer);
+  const { getVolume, watchVolumes } = CatalogService.method;
+  const cancellation = openCancellation();
+  const unary = fake.transport.unary(getVolume, cancellation, undefined, undefined, {});
+  expect(cancellation.listeners.size).toBe(1);
+  await unary.catch(() => {});
+  const stream = async () => {
+    const input = createAsyncIterable([{}]);
+    const call = fake.transport.stream(watchVolumes, cancellation, undefined, undefined, input);
+    for await (const _ of (await call).message);
+  };
+  await stream().catch(() => {});
+  expect(cancellation.listeners.size).toBe(0);
 });
