@@ -95,9 +95,10 @@ export class Connection {
     session.on("remoteSettings", ({ maxConcurrentStreams = Number.POSITIVE_INFINITY }) => {
       this.#streamsMax = maxConcurrentStreams;
       if (this.#state === "open") listener.vacated();
-      if (this.#state !== "connecting") return;
-      this.#state = "open";
-      listener.opened();
+      else if (this.#state === "connecting") {
+        this.#state = "open";
+        listener.opened();
+      }
     });
     session.on("goaway", (_code, lastStreamId) => {
       this.#lastStreamId = Math.min(this.#lastStreamId, lastStreamId);

@@ -46,24 +46,21 @@ export class Subchannel {
   }
 
   get isOpen(): boolean {
-    return this.#openCount > 0;
-  }
-
-  get #openCount(): number {
-    let count = 0;
-    for (const { isOpen } of this.#connections) if (isOpen) count++;
-    return count;
+    for (const { isOpen } of this.#connections) if (isOpen) return true;
+    return false;
   }
 
   /** The connection with the fewest streams; undefined while there is none with room. */
   pick(): Connection | undefined {
     let least: Connection | undefined;
+    let openCount = 0;
     for (const one of this.#connections) {
       if (!one.isOpen) continue;
-      if (least === undefined || one.streams < least.streams) least = one;
+      openCount++;
+      if (one.hasRoom && (least === undefined || one.streams < least.streams)) least = one;
     }
-    if (least === undefined || least.hasRoom) return least;
-    if (this.#openCount < connectionsMax && this.#timer === undefined) this.#connect();
+    if (least !== undefined || openCount === 0 || openCount >= connectionsMax) return least;
+    if (this.#timer === undefined) this.#connect();
     return undefined;
   }
 

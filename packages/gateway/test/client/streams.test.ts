@@ -151,14 +151,22 @@ test("an error of the requests ends the call, here and at the server", async () 
 const large = randomBytes(48 * 1024).toString("base64");
 
 test("a call ends by its deadline though its server reads nothing", async () => {
-  await using fake = await openFakeServer((stream, headers) => answerOk(stream, headers));
+  const roomy = { settings: { initialWindowSize: 2 ** 30 } };
+  await using fake = await openFakeServer(
+    (stream, headers) => {
+      stream.session?.setLocalWindowSize(2 ** 30);
+      answerOk(stream, headers);
+    },
+    { server: roomy },
+  );
   await using front = await openFront(Number(new URL(fake.url).port));
-  const catalog = front.catalog;
+  const { catalog } = front;
+  await catalog.getVolume({});
   await catalog.getVolume({});
   front.silence();
-  const volume = { title: "x".repeat(60_000) };
-  // More than the buffers of a connection hold.
-  const calls = Array.from({ length: 300 }, () =>
+  // More than the system's buffers hold, so that not even a reset can be sent.
+  const volume = { title: "x".repeat(2_000_000) };
+  const calls = Array.from({ length: 20 }, () =>
     catalog.createVolume({ volume }, { timeoutMs: 1000 }).catch((error: unknown) => error),
   );
   for (const end of await within("their ends", Promise.all(calls), 4000)) {
