@@ -54,14 +54,20 @@ export class StreamCall {
   async *receive(): AsyncGenerator<Uint8Array> {
     const attempt = this.#attempt;
     const { stream } = attempt;
+    let wake = () => {};
+    // Node's iterator takes a stream of HTTP/2 that the server has closed for one that was cut off.
+    for (const event of ["readable", "end", "close"]) stream.on(event, () => wake());
     try {
-      yield* stream.iterator({ destroyOnReturn: false });
-    } catch {
-      throw attempt.failure ?? attempt.brokenOff; // what came behind what is lost is no success
+      while (!stream.readableEnded && !stream.destroyed) {
+        const chunk: Uint8Array | null = stream.read();
+        if (chunk !== null) yield chunk;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
     } finally {
       attempt.leave();
     }
-    const { failure } = attempt;
+    // What came behind what is lost is no success.
+    const failure = attempt.failure ?? (stream.readableEnded ? undefined : attempt.brokenOff);
     if (failure !== undefined) throw failure;
     this.trailer.replace(new LazyHeaders(attempt.trailer));
   }

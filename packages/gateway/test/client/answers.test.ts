@@ -321,6 +321,27 @@ test.each(kindNames)("a status before a message counts for nothing, to a %s", as
   expect(await outcomeOf(fake, kind)).toMatchObject({ value: expect.anything() });
 });
 
+test.each(kindNames)("an answer that comes in one piece is whole, to a %s", async (kind) => {
+  const grpc = [
+    [":status", "200"],
+    ["content-type", "application/grpc"],
+  ] as const;
+  await using raw = await openRawServer((_, streamId) =>
+    Buffer.concat([
+      frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: fieldBlock(grpc) }),
+      frame(frameType.data, { streamId, payload: one }),
+      frame(frameType.headers, {
+        flags: flag.endHeaders | flag.endStream,
+        streamId,
+        payload: fieldBlock([["grpc-status", "0"]]),
+      }),
+    ]),
+  );
+  for (let calls = 0; calls < 5; calls++) {
+    expect(await outcomeOf(raw, kind)).toMatchObject({ value: expect.anything() });
+  }
+});
+
 test.each(kindNames)("as many headers as fit into the limit are read, by a %s", async (kind) => {
   const many = Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`x-${i}`, "more"]));
   await using fake = await openFakeServer(
