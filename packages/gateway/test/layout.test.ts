@@ -19,14 +19,17 @@ const importsByFile = checkLayout({
     "src/health": ["gen", "src/rest", "src/protocols", "src/call", "src/exchange"],
     "src/reflection": ["gen", "src/protocols", "src/call"],
     "src/otel": ["src/adapter"],
-    "src/client": ["src/protocols", "src/call", "src/exchange", "src/binary"],
+    "src/client": ["gen", "src/protocols", "src/call", "src/exchange", "src/binary"],
     "src/logging": ["src/adapter", "src/call", "src/exchange"],
     "src/metrics": ["src/server", "src/adapter", "src/call", "src/exchange"],
     "src/cli": [
       ...["gen", "src", "src/client", "src/proxy", "src/server", "src/health", "src/reflection"],
       ...["src/openapi", "src/logging", "src/metrics", "src/rest", "src/call"],
     ],
-    "src/proxy": ["gen", "src/client", "src/adapter", "src/rest", "src/call", "src/exchange"],
+    "src/proxy": [
+      ...["gen", "src/client", "src/adapter", "src/rest", "src/call", "src/exchange"],
+      "src/logging",
+    ],
     // A request goes from the adapter through rest or protocols to the call.
     "src/adapter": ["src/rest", "src/protocols", "src/json", "src/call", "src/exchange"],
     "src/rest": ["gen", "src/protocols", "src/json", "src/call", "src/exchange"],

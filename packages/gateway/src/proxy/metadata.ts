@@ -3,6 +3,7 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { peerAddressKey } from "../adapter/peer-address.ts";
 import { isOfConnection } from "../exchange/connection-headers.ts";
 import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../exchange/lazy-headers.ts";
+import { requestIdHeader, requestIdKey } from "../logging/request-id.ts";
 
 /**
  * What an upstream is told of a request by default: who calls, in which language, and of which trace
@@ -38,7 +39,8 @@ export function createRequestMetadata(
       ?.toLowerCase()
       .split(/[\s,]+/);
     for (const name of passed) {
-      const value = requestHeader.get(name);
+      const ownId = name === requestIdHeader ? values.get(requestIdKey) : undefined;
+      const value = ownId ?? requestHeader.get(name);
       if (value === null || nominated?.includes(name)) continue;
       if (isValue(name, value)) metadata[name] = value;
       else onDropped(name);

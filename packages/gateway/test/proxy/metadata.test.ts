@@ -1,6 +1,7 @@
 /** Which headers cross a proxy. */
 import type { HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { createAccessLog } from "../../src/logging/index.ts";
 import { createRequestMetadata, defaultRequestMetadata } from "../../src/proxy/metadata.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { json, versions } from "../support/catalog.ts";
@@ -120,6 +121,20 @@ describe.each(versions)("of a request over HTTP/%s,", (version) => {
     expect(proxy.seen.map((seen) => [seen.get(name), seen.get("x-other")])).toEqual([[null, "1"]]);
     expect(dropped).toEqual([name]);
   });
+
+  test.each(["a safe one", undefined, "é"])(
+    "the upstream gets the id that the answer has, of a request with the id %s",
+    async (given) => {
+      const observer = createAccessLog({ write: () => {}, isErrorsOnly: false });
+      await using proxy = await openSeen(undefined, { observer });
+      const id = given?.replaceAll(" ", "-");
+      const headers = id === undefined ? json : { ...json, "x-request-id": id };
+      const answer = await proxy.send({ version, path, headers, body });
+      const told = answer.headers.get("x-request-id");
+      expect(told).toMatch(given === "a safe one" ? /^a-safe-one$/ : /^[\da-f-]{36}$/);
+      expect(proxy.seen[0]?.get("x-request-id")).toBe(told);
+    },
+  );
 
   test("of an answer, headers and trailers are passed on, but not those of its connection", async () => {
     await using proxy = await openSeen(({ responseHeader, responseTrailer }) => {
