@@ -6,6 +6,16 @@ import { overload } from "./overload/overload.ts";
 import { postgres } from "./postgres/postgres.ts";
 import { power } from "./power/power.ts";
 import { race } from "./race.ts";
+import { upstream } from "./upstream/upstream.ts";
 
 /** In the order of a run, which divides its time among them. */
-export const campaigns: readonly Campaign[] = [hostile, io, kill, overload, postgres, power, race];
+export const campaigns: readonly Campaign[] = [
+  hostile,
+  io,
+  kill,
+  overload,
+  postgres,
+  power,
+  race,
+  upstream,
+];

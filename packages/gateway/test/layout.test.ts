@@ -19,14 +19,16 @@ const importsByFile = checkLayout({
     "src/health": ["gen", "src/rest", "src/rpc", "src/http"],
     "src/reflection": ["gen", "src/rpc"],
     "src/otel": ["src/adapter"],
-    "src/client": ["src/rpc", "src/http", "src/binary"],
+    "src/client": ["gen", "src/rpc", "src/http", "src/binary"],
     "src/logging": ["src/adapter", "src/rpc", "src/http"],
     "src/metrics": ["src/server", "src/adapter", "src/rpc", "src/http"],
     "src/cli": [
       ...["gen", "src", "src/client", "src/proxy", "src/server", "src/health", "src/reflection"],
       ...["src/openapi", "src/logging", "src/metrics", "src/rest", "src/rpc"],
     ],
-    "src/proxy": ["gen", "src/client", "src/adapter", "src/rest", "src/rpc", "src/http"],
+    "src/proxy": [
+      ...["gen", "src/client", "src/adapter", "src/rest", "src/rpc", "src/http", "src/logging"],
+    ],
     // A request goes from the adapter through rest or rpc to the call.
     "src/adapter": ["src/rest", "src/rpc", "src/json", "src/http"],
     "src/rest": ["gen", "src/rpc", "src/json", "src/http"],

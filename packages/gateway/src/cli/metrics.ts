@@ -4,9 +4,13 @@ import { methodNameOf } from "../rpc/call-names.ts";
 /** More than most servers have; the methods past these share a series. */
 const methodsMax = 256;
 
+const prefix = "connect_gateway";
+
 export interface Measuring {
   readonly metrics: ServiceMetrics;
   readonly port: number;
+  /** For `proxyServices`. The names are those of a setting. */
+  readonly onDroppedMetadata: (name: string) => void;
   close(): Promise<void>;
 }
 
@@ -18,12 +22,20 @@ export async function openMetrics(
   if (place === undefined) return undefined;
   // Loaded where it is wanted alone.
   const { openAdmin, ServiceMetrics } = await import("../metrics/index.ts");
+  const { Counter } = await import("@prometheus-io/client");
   const labels = { nameOf: methodNameOf, namesMax: methodsMax };
-  const metrics = new ServiceMetrics({ ...labels, prefix: "connect_gateway", version });
+  const metrics = new ServiceMetrics({ ...labels, prefix, version });
+  const dropped = new Counter({
+    name: `${prefix}_metadata_dropped_total`,
+    help: "Request headers that were not passed on, as gRPC cannot carry their values.",
+    labelNames: ["header"],
+    registers: [metrics.registry],
+  });
+  const onDroppedMetadata = (name: string) => dropped.inc({ header: name });
   try {
     const listener = await openAdmin(place, metrics);
     const close = () => listener.close().finally(() => metrics.close());
-    return { metrics, port: listener.address.port, close };
+    return { metrics, onDroppedMetadata, port: listener.address.port, close };
   } catch (error) {
     metrics.close();
     throw error;

@@ -71,7 +71,8 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   const isReady = () => current !== undefined && health.every((one) => one.isReady());
 
   function optionsOf(served: Served | undefined): ServedOptions {
-    const routes = served && createRoutes(served, settings.requestMetadata);
+    const { requestMetadata } = settings;
+    const routes = served && createRoutes(served, requestMetadata, measuring?.onDroppedMetadata);
     const { services = [], registry } = served ?? {};
     return {
       routes(router, { draining }) {

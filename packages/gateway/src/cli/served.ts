@@ -53,6 +53,7 @@ export function createServed(parts: readonly Part[], rules: readonly HttpRule[])
 export function createRoutes(
   { parts }: Served,
   requestMetadata: readonly string[],
+  onDroppedMetadata: (name: string) => void = () => {},
 ): (router: ConnectRouter) => void {
   const names = [...defaultRequestMetadata, ...requestMetadata];
   const routes = parts.map(({ upstream: { transport }, descriptors, onUnimplemented }) =>
@@ -60,6 +61,7 @@ export function createRoutes(
       ...descriptors,
       transport,
       requestMetadata: names,
+      onDroppedMetadata,
       ...(onUnimplemented && { onUnimplemented }),
     }),
   );

@@ -26,16 +26,20 @@ function readCa(file: string): Buffer {
   }
 }
 
-/** For each connection, what the files hold by then; while they are wrong, what they held before. */
+/**
+ * For each connection, what the files hold by then; while they are wrong, what they held before. It throws
+ * until they were right once: without its CA, a connection would trust others.
+ */
 export function watchUpstreamTls(
   files: UpstreamTlsFiles,
   onError: (error: unknown) => void,
 ): () => ClientTls {
-  let last: ClientTls = {};
+  let last: ClientTls | undefined;
   return () => {
     try {
       last = readUpstreamTls(files);
     } catch (error) {
+      if (last === undefined) throw error;
       onError(error);
     }
     return last;

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { backoffMs } from "./backoff.ts";
 import type { CallLimit } from "./call-limit.ts";
-import { type Connection, connectionError } from "./connection.ts";
+import { type Connection, connectionError, unbracketed } from "./connection.ts";
 import { Subchannel, type SubchannelOptions } from "./subchannel.ts";
 
 export type ChannelOptions = Omit<SubchannelOptions, "address">;
@@ -30,7 +30,7 @@ export class Channel {
 
   constructor(options: ChannelOptions) {
     this.#options = options;
-    this.#host = new URL(options.origin).hostname.replace(/^\[|\]$/g, "");
+    this.#host = unbracketed(new URL(options.origin).hostname);
   }
 
   get isConnected(): boolean {

@@ -5,7 +5,11 @@ import {
   constants,
   type OutgoingHttpHeaders,
 } from "node:http2";
+import { connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { GuardedSocket } from "./guarded-socket.ts";
+import { Liveness } from "./liveness.ts";
 
 /** What a client shows of itself, and whom it trusts, in PEM. */
 export interface ClientTls {
@@ -31,20 +35,14 @@ export interface ConnectionOptions {
 /** Told how one connection fares. */
 export interface ConnectionListener {
   /** The server has sent its settings: it speaks HTTP/2. */
-  opened(connection: Connection): void;
-  /** A stream has ended, and left its place to another. */
-  vacated(connection: Connection): void;
+  opened(): void;
+  /** There may be room for another stream. */
+  vacated(): void;
   /** It takes no more streams; those that are open come to their end. Told once. */
   left(connection: Connection, error: ConnectError): void;
   /** It is over, and so are its streams. */
   closed(connection: Connection): void;
 }
-
-/**
- * How long a silence that one ping has explained needs no other. Servers of gRPC count pings more
- * frequent than that while they send nothing, and cut who sends a third.
- */
-const pingAgainMs = 5 * 60_000;
 
 const headersFrame = 1;
 
@@ -55,14 +53,23 @@ const headersFrame = 1;
  */
 const sessionMegabytesMax = 4000;
 
+/**
+ * The largest headers, and trailers, that servers should send. What a HeaderFilter lets through is not
+ * larger, as Node counts it: without Huffman's coding, and 32 bytes more for each field.
+ */
+const headerBytesMax = 2 * 65_535;
+
+const headerFieldsMax = headerBytesMax / 32;
+
 /** One connection of HTTP/2 to one address. */
 export class Connection {
+  readonly #socket: GuardedSocket;
   readonly #session: ClientHttp2Session;
   readonly #listener: ConnectionListener;
+  readonly #liveness: Liveness;
+  #state: "connecting" | "open" | "leaving" = "connecting";
   #streams = 0;
   #streamsMax = 0;
-  #hasLeft = false;
-  #hasSent = false;
   #failure: Error | undefined;
   /** Streams whose headers Node could not send, as when a GOAWAY comes in between. */
   readonly #unsent = new Set<number>();
@@ -70,24 +77,28 @@ export class Connection {
   #lastStreamId = Number.POSITIVE_INFINITY;
 
   constructor(options: ConnectionOptions, listener: ConnectionListener) {
-    const { origin, address, quietMsMax, tls } = options;
-    const { ca, cert, key, serverName } = tls;
+    const { origin, quietMsMax } = options;
     this.#listener = listener;
+    const socket = new GuardedSocket(openSocket(options));
+    this.#socket = socket;
     const session = connect(origin, {
-      host: address,
-      settings: { enablePush: false },
+      createConnection: () => socket,
+      settings: { enablePush: false, maxHeaderListSize: headerBytesMax },
       maxSessionMemory: sessionMegabytesMax,
-      ...(ca !== undefined && { ca }),
-      ...(cert !== undefined && { cert }),
-      ...(key !== undefined && { key }),
-      ...(serverName !== undefined && { servername: serverName }),
+      maxHeaderListPairs: headerFieldsMax,
     });
     this.#session = session;
-    const watch = setInterval(this.#watch(), quietMsMax).unref();
+    this.#liveness = new Liveness(session, socket, {
+      quietMsMax,
+      isBusy: () => this.#streams > 0,
+    });
     session.on("remoteSettings", ({ maxConcurrentStreams = Number.POSITIVE_INFINITY }) => {
-      const isFirst = this.#streamsMax === 0;
       this.#streamsMax = maxConcurrentStreams;
-      if (isFirst && !this.#hasLeft) listener.opened(this);
+      if (this.#state === "open") listener.vacated();
+      else if (this.#state === "connecting") {
+        this.#state = "open";
+        listener.opened();
+      }
     });
     session.on("goaway", (_code, lastStreamId) => {
       this.#lastStreamId = Math.min(this.#lastStreamId, lastStreamId);
@@ -98,10 +109,18 @@ export class Connection {
       this.#leave();
     });
     session.on("close", () => {
-      clearInterval(watch);
       this.#leave();
       listener.closed(this);
     });
+  }
+
+  get isConnecting(): boolean {
+    return this.#state === "connecting";
+  }
+
+  /** Whether it takes streams, or will when there is room. Its streams end before it says that it is over. */
+  get isOpen(): boolean {
+    return this.#state === "open" && !this.isLost;
   }
 
   /** How many streams are open, or have a place. */
@@ -139,27 +158,27 @@ export class Connection {
 
   vacate(): void {
     this.#streams--;
-    if (!this.#hasLeft) this.#listener.vacated(this);
+    if (this.#state === "open") this.#listener.vacated();
   }
 
-  /** Opens a stream in a place that was reserved, and vacates it when the stream closes. */
+  /**
+   * Opens a stream in a place that was reserved, and vacates it when the stream closes.
+   *
+   * @throws what Node throws for headers that are none.
+   */
   open(headers: OutgoingHttpHeaders): ClientHttp2Stream {
-    const stream = this.#request(headers);
-    this.#hasSent = true;
-    stream.on("close", this.#onClose);
-    stream.on("error", this.#onError);
-    stream.on("frameError", this.#onFrameError);
-    return stream;
-  }
-
-  /** @throws what Node throws for headers that are none. */
-  #request(headers: OutgoingHttpHeaders): ClientHttp2Stream {
+    let stream: ClientHttp2Stream;
     try {
-      return this.#session.request(headers);
+      stream = this.#session.request(headers);
     } catch (error) {
       this.vacate();
       throw error;
     }
+    this.#liveness.owe();
+    stream.on("close", this.#onClose);
+    stream.on("error", this.#onError);
+    stream.on("frameError", this.#onFrameError);
+    return stream;
   }
 
   /** Takes no more streams, and closes behind the last. */
@@ -169,8 +188,9 @@ export class Connection {
   }
 
   /** Ends it, and its streams with it. */
-  destroy(error?: Error): void {
-    this.#session.destroy(error);
+  destroy(): void {
+    this.#session.destroy();
+    this.#socket.destroy(); // the session waits until the server has taken what was sent
   }
 
   // The same functions for all streams: one of its own for each costs more than to call it.
@@ -187,41 +207,25 @@ export class Connection {
   };
 
   #leave(): void {
-    if (this.#hasLeft) return;
-    this.#hasLeft = true;
+    if (this.#state === "leaving") return;
+    this.#state = "leaving";
     this.#listener.left(this, connectionError(this.#failure));
-  }
-
-  /** A network that is gone tells nobody: a server that owes an answer is asked, once a silence. */
-  #watch(): () => void {
-    let bytesHeard = 0;
-    let asked: { readonly at: number; isAnswered: boolean } | undefined;
-    return () => {
-      const session = this.#session;
-      if (session.destroyed) return;
-      if (this.#streamsMax === 0) return session.destroy(silent());
-      const { bytesRead } = session.socket;
-      const isQuiet = bytesRead === bytesHeard && !this.#hasSent && this.#streams > 0;
-      this.#hasSent = false;
-      bytesHeard = bytesRead;
-      if (asked !== undefined && !asked.isAnswered && isQuiet) {
-        session.destroy(silent());
-      } else if (!isQuiet) {
-        asked = undefined;
-      } else if (asked === undefined || performance.now() - asked.at > pingAgainMs) {
-        const ping = { at: performance.now(), isAnswered: false };
-        asked = ping;
-        session.ping(() => {
-          ping.isAnswered = true;
-          if (!session.destroyed) bytesHeard = session.socket.bytesRead;
-        });
-      }
-    };
   }
 }
 
-function silent(): ConnectError {
-  return new ConnectError("the server does not answer", Code.Unavailable);
+function openSocket({ origin, address: host, tls }: ConnectionOptions): Socket {
+  const { protocol, hostname, port } = new URL(origin);
+  const isSecure = protocol === "https:";
+  const place = { host, port: Number(port) || (isSecure ? 443 : 80), noDelay: true };
+  if (!isSecure) return connectTcp(place);
+  const { serverName = isIP(unbracketed(hostname)) === 0 ? hostname : undefined, ...material } =
+    tls;
+  return connectTls({ ...place, ...material, servername: serverName, ALPNProtocols: ["h2"] });
+}
+
+/** The host of a URL, of which an IPv6 address stands in brackets. */
+export function unbracketed(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, "");
 }
 
 /** Of what is wrong with a connection; or of its end, where nothing is. */

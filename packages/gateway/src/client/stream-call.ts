@@ -1,17 +1,9 @@
 import { once } from "node:events";
-import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
+import type { ClientHttp2Stream } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
 import { LazyHeaders } from "../http/headers.ts";
-import {
-  type Attempt,
-  brokenOff,
-  type Head,
-  headError,
-  leaveUntaken,
-  statusError,
-} from "./answer.ts";
-import type { CallLimit } from "./call-limit.ts";
-import type { Connection } from "./connection.ts";
+import type { Head } from "./answer.ts";
+import type { Attempt } from "./attempt.ts";
 
 /**
  * One call with streams of messages, in envelopes. It takes no more of the answer than is asked for, and
@@ -22,43 +14,26 @@ export class StreamCall {
   readonly head: Promise<Head>;
   /** Filled when the last chunk was taken. */
   readonly trailer: LazyHeaders = new LazyHeaders({});
-  readonly #connection: Connection;
-  readonly #stream: ClientHttp2Stream;
-  readonly #limit: CallLimit;
-  #head: Head | undefined;
-  #trailer: IncomingHttpHeaders | undefined;
-  #failure: ConnectError | undefined;
+  readonly #attempt: Attempt;
 
-  constructor(attempt: Attempt, limit: CallLimit) {
-    const { connection, stream } = attempt;
-    this.#connection = connection;
-    this.#stream = stream;
-    this.#limit = limit;
+  constructor(attempt: Attempt) {
+    this.#attempt = attempt;
+    const { stream } = attempt;
     this.head = new Promise((resolve, reject) => {
       stream.on("response", (head) => {
-        attempt.isAnswered = true;
-        this.#head = head;
-        if (head["grpc-status"] !== undefined) this.#trailer = head;
-        const failure =
-          headError(head) ?? (this.#trailer === undefined ? undefined : statusError(head, head));
+        const failure = attempt.isDecided ? attempt.failure : undefined;
         if (failure === undefined) return resolve(head);
         reject(failure);
-        this.cancel(failure);
+        attempt.cancel(failure);
       });
-      stream.on("close", () => {
-        if (this.#head === undefined) reject(this.#failureNow());
-      });
+      stream.on("close", () => reject(attempt.failure));
     });
     this.head.catch(() => {}); // nobody may come to wait for it
-    stream.on("trailers", (trailer) => {
-      this.#trailer = trailer;
-    });
-    limit.onEnd = (error) => this.cancel(error);
   }
 
   /** Sends what comes, until the server has had enough. What it throws ends the call. */
   async send(bodies: AsyncIterable<Uint8Array>): Promise<void> {
-    const stream = this.#stream;
+    const { stream } = this.#attempt;
     const iterator = bodies[Symbol.asyncIterator]();
     // It may wait for its next message, when nobody does any more.
     const leave = () => void iterator.return?.()?.catch(() => {});
@@ -71,39 +46,30 @@ export class StreamCall {
       }
       stream.end();
     } catch (error) {
-      this.cancel(error as ConnectError);
+      this.#attempt.cancel(error as ConnectError);
     }
   }
 
   /** The body of the answer, as it comes. */
   async *receive(): AsyncGenerator<Uint8Array> {
-    const stream = this.#stream;
+    const attempt = this.#attempt;
+    const { stream } = attempt;
+    let wake = () => {};
+    // Node's iterator takes a stream of HTTP/2 that the server has closed for one that was cut off.
+    for (const event of ["readable", "end", "close"]) stream.on(event, () => wake());
     try {
-      yield* stream.iterator({ destroyOnReturn: false });
-    } catch {
-      throw this.#failureNow();
+      while (!stream.readableEnded && !stream.destroyed) {
+        const chunk: Uint8Array | null = stream.read();
+        if (chunk !== null) yield chunk;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
     } finally {
-      this.#limit.release();
-      // The server need not send what nobody takes, nor take what comes behind its answer.
-      if (!stream.readableEnded || !stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
-      else leaveUntaken(stream);
+      attempt.leave();
     }
-    if (this.#failure !== undefined) throw this.#failure;
-    if (this.#head === undefined || this.#trailer === undefined) throw this.#failureNow();
-    const failure = statusError(this.#head, this.#trailer);
+    // What came behind what is lost is no success.
+    const failure = attempt.failure ?? (stream.readableEnded ? undefined : attempt.brokenOff);
     if (failure !== undefined) throw failure;
-    if (this.#trailer !== this.#head) this.trailer.replace(new LazyHeaders(this.#trailer));
-  }
-
-  /** Ends the call, with an error for whoever takes its answer. */
-  cancel(error: ConnectError): void {
-    this.#failure ??= error;
-    this.#stream.close(constants.NGHTTP2_CANCEL);
-  }
-
-  #failureNow(): ConnectError {
-    const call = { head: this.#head, limit: this.#limit };
-    return this.#failure ?? brokenOff(this.#connection, this.#stream, call);
+    this.trailer.replace(new LazyHeaders(attempt.trailer));
   }
 }
 

@@ -27,10 +27,8 @@ export class Subchannel {
   readonly #options: SubchannelOptions;
   /** Told when something has changed: whoever waits looks again. */
   readonly #onChange: () => void;
-  readonly #open = new Set<Connection>();
-  /** With those that come to their end. */
-  readonly #all = new Set<Connection>();
-  #connecting: Connection | undefined;
+  /** With those that are being made, and those that come to their end. */
+  readonly #connections = new Set<Connection>();
   #timer: NodeJS.Timeout | undefined;
   #failures = 0;
   #failure: ConnectError | undefined;
@@ -48,20 +46,21 @@ export class Subchannel {
   }
 
   get isOpen(): boolean {
-    return this.#open.size > 0;
+    for (const { isOpen } of this.#connections) if (isOpen) return true;
+    return false;
   }
 
   /** The connection with the fewest streams; undefined while there is none with room. */
   pick(): Connection | undefined {
     let least: Connection | undefined;
-    for (const one of this.#open) {
-      // Its streams end before it says so.
-      if (one.isLost) continue;
-      if (least === undefined || one.streams < least.streams) least = one;
+    let openCount = 0;
+    for (const one of this.#connections) {
+      if (!one.isOpen) continue;
+      openCount++;
+      if (one.hasRoom && (least === undefined || one.streams < least.streams)) least = one;
     }
-    if (least === undefined || least.hasRoom) return least;
-    if (this.#open.size >= connectionsMax) return undefined;
-    if (this.#connecting === undefined && this.#timer === undefined) this.#connect();
+    if (least !== undefined || openCount === 0 || openCount >= connectionsMax) return least;
+    if (this.#timer === undefined) this.#connect();
     return undefined;
   }
 
@@ -69,21 +68,21 @@ export class Subchannel {
   close(): void {
     this.#isClosed = true;
     this.#endPause();
-    for (const one of this.#all) one.close();
+    for (const one of this.#connections) one.close();
   }
 
   /** Ends it, and its calls. */
   destroy(): void {
     this.close();
-    for (const one of this.#all) one.destroy();
+    for (const one of this.#connections) one.destroy();
   }
 
+  /** Makes a connection, unless one is being made. */
   #connect(): void {
+    for (const { isConnecting } of this.#connections) if (isConnecting) return;
     const { tls, ...options } = this.#options;
     try {
-      const connection = new Connection({ ...options, tls: tls() }, this.#listener());
-      this.#connecting = connection;
-      this.#all.add(connection);
+      this.#connections.add(new Connection({ ...options, tls: tls() }, this.#listener()));
     } catch (error) {
       this.#failed(connectionError(error as Error)); // certificates that cannot be used
     }
@@ -92,17 +91,13 @@ export class Subchannel {
   #listener(): ConnectionListener {
     let openedAt: number | undefined;
     return {
-      opened: (connection) => {
+      opened: () => {
         openedAt = performance.now();
-        this.#connecting = undefined;
         this.#failure = undefined;
-        this.#open.add(connection);
         this.#onChange();
       },
       vacated: this.#onChange,
-      left: (connection, error) => {
-        this.#open.delete(connection);
-        if (this.#connecting === connection) this.#connecting = undefined;
+      left: (_connection, error) => {
         if (openedAt === undefined) return this.#failed(error);
         const hasLived = performance.now() - openedAt > livedMsMin;
         this.#failures = hasLived ? 0 : this.#failures + 1;
@@ -115,7 +110,7 @@ export class Subchannel {
         // For calls that waited for the end of the pause, or for the room of this connection.
         if (!this.#isClosed) this.#onChange();
       },
-      closed: (connection) => this.#all.delete(connection),
+      closed: (connection) => this.#connections.delete(connection),
     };
   }
 
@@ -128,12 +123,12 @@ export class Subchannel {
 
   /** After a pause if need be. While there are others, callers say whether one more is needed. */
   #reconnect(): void {
-    if (this.#isClosed || this.#connecting !== undefined || this.#timer !== undefined) return;
-    if (this.#open.size > 0 && this.#failures === 0) return;
+    if (this.#isClosed || this.#timer !== undefined) return;
+    if (this.isOpen && this.#failures === 0) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (this.#open.size === 0) this.#connect();
-      else this.#onChange();
+      if (this.isOpen) this.#onChange();
+      else this.#connect();
     }, backoffMs(this.#failures));
   }
 

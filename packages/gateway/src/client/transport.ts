@@ -15,7 +15,7 @@ import {
   withoutConnection,
 } from "../http/headers.ts";
 import type { Cancellation } from "../rpc/signal.ts";
-import type { Attempt } from "./answer.ts";
+import { Attempt } from "./attempt.ts";
 import { CallLimit } from "./call-limit.ts";
 import { Channel } from "./channel.ts";
 import type { ClientTls } from "./connection.ts";
@@ -128,7 +128,7 @@ class Http2Transport implements GrpcTransport {
     const readMaxBytes = this.#readMaxBytes;
     const limit = new CallLimit({ timeoutMs, cancellation });
     try {
-      const call = { body, limit, bodyBytesMax: readMaxBytes + envelopeHeadBytes };
+      const call = { body, bodyBytesMax: readMaxBytes + envelopeHeadBytes };
       const { head, trailer, ...answer } = await this.#try(
         { path, header, limit, triesMax },
         (attempt) => callUnary(attempt, call),
@@ -137,7 +137,7 @@ class Http2Transport implements GrpcTransport {
         stream: false,
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
-        trailer: new LazyHeaders(trailer === head ? {} : trailer),
+        trailer: new LazyHeaders(trailer),
         message: await codec.parseOne(answer.body, { head, readMaxBytes }),
       };
     } finally {
@@ -161,7 +161,7 @@ class Http2Transport implements GrpcTransport {
         method.methodKind === "server_streaming" ? (await bodies.next()).value : undefined;
       const outgoing = { path, header, limit, triesMax: one === undefined ? 1 : triesMax };
       const { call, head } = await this.#try(outgoing, async (attempt) => {
-        const begun = new StreamCall(attempt, limit);
+        const begun = new StreamCall(attempt);
         void begun.send(one === undefined ? bodies : createAsyncIterable([one]));
         return { call: begun, head: await begun.head };
       });
@@ -189,13 +189,12 @@ class Http2Transport implements GrpcTransport {
         connection.vacate();
         throw limit.error;
       }
-      const stream = connection.open(this.#headers(path, header, limit.remainingMs));
-      const attempt = { connection, stream, isAnswered: false };
+      const headers = this.#headers(path, header, limit.remainingMs);
+      const attempt = new Attempt(connection, headers, limit);
       try {
         return await run(attempt);
       } catch (error) {
-        const isUndone = !attempt.isAnswered && connection.hasPassedOver(stream);
-        if (tries === triesMax || !isUndone) throw error;
+        if (tries === triesMax || !attempt.isUndone) throw error;
       }
     }
   }

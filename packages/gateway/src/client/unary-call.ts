@@ -1,20 +1,12 @@
-import { constants, type IncomingHttpHeaders } from "node:http2";
+import type { IncomingHttpHeaders } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BodyBuffer } from "../http/body.ts";
-import {
-  type Attempt,
-  brokenOff,
-  type Head,
-  headError,
-  leaveUntaken,
-  statusError,
-} from "./answer.ts";
-import type { CallLimit } from "./call-limit.ts";
+import type { Head } from "./answer.ts";
+import type { Attempt } from "./attempt.ts";
 
 export interface UnaryCall {
   /** The message, in its envelope. */
   readonly body: Uint8Array;
-  readonly limit: CallLimit;
   /** The most bytes that the answer may have, envelope included. */
   readonly bodyBytesMax: number;
 }
@@ -33,53 +25,30 @@ export interface WholeAnswer {
  */
 export function callUnary(
   attempt: Attempt,
-  { body, limit, bodyBytesMax }: UnaryCall,
+  { body, bodyBytesMax }: UnaryCall,
 ): Promise<WholeAnswer> {
-  const { connection, stream } = attempt;
+  const { stream } = attempt;
   return new Promise((resolve, reject) => {
     const received = new BodyBuffer();
-    let head: Head | undefined;
-    let trailer: IncomingHttpHeaders | undefined;
-    let isSettled = false;
-    const fail = (error: ConnectError) => {
-      isSettled = true;
-      reject(error);
+    const settle = () => {
+      const { failure, head = {}, trailer } = attempt;
+      if (failure === undefined) resolve({ head, trailer, body: received.bytes });
+      else reject(failure);
     };
-    const giveUp = (error: ConnectError) => {
-      fail(error);
-      stream.close(constants.NGHTTP2_CANCEL);
-    };
-    limit.onEnd = giveUp;
-    stream.on("response", (fields) => {
-      attempt.isAnswered = true;
-      head = fields;
-      const failure = headError(fields);
-      if (failure !== undefined)
-        giveUp(failure); // whatever page that is, it is not needed
-      else if (fields["grpc-status"] !== undefined) trailer = fields;
-    });
-    stream.on("data", (chunk: Uint8Array) => {
-      received.append(chunk);
-      if (received.length > bodyBytesMax) giveUp(tooLarge(bodyBytesMax));
-    });
-    stream.on("trailers", (fields) => {
-      trailer = fields;
-    });
+    // Data that came with the head is told before it.
+    stream.on("response", () =>
+      stream.on("data", (chunk: Uint8Array) => {
+        received.append(chunk);
+        if (received.length > bodyBytesMax) attempt.cancel(tooLarge(bodyBytesMax));
+      }),
+    );
     stream.on("end", () => {
-      if (head === undefined || trailer === undefined) {
-        // Its close tells why, unless the server has ended it and does not read the request.
-        if (!stream.closed) giveUp(brokenOff(connection, stream, { head, limit }));
-        return;
-      }
-      leaveUntaken(stream);
-      const failure = statusError(head, trailer);
-      if (failure !== undefined) return fail(failure);
-      isSettled = true;
-      resolve({ head, trailer, body: received.bytes });
+      if (attempt.isDecided) {
+        settle();
+        attempt.leave();
+      } else if (!stream.closed) attempt.cancel(attempt.brokenOff);
     });
-    stream.on("close", () => {
-      if (!isSettled) fail(brokenOff(connection, stream, { head, limit }));
-    });
+    stream.on("close", settle);
     stream.end(body);
   });
 }

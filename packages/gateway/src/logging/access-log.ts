@@ -8,7 +8,7 @@ import type {
 } from "../adapter/observer.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
-import { requestIdHeader, requestIdOf } from "./request-id.ts";
+import { requestIdHeader, requestIdKey, requestIdOf } from "./request-id.ts";
 import { traceIdOf } from "./trace-parent.ts";
 
 /** One request: nothing of its body, of its query or of its token. */
@@ -46,7 +46,7 @@ export interface AccessLogOptions {
   readonly findTraceId?: FindTraceId | undefined;
 }
 
-/** Tells of requests once, when they end; gives each an id, which its client gets, too. */
+/** Tells of requests once, when they end; gives each an id, which its client and its upstream get, too. */
 export function createAccessLog(options: AccessLogOptions): CallObserver {
   const { findTraceId = ({ headers }) => traceIdOf(headers["traceparent"]) } = options;
   const { findPrincipal = () => undefined } = options;
@@ -80,6 +80,7 @@ class LoggedCall implements CallObservation {
 
   calling(values: ContextValues): void {
     this.#values = values;
+    values.set(requestIdKey, this.#requestId);
   }
 
   end({ code }: CallEnding): void {

@@ -121,12 +121,44 @@ function faultOf(files: readonly FileDescriptorProto[], whole: unknown): Descrip
       const registry = createFileRegistry(file, (name) => known.get(name));
       known.set(file.name, registry.getFile(file.name));
     } catch (cause) {
-      return new DescriptorError(`${file.name} cannot be used: ${reasonOf(cause)}`, { cause });
+      const reason = (cause as Error).message || unnamedFault(file, files);
+      return new DescriptorError(`${file.name} cannot be used: ${reason}`, { cause });
     }
   }
-  return new DescriptorError(`the files cannot be used: ${reasonOf(whole)}`, { cause: whole });
+  const { message } = whole as Error;
+  return new DescriptorError(`the files cannot be used: ${message}`, { cause: whole });
 }
 
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** What protobuf-es has no words for: the type of a repeated field, and an entry of a map. */
+function unnamedFault(
+  { package: parent, messageType }: FileDescriptorProto,
+  files: readonly FileDescriptorProto[],
+): string {
+  const declared = new Set(
+    files.flatMap((file) => [
+      ...messagesOf(file.package, file.messageType).flatMap(([name, { enumType }]) => [
+        name,
+        ...enumType.map((one) => `${name}.${one.name}`),
+      ]),
+      ...file.enumType.map(({ name }) => `.${file.package}.${name}`),
+    ]),
+  );
+  for (const [name, { field: fields }] of messagesOf(parent, messageType)) {
+    const field = fields.find(({ typeName }) => typeName !== "" && !declared.has(typeName));
+    if (field === undefined) continue;
+    return `${name.slice(1)}.${field.name} has the type ${field.typeName.slice(1)}, which no file declares`;
+  }
+  return "the entry of a map has other fields than key and value";
+}
+
+/** With those inside others, by their full names, which begin with a dot. */
+function messagesOf(
+  parent: string,
+  messages: readonly DescriptorProto[],
+): readonly (readonly [name: string, DescriptorProto])[] {
+  const scope = parent === "" || parent.startsWith(".") ? parent : `.${parent}`;
+  return messages.flatMap((message) => {
+    const name = `${scope}.${message.name}`;
+    return [[name, message] as const, ...messagesOf(name, message.nestedType)];
+  });
 }

@@ -1,7 +1,8 @@
 /** What crosses the proxy beside messages: of a request by a list, of an answer all that is about the call. */
-import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import type { HandlerContext } from "@connectrpc/connect";
 import { peerAddressKey } from "../adapter/peer-address.ts";
 import { isOfConnection, LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
+import { requestIdHeader, requestIdKey } from "../logging/request-id.ts";
 
 /**
  * What an upstream is told of a request by default: who calls, in which language, and of which trace
@@ -15,16 +16,20 @@ export const defaultRequestMetadata: readonly string[] = [
   "x-request-id",
 ];
 
-/** Makes the metadata of the upstream's call. @throws {ConnectError} INVALID_ARGUMENT */
+/** Makes the metadata of the upstream's call. */
 export type RequestMetadata = (
   context: Pick<HandlerContext, "requestHeader" | "values">,
 ) => Record<string, string>;
 
 /**
  * @param names Of headers that are passed on.
+ * @param onDropped Told of a header whose value gRPC cannot carry.
  * @throws {TypeError} for a name that is none, or that is for the connection or the protocol.
  */
-export function createRequestMetadata(names: readonly string[]): RequestMetadata {
+export function createRequestMetadata(
+  names: readonly string[],
+  onDropped: (name: string) => void = () => {},
+): RequestMetadata {
   const passed = [...new Set(names.map(checkedName))];
   return ({ requestHeader, values }) => {
     const metadata: Record<string, string> = {};
@@ -33,10 +38,11 @@ export function createRequestMetadata(names: readonly string[]): RequestMetadata
       ?.toLowerCase()
       .split(/[\s,]+/);
     for (const name of passed) {
-      const value = requestHeader.get(name);
+      const ownId = name === requestIdHeader ? values.get(requestIdKey) : undefined;
+      const value = ownId ?? requestHeader.get(name);
       if (value === null || nominated?.includes(name)) continue;
-      assertValue(name, value);
-      metadata[name] = value;
+      if (isValue(name, value)) metadata[name] = value;
+      else onDropped(name);
     }
     const peer = values.get(peerAddressKey);
     if (peer !== undefined) {
@@ -60,12 +66,9 @@ const nameSyntax = /^[a-z\d_.-]+$/;
 const textSyntax = /^[\x20-\x7e]*$/;
 const base64Syntax = /^[\w+/]*={0,2}(?: *, *[\w+/]*={0,2})*$/;
 
-/** A server that cannot read it fails the call as if that were its own fault. */
-function assertValue(name: string, value: string): void {
-  const isBinary = name.endsWith("-bin");
-  if ((isBinary ? base64Syntax : textSyntax).test(value)) return;
-  const form = isBinary ? "base64" : "printable ASCII";
-  throw new ConnectError(`the header ${name} is not ${form}`, Code.InvalidArgument);
+/** Servers may fail a call for a value that is none. Clients should not (PROTOCOL-HTTP2). */
+function isValue(name: string, value: string): boolean {
+  return (name.endsWith("-bin") ? base64Syntax : textSyntax).test(value);
 }
 
 /** Adds what an upstream answered, without what belongs to its connection, its origin or the protocol. */

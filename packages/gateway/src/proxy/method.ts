@@ -10,7 +10,7 @@ import type {
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { AnswerError, type GrpcTransport } from "../client/index.ts";
-import { cancellationOf } from "../rpc/context.ts";
+import { cancellationOf, sendHeaders } from "../rpc/context.ts";
 import { forwardedError } from "./error.ts";
 import { addFields, type RequestMetadata } from "./metadata.ts";
 
@@ -87,6 +87,7 @@ async function* callStream(
     );
     addFields(context.responseHeader, answer.header);
     isAnswered = true;
+    sendHeaders(context); // the upstream has: a client may wait for them before it sends
     yield* answer.message;
     addFields(context.responseTrailer, answer.trailer);
   } catch (error) {

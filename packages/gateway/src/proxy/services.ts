@@ -17,6 +17,8 @@ export interface ProxyOptions {
    * front, whose addresses then stand before. Default: {@link defaultRequestMetadata}.
    */
   readonly requestMetadata?: readonly string[];
+  /** Told the name of a request header that was not passed on, as gRPC cannot carry its value. */
+  readonly onDroppedMetadata?: (name: string) => void;
   /** Told when the upstream answers UNIMPLEMENTED: its services may be others by now. */
   readonly onUnimplemented?: () => void;
 }
@@ -28,8 +30,9 @@ export interface ProxyOptions {
  * @throws {TypeError} for a name of `requestMetadata` that cannot be passed on.
  */
 export function proxyServices(options: ProxyOptions): (router: ConnectRouter) => void {
-  const { services, requestMetadata = defaultRequestMetadata } = options;
-  const forwarding = { ...options, metadataOf: createRequestMetadata(requestMetadata) };
+  const { services, requestMetadata = defaultRequestMetadata, onDroppedMetadata } = options;
+  const metadataOf = createRequestMetadata(requestMetadata, onDroppedMetadata);
+  const forwarding = { ...options, metadataOf };
   return (router) => {
     for (const service of services) {
       const methods = service.methods.map((method) => [

@@ -5,36 +5,26 @@ import {
   constants,
   createSecureServer,
   type Http2SecureServer,
+  type SecureServerOptions,
   type ServerHttp2Stream,
+  sensitiveHeaders,
 } from "node:http2";
-import {
-  type AddressInfo,
-  connect as connectTcp,
-  createServer as createTcpServer,
-  type Socket,
-} from "node:net";
+import type { AddressInfo } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CallLimit } from "../../src/client/call-limit.ts";
 import { Channel } from "../../src/client/channel.ts";
-import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
+import { openGrpcTransport } from "../../src/client/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import {
-  errorCode,
-  fieldBlock,
-  flag,
-  frame,
-  frameType,
-  parseFrames,
-  preface,
-  settingsAck,
-} from "../support/raw-http2.ts";
+import { errorCode, fieldBlock, flag, frame, frameType } from "../support/raw-http2.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
 import { type Answer, answerOk, type FakeServer, grpcHead, openFakeServer } from "./fake-server.ts";
+import { openFront } from "./front.ts";
+import { openRawServer } from "./raw-server.ts";
 
 const call = ({ catalog }: Pick<FakeServer, "catalog">) =>
   within("an answer", catalog.getVolume({ name: "shelves/a/volumes/1" }));
@@ -44,6 +34,8 @@ const failureOf = (fake: Pick<FakeServer, "catalog">) =>
     () => expect.fail("the call went well"),
     (error: unknown) => error as ConnectError,
   );
+
+const portOf = ({ url }: FakeServer) => Number(new URL(url).port);
 
 const unavailable = { code: Code.Unavailable };
 
@@ -89,6 +81,75 @@ test("a server that takes few streams on a connection gets more connections", as
   expect(fake.sessions).toHaveLength(3);
 });
 
+test("but no more than 16", async () => {
+  const waiting: (() => void)[] = [];
+  await using fake = await openFakeServer((stream, headers) => {
+    waiting.push(() => answerOk(stream, headers));
+  }, busy);
+  const calls = Array.from({ length: 40 }, () => call(fake));
+  let answered = 0;
+  void Promise.all(calls.map((one) => one.then(() => answered++)));
+  await expect.poll(() => waiting.length).toBe(16);
+  while (answered < calls.length) {
+    for (const answer of waiting.splice(0)) answer();
+    await setTimeout(1);
+  }
+  expect(fake.sessions).toHaveLength(16);
+});
+
+describe("a server that takes no more streams for a while", () => {
+  const none = { maxConcurrentStreams: 0 };
+
+  test("finishes the call that it has", async () => {
+    await using fake = await openFakeServer(
+      (stream, headers) => {
+        stream.session?.settings(none);
+        void setTimeout(300).then(() => answerOk(stream, headers));
+      },
+      { quietMsMax: 50 },
+    );
+    await call(fake);
+    expect(fake.sessions).toHaveLength(1);
+  });
+
+  test("gets those that wait when it takes some", async () => {
+    await using fake = await openFakeServer(answerOk, { server: { settings: none } });
+    const waiting = call(fake);
+    // It tries as many connections as it may have.
+    await expect.poll(() => fake.sessions.length).toBe(16);
+    fake.sessions[3]?.settings({ maxConcurrentStreams: 10 });
+    await waiting;
+  });
+});
+
+test("a call whose headers are none takes no place", async () => {
+  await using fake = await openFakeServer(answerOk, busy);
+  const { getVolume } = CatalogService.method;
+  const headers = { "not a name": "1" };
+  for (let calls = 0; calls < 3; calls++) {
+    const failed = fake.transport.unary(getVolume, undefined, undefined, headers, {});
+    await expect(failed).rejects.toThrow();
+  }
+  await call(fake);
+  expect(fake.sessions).toHaveLength(1);
+});
+
+test("tokens stay out of the table that compresses headers", async () => {
+  const seen: unknown[] = [];
+  await using fake = await openFakeServer((stream, headers) => {
+    seen.push((headers as { [sensitiveHeaders]?: string[] })[sensitiveHeaders]);
+    answerOk(stream, headers);
+  });
+  const headers = {
+    authorization: "Bearer a",
+    cookie: "session=a-long-one-that-is-worth-a-place",
+    "x-tenant": "c",
+  };
+  await fake.catalog.getVolume({}, { headers });
+  expect(seen).toEqual([expect.arrayContaining(["authorization", "cookie"])]);
+  expect(seen[0]).not.toContain("x-tenant");
+});
+
 test("a call that gives up while it waits leaves its place in the line", async () => {
   await using fake = await openFakeServer(() => {}, busy);
   const channel = new Channel({ origin: fake.url, tls: () => ({}), quietMsMax: 5000 });
@@ -113,10 +174,9 @@ test("a server that takes no second connection is not asked for one over and ove
   await using fake = await openFakeServer((stream, headers) => {
     stuck.push(() => answerOk(stream, headers));
   }, busy);
-  await using front = await openFront(Number(new URL(fake.url).port), () => ++attempts === 1);
-  const catalog = createClient(CatalogService, front.transport);
-  const first = call({ catalog });
-  const second = call({ catalog });
+  await using front = await openFront(portOf(fake), { isLetIn: () => ++attempts === 1 });
+  const first = call(front);
+  const second = call(front);
   await setTimeout(500);
   for (const answer of stuck.splice(0)) answer();
   await first;
@@ -306,118 +366,6 @@ test("a name that is none is told as that", async () => {
   transport.close();
 });
 
-describe("a server that says nothing", () => {
-  test.each(["http", "https"])("to a connection of %s", async (scheme) => {
-    const sockets: Socket[] = [];
-    const server = createTcpServer((socket) => sockets.push(socket.resume()));
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const transport = openGrpcTransport({ url, quietMsMax: 50 });
-    const error = await failureOf({ catalog: createClient(CatalogService, transport) });
-    expect(error).toMatchObject({ ...unavailable, rawMessage: "the server does not answer" });
-    transport.close();
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    await once(server, "close");
-  });
-
-  test("to a call, nor to a ping, loses its connection", async () => {
-    await using raw = await openRawServer(() => Buffer.alloc(0), { quietMsMax: 50 });
-    const error = await failureOf(raw);
-    expect(error).toMatchObject({ ...unavailable, rawMessage: "the server does not answer" });
-  });
-
-  test("but is there, keeps its connection, and is asked once", async () => {
-    let pings = 0;
-    await using fake = await openFakeServer(
-      (stream, headers) => {
-        stream.session?.on("ping", () => {
-          pings++;
-          void setTimeout(500).then(() => answerOk(stream, headers));
-        });
-      },
-      { quietMsMax: 50 },
-    );
-    await call(fake);
-    expect([fake.sessions.length, pings]).toEqual([1, 1]);
-  });
-});
-
-/** Passes on the connections that are let in, and closes the others. */
-async function openFront(
-  port: number,
-  isLetIn: () => boolean,
-  options: Partial<GrpcTransportOptions> = {},
-) {
-  const sockets: Socket[] = [];
-  const server = createTcpServer((socket) => {
-    socket.on("error", () => {});
-    if (!isLetIn()) {
-      socket.destroy();
-      return;
-    }
-    const behind = connectTcp(port, "127.0.0.1").on("error", () => {});
-    socket.pipe(behind).pipe(socket);
-    sockets.push(socket, behind);
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const transport = openGrpcTransport({ url, ...options });
-  return {
-    ...{ url, transport },
-    /** Nothing comes through any more. */
-    silence() {
-      for (const socket of sockets) socket.unpipe().pause();
-    },
-    async [Symbol.asyncDispose]() {
-      transport.close();
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
-}
-
-/** A server that sends its settings, and to each call what a test says. */
-async function openRawServer(
-  answer: (connection: number, streamId: number) => Buffer,
-  options: Partial<GrpcTransportOptions> = {},
-) {
-  const sockets: Socket[] = [];
-  const server = createTcpServer((socket) => {
-    const connection = sockets.push(socket);
-    socket.on("error", () => {});
-    socket.write(Buffer.concat([frame(frameType.settings), settingsAck]));
-    let received = Buffer.alloc(0);
-    socket.on("data", (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      const frames = parseFrames(received.subarray(preface.length));
-      const call = frames.find(({ type }) => type === frameType.headers);
-      if (call === undefined) return;
-      received = received.subarray(0, preface.length);
-      socket.write(answer(connection, call.streamId));
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const transport = openGrpcTransport({ url, ...options });
-  return {
-    catalog: createClient(CatalogService, transport),
-    get connections() {
-      return sockets.length;
-    },
-    async [Symbol.asyncDispose]() {
-      transport.close();
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
-}
-
 const grpcFields = fieldBlock([
   [":status", "200"],
   ["content-type", "application/grpc"],
@@ -441,7 +389,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe.skipIf(!hasOpenssl)("over TLS", () => {
-  async function openTls(folder: string) {
+  async function openTls(folder: string, options: SecureServerOptions = {}) {
     const own = createCertificate(folder, "server");
     const client = createCertificate(folder, "client");
     const server: Http2SecureServer = createSecureServer({
@@ -449,6 +397,7 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
       cert: own.pem,
       ca: client.pem,
       requestCert: true,
+      ...options,
     });
     const callers: (string | undefined)[] = [];
     server.on("stream", (stream: ServerHttp2Stream, headers) => {
@@ -491,6 +440,28 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
     await end();
   });
 
+  test.each([
+    ["TLSv1.2", /handshake failure|bad certificate|certificate required/i],
+    ["TLSv1.3", /certificate required/i],
+  ] as const)(
+    "who shows no certificate where one is required is told so at once: %s",
+    async (version, reason) => {
+      await using folder = await createTemporaryFolder();
+      const { url, end, own } = await openTls(folder.path, { maxVersion: version });
+      const transport = openGrpcTransport({ url, tls: () => ({ ca: own.pem }) });
+      const client = { catalog: createClient(CatalogService, transport) };
+      for (let calls = 0; calls < 20; calls++) {
+        const error = await within("its end", failureOf(client), 2000);
+        expect(error).toMatchObject({
+          ...unavailable,
+          rawMessage: expect.stringMatching(reason),
+        });
+      }
+      transport.close();
+      await end();
+    },
+  );
+
   test("certificates that cannot be used are told, and used when they can be", async () => {
     await using folder = await createTemporaryFolder();
     const { url, callers, end, own, client } = await openTls(folder.path);
@@ -516,10 +487,11 @@ test("a call that waits for another connection has the one that replaces a leavi
   });
   let refused = 0;
   let isRefusing = false;
-  await using front = await openFront(Number(new URL(fake.url).port), () => {
+  const isLetIn = () => {
     if (isRefusing) refused++;
     return !isRefusing;
-  });
+  };
+  await using front = await openFront(portOf(fake), { isLetIn });
   const channel = new Channel({ origin: front.url, tls: () => ({}), quietMsMax: 60_000 });
   const acquire = async () =>
     channel.acquire(new CallLimit({ timeoutMs: undefined, cancellation: undefined }));
@@ -533,21 +505,4 @@ test("a call that waits for another connection has the one that replaces a leavi
   fake.sessions[1]?.goaway();
   await within("a connection", waiting);
   channel.close();
-});
-
-test("a call goes to no connection that has just fallen silent", async () => {
-  let isAnswering = false;
-  await using fake = await openFakeServer((stream, headers) => {
-    if (isAnswering) answerOk(stream, headers);
-  });
-  const port = Number(new URL(fake.url).port);
-  await using front = await openFront(port, () => true, { quietMsMax: 100 });
-  const catalog = createClient(CatalogService, front.transport);
-  const first = call({ catalog });
-  while (fake.sessions.length === 0) await setTimeout(2);
-  await setTimeout(50);
-  front.silence();
-  isAnswering = true;
-  const again = first.catch(() => call({ catalog }));
-  await within("the second answer", again);
 });

@@ -10,7 +10,8 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createEchoService } from "../support/echo.ts";
 import { openGateway } from "../support/gateway.ts";
 import { within } from "../support/within.ts";
-import { grpcHead, openFakeServer } from "./fake-server.ts";
+import { answerAtOnce, answerOk, grpcHead, openFakeServer } from "./fake-server.ts";
+import { openFront } from "./front.ts";
 
 type Fields = Partial<ServiceImpl<typeof FieldService>>;
 
@@ -130,12 +131,15 @@ test.each(["by its signal", "by its deadline", "as it takes no more"])(
 
 test("an error of the requests ends the call, here and at the server", async () => {
   const reset = Promise.withResolvers<number>();
+  const called = Promise.withResolvers<void>();
   await using fake = await openFakeServer((stream) => {
+    called.resolve();
     stream.resume();
     stream.on("close", () => reset.resolve(stream.rstCode));
   });
   async function* broken() {
     yield { parent: "shelves/a" };
+    await called.promise;
     throw new ConnectError("no more", Code.DataLoss);
   }
   const failure = fake.catalog.importVolumes(broken());
@@ -145,6 +149,30 @@ test("an error of the requests ends the call, here and at the server", async () 
 
 /** Of a message that is large beside what a stream may send unread, compressed as well. */
 const large = randomBytes(48 * 1024).toString("base64");
+
+test("a call ends by its deadline though its server reads nothing", async () => {
+  const roomy = { settings: { initialWindowSize: 2 ** 30 } };
+  await using fake = await openFakeServer(
+    (stream, headers) => {
+      stream.session?.setLocalWindowSize(2 ** 30);
+      answerOk(stream, headers);
+    },
+    { server: roomy },
+  );
+  await using front = await openFront(Number(new URL(fake.url).port));
+  const { catalog } = front;
+  await catalog.getVolume({});
+  await catalog.getVolume({});
+  front.silence();
+  // More than the system's buffers hold, so that not even a reset can be sent.
+  const volume = { title: "x".repeat(2_000_000) };
+  const calls = Array.from({ length: 20 }, () =>
+    catalog.createVolume({ volume }, { timeoutMs: 1000 }).catch((error: unknown) => error),
+  );
+  for (const end of await within("their ends", Promise.all(calls), 4000)) {
+    expect(end).toMatchObject({ code: Code.DeadlineExceeded });
+  }
+});
 
 test("a server that takes nothing is sent little", async () => {
   let taken = 0;
@@ -194,4 +222,35 @@ test("a server that answers amid the requests has its answer taken, and is sent 
   const answer = await within("an answer", fields.client.collect(endless()));
   expect(answer.string).toBe("enough");
   await expect.poll(() => isLeft).toBe(true);
+});
+
+/** As much of an AbortSignal as a transport listens to; it knows who listens. */
+function openCancellation() {
+  const listeners = new Set<unknown>();
+  return {
+    listeners,
+    aborted: false,
+    reason: undefined,
+    addEventListener: (_: string, listener: unknown) => void listeners.add(listener),
+    removeEventListener: (_: string, listener: unknown) => void listeners.delete(listener),
+  };
+}
+
+test.each([
+  ["goes well", answerOk],
+  ["fails", answerAtOnce({ ...grpcHead, "grpc-status": "5" })],
+])("a call that %s lets go of its caller's signal", async (_, answer) => {
+  await using fake = await openFakeServer(answer);
+  const { getVolume, watchVolumes } = CatalogService.method;
+  const cancellation = openCancellation();
+  const unary = fake.transport.unary(getVolume, cancellation, undefined, undefined, {});
+  expect(cancellation.listeners.size).toBe(1);
+  await unary.catch(() => {});
+  const stream = async () => {
+    const input = createAsyncIterable([{}]);
+    const call = fake.transport.stream(watchVolumes, cancellation, undefined, undefined, input);
+    for await (const _ of (await call).message);
+  };
+  await stream().catch(() => {});
+  expect(cancellation.listeners.size).toBe(0);
 });

@@ -1,7 +1,8 @@
 /**
- * Runs Connect's own conformance suite against the gateway on its single port, and then against the
- * proxy in front of the suite's servers of grpc-go and connect-go. The suite is a Go program. It comes with the module
- * that go.mod names, and so do the protos of the service that it calls. Without Go, the run is skipped.
+ * Runs Connect's own conformance suite against the gateway on its single port, against the proxy in
+ * front of the suite's servers of grpc-go and connect-go, and against the client of gRPC. The suite is a Go
+ * program. It comes with the module that go.mod names, and so do the protos of the service that it
+ * calls. Without Go, the run is skipped.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
@@ -37,9 +38,12 @@ if (spawnSync("go", ["version"]).error === undefined) {
     const grpcGo = go("tool", "-n", "grpcserver");
     const connectGo = go("tool", "-n", "referenceserver");
     generateCode();
-    runSuite("conformance", { suite, server: [], known: [] });
-    runSuite("conformance of the proxy", { suite, server: [grpcGo], known: knownFailing });
-    runSuite("conformance of the proxy, connect-go", { suite, server: [connectGo], known: [] });
+    runSuite("conformance", { suite, of: "server", args: [], known: [] });
+    const known = knownFailing;
+    runSuite("conformance of the proxy", { suite, of: "server", args: [grpcGo], known });
+    const args = [connectGo];
+    runSuite("conformance of the proxy, connect-go", { suite, of: "server", args, known: [] });
+    runSuite("conformance of the client", { suite, of: "client", args: [], known: [] });
   } catch (error) {
     close(
       "conformance",
@@ -57,28 +61,29 @@ function close(name: string, outcome: string, isWell: boolean): void {
   if (!isWell) process.exitCode = 1;
 }
 
-/** Generates the code for the server, and checks the server's types. */
+/** Generates the code for the server and the client, and checks their types. */
 function generateCode(): void {
   const source = go("list", "-m", "-f", "{{.Dir}}", "connectrpc.com/conformance");
   run("buf", ["generate", source, "--clean", "--template", `${folder}/buf.gen.yaml`]);
-  run("tsc", ["--project", `${folder}/server`]);
+  for (const side of ["server", "client"]) run("tsc", ["--project", `${folder}/${side}`]);
 }
 
 interface Run {
   readonly suite: string;
-  /** Arguments of the server under test. */
-  readonly server: readonly string[];
+  readonly of: "server" | "client";
+  /** Arguments of the program under test. */
+  readonly args: readonly string[];
   readonly known: readonly string[];
 }
 
-function runSuite(name: string, { suite, server, known }: Run): void {
+function runSuite(name: string, { suite, of, args, known }: Run): void {
   const { status, stdout } = spawnSync(
     suite,
     [
-      ...["--mode", "server", "--conf", `${folder}/config.yaml`],
-      ...knownFlaky.flatMap((pattern) => ["--known-flaky", pattern]),
+      ...["--mode", of, "--conf", `${folder}/${of}/config.yaml`],
+      ...(of === "server" ? knownFlaky.flatMap((pattern) => ["--known-flaky", pattern]) : []),
       ...known.flatMap((pattern) => ["--known-failing", pattern]),
-      ...["--", process.execPath, `${folder}/server/main.ts`, ...server],
+      ...["--", process.execPath, `${folder}/${of}/main.ts`, ...args],
     ],
     {
       ...{ cwd: root, timeout: suiteTimeoutMs, stdio: ["ignore", "pipe", "inherit"] },

@@ -85,7 +85,27 @@ test.each<[what: string, bytes: Uint8Array, message: string]>([
       const method = file.find(({ name }) => name === catalog)?.service[0]?.method[0];
       if (method !== undefined) method.inputType = ".library.v1.Nothing";
     }),
-    `${catalog} cannot be used: `,
+    `${catalog} cannot be used: invalid MethodDescriptorProto: input_type .library.v1.Nothing not found`,
+  ],
+  [
+    "a type of a repeated field that no file declares",
+    changed(({ file }) => {
+      const all = file.flatMap(({ messageType }) => messageType);
+      const field = all.flatMap(({ field }) => field).find(({ name }) => name === "volumes");
+      if (field !== undefined) field.typeName = ".library.v1.Nothing";
+    }),
+    `${catalog} cannot be used: library.v1.ListVolumesResponse.volumes has the type library.v1.Nothing, which no file declares`,
+  ],
+  [
+    "a map whose entry is none",
+    changed(({ file }) => {
+      const all = file.flatMap(({ messageType }) => messageType);
+      const entry = all
+        .flatMap(({ nestedType }) => nestedType)
+        .find(({ options }) => options?.mapEntry);
+      entry?.field.pop();
+    }),
+    "grpc/health/v1/health.proto cannot be used: the entry of a map has other fields than key and value",
   ],
 ])("%s is an error that says so", (_what, bytes, message) => {
   expect(() => readDescriptors(bytes)).toThrow(DescriptorError);

@@ -195,6 +195,23 @@ describe("an upstream that does not answer as it should is an error that says so
   });
 });
 
+test.each([
+  ["none", Buffer.alloc(0), /no message/],
+  ["more than one", Buffer.alloc(10), /more than one/],
+])("a method that answers once has one message, not %s", async (_, body, message) => {
+  await using fake = await openFakeServer(answerWith({ "grpc-status": "0" }, { body }));
+  await using proxy = await openProxy({ url: fake.url });
+  for (const protocol of openProtocols) {
+    using caller = protocol.open(FieldService, proxy.origin(protocol.version));
+    for (const call of [caller.client.echo({}), caller.client.collect(createAsyncIterable([{}]))]) {
+      await expect(call).rejects.toMatchObject({
+        code: Code.Unimplemented,
+        rawMessage: expect.stringMatching(message),
+      });
+    }
+  }
+});
+
 test("an answer that is too large is no reason to ask again", async () => {
   await using upstream = await openProxyOf((router) => {
     router.service(FieldService, { echo: () => ({ string: "a".repeat(100) }) });

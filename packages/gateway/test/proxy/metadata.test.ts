@@ -1,10 +1,10 @@
 /** Which headers cross a proxy. */
-import { Code, type HandlerContext } from "@connectrpc/connect";
+import type { HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { createAccessLog } from "../../src/logging/index.ts";
 import { createRequestMetadata, defaultRequestMetadata } from "../../src/proxy/metadata.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { json, versions } from "../support/catalog.ts";
-import { jsonOf } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { openProxyOf, type TestProxyOptions } from "./open-proxy.ts";
 
@@ -104,15 +104,37 @@ describe.each(versions)("of a request over HTTP/%s,", (version) => {
   });
 
   test.each([
-    ["token-bin", "not base64!", "the header token-bin is not base64"],
-    ["x-name", "Zoë", "the header x-name is not printable ASCII"],
-  ])("a value that gRPC cannot carry is refused: %s: %s", async (name, value, message) => {
-    await using proxy = await openSeen(undefined, { proxy: { requestMetadata: [name] } });
-    const refused = await proxy.send({ version, path, headers: { ...json, [name]: value }, body });
-    expect(refused.status).toBe(400);
-    expect(jsonOf(refused)).toMatchObject({ code: Code.InvalidArgument, message });
-    expect(proxy.seen).toEqual([]);
+    ["token-bin", "not base64!"],
+    ["x-name", "Zoë"],
+    ["accept-language", "de,\ten"],
+    ["x-request-id", "é"],
+  ])("a value that gRPC cannot carry is left out, and counted: %s: %s", async (name, value) => {
+    const dropped: string[] = [];
+    await using proxy = await openSeen(undefined, {
+      proxy: {
+        requestMetadata: [name, "x-other"],
+        onDroppedMetadata: (name) => dropped.push(name),
+      },
+    });
+    const headers = { ...json, [name]: value, "x-other": "1" };
+    expect(await proxy.send({ version, path, headers, body })).toMatchObject({ status: 200 });
+    expect(proxy.seen.map((seen) => [seen.get(name), seen.get("x-other")])).toEqual([[null, "1"]]);
+    expect(dropped).toEqual([name]);
   });
+
+  test.each(["a safe one", undefined, "é"])(
+    "the upstream gets the id that the answer has, of a request with the id %s",
+    async (given) => {
+      const observer = createAccessLog({ write: () => {}, isErrorsOnly: false });
+      await using proxy = await openSeen(undefined, { observer });
+      const id = given?.replaceAll(" ", "-");
+      const headers = id === undefined ? json : { ...json, "x-request-id": id };
+      const answer = await proxy.send({ version, path, headers, body });
+      const told = answer.headers.get("x-request-id");
+      expect(told).toMatch(given === "a safe one" ? /^a-safe-one$/ : /^[\da-f-]{36}$/);
+      expect(proxy.seen[0]?.get("x-request-id")).toBe(told);
+    },
+  );
 
   test("of an answer, headers and trailers are passed on, but not those of its connection", async () => {
     await using proxy = await openSeen(({ responseHeader, responseTrailer }) => {

@@ -180,6 +180,29 @@ describe("an answer that is wrong or not whole is an error that names the file:"
     expect((error as Error).message).toContain(message);
   });
 
+  test("of ever more files, it is read to 10,000", async () => {
+    let answers = 0;
+    const endless = (router: ConnectRouter) =>
+      router.service(ServerReflection, {
+        async *serverReflectionInfo(requests) {
+          for await (const _ of requests) {
+            answers++;
+            const fileDescriptorProto = Array.from({ length: 1000 }, (_, index) => {
+              const dependency = index === 0 ? [`${answers + 1}/0.proto`] : [];
+              const one = file({ name: `${answers}/${index}.proto`, dependency });
+              return toBinary(FileDescriptorProtoSchema, one);
+            });
+            const value = { fileDescriptorProto };
+            yield { messageResponse: { case: "fileDescriptorResponse", value } };
+          }
+        },
+      });
+    await using reflected = await openReflected(endless);
+    const reading = reflectServices(reflected.transport, { services: ["shop.v1.ShopService"] });
+    await expect(reading).rejects.toThrow(new DescriptorError("more than 10000 files"));
+    expect(answers).toBe(11);
+  });
+
   test("but imports that everybody has may be missing", async () => {
     await using reflected = await openReflected(telling([catalogFile], [CatalogService.typeName]));
     const { services } = await reflectServices(reflected.transport);

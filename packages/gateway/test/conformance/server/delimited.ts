@@ -15,14 +15,25 @@ export async function readMessage<Desc extends DescMessage>(
   schema: Desc,
   stream: NodeJS.ReadableStream,
 ): Promise<MessageShape<Desc>> {
+  for await (const message of readMessages(schema, stream)) return message;
+  throw new Error("the stream ended within a message");
+}
+
+/** The messages of a stream. */
+export async function* readMessages<Desc extends DescMessage>(
+  schema: Desc,
+  stream: NodeJS.ReadableStream,
+): AsyncGenerator<MessageShape<Desc>> {
   let bytes = Buffer.alloc(0);
   for await (const chunk of stream) {
     bytes = Buffer.concat([bytes, chunk as Buffer]);
-    if (bytes.length < prefixLength) continue;
-    const end = prefixLength + bytes.readUInt32BE();
-    if (bytes.length >= end) return fromBinary(schema, bytes.subarray(prefixLength, end));
+    while (bytes.length >= prefixLength) {
+      const end = prefixLength + bytes.readUInt32BE();
+      if (bytes.length < end) break;
+      yield fromBinary(schema, bytes.subarray(prefixLength, end));
+      bytes = bytes.subarray(end);
+    }
   }
-  throw new Error("the stream ended within a message");
 }
 
 export function writeMessage<Desc extends DescMessage>(

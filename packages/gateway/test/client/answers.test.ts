@@ -1,0 +1,377 @@
+/** What the client makes of what servers answer: right, wrong and cut short, for one message and for streams. */
+import { constants, type OutgoingHttpHeaders } from "node:http2";
+import { gzipSync } from "node:zlib";
+import { toBinary } from "@bufbuild/protobuf";
+import { anyPack } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { describe, expect, test } from "vitest";
+import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
+import { AnswerError } from "../../src/client/index.ts";
+import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
+import { fieldBlock, flag, frame, frameType } from "../support/raw-http2.ts";
+import { within } from "../support/within.ts";
+import {
+  type Answer,
+  answerAtOnce,
+  answerWith,
+  type FakeServer,
+  grpcHead,
+  openFakeServer,
+} from "./fake-server.ts";
+import { openRawServer } from "./raw-server.ts";
+
+/** Every kind of call that has an answer. */
+const kinds: Readonly<Record<string, (fake: Pick<FakeServer, "catalog">) => Promise<unknown>>> = {
+  unary: ({ catalog }) => catalog.getVolume({ name: "shelves/a/volumes/1" }),
+  "server stream": async ({ catalog }) => {
+    const volumes: unknown[] = [];
+    for await (const one of catalog.watchVolumes({ parent: "shelves/a" })) volumes.push(one);
+    return volumes;
+  },
+  "client stream": ({ catalog }) => catalog.importVolumes(createAsyncIterable([{}])),
+};
+const kindNames = Object.keys(kinds);
+
+const outcomeOf = (fake: Pick<FakeServer, "catalog">, kind: string) =>
+  within(
+    "an answer",
+    (kinds[kind] as (fake: Pick<FakeServer, "catalog">) => Promise<unknown>)(fake),
+  ).then(
+    (value) => ({ value }),
+    (error: ConnectError) => error,
+  );
+
+const statusOf = (error: ConnectError): OutgoingHttpHeaders =>
+  Object.fromEntries(setTrailerStatus(new Headers(), error));
+
+const wrongField = { fieldViolations: [{ field: "name", description: "must not be so" }] };
+const invalid = new ConnectError("name must not be so: ü", Code.InvalidArgument, undefined, [
+  { desc: BadRequestSchema, value: wrongField },
+]);
+const detail = anyPack(BadRequestSchema, {
+  $typeName: "google.rpc.BadRequest",
+  fieldViolations: [],
+});
+const detailsOf = (code: number, message: string) =>
+  Buffer.from(
+    toBinary(StatusSchema, { $typeName: "google.rpc.Status", code, message, details: [detail] }),
+  ).toString("base64");
+
+const one = Buffer.alloc(5);
+const none = Buffer.alloc(0);
+
+/** A status in the first HEADERS, of a stream that goes on. */
+const early = (status: string, trailers: OutgoingHttpHeaders, body = one) =>
+  answerWith(trailers, {
+    head: { ...grpcHead, "grpc-status": status, "grpc-message": "early", "x-before": "1" },
+    body,
+  });
+
+/** Headers, a message, and then what ends the stream. */
+const afterMessage =
+  (end: Answer): Answer =>
+  (stream, headers) => {
+    stream.respond(grpcHead);
+    stream.write(one, () => setImmediate(() => end(stream, headers)));
+  };
+
+describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
+  test.each<[what: string, Answer, code: Code, message: string | RegExp]>([
+    ["one with details", answerWith(statusOf(invalid)), Code.InvalidArgument, invalid.rawMessage],
+    [
+      "one without a message",
+      answerAtOnce({ ...grpcHead, ...statusOf(invalid) }),
+      Code.InvalidArgument,
+      invalid.rawMessage,
+    ],
+    [
+      "one of a server that sends no content type with it",
+      answerAtOnce({ ":status": 200, "grpc-status": "14", "grpc-message": "back%20soon" }),
+      Code.Unavailable,
+      "back soon",
+    ],
+    [
+      "an error page of a proxy",
+      (stream) => {
+        stream.respond({ ":status": 502, "content-type": "text/html" });
+        stream.end("<h1>Bad Gateway</h1>".repeat(10_000));
+      },
+      Code.Unavailable,
+      "HTTP status 502 with text/html, which is not gRPC",
+    ],
+    [
+      "one that claims to be a success",
+      (stream) => {
+        stream.respond({ ":status": 502, "content-type": "text/html", "grpc-status": "0" });
+        stream.end("<h1>Bad Gateway</h1>");
+      },
+      Code.Unavailable,
+      "HTTP status 502 with text/html, which is not gRPC",
+    ],
+    [
+      "a page of some other server",
+      (stream) => {
+        stream.respond({ ":status": 200, "content-type": "text/html; charset=utf-8" });
+        stream.end("<h1>Welcome</h1>");
+      },
+      Code.Unknown,
+      /^HTTP status 200 with text\/html/,
+    ],
+    [
+      "gRPC-Web",
+      answerWith(
+        { "grpc-status": "0" },
+        { head: { ...grpcHead, "content-type": "application/grpc-web" } },
+      ),
+      Code.Unknown,
+      /^HTTP status 200 with .*not gRPC$/,
+    ],
+    ["no such page", answerAtOnce({ ":status": 404 }), Code.Unimplemented, /^HTTP status 404/],
+    [
+      "no status, as of a proxy that drops trailers",
+      (stream) => {
+        stream.respond(grpcHead);
+        stream.end(one);
+      },
+      Code.Internal,
+      "the answer ended without a gRPC status",
+    ],
+    [
+      "trailers without a status",
+      answerWith({ "x-behind": "1" }),
+      Code.Internal,
+      "the answer ended without a gRPC status",
+    ],
+    [
+      "a status before the message, and none behind it",
+      (stream) => {
+        stream.respond({ ...grpcHead, "grpc-status": "0" });
+        stream.end(one);
+      },
+      Code.Internal,
+      "the answer ended without a gRPC status",
+    ],
+    ["0 early, 13 late", early("0", { "grpc-status": "13" }), Code.Internal, ""],
+    [
+      "5 early and late",
+      early("5", { "grpc-status": "5", "grpc-message": "late" }),
+      Code.NotFound,
+      "late",
+    ],
+    [
+      "a status that is none",
+      answerWith({ "grpc-status": "fine" }),
+      Code.Internal,
+      "invalid grpc-status: fine",
+    ],
+    [
+      "a number that is no status",
+      answerWith({ "grpc-status": "17", "grpc-message": "gone" }),
+      Code.Unknown,
+      "gone",
+    ],
+    [
+      "a reset",
+      (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+      Code.Internal,
+      /INTERNAL_ERROR/,
+    ],
+    [
+      "a connection that is cut",
+      afterMessage((stream) => stream.session?.destroy()),
+      Code.Unavailable,
+      "the connection was lost",
+    ],
+    [
+      "a message cut short",
+      answerWith({ "grpc-status": "0" }, { body: Buffer.alloc(4) }),
+      Code.Internal,
+      /amid a message/,
+    ],
+    [
+      "a message that is none",
+      answerWith({ "grpc-status": "0" }, { body: Buffer.from(wrapEnvelope(0, Buffer.of(0xff))) }),
+      Code.Internal,
+      /^the answer is no library.v1./,
+    ],
+    [
+      "a compression that nobody has named",
+      answerWith({ "grpc-status": "0" }, { body: Buffer.from(wrapEnvelope(1, gzipSync(one))) }),
+      Code.Internal,
+      /compressed with nothing/,
+    ],
+    [
+      "a message over the limit",
+      answerWith(
+        { "grpc-status": "0" },
+        { body: Buffer.from(wrapEnvelope(0, Buffer.alloc(5000))) },
+      ),
+      Code.ResourceExhausted,
+      /larger than/,
+    ],
+  ])("%s", async (_, answer, code, message) => {
+    await using fake = await openFakeServer(answer, { readMaxBytes: 4096 });
+    expect(await outcomeOf(fake, kind)).toMatchObject({
+      code,
+      rawMessage: typeof message === "string" ? message : expect.stringMatching(message),
+    });
+  });
+
+  test.each<[what: string, trailers: OutgoingHttpHeaders, message: string, details: number]>([
+    ["that is not encoded", { "grpc-message": "50% done" }, "50% done", 0],
+    ["that is encoded in part", { "grpc-message": "50%20% done" }, "50 % done", 0],
+    ["that ends in a percent sign", { "grpc-message": "100%" }, "100%", 0],
+    ["with a percent sign before letters", { "grpc-message": "a%zzb" }, "a%zzb", 0],
+    ["that is not UTF-8", { "grpc-message": "a%FFb" }, "a%FFb", 0],
+    ["beside details that are no base64", { "grpc-status-details-bin": "!!!" }, "gone", 0],
+    ["beside details that are no Status", { "grpc-status-details-bin": "////" }, "gone", 0],
+    ["beside details that are empty", { "grpc-status-details-bin": "" }, "gone", 0],
+    ["beside its own details", { "grpc-status-details-bin": detailsOf(5, "gone") }, "gone", 1],
+    [
+      "beside details of another code",
+      { "grpc-status-details-bin": detailsOf(3, "other") },
+      ...(["gone", 1] as const),
+    ],
+    [
+      "beside details of success",
+      { "grpc-status-details-bin": detailsOf(0, "") },
+      ...(["gone", 1] as const),
+    ],
+    [
+      "that the details alone have",
+      { "grpc-message": "", "grpc-status-details-bin": detailsOf(5, "it has gone") },
+      ...(["it has gone", 1] as const),
+    ],
+  ])("its code and its message %s", async (_, given, message, count) => {
+    const trailers = { "grpc-status": "5", "grpc-message": "gone", ...given };
+    for (const answer of [answerWith(trailers), answerAtOnce({ ...grpcHead, ...trailers })]) {
+      await using fake = await openFakeServer(answer);
+      expect(await outcomeOf(fake, kind)).toMatchObject({
+        code: Code.NotFound,
+        rawMessage: message,
+        details: Array.from({ length: count }, () => ({ type: "google.rpc.BadRequest" })),
+      });
+    }
+  });
+
+  test.each([
+    ["alone", grpcHead],
+    ["and a status before", { ...grpcHead, "grpc-status": "0" }],
+  ])("with its details, and what came before and behind: headers %s", async (_, given) => {
+    const head = { ...given, "x-before": "1", "x-before-bin": "AAE" };
+    const trailers = { ...statusOf(invalid), "x-behind": "2" };
+    await using fake = await openFakeServer(answerWith(trailers, { head, body: none }));
+    const error = (await outcomeOf(fake, kind)) as AnswerError;
+    expect(error).toBeInstanceOf(AnswerError);
+    expect(error.findDetails(BadRequestSchema)).toMatchObject([wrongField]);
+    const { header, trailer, metadata } = error;
+    expect([header.get("x-before"), header.get("x-behind")]).toEqual(["1", null]);
+    expect([trailer.get("x-before"), trailer.get("x-behind")]).toEqual([null, "2"]);
+    expect(["x-before-bin", "x-behind"].map((name) => metadata.get(name))).toEqual(["AAE", "2"]);
+  });
+});
+
+/** By the table of PROTOCOL-HTTP2. */
+test.each(
+  (
+    [
+      [constants.NGHTTP2_NO_ERROR, Code.Internal],
+      [constants.NGHTTP2_PROTOCOL_ERROR, Code.Internal],
+      [constants.NGHTTP2_INTERNAL_ERROR, Code.Internal],
+      [constants.NGHTTP2_FLOW_CONTROL_ERROR, Code.Internal],
+      [constants.NGHTTP2_SETTINGS_TIMEOUT, Code.Internal],
+      [constants.NGHTTP2_FRAME_SIZE_ERROR, Code.Internal],
+      [constants.NGHTTP2_REFUSED_STREAM, Code.Unavailable],
+      [constants.NGHTTP2_CANCEL, Code.Canceled],
+      [constants.NGHTTP2_COMPRESSION_ERROR, Code.Internal],
+      [constants.NGHTTP2_CONNECT_ERROR, Code.Internal],
+      [constants.NGHTTP2_ENHANCE_YOUR_CALM, Code.ResourceExhausted],
+      [constants.NGHTTP2_INADEQUATE_SECURITY, Code.PermissionDenied],
+    ] as const
+  ).flatMap(([reset, code]) => kindNames.map((kind) => [reset, code, kind] as const)),
+)("a reset of %i is %i, before an answer and amid it, to a %s", async (reset, code, kind) => {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(reset);
+  const head = fieldBlock([
+    [":status", "200"],
+    ["content-type", "application/grpc"],
+  ]);
+  for (const before of ["nothing", "headers", "a message"]) {
+    await using raw = await openRawServer((_, streamId) => {
+      const frames = [
+        frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: head }),
+        frame(frameType.data, { streamId, payload: one }),
+      ];
+      const count = ["nothing", "headers", "a message"].indexOf(before);
+      return Buffer.concat([
+        ...frames.slice(0, count),
+        frame(frameType.rstStream, { streamId, payload }),
+      ]);
+    });
+    expect(await outcomeOf(raw, kind), before).toMatchObject({ code });
+    expect(raw.connections).toBe(1);
+  }
+});
+
+test.each(kindNames)("a status before a message counts for nothing, to a %s", async (kind) => {
+  await using fake = await openFakeServer(early("5", { "grpc-status": "0" }));
+  expect(await outcomeOf(fake, kind)).toMatchObject({ value: expect.anything() });
+});
+
+test.each(kindNames)("an answer that comes in one piece is whole, to a %s", async (kind) => {
+  const grpc = [
+    [":status", "200"],
+    ["content-type", "application/grpc"],
+  ] as const;
+  await using raw = await openRawServer((_, streamId) =>
+    Buffer.concat([
+      frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: fieldBlock(grpc) }),
+      frame(frameType.data, { streamId, payload: one }),
+      frame(frameType.headers, {
+        flags: flag.endHeaders | flag.endStream,
+        streamId,
+        payload: fieldBlock([["grpc-status", "0"]]),
+      }),
+    ]),
+  );
+  for (let calls = 0; calls < 5; calls++) {
+    expect(await outcomeOf(raw, kind)).toMatchObject({ value: expect.anything() });
+  }
+});
+
+test.each(kindNames)("as many headers as fit into the limit are read, by a %s", async (kind) => {
+  const many = Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`x-${i}`, "more"]));
+  await using fake = await openFakeServer(
+    answerWith({ "grpc-status": "0", ...many }, { head: { ...grpcHead, ...many } }),
+  );
+  expect(await outcomeOf(fake, kind)).toMatchObject({ value: expect.anything() });
+});
+
+describe.each(["unary", "client stream"])("a %s has one message:", (kind) => {
+  test.each([
+    ["no message", none, /no message|missing response message/],
+    ["two messages", Buffer.alloc(10), /more than one|extra message/],
+  ])("%s", async (_, body, message) => {
+    await using fake = await openFakeServer(answerWith({ "grpc-status": "0" }, { body }));
+    expect(await outcomeOf(fake, kind)).toMatchObject({
+      code: Code.Unimplemented,
+      rawMessage: expect.stringMatching(message),
+    });
+  });
+});
+
+test("an answer without a status ends a call whose request the server does not read", async () => {
+  await using fake = await openFakeServer((stream) => {
+    stream.pause();
+    stream.respond(grpcHead, { endStream: true });
+  });
+  const volume = { title: "x".repeat(1_000_000) };
+  const answer = fake.catalog.createVolume({ volume });
+  await expect(within("the end of the call", answer)).rejects.toMatchObject({
+    code: Code.Internal,
+    rawMessage: "the answer ended without a gRPC status",
+  });
+});

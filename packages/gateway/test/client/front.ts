@@ -1,0 +1,61 @@
+import { once } from "node:events";
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
+import { createClient } from "@connectrpc/connect";
+import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+
+export interface FrontOptions extends Partial<GrpcTransportOptions> {
+  readonly host?: string;
+  readonly port?: number;
+  /** Whether the next connection is let in; the others are closed. */
+  readonly isLetIn?: () => boolean;
+}
+
+/** Passes on the connections to the server behind it, at a port of 127.0.0.1. */
+export async function openFront(
+  behind: number,
+  { host = "127.0.0.1", port = 0, isLetIn = () => true, ...options }: FrontOptions = {},
+) {
+  const sockets: Socket[] = [];
+  let isSilent = false;
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    if (!isLetIn()) {
+      socket.destroy();
+      return;
+    }
+    sockets.push(socket);
+    if (isSilent) return;
+    const next = connectTcp(behind, "127.0.0.1").on("error", () => {});
+    socket.pipe(next).pipe(socket);
+    sockets.push(next);
+  });
+  server.listen(port, host);
+  await once(server, "listening");
+  const address = server.address() as AddressInfo;
+  const transport = openGrpcTransport({ url: `http://${host}:${address.port}`, ...options });
+  return {
+    ...{ port: address.port, transport },
+    url: `http://${host}:${address.port}`,
+    catalog: createClient(CatalogService, transport),
+    /** How many were passed on. */
+    get connections() {
+      return sockets.length / 2;
+    },
+    /** Nothing comes through any more, as of a process that is stopped. */
+    silence() {
+      isSilent = true;
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    /** New connections are passed on again. */
+    resume() {
+      isSilent = false;
+    },
+    async [Symbol.asyncDispose]() {
+      transport.close();
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

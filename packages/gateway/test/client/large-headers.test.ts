@@ -1,0 +1,181 @@
+/** Answers with more headers than are read: each fails alone, whatever its server was told. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { HeaderFilter, omittedField } from "../../src/client/header-filter.ts";
+import { fieldBlock, flag, frame, frameType } from "../support/raw-http2.ts";
+import { within } from "../support/within.ts";
+import { type Answer, answerOk, answerWith, grpcHead, openFakeServer } from "./fake-server.ts";
+import { openRawServer } from "./raw-server.ts";
+
+const large = (kib: number) => ({ "x-large": "v".repeat(kib * 1024) });
+const five = (kib: number) =>
+  Object.fromEntries([1, 2, 3, 4, 5].map((i) => [`x-${i}`, "v".repeat((kib / 5) * 1024)]));
+const many = (kib: number) =>
+  Object.fromEntries(Array.from({ length: kib * 2 }, (_, i) => [`x-${i}`, "v".repeat(512)]));
+
+const failed = { "grpc-status": "5", "grpc-message": "gone" };
+const went = { "grpc-status": "0" };
+
+/** Where the large fields are, and what the call fails with. */
+const places: Readonly<Record<string, readonly [(kib: number) => Answer, Code]>> = {
+  "a trailer of an error": [(kib) => answerWith({ ...failed, ...large(kib) }), Code.NotFound],
+  "trailers of an error": [(kib) => answerWith({ ...failed, ...five(kib) }), Code.NotFound],
+  "the details of an error": [
+    (kib) => {
+      const details = Buffer.alloc(kib * 768).toString("base64");
+      return answerWith({ ...failed, "grpc-status-details-bin": details });
+    },
+    Code.NotFound,
+  ],
+  "a trailer": [(kib) => answerWith({ ...went, ...large(kib) }), Code.ResourceExhausted],
+  trailers: [(kib) => answerWith({ ...went, ...five(kib) }), Code.ResourceExhausted],
+  "many trailers": [(kib) => answerWith({ ...went, ...many(kib) }), Code.ResourceExhausted],
+  "a header": [
+    (kib) => answerWith(went, { head: { ...grpcHead, ...large(kib) } }),
+    Code.ResourceExhausted,
+  ],
+  headers: [
+    (kib) => answerWith(went, { head: { ...grpcHead, ...five(kib) } }),
+    Code.ResourceExhausted,
+  ],
+};
+
+// Of many small fields, a table may need each.
+const sizes = (place: string) => [
+  1,
+  60,
+  64,
+  80,
+  100,
+  140,
+  ...(place.startsWith("many") ? [] : [300]),
+];
+
+describe.each(Object.keys(places))("%s", (place) => {
+  test.each(sizes(place))("of %i KiB", async (kib) => {
+    const [answer, code] = places[place] as NonNullable<(typeof places)[string]>;
+    const slow: (() => void)[] = [];
+    await using fake = await openFakeServer(
+      (stream, headers) => {
+        if (!`${headers[":path"]}`.endsWith("WatchVolumes")) answer(kib)(stream, headers);
+        else slow.push(() => answerOk(stream, headers));
+      },
+      { server: { maxSendHeaderBlockLength: 2 ** 22 } },
+    );
+    const beside = (async () => {
+      for await (const _ of fake.catalog.watchVolumes({}));
+    })();
+    await expect.poll(() => slow.length).toBe(1);
+    const outcome = await within("an answer", fake.catalog.getVolume({ name: "a" })).then(
+      () => "success",
+      (error: unknown) => ConnectError.from(error).code,
+    );
+    // Between the two, the text that is compressed on its way decides.
+    if (kib <= 60 && code === Code.ResourceExhausted) expect(outcome).toBe("success");
+    else if (kib >= 80 || code !== Code.ResourceExhausted) expect(outcome).toBe(code);
+    for (const end of slow) end();
+    await within("the answer beside", beside);
+    expect(fake.sessions).toHaveLength(1);
+  });
+});
+
+/** A block of headers, in frames, as large as they are told to be. */
+function inFrames(block: Buffer, streamId: number, bytes = 16_384): Buffer {
+  const frames: Buffer[] = [];
+  for (let at = 0; at < block.length; at += bytes) {
+    const isLast = at + bytes >= block.length;
+    frames.push(
+      frame(at === 0 ? frameType.headers : frameType.continuation, {
+        flags: (isLast ? flag.endHeaders : 0) | (at === 0 ? flag.endStream : 0),
+        streamId,
+        payload: block.subarray(at, at + bytes),
+      }),
+    );
+  }
+  return Buffer.concat(frames);
+}
+
+/** Makes each literal an entry of the table that later blocks refer to. */
+const indexed = (fields: Parameters<typeof fieldBlock>[0]) =>
+  fields.map((field) => {
+    const block = Buffer.from(fieldBlock([field]));
+    block[0] = 0x40;
+    return block;
+  });
+
+test("what is left out empties the table of those who made it an entry", async () => {
+  const status = [":status", "200"] as const;
+  const type = ["content-type", "application/grpc"] as const;
+  const error = ["grpc-status", "5"] as const;
+  let calls = 0;
+  await using raw = await openRawServer((_, streamId) => {
+    calls++;
+    const first = Buffer.concat([
+      fieldBlock([status, type, error]),
+      ...indexed([
+        ["x-large", "v".repeat(80_000)],
+        ["grpc-message", "from the table"],
+      ]),
+    ]);
+    // Its first entry is number 62: the one that was added last.
+    const second = Buffer.concat([fieldBlock([status, type, error]), Buffer.of(0x80 | 62)]);
+    return inFrames(calls === 1 ? first : second, streamId);
+  });
+  for (let i = 0; i < 2; i++) {
+    await expect(within("an answer", raw.catalog.getVolume({}))).rejects.toMatchObject({
+      code: Code.NotFound,
+      rawMessage: "from the table",
+    });
+  }
+  expect(raw.connections).toBe(1);
+});
+
+describe("a filter of headers", () => {
+  const data = frame(frameType.data, { streamId: 1, payload: Buffer.alloc(40_000) });
+  const small = inFrames(fieldBlock([["a", "b".repeat(100)]]), 1, 10);
+  const huge = inFrames(
+    fieldBlock([
+      ["a", "b"],
+      ["c", "d".repeat(70_000)],
+      ["e", "f"],
+    ]),
+    3,
+  );
+  const shrunk = frame(frameType.headers, {
+    flags: flag.endHeaders | flag.endStream,
+    streamId: 3,
+    payload: fieldBlock([
+      ["a", "b"],
+      ["e", "f"],
+      [omittedField, ""],
+    ]),
+  });
+
+  test.each([1, 8, 9, 10, 1000, 16_393, 100_000, 1_000_000])(
+    "passes on what is not too large, received in %i bytes",
+    (bytes) => {
+      const all = Buffer.concat([data, small, huge, data, small]);
+      const filter = new HeaderFilter();
+      const passed: Buffer[] = [];
+      for (let at = 0; at < all.length; at += bytes) {
+        passed.push(...filter.filter(all.subarray(at, at + bytes)));
+      }
+      const expected = Buffer.concat([data, small, shrunk, data, small]);
+      expect(Buffer.concat(passed).equals(expected)).toBe(true);
+    },
+  );
+
+  test("leaves to Node what is no HTTP/2", () => {
+    const begin = huge.subarray(0, 9 + 16_384);
+    for (const wrong of [
+      Buffer.concat([begin, data]),
+      Buffer.concat([begin, small]),
+      inFrames(Buffer.alloc(70_000, 0x0f), 1),
+      inFrames(Buffer.alloc(5_000_000), 1),
+      Buffer.alloc(100_000, 0xff),
+    ]) {
+      const passed = Buffer.concat(new HeaderFilter().filter(wrong));
+      expect(passed.equals(wrong.subarray(0, passed.length))).toBe(true);
+    }
+  });
+});

@@ -1,0 +1,195 @@
+/** When a server that says nothing counts as dead, and when not. */
+import { once } from "node:events";
+import { constants, type ServerHttp2Stream } from "node:http2";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { setTimeout } from "node:timers/promises";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { openGrpcTransport } from "../../src/client/index.ts";
+import { Subchannel } from "../../src/client/subchannel.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { within } from "../support/within.ts";
+import { answerOk, type FakeServer, grpcHead, openFakeServer } from "./fake-server.ts";
+import { openFront } from "./front.ts";
+import { openRawServer } from "./raw-server.ts";
+
+const dead = { code: Code.Unavailable, rawMessage: "the server does not answer" };
+const quietMsMax = 100;
+
+type Client = Pick<FakeServer, "catalog">;
+
+const call = ({ catalog }: Client, timeoutMs?: number) =>
+  catalog.getVolume({ name: "shelves/a/volumes/1" }, timeoutMs === undefined ? {} : { timeoutMs });
+
+const read = async ({ catalog }: Client) => {
+  for await (const _ of catalog.watchVolumes({ parent: "shelves/a" }));
+};
+
+const failureOf = (answer: Promise<unknown>) =>
+  within("its end", answer).then(
+    () => expect.fail("the call went well"),
+    (error: unknown) => ConnectError.from(error),
+  );
+
+const portOf = ({ url }: FakeServer) => Number(new URL(url).port);
+
+/** A server behind a front, which answers or begins to as a test says; and when it was first called. */
+async function openDying(answer: (stream: ServerHttp2Stream) => void = () => {}) {
+  const called = Promise.withResolvers<void>();
+  const fake = await openFakeServer((stream) => {
+    answer(stream);
+    // Also the frames that the answer has sent are read by then.
+    stream.session?.ping(() => called.resolve());
+  });
+  const front = await openFront(portOf(fake), { quietMsMax });
+  return {
+    ...front,
+    called: called.promise,
+    async [Symbol.asyncDispose]() {
+      await front[Symbol.asyncDispose]();
+      await fake[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const goaway = (stream: ServerHttp2Stream, lastStreamId?: number) =>
+  stream.session?.goaway(constants.NGHTTP2_NO_ERROR, lastStreamId);
+
+describe("a server that falls silent loses its connection", () => {
+  test.each(["http", "https"])("before it has spoken, over %s", async (scheme) => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => sockets.push(socket.resume()));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const transport = openGrpcTransport({ url, quietMsMax });
+    expect(
+      await failureOf(call({ catalog: createClient(CatalogService, transport) })),
+    ).toMatchObject(dead);
+    transport.close();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, "close");
+  });
+
+  test("and takes neither a call nor a question", async () => {
+    await using raw = await openRawServer(() => Buffer.alloc(0), { quietMsMax });
+    expect(await failureOf(call(raw))).toMatchObject(dead);
+  });
+
+  test("while other calls are sent", async () => {
+    await using dying = await openDying();
+    const first = failureOf(call(dying));
+    await dying.called;
+    dying.silence();
+    let isOver = false;
+    void first.finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      call(dying, 1000).catch(() => {});
+      await setTimeout(quietMsMax / 4);
+    }
+    expect(await first).toMatchObject(dead);
+  });
+
+  test("though each call gives up before anyone looks", async () => {
+    await using dying = await openDying((stream) => answerOk(stream, {}));
+    await call(dying);
+    dying.silence();
+    const isGivenUp = async () => {
+      while (dying.transport.isConnected) {
+        await call(dying, quietMsMax / 10).catch(() => {});
+        await setTimeout(quietMsMax * 1.3);
+      }
+    };
+    await within("the end of the connection", isGivenUp());
+  });
+
+  const answers: Record<string, (stream: ServerHttp2Stream) => void> = {
+    "after GOAWAY": (stream) => goaway(stream),
+    "after GOAWAY twice": (stream) => {
+      goaway(stream, 2 ** 31 - 1);
+      goaway(stream, stream.id);
+    },
+    "after headers and GOAWAY": (stream) => {
+      stream.respond(grpcHead);
+      goaway(stream);
+    },
+    "after headers": (stream) => stream.respond(grpcHead),
+    "after headers and a long quiet": (stream) => stream.respond(grpcHead),
+  };
+  const kinds = { unary: call, stream: read };
+  test.each(
+    Object.keys(answers).flatMap((when) => [[when, "unary"] as const, [when, "stream"] as const]),
+  )("%s, of a call that is a %s", async (when, kind) => {
+    await using dying = await openDying(answers[when]);
+    const end = failureOf(kinds[kind](dying));
+    await dying.called;
+    if (when.endsWith("long quiet")) await setTimeout(quietMsMax * 6);
+    dying.silence();
+    expect(await end).toMatchObject(dead);
+  });
+
+  test("when its address is no more in use", async () => {
+    await using dying = await openDying();
+    const opened = Promise.withResolvers<void>();
+    const { origin, hostname } = new URL(dying.url);
+    const options = { origin, address: hostname, tls: () => ({}), quietMsMax };
+    const subchannel = new Subchannel(options, () => opened.resolve());
+    await opened.promise;
+    const connection = subchannel.pick();
+    connection?.reserve();
+    const stream = connection?.open({ ":method": "POST", ":path": "/" });
+    await dying.called;
+    subchannel.close();
+    dying.silence();
+    const end = once(stream as NonNullable<typeof stream>, "close");
+    await expect(within("its end", end)).rejects.toMatchObject(dead);
+  });
+});
+
+test("a server that is quiet, but there, keeps its connection and is never pinged", async () => {
+  const seen = { settings: 0, pings: 0 };
+  await using fake = await openFakeServer(
+    (stream) => {
+      stream.session?.on("ping", () => seen.pings++);
+      stream.session?.on("remoteSettings", () => {
+        if (++seen.settings === 5) answerOk(stream, {});
+      });
+    },
+    { quietMsMax: 20 },
+  );
+  await within("an answer", call(fake));
+  expect([fake.sessions.length, seen.pings]).toEqual([1, 0]);
+});
+
+test("a server without calls is asked nothing", async () => {
+  let settings = 0;
+  await using fake = await openFakeServer(
+    (stream, headers) => {
+      stream.session?.on("remoteSettings", () => settings++);
+      answerOk(stream, headers);
+    },
+    { quietMsMax: 20 },
+  );
+  await call(fake);
+  await setTimeout(20 * 10);
+  expect(settings).toBe(0);
+});
+
+test("a call goes to no connection that has just fallen silent", async () => {
+  let isAnswering = false;
+  await using fake = await openFakeServer((stream, headers) => {
+    if (isAnswering) answerOk(stream, headers);
+  });
+  await using front = await openFront(portOf(fake), { quietMsMax });
+  const first = call(front);
+  while (fake.sessions.length === 0) await setTimeout(2);
+  await setTimeout(50);
+  front.silence();
+  front.resume();
+  isAnswering = true;
+  const again = first.catch(() => call(front));
+  await within("the second answer", again);
+});

@@ -1,0 +1,177 @@
+/**
+ * What servers do wrong or rarely in HTTP/2, as gRPC's negative interop cases have it:
+ * https://github.com/grpc/grpc/blob/master/doc/negative-http2-interop-test-descriptions.md
+ */
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { toBinary } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { openGrpcTransport } from "../../src/client/index.ts";
+import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
+import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
+import {
+  type Frame,
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+  parseFrames,
+  preface,
+  settingsAck,
+} from "../support/raw-http2.ts";
+import { within } from "../support/within.ts";
+
+const volume = { title: "x".repeat(271_828) };
+/** It fits into the window that a client has from the start. */
+const answered = { $typeName: "library.v1.Volume", name: "", title: "y".repeat(50_000) } as const;
+const message = wrapEnvelope(0, toBinary(VolumeSchema, { ...answered, id: 1n }));
+
+function setting(id: number, value: number): Buffer {
+  const bytes = Buffer.alloc(6);
+  bytes.writeUInt16BE(id);
+  bytes.writeUInt32BE(value, 2);
+  return bytes;
+}
+
+const maxConcurrentStreams = 3;
+const largeWindow = setting(4, 2 ** 30);
+const increment = Buffer.alloc(4);
+increment.writeUInt32BE(2 ** 30);
+
+/** Told each whole request; and each PING that is acknowledged. */
+interface Script {
+  requested(connection: number, streamId: number, socket: Socket): void;
+  acknowledged?(): void;
+}
+
+async function openScripted(script: Script, more: Buffer = Buffer.alloc(0)) {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    const connection = sockets.push(socket);
+    socket.on("error", () => {});
+    const settings = frame(frameType.settings, { payload: Buffer.concat([largeWindow, more]) });
+    const window = frame(frameType.windowUpdate, { payload: increment });
+    socket.write(Buffer.concat([settings, settingsAck, window]));
+    let received = Buffer.alloc(0);
+    let taken = preface.length;
+    socket.on("data", (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      for (const one of parseFrames(received.subarray(taken))) {
+        taken += 9 + one.payload.length;
+        if (isAcknowledged(one)) script.acknowledged?.();
+        else if (isEnd(one)) script.requested(connection, one.streamId, socket);
+      }
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const transport = openGrpcTransport({ url: `http://127.0.0.1:${port}` });
+  const { createVolume } = createClient(CatalogService, transport);
+  return {
+    call: () => within("an answer", createVolume({ volume })),
+    get connections() {
+      return sockets.length;
+    },
+    async [Symbol.asyncDispose]() {
+      transport.close();
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+const isAcknowledged = ({ type, flags }: Frame) => type === frameType.ping && flags === flag.ack;
+const isEnd = ({ type, flags }: Frame) =>
+  (type === frameType.data || type === frameType.headers) && (flags & flag.endStream) !== 0;
+
+/** A whole answer, frame by frame. */
+function framesOf(streamId: number): Buffer[] {
+  const head = fieldBlock([
+    [":status", "200"],
+    ["content-type", "application/grpc"],
+  ]);
+  const frames = [frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: head })];
+  for (let at = 0; at < message.length; at += 16_384) {
+    const payload = message.subarray(at, at + 16_384);
+    frames.push(frame(frameType.data, { streamId, payload }));
+  }
+  const trailers = { streamId, payload: fieldBlock([["grpc-status", "0"]]) };
+  frames.push(frame(frameType.headers, { ...trailers, flags: flag.endHeaders | flag.endStream }));
+  return frames;
+}
+
+test("goaway: the next call goes out on another connection", async () => {
+  await using scripted = await openScripted({
+    requested(_, streamId, socket) {
+      const last = Buffer.alloc(8);
+      last.writeUInt32BE(streamId);
+      const goaway = frame(frameType.goaway, { payload: last });
+      socket.write(Buffer.concat([...framesOf(streamId), goaway]));
+    },
+  });
+  expect(await scripted.call()).toMatchObject({ id: 1n });
+  expect(await scripted.call()).toMatchObject({ id: 1n });
+  expect(scripted.connections).toBe(2);
+});
+
+test.each([
+  ["rst_after_header", 1],
+  ["rst_during_data", 3],
+  ["rst_after_data", -1],
+])("%s: the call fails, and the connection stays", async (_, count) => {
+  let calls = 0;
+  await using scripted = await openScripted({
+    requested(_, streamId, socket) {
+      const reset = frame(frameType.rstStream, { streamId, payload: Buffer.alloc(4) });
+      const frames = framesOf(streamId);
+      socket.write(Buffer.concat(++calls > 1 ? frames : [...frames.slice(0, count), reset]));
+    },
+  });
+  await expect(scripted.call()).rejects.toMatchObject({
+    rawMessage: "the answer ended without a gRPC status",
+  });
+  expect(await scripted.call()).toMatchObject({ id: 1n });
+  expect([calls, scripted.connections]).toEqual([2, 1]);
+});
+
+test("ping: each between frames is acknowledged, and the call goes well", async () => {
+  let sent = 0;
+  let acknowledged = 0;
+  await using scripted = await openScripted({
+    requested(_, streamId, socket) {
+      const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
+      for (const one of framesOf(streamId)) {
+        socket.write(Buffer.concat([ping, one]));
+        sent++;
+      }
+    },
+    acknowledged: () => void acknowledged++,
+  });
+  expect(await scripted.call()).toMatchObject({ id: 1n });
+  await expect.poll(() => acknowledged).toBe(sent);
+});
+
+test("max_streams: no connection has more than its server takes", async () => {
+  const open = new Map<number, number>();
+  let most = 0;
+  await using scripted = await openScripted(
+    {
+      requested(connection, streamId, socket) {
+        const count = (open.get(connection) ?? 0) + 1;
+        open.set(connection, count);
+        most = Math.max(most, count);
+        setTimeout(() => {
+          open.set(connection, 0);
+          socket.write(Buffer.concat(framesOf(streamId)));
+        }, 5);
+      },
+    },
+    setting(maxConcurrentStreams, 1),
+  );
+  await Promise.all(Array.from({ length: 40 }, scripted.call));
+  expect(most).toBe(1);
+  expect(scripted.connections).toBeLessThanOrEqual(16);
+});

@@ -1,0 +1,44 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createClient } from "@connectrpc/connect";
+import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { frame, frameType, parseFrames, preface, settingsAck } from "../support/raw-http2.ts";
+
+/** A server that sends its settings, and to each call what a test says. */
+export async function openRawServer(
+  answer: (connection: number, streamId: number) => Buffer,
+  options: Partial<GrpcTransportOptions> = {},
+) {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    const connection = sockets.push(socket);
+    socket.on("error", () => {});
+    socket.write(Buffer.concat([frame(frameType.settings), settingsAck]));
+    let received = Buffer.alloc(0);
+    socket.on("data", (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      const frames = parseFrames(received.subarray(preface.length));
+      const call = frames.find(({ type }) => type === frameType.headers);
+      if (call === undefined) return;
+      received = received.subarray(0, preface.length);
+      socket.write(answer(connection, call.streamId));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const transport = openGrpcTransport({ url, ...options });
+  return {
+    catalog: createClient(CatalogService, transport),
+    get connections() {
+      return sockets.length;
+    },
+    async [Symbol.asyncDispose]() {
+      transport.close();
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { Code } from "@connectrpc/connect";
+import { codeOf, messageOf, planAnswer, slowMs } from "./answer-plan.ts";
+import type { Caller, Outcome } from "./callers.ts";
+
+export interface Call {
+  readonly id: string;
+  readonly caller: Caller;
+  readonly timeoutMs: number | undefined;
+  readonly elapsedMs: number;
+  /** Of those, how long the processes had to wait for a CPU. */
+  readonly starvedMs: number;
+  readonly outcome: Outcome;
+  /** Whether a fault was under way. */
+  readonly isDisturbed: boolean;
+}
+
+/** A silent server is given up after three times as long. */
+export const quietMsMax = 300;
+
+/** As a call may wait for a connection as well. */
+const graceMs = 3000;
+
+/** What is wrong with how a call has ended; undefined if nothing is. */
+export function judge(seed: number, call: Call): string | undefined {
+  const { id, caller, timeoutMs, elapsedMs, starvedMs, outcome, isDisturbed } = call;
+  const say = (what: string) =>
+    `${caller.name} ${id}: ${what}: ${outcome.code} ${outcome.message.slice(0, 100)}`;
+  const promisedMs = Math.min(timeoutMs ?? Number.POSITIVE_INFINITY, slowMs + 4 * quietMsMax);
+  if (elapsedMs > promisedMs + graceMs + starvedMs) return say(`took ${Math.round(elapsedMs)} ms`);
+  if (outcome.ids.some((one) => one !== id)) return say(`has the answer of ${outcome.ids}`);
+  const plan = planAnswer(seed, id);
+  const code = codeOf(plan);
+  if (outcome.code === code) {
+    if (code === 0 && outcome.ids.length !== caller.answers) return say("is not whole");
+    if (plan.kind === "error" && outcome.message !== messageOf(plan, id)) {
+      return say(`has another message than ${messageOf(plan, id)}`);
+    }
+    return undefined;
+  }
+  if (outcome.code === Code.DeadlineExceeded && timeoutMs !== undefined) {
+    return elapsedMs < timeoutMs - 20 ? say("gave up before its time") : undefined;
+  }
+  if (outcome.code === Code.Unavailable && isDisturbed) return undefined;
+  return say(`is not ${code} as planned (${plan.kind})`);
+}

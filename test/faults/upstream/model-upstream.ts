@@ -1,0 +1,173 @@
+/**
+ * The model upstream, a process of its own: `model-upstream.ts SEED HOST PORT`. It answers each call as its
+ * plan says, tells its id, and does to all its connections what it is told by messages.
+ */
+import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
+import { setTimeout } from "node:timers/promises";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { anyPack } from "@bufbuild/protobuf/wkt";
+import { ErrorInfoSchema } from "../../../packages/gateway/gen/google/rpc/error_details_pb.ts";
+import { StatusSchema } from "../../../packages/gateway/gen/google/rpc/status_pb.ts";
+import { EnvelopeSplitter } from "../../../packages/gateway/src/rpc/envelope-splitter.ts";
+import { EveryFieldSchema } from "../../../packages/gateway/test/gen/library/v1/fields_pb.ts";
+import { type AnswerPlan, messageOf, planAnswer } from "./answer-plan.ts";
+import type { ConnectionFault } from "./fault.ts";
+
+const [seed = "", host = "", port = ""] = process.argv.slice(2);
+const sessions = new Set<ServerHttp2Session>();
+const sockets = new Set<Socket>();
+
+const server = createServer({ maxSendHeaderBlockLength: 2 ** 22 });
+server.on("connection", (socket: Socket) => {
+  sockets.add(socket);
+  socket.on("close", () => sockets.delete(socket)).on("error", () => {});
+});
+server.on("sessionError", () => {});
+server.on("session", (session) => {
+  sessions.add(session);
+  session.on("close", () => sessions.delete(session)).on("error", () => {});
+});
+server.on("stream", (stream: ServerHttp2Stream, headers) => {
+  stream.on("error", () => {});
+  void serve(stream, `${headers[":path"]}`.split("/").at(-1) ?? "");
+});
+server.listen(Number(port), host, () => process.send?.((server.address() as AddressInfo).port));
+
+process.on("message", (fault: ConnectionFault) => inject(fault));
+
+function inject(fault: ConnectionFault): void {
+  switch (fault) {
+    case "goaway":
+      for (const session of sessions) session.goaway(0);
+      break;
+    case "goaway twice":
+      for (const session of sessions) {
+        session.goaway(0, 2 ** 31 - 1);
+        void setTimeout(20).then(() => !session.destroyed && session.goaway(0));
+      }
+      break;
+    case "garbage":
+      for (const socket of sockets) socket.write(Buffer.alloc(64, 0xa5));
+      break;
+    case "cut":
+      for (const socket of sockets) socket.destroy();
+      break;
+    case "silence":
+      for (const socket of sockets) socket.pause();
+      break;
+    case "no streams":
+      for (const session of sessions) session.settings({ maxConcurrentStreams: 0 });
+      void setTimeout(200).then(() => {
+        for (const session of sessions) session.settings({ maxConcurrentStreams: 1000 });
+      });
+      break;
+    case "few streams":
+      for (const session of sessions) session.settings({ maxConcurrentStreams: 2 });
+      break;
+  }
+}
+
+/** All messages of a call have its id. */
+async function serve(stream: ServerHttp2Stream, method: string): Promise<void> {
+  const splitter = new EnvelopeSplitter(2 ** 20);
+  let id: string | undefined;
+  let count = 0;
+  try {
+    for await (const chunk of stream) {
+      for (const { data } of splitter.push(chunk)) {
+        id ??= fromBinary(EveryFieldSchema, data).string;
+        count++;
+      }
+    }
+  } catch {
+    return; // the caller has left
+  }
+  if (id === undefined || stream.destroyed) return;
+  const answers = method === "Repeat" ? 2 : method === "Exchange" ? count : 1;
+  process.send?.(id);
+  await answer(stream, { id, answers, plan: planAnswer(Number(seed), id) });
+}
+
+interface Planned {
+  readonly id: string;
+  readonly answers: number;
+  readonly plan: AnswerPlan;
+}
+
+const head = { ":status": 200, "content-type": "application/grpc" } as const;
+
+async function answer(stream: ServerHttp2Stream, { id, answers, plan }: Planned): Promise<void> {
+  if ("afterMs" in plan && plan.afterMs > 0) await setTimeout(plan.afterMs);
+  if (stream.destroyed) return;
+  const body = Buffer.concat(Array.from({ length: answers }, () => envelope(id)));
+  switch (plan.kind) {
+    case "success":
+      return respond(stream, { body, trailers: { "grpc-status": "0" } });
+    case "large success":
+      return respond(stream, {
+        body,
+        trailers: { "grpc-status": "0", "x-large": "v".repeat(100_000) },
+      });
+    case "no status":
+      stream.respond(head);
+      stream.end(body);
+      return;
+    case "reset":
+      stream.close(plan.reset);
+      return;
+    case "error": {
+      const trailers = trailersOf(plan, id);
+      if (plan.oddity === "trailers only") {
+        stream.respond({ ...head, ...trailers }, { endStream: true });
+        return;
+      }
+      const early = plan.oddity === "early status" ? { "grpc-status": "0" } : {};
+      return respond(stream, { body: Buffer.alloc(0), trailers, early });
+    }
+  }
+}
+
+function envelope(id: string): Buffer {
+  const bytes = toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: id }));
+  const begin = Buffer.alloc(5);
+  begin.writeUInt32BE(bytes.length, 1);
+  return Buffer.concat([begin, bytes]);
+}
+
+function respond(
+  stream: ServerHttp2Stream,
+  {
+    body,
+    trailers,
+    early = {},
+  }: { body: Buffer; trailers: Record<string, string>; early?: Record<string, string> },
+): void {
+  stream.respond({ ...head, ...early }, { waitForTrailers: true });
+  stream.on("wantTrailers", () => stream.sendTrailers(trailers));
+  stream.end(body);
+}
+
+function trailersOf(plan: AnswerPlan & { kind: "error" }, id: string): Record<string, string> {
+  const message = messageOf(plan, id);
+  const details = (code: number) =>
+    Buffer.from(
+      toBinary(
+        StatusSchema,
+        create(StatusSchema, {
+          ...{ code, message: "of the details" },
+          details: [anyPack(ErrorInfoSchema, create(ErrorInfoSchema, { reason: id }))],
+        }),
+      ),
+    ).toString("base64");
+  return {
+    "grpc-status": `${plan.code}`,
+    // Not as it should be: with a bare percent sign.
+    "grpc-message": message,
+    ...(plan.oddity === "wrong details" && { "grpc-status-details-bin": "!" }),
+    ...(plan.oddity === "other code in details" && {
+      "grpc-status-details-bin": details((plan.code % 16) + 1),
+    }),
+    ...(plan.oddity === "large trailer" && { "x-large": "v".repeat(100_000) }),
+  };
+}
