@@ -4,27 +4,23 @@ import type { Mutant } from "./mutant.ts";
 export const hostileMutants: readonly Mutant[] = [
   {
     name: "strangers: a body has no limit where its length is not told",
-    file: "packages/gateway/src/http/read-body.ts",
-    find: "if (this.#body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);",
+    file: "packages/gateway/src/http/body.ts",
+    find: "if (body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);",
     replace: "",
     campaign: "hostile",
   },
   {
     name: "strangers: the gate is skipped by REST",
     file: "packages/gateway/src/rpc/call.ts",
-    find: `    const passed = options.requestGate?.(context);
-    if (passed !== undefined) await passed;
-    const request = `,
+    find: `    const passed = callee.options.requestGate?.(context);`,
     replace: `    const isRest = context.protocolName === "rest";
-    const passed = isRest ? undefined : options.requestGate?.(context);
-    if (passed !== undefined) await passed;
-    const request = `,
+    const passed = isRest ? undefined : callee.options.requestGate?.(context);`,
     campaign: "hostile",
   },
   {
     name: "strangers: a request of HTTP/2 may take for ever",
     file: "packages/gateway/src/server/http2.ts",
-    find: "if (!stream.readableEnded) endLateRequest(stream, refusals);",
+    find: "if (!stream.readableEnded && !isKeptOpen(stream)) endLateRequest(stream, refusals);",
     replace: "",
     campaign: "hostile",
   },

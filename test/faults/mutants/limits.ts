@@ -35,7 +35,7 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: "5 watches and more are no limit",
-    file: "packages/gateway/src/rpc/stream-limit.ts",
+    file: "packages/gateway/src/rpc/own-services.ts",
     find: "if (open >= max) throw",
     replace: "if (open >= max && max < 5) throw",
     campaign: "packages/gateway/test/health/service.test.ts",
