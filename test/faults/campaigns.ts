@@ -1,4 +1,5 @@
 import type { Campaign } from "./campaign.ts";
+import { citus } from "./citus/citus.ts";
 import { hostile } from "./hostile/hostile.ts";
 import { io } from "./io/io.ts";
 import { kill } from "./kill.ts";
@@ -8,4 +9,13 @@ import { power } from "./power/power.ts";
 import { race } from "./race.ts";
 
 /** In the order of a run, which divides its time among them. */
-export const campaigns: readonly Campaign[] = [hostile, io, kill, overload, postgres, power, race];
+export const campaigns: readonly Campaign[] = [
+  citus,
+  hostile,
+  io,
+  kill,
+  overload,
+  postgres,
+  power,
+  race,
+];
