@@ -158,11 +158,12 @@ export class Cluster {
   /** Takes no turn: questions are short, and one at a time. */
   async #askCoordinator(text: string) {
     if (!this.main.isUp) throw new ConnectionLost("the coordinator cannot be reached");
+    const { main } = this;
     try {
-      return await this.main.use((session) => this.#queryOn(session)(text, []));
+      return await main.use((session) => this.#queryOn(session)(text, []));
     } catch (error) {
       // They may be on the same host.
-      if (error instanceof ConnectionLost) this.#first.dropIdle();
+      if (error instanceof ConnectionLost) for (const pool of [main, this.#first]) pool.dropAll();
       throw error;
     }
   }

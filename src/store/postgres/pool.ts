@@ -76,6 +76,11 @@ export class SessionPool {
     for (const { session } of [...this.#idle]) this.drop(session);
   }
 
+  /** Call when the host hangs: statements on other sessions will not be answered either. */
+  dropAll(): void {
+    for (const session of [...this.#open]) this.drop(session);
+  }
+
   /** Works in a session. Drops it, and idle ones, if the work must be done on another. */
   async use<T>(work: (session: Session) => Promise<T>): Promise<T> {
     const session = await this.acquire();
