@@ -15,7 +15,9 @@ export function createMigrateCommand(): Command {
     .action((flags: Flags) => readStore(flags).then(writeState));
   const up = command
     .command("up")
-    .description("Migrate the schema to the latest version. Safe while servers run, and to repeat.")
+    .description(
+      "Migrate the schema to the latest version. Safe to repeat, and while servers of this release or the one before run.",
+    )
     .action(async (flags: Flags) => {
       const store = await readStore(flags);
       await migrateStore(store);

@@ -3,7 +3,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { RestError } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
 import type { Obstacle } from "../plant.ts";
+import type { OnUnreachable } from "../store/options.ts";
 import type { OnObstacle } from "../store/write-watch.ts";
+import type { CommitMetrics } from "./metrics/commit-metrics.ts";
 
 /** Public: `/readyz` needs no token. Hosts, paths and codes go to the log only. */
 const words: Readonly<Record<Exclude<Obstacle, "closed">, string>> = {
@@ -24,6 +26,18 @@ export function reportObstacles(log: Log): OnObstacle {
     if (obstacle === "closed" || obstacle === "failed") return;
     if (obstacle === undefined) log.info("ready: the store accepts plants again");
     else log.warn(`not ready: ${words[obstacle]}`, cause);
+  };
+}
+
+/** @returns a callback that logs and counts the nodes of a cluster that cannot be reached. */
+export function reportUnreachable(
+  log: Log,
+  metrics?: Pick<CommitMetrics, "nodesUnreachable">,
+): OnUnreachable {
+  return (nodes) => {
+    metrics?.nodesUnreachable(nodes.length);
+    if (nodes.length === 0) log.info("every node of the database can be reached again");
+    else log.warn(`cannot connect to these nodes of the database: ${nodes.join(", ")}`);
   };
 }
 

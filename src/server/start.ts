@@ -4,7 +4,7 @@ import { openAuthenticator } from "../auth/authenticator.ts";
 import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
 import { openStore } from "../store/open.ts";
 import type { Admin } from "./metrics/open.ts";
-import { reportObstacles } from "./obstacles.ts";
+import { reportObstacles, reportUnreachable } from "./obstacles.ts";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings/settings.ts";
 import { openTracing } from "./tracing/open.ts";
 
@@ -52,6 +52,7 @@ export async function startServer({
     const opening = openStore(settings.store, {
       onFailure: failed.resolve,
       onObstacle: reportObstacles(log),
+      onUnreachable: reportUnreachable(log, admin?.commits),
       observer: admin?.commits,
     });
     opened.push(() => opening.then((store) => store.close(), ignore));

@@ -1,6 +1,9 @@
 import type { CommitObserver } from "./commit-observer.ts";
 import type { OnObstacle } from "./write-watch.ts";
 
+/** @param nodes All that are unreachable now, with host and port. */
+export type OnUnreachable = (nodes: readonly string[]) => void;
+
 export interface StoreOptions {
   /**
    * Called at most once, if the store has failed for good. From then on `obstacle()` is `failed`
@@ -10,6 +13,8 @@ export interface StoreOptions {
   readonly onFailure?: (error: Error) => void;
   /** Called when an obstacle prevents creates, and again when there is none any more. */
   readonly onObstacle?: OnObstacle;
+  /** Called when nodes of a cluster become unreachable or reachable, although creates succeed. */
+  readonly onUnreachable?: OnUnreachable;
   /** Limits on the commit queue and on each commit. */
   readonly limits?: Partial<CommitLimits>;
   /**

@@ -1,4 +1,7 @@
-/** Runs the shell blocks of README.md and docs/ as they are written, in a fresh clone beside a server. */
+/**
+ * Runs the shell blocks of README.md and docs/, or of the given pages, as they are written, in a fresh
+ * clone beside a server.
+ */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync } from "node:fs";
@@ -9,6 +12,7 @@ import { createTemporaryFolder } from "../../packages/gateway/test/support/tempo
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { collectOutput } from "../support/output.ts";
 import { knownToken } from "../support/test-server.ts";
+import { needsCitus, startCitusNodes } from "./citus-nodes.ts";
 import { findShellBlocks } from "./shell-blocks.ts";
 
 const run = promisify(execFile);
@@ -41,17 +45,24 @@ const server = spawn("plant-store", ["serve"], {
 const ended = once(server, "exit");
 try {
   const [, url = ""] = await collectOutput(server.stdout).until(/listens on (\S+)/);
-  for (const page of ["README.md", ...globSync("docs/*.md").sort()]) {
-    for (const block of findShellBlocks(await readFile(page, "utf8"))) {
+  const pages = process.argv.slice(2);
+  for (const page of pages.length > 0 ? pages : ["README.md", ...globSync("docs/*.md").sort()]) {
+    const text = await readFile(page, "utf8");
+    const blocks = findShellBlocks(text);
+    const isOfCitus = blocks.some(({ notRun }) => notRun === needsCitus);
+    await using nodes = isOfCitus ? await startCitusNodes(text) : undefined;
+    for (const block of blocks) {
       const name = `${page}:${block.line}`;
-      if (block.notRun !== undefined) {
+      const own = block.notRun === needsCitus ? nodes : undefined;
+      if (block.notRun !== undefined && own === undefined) {
         count.skipped++;
         process.stdout.write(`${name}: not run: ${block.notRun}\n`);
         continue;
       }
-      const commands = block.commands.replaceAll(shownUrl, url);
+      const commands = (own?.localize(block.commands) ?? block.commands).replaceAll(shownUrl, url);
       try {
-        await run("bash", ["-euo", "pipefail", "-c", commands], { cwd: clone, env });
+        const environment = { ...env, ...own?.env };
+        await run("bash", ["-euo", "pipefail", "-c", commands], { cwd: clone, env: environment });
         count.passed++;
         process.stdout.write(`${name}: passed\n`);
       } catch (error) {

@@ -1,4 +1,5 @@
 import type { Campaign } from "./campaign.ts";
+import { citus } from "./citus/citus.ts";
 import { hostile } from "./hostile/hostile.ts";
 import { io } from "./io/io.ts";
 import { kill } from "./kill.ts";
@@ -10,6 +11,7 @@ import { upstream } from "./upstream/upstream.ts";
 
 /** In the order of a run, which divides its time among them. */
 export const campaigns: readonly Campaign[] = [
+  citus,
   hostile,
   io,
   kill,

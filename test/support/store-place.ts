@@ -68,12 +68,12 @@ export async function readPostgresPlants(
   return (await server.query(everyPlant, database)).map(toStoredPlant);
 }
 
-const everyPlant = `
+export const everyPlant = `
   SELECT id, upper(encode(convert_to(name, 'UTF8'), 'hex')) AS name,
     upper(encode(convert_to(tag, 'UTF8'), 'hex')) AS tag
   FROM plants ORDER BY id`;
 
-function toStoredPlant(row: Readonly<Record<string, unknown>>): StoredPlant {
+export function toStoredPlant(row: Readonly<Record<string, unknown>>): StoredPlant {
   const { id, name, tag } = row as { id: string; name: string; tag: string | null };
   return { id: BigInt(id), name, tag };
 }

@@ -26,6 +26,8 @@ export interface TcpProxy extends AsyncDisposable {
   /** Closes all connections, and rejects new ones until it is allowed again. */
   refuse(): void;
   allow(): void;
+  /** From now on, accepts connections and everything on them, and never answers. */
+  hang(): void;
 }
 
 /** The length of ReadyForQuery, which ends every answer. */
@@ -36,6 +38,7 @@ export async function openTcpProxy(targetPort: number, mark: string): Promise<Tc
   const sockets = new Set<Socket>();
   const seen: Interference[] = [];
   let isRefusing = false;
+  let isHanging = false;
   let answerBytes = 0;
 
   const server = createServer((client) => {
@@ -58,6 +61,7 @@ export async function openTcpProxy(targetPort: number, mark: string): Promise<Tc
       });
     }
     client.on("data", (piece: Buffer) => {
+      if (isHanging) return;
       if (piece.includes(mark)) {
         now = proxy.interfere(seen.length);
         seen.push(now);
@@ -68,7 +72,7 @@ export async function openTcpProxy(targetPort: number, mark: string): Promise<Tc
     });
     target.on("data", (piece: Buffer) => {
       answerBytes += piece.length;
-      if (now === "pass") client.write(piece);
+      if (now === "pass" && !isHanging) client.write(piece);
       // The server has committed by the time it reports that it is ready.
       if (!isEndOfAnswer(piece)) return;
       if (now === "lose-answer") cut();
@@ -97,6 +101,9 @@ export async function openTcpProxy(targetPort: number, mark: string): Promise<Tc
     },
     allow() {
       isRefusing = false;
+    },
+    hang() {
+      isHanging = true;
     },
     async [Symbol.asyncDispose]() {
       cutAll();

@@ -5,8 +5,12 @@ const commitSeconds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25,
 /** Up to `batchRowsMax`. */
 const commitRows = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
+export interface CommitMetrics extends CommitObserver {
+  nodesUnreachable(count: number): void;
+}
+
 /** @returns an observer that counts and times commits. */
-export function createCommitMetrics(registry: Registry): CommitObserver {
+export function createCommitMetrics(registry: Registry): CommitMetrics {
   const registers = [registry];
   const seconds = new Histogram({
     name: "plant_store_commit_duration_seconds",
@@ -35,7 +39,13 @@ export function createCommitMetrics(registry: Registry): CommitObserver {
     help: "What they may hold of the heap.",
     registers,
   });
+  const nodesUnreachable = new Gauge({
+    name: "plant_store_nodes_unreachable",
+    help: "Nodes of a Citus cluster without a connection.",
+    registers,
+  });
   return {
+    nodesUnreachable: (count) => nodesUnreachable.set(count),
     queueChanged(rows, bytes) {
       queueRows.set(rows);
       queueBytes.set(bytes);

@@ -1,12 +1,11 @@
 import { type AdminListener, openAdmin, ServiceMetrics } from "connect-gateway/metrics";
 import { PlantService } from "../../../gen/plantstore/v1/plant_service_pb.ts";
-import type { CommitObserver } from "../../store/commit-observer.ts";
 import { version } from "../version.ts";
-import { createCommitMetrics } from "./commit-metrics.ts";
+import { type CommitMetrics, createCommitMetrics } from "./commit-metrics.ts";
 
 export interface Admin {
   readonly metrics: ServiceMetrics;
-  readonly commits: CommitObserver;
+  readonly commits: CommitMetrics;
   readonly listener: AdminListener;
   close(): Promise<void>;
 }

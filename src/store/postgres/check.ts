@@ -2,8 +2,9 @@ import type { Finding } from "../finding.ts";
 import { describeHost, type PostgresAddress, safetySettings } from "./address.ts";
 import { connectToAny } from "./connect.ts";
 import type { PostgresLimits } from "./limits.ts";
-import { assertNodes, readNodes } from "./nodes.ts";
+import { assertNodes, type Node, readNodes } from "./nodes.ts";
 import { openError } from "./open-failure.ts";
+import { coordinator, readPlacement } from "./placement.ts";
 import { assertTable, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
 
@@ -21,7 +22,8 @@ export async function* checkAddress(
     subject = "settings";
     yield* settingsOf(session, limits);
     subject = "nodes";
-    yield* nodesOf(session, address, limits);
+    const nodes = await readNodes(session, limits.connectTimeoutMs);
+    yield* nodesOf(nodes, address);
     subject = "schema";
     const version = await readSchemaVersion(session, limits.connectTimeoutMs);
     const text = `version ${version} of ${migrations.length}`;
@@ -35,6 +37,8 @@ export async function* checkAddress(
     subject = "table";
     await assertTable(session, limits.connectTimeoutMs);
     yield { level: "ok", subject, text: "the table plants has its columns and is logged" };
+    subject = "nodes";
+    if (nodes.length > 0) yield* distributionOf(session, address, limits);
   } catch (error) {
     yield { level: "fail", subject, text: openError(error).message };
   } finally {
@@ -42,20 +46,59 @@ export async function* checkAddress(
   }
 }
 
-async function* nodesOf(
-  session: Session,
-  address: PostgresAddress,
-  { connectTimeoutMs }: PostgresLimits,
-): AsyncGenerator<Finding> {
-  const nodes = await readNodes(session, connectTimeoutMs);
+function* nodesOf(nodes: readonly Node[], address: PostgresAddress): Generator<Finding> {
   if (nodes.length === 0) return;
   assertNodes(nodes, address);
-  const answered = nodes.filter(({ settings }) => settings !== undefined);
-  const silent = nodes.filter(({ settings }) => settings === undefined);
-  for (const { name } of silent) {
-    yield { level: "warn", subject: "nodes", text: `the coordinator cannot reach ${name}` };
+  const warn = (text: string) => ({ level: "warn", subject: "nodes", text }) as const;
+  let answered = 0;
+  for (const { name, hasShards, settings } of nodes) {
+    if (settings === undefined) yield warn(`the coordinator cannot reach ${name}`);
+    else answered++;
+    if (hasShards && /replica|minimal/.test(settings?.get("wal_level") ?? "")) {
+      yield warn(
+        `${name} cannot move shards while plants are created; set wal_level=logical there`,
+      );
+    }
   }
-  yield { level: "ok", subject: "nodes", text: `${answered.length} have safe settings` };
+  yield { level: "ok", subject: "nodes", text: `${answered} have safe settings` };
+}
+
+/** Whether the plants are on workers, and can be written there directly. */
+async function* distributionOf(
+  session: Session,
+  address: PostgresAddress,
+  limits: PostgresLimits,
+): AsyncGenerator<Finding> {
+  const warn = (text: string) => ({ level: "warn", subject: "nodes", text }) as const;
+  const placement = await readPlacement(session, limits.connectTimeoutMs);
+  if (placement === undefined) {
+    yield warn("plants is not distributed; run SELECT create_distributed_table('plants', 'id')");
+    return;
+  }
+  if ([...placement.nodes.keys()].join() === coordinator) {
+    yield warn(
+      "all plants are on the coordinator; add workers with citus_add_node, and run SELECT citus_drain_node for the coordinator",
+    );
+  }
+  for (const [name, host] of placement.hosts) {
+    if (host === undefined) {
+      yield warn(
+        `the node with the group ${name} has no metadata, so it accepts no plants directly`,
+      );
+      continue;
+    }
+    try {
+      const own = await connectToAny({ ...address, hosts: [host] }, limits);
+      await own.close(limits.connectTimeoutMs);
+      yield {
+        level: "ok",
+        subject: "nodes",
+        text: `${describeHost(host)} can be reached directly`,
+      };
+    } catch (error) {
+      yield warn(`${describeHost(host)} is not written to directly: ${openError(error).message}`);
+    }
+  }
 }
 
 const readSettings =

@@ -1,4 +1,5 @@
-import { describeHost, type PostgresAddress } from "./address.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { describeHost, type Host, type PostgresAddress } from "./address.ts";
 import { NoHost } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import { Session } from "./session.ts";
@@ -8,7 +9,8 @@ import { assertServer } from "./settings.ts";
 export type Connect = () => Promise<Session>;
 
 /**
- * Tries the hosts in order and uses the first that accepts writes.
+ * Tries the hosts in order and uses the first that accepts writes. One that does not answer soon
+ * does not delay the next.
  *
  * @throws {NoHost}
  */
@@ -16,17 +18,42 @@ export async function connectToAny(
   address: PostgresAddress,
   limits: PostgresLimits,
 ): Promise<Session> {
-  const failures = new Map<string, unknown>();
+  const tries: Promise<Session>[] = [];
   for (const host of address.hosts) {
-    let session: Session | undefined;
-    try {
-      session = await Session.open(address, host, limits);
-      await assertServer(session, address, limits.connectTimeoutMs);
-      return session;
-    } catch (error) {
-      session?.destroy();
-      failures.set(describeHost(host), error);
-    }
+    const trying = connectTo(host, address, limits);
+    tries.push(trying);
+    const isUsable = trying.then(
+      () => true,
+      () => false,
+    );
+    if (await Promise.race([isUsable, delay(limits.nextHostDelayMs, false, { ref: false })])) break;
   }
-  throw new NoHost(failures);
+  try {
+    const found = await Promise.any(tries);
+    for (const trying of tries) {
+      trying.then((session) => session !== found && session.destroy()).catch(() => {});
+    }
+    return found;
+  } catch (error) {
+    // In the order of the tries.
+    const { errors } = error as AggregateError;
+    throw new NoHost(
+      new Map(address.hosts.map((host, index) => [describeHost(host), errors[index]])),
+    );
+  }
+}
+
+async function connectTo(
+  host: Host,
+  address: PostgresAddress,
+  limits: PostgresLimits,
+): Promise<Session> {
+  const session = await Session.open(address, host, limits);
+  try {
+    await assertServer(session, address, limits.connectTimeoutMs);
+    return session;
+  } catch (error) {
+    session.destroy();
+    throw error;
+  }
 }

@@ -3,52 +3,44 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { NewPlant, Obstacle } from "../../plant.ts";
 import { backoffMs } from "../backoff.ts";
 import type { BatchEngine, RowOutcome } from "../engine.ts";
-import type { Host } from "./address.ts";
+import { type Attempt, Cluster, type ClusterOptions } from "./cluster.ts";
 import { remedyFor } from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
 import type { PostgresLimits } from "./limits.ts";
 import { NodeWrites, type Room } from "./node-writes.ts";
 import { obstacleFrom } from "./obstacle.ts";
 import type { Placement } from "./placement.ts";
-import { SessionPool } from "./pool.ts";
+import type { SessionPool } from "./pool.ts";
 import type { Session } from "./session.ts";
 import { Turns } from "./turns.ts";
-import { probeWrite, type Query, tryInsert, writeBatch } from "./writer.ts";
-
-type ConnectTo = (host: Host) => Promise<Session>;
+import { probeWrite } from "./writer.ts";
 
 /**
  * Never fails for good, because any problem of a server can be fixed while the store is running.
  */
 export class PostgresEngine implements BatchEngine {
   readonly commitsMax: number;
-  readonly #pool: SessionPool;
   readonly #inspection: Inspection;
   readonly #limits: PostgresLimits;
   /** A check uses a commit's turn, so that the number of sessions stays within the limit. */
   readonly #turns: Turns;
   /** By node. Empty if the table is not distributed. */
   readonly #nodes = new Map<string, NodeWrites>();
-  /** Pools of the nodes that accept statements directly, by node. */
-  readonly #poolsOfNodes = new Map<string, SessionPool>();
-  readonly #connectTo: ConnectTo;
+  readonly #cluster: Cluster;
   readonly #room: Room = { bytes: 0 };
 
   constructor(
     pool: SessionPool,
     inspection: Inspection,
-    {
-      connectionsMax,
-      connectTo,
-      limits,
-    }: { connectionsMax: number; connectTo: ConnectTo; limits: PostgresLimits },
+    options: { connectionsMax: number } & Omit<ClusterOptions, "attempt">,
   ) {
-    this.#pool = pool;
+    const { connectionsMax, limits } = options;
     this.#inspection = inspection;
     this.commitsMax = connectionsMax;
-    this.#connectTo = connectTo;
     this.#limits = limits;
     this.#turns = new Turns(connectionsMax);
+    const attempt: Attempt = (work, pool) => this.#attempt(work, pool);
+    this.#cluster = new Cluster(pool, inspection, { ...options, attempt });
   }
 
   async commit(
@@ -62,32 +54,31 @@ export class PostgresEngine implements BatchEngine {
   }
 
   async inspect(): Promise<void> {
-    await this.#attempt((session) => this.#inspection.runWhole(session));
-    await this.openNodes();
+    await this.#cluster.inspect();
   }
 
-  /**
-   * Connects to the nodes that accept statements directly: they hold their shards locally and need
-   * no second commit phase. Plants of a node that cannot be reached go through the coordinator.
-   */
   async openNodes(): Promise<void> {
-    const missing = [...(this.#inspection.placement?.nodes ?? [])].filter(
-      ([name]) => !this.#poolsOfNodes.has(name),
-    );
-    await Promise.all(missing.map(([name, host]) => host && this.#openNode(name, host)));
+    await this.#cluster.openNodes();
   }
 
   async probe(): Promise<void> {
-    await this.#attempt(async (session) => {
-      await this.#inspection.runWhole(session);
-      await probeWrite(this.#idForProbe(), this.#queryOn(session), (text) =>
-        session.execute(text, this.#limits.statementTimeoutMs),
-      );
-    });
+    await this.#cluster.inspect();
+    const worker = this.#cluster.main.isUp ? undefined : this.#workerThatStores();
+    const timeoutMs = this.#limits.statementTimeoutMs;
+    await this.#attempt(
+      (session) =>
+        probeWrite(
+          this.#idForProbe(worker),
+          (text, values) => session.query(text, values, timeoutMs),
+          (text) => session.execute(text, timeoutMs),
+        ),
+      this.#cluster.worker(worker ?? "")?.pool ?? this.#cluster.main,
+    );
   }
 
   obstacle(): Obstacle | undefined {
-    return this.#pool.isUp && !this.#isEveryNodeFailing() ? undefined : "unreachable";
+    const isUp = this.#cluster.main.isUp || this.#workerThatStores() !== undefined;
+    return isUp && !this.#isEveryNodeFailing() ? undefined : "unreachable";
   }
 
   obstacleFrom(error: unknown): Obstacle {
@@ -96,8 +87,7 @@ export class PostgresEngine implements BatchEngine {
 
   async close(): Promise<void> {
     await Promise.all([...this.#nodes.values()].map((node) => node.drain()));
-    const pools = [this.#pool, ...this.#poolsOfNodes.values()];
-    await Promise.all(pools.map((pool) => pool.close()));
+    await this.#cluster.close();
   }
 
   /** Retries until it succeeds, a retry cannot help, no caller waits, or the time is up. */
@@ -105,10 +95,10 @@ export class PostgresEngine implements BatchEngine {
     batch: readonly NewPlant[],
     abandoned: AbortSignal,
   ): Promise<readonly RowOutcome[]> {
-    const begin = this.#pool.downSince ?? performance.now();
+    const begin = this.#cluster.main.downSince ?? performance.now();
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#write(batch);
+        return await this.#cluster.write(batch, "");
       } catch (error) {
         const pauseMs = backoffMs(tries, this.#limits);
         const isLate = performance.now() + pauseMs - begin > this.#limits.retryLimitMs;
@@ -138,35 +128,11 @@ export class PostgresEngine implements BatchEngine {
     return batch.map((plant) => outcomes.get(plant) as RowOutcome);
   }
 
-  async #write(plants: readonly NewPlant[], node = ""): Promise<readonly RowOutcome[]> {
-    const own = this.#poolsOfNodes.get(node);
-    return await this.#attempt(
-      async (session) => {
-        await this.#inspection.runWhenDue(session);
-        return await writeBatch(this.#queryOn(session), plants);
-      },
-      own?.isUp ? own : this.#pool,
-    );
-  }
-
-  async #openNode(name: string, host: Host): Promise<void> {
-    let session: Session | undefined;
-    try {
-      session = await this.#connectTo(host);
-      await this.#inspection.run(session);
-      await tryInsert(this.#queryOn(session));
-      const pool = new SessionPool(() => this.#connectTo(host), this.#limits, session);
-      this.#poolsOfNodes.set(name, pool);
-    } catch {
-      session?.destroy();
-    }
-  }
-
   #nodeOf(name: string): NodeWrites {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
     const share = this.commitsMax / (this.#inspection.placement?.nodes.size ?? 1);
-    const node = new NodeWrites((plants) => this.#write(plants, name), {
+    const node = new NodeWrites((plants) => this.#cluster.write(plants, name), {
       limits: this.#limits,
       room: this.#room,
       statementsMax: Math.max(1, Math.floor(share)),
@@ -184,43 +150,30 @@ export class PostgresEngine implements BatchEngine {
    * Random, so that the probes of two servers do not wait for each other. Avoids nodes that are
    * already known to fail.
    */
-  #idForProbe(): bigint {
+  #idForProbe(wanted: string | undefined): bigint {
     const { placement } = this.#inspection;
     for (;;) {
       const id = randomBytes(8).readBigInt64BE();
       const name = placement?.nodeOf(id);
+      if (wanted !== undefined && name !== wanted) continue;
       if (name === undefined || this.#isEveryNodeFailing()) return id;
       if (this.#nodes.get(name)?.isFailing !== true) return id;
     }
   }
 
-  #queryOn(session: Session): Query {
-    return (text, values) => session.query(text, values, this.#limits.statementTimeoutMs);
+  #workerThatStores(): string | undefined {
+    const names = [...(this.#inspection.placement?.nodes.keys() ?? [])];
+    return names.find(
+      (name) => this.#cluster.worker(name) !== undefined && !this.#nodes.get(name)?.isFailing,
+    );
   }
 
-  async #attempt<T>(work: (session: Session) => Promise<T>, pool = this.#pool): Promise<T> {
+  async #attempt<T>(work: (session: Session) => Promise<T>, pool: SessionPool): Promise<T> {
     await this.#turns.take();
     try {
-      return await this.#inSession(work, pool);
+      return await pool.use(work);
     } finally {
       this.#turns.giveBack();
-    }
-  }
-
-  async #inSession<T>(work: (session: Session) => Promise<T>, pool: SessionPool): Promise<T> {
-    const session = await pool.acquire();
-    try {
-      const result = await work(session);
-      pool.release(session);
-      return result;
-    } catch (error) {
-      if (remedyFor(error) === "elsewhere") {
-        pool.drop(session);
-        pool.dropIdle();
-      } else {
-        pool.release(session);
-      }
-      throw error;
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { PostgresAddress } from "./address.ts";
 import type { PostgresLimits } from "./limits.ts";
-import { assertNodes, readNodes } from "./nodes.ts";
+import { assertNodes, readNode, readNodes } from "./nodes.ts";
 import { type Placement, readPlacement } from "./placement.ts";
 import { assertTable } from "./schema.ts";
 import type { Session } from "./session.ts";
@@ -38,14 +38,21 @@ export class Inspection {
    * Inspects a whole cluster. Not before writes: waiting for a node that does not answer takes
    * long.
    *
+   * @param isOpen Whether there is a session on a node, which is inspected there.
    * @throws {StoreOpenError} or the error that prevented the inspection.
    */
-  async runWhole(session: Session): Promise<void> {
+  async runWhole(session: Session, isOpen = (_node: string) => false): Promise<void> {
     await this.run(session);
     this.#placement = await readPlacement(session, this.#limits.connectTimeoutMs);
-    if (this.#placement === undefined) return;
+    if (this.#placement === undefined || [...this.#placement.nodes.keys()].every(isOpen)) return;
     const nodes = await readNodes(session, this.#limits.connectTimeoutMs).catch(() => []);
     assertNodes(nodes, this.#address);
+  }
+
+  /** @throws {StoreOpenError} or the error that prevented the inspection. */
+  async runOnNode(session: Session): Promise<void> {
+    await this.runWhenDue(session);
+    assertNodes([await readNode(session, this.#limits.connectTimeoutMs)], this.#address);
   }
 
   /** @throws {StoreOpenError} or the error that prevented the inspection. */

@@ -2,6 +2,13 @@
 export interface PostgresLimits {
   /** For each host, from the first byte of a connection to a usable session. */
   readonly connectTimeoutMs: number;
+  /** How long a host may take before the next one is tried as well. */
+  readonly nextHostDelayMs: number;
+  /**
+   * A host is asked this often whether it is there, while a statement takes long. If it does not
+   * answer within the same time, its connection is closed.
+   */
+  readonly aliveIntervalMs: number;
   /**
    * A statement that stores plants is cancelled after this time. Most likely it waits for a lock.
    */
@@ -36,6 +43,9 @@ export interface PostgresLimits {
 
 export const defaultPostgresLimits: PostgresLimits = {
   connectTimeoutMs: 3000,
+  nextHostDelayMs: 500,
+  // With the delay, a host that hangs costs less than three seconds.
+  aliveIntervalMs: 1000,
   statementTimeoutMs: 4000,
   cancelGraceMs: 1000,
   // A failover takes seconds; after ten, most callers have given up.

@@ -1,5 +1,5 @@
 import { StoreOpenError } from "../open-error.ts";
-import { type PostgresAddress, safetySettings } from "./address.ts";
+import { describeHost, type PostgresAddress, safetySettings } from "./address.ts";
 import type { Session } from "./session.ts";
 import { assertSafe } from "./settings.ts";
 
@@ -13,22 +13,29 @@ export interface Node {
   readonly settings: ReadonlyMap<string, string | undefined> | undefined;
 }
 
-const names = [...safetySettings, "synchronous_commit"];
+const names = [...safetySettings, "synchronous_commit", "wal_level"];
 
 /** @returns Empty for a database that is not a cluster. */
 export async function readNodes(session: Session, timeoutMs: number): Promise<readonly Node[]> {
   const [row] = await session.query(findCluster, [], timeoutMs);
   if (row?.[0] !== true) return [];
   const rows = await session.query(askNodes, [question], timeoutMs);
-  return rows.map(([name, hasShards, isAnswered, answer]) => {
-    const values = String(answer).split(" ");
-    return {
-      name: String(name),
-      hasShards: hasShards === true,
-      settings:
-        isAnswered === true ? new Map(names.map((name, i) => [name, values[i]])) : undefined,
-    };
-  });
+  return rows.map(([name, hasShards, isAnswered, answer]) => ({
+    name: String(name),
+    hasShards: hasShards === true,
+    settings: isAnswered === true ? parseAnswer(answer) : undefined,
+  }));
+}
+
+/** Asks a node with shards over a session of its own. */
+export async function readNode(session: Session, timeoutMs: number): Promise<Node> {
+  const [row] = await session.query(question, [], timeoutMs);
+  return { name: describeHost(session.host), hasShards: true, settings: parseAnswer(row?.[0]) };
+}
+
+function parseAnswer(answer: unknown): ReadonlyMap<string, string | undefined> {
+  const values = String(answer).split(" ");
+  return new Map(names.map((name, i) => [name, values[i]]));
 }
 
 /**

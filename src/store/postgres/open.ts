@@ -3,7 +3,7 @@ import { backoffMs } from "../backoff.ts";
 import { createBatchedStore } from "../batched-store.ts";
 import type { Finding } from "../finding.ts";
 import { StoreOpenError } from "../open-error.ts";
-import { resolveLimits, type StoreOptions } from "../options.ts";
+import { type OnUnreachable, resolveLimits, type StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import type { SchemaState } from "../schema-state.ts";
 import { describeAddress, type Host, type PostgresAddress, parseAddress } from "./address.ts";
@@ -28,7 +28,7 @@ export async function openPostgres(location: string, options: StoreOptions): Pro
   const whole = parseAddress(location);
   const part = Math.floor(whole.connectionsMax / (options.threads ?? 1));
   const address = { ...whole, connectionsMax: Math.max(1, part) };
-  const engine = await openEngine(address, defaultPostgresLimits);
+  const engine = await openEngine(address, defaultPostgresLimits, options.onUnreachable);
   return createBatchedStore(engine, limits, options);
 }
 
@@ -40,6 +40,7 @@ export async function openPostgres(location: string, options: StoreOptions): Pro
 export async function openEngine(
   address: PostgresAddress,
   limits: PostgresLimits,
+  onUnreachable?: OnUnreachable,
 ): Promise<PostgresEngine> {
   return await withPatience(limits, async () => {
     const session = await connectToAny(address, limits);
@@ -55,6 +56,7 @@ export async function openEngine(
         connectionsMax: address.connectionsMax,
         connectTo,
         limits,
+        onUnreachable,
       });
       await engine.openNodes();
       return engine;

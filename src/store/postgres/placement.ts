@@ -6,21 +6,37 @@ interface Shard {
   readonly hashMin: number;
   readonly node: string;
   readonly host: Host | undefined;
+  /** Never used again, not even if the shard moves away and back. */
+  readonly placement: string;
 }
+
+/** The name of the coordinator among the nodes: its group in Citus's tables. */
+export const coordinator = "0";
 
 /**
  * Maps plants to the nodes of a table that Citus has distributed. An outdated mapping only costs
  * time, because any statement may contain any plant.
  */
 export class Placement {
+  /** The OID of the table on the node that was asked. Another table gets another one. */
+  readonly table: string;
   /** By the node's name. Undefined for a node that accepts no statements directly. */
   readonly nodes: ReadonlyMap<string, Host | undefined>;
+  /** The nodes, and the coordinator, which may have no shards. */
+  readonly hosts: ReadonlyMap<string, Host | undefined>;
   readonly #shards: readonly Shard[];
 
   /** @param shards At least one, in the order of their hashes. */
-  constructor(shards: readonly Shard[]) {
+  constructor(table: string, shards: readonly Shard[], coordinatorHost: Host | undefined) {
+    this.table = table;
     this.#shards = shards;
     this.nodes = new Map(shards.map(({ node, host }) => [node, host]));
+    this.hosts = new Map([[coordinator, coordinatorHost], ...this.nodes]);
+  }
+
+  /** The placements of the shards of a node. */
+  placementsOf(name: string): readonly string[] {
+    return this.#shards.filter(({ node }) => node === name).map(({ placement }) => placement);
   }
 
   nodeOf(id: bigint): string {
@@ -40,29 +56,39 @@ export async function readPlacement(
   session: Session,
   timeoutMs: number,
 ): Promise<Placement | undefined> {
-  const [row] = await session.query("SELECT to_regclass('pg_dist_shard') IS NULL", [], timeoutMs);
-  if (row?.[0] === true) return undefined;
+  const [found] = await session.query(findTable, [], timeoutMs);
+  if (found?.[1] !== true) return undefined;
   const rows = await session.query(findShards, [], timeoutMs);
-  if (rows.length === 0) return undefined;
-  const shards = rows.map(([hashMin, node, name, port]) => ({
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  const shards = rows.map(([hashMin, node, placement, name, port]) => ({
     hashMin: Number(hashMin),
     node: String(node),
-    host: typeof name === "string" ? { name, port: Number(port) } : undefined,
+    host: hostOf(name, port),
+    placement: String(placement),
   }));
-  return new Placement(shards);
+  return new Placement(String(found[0]), shards, hostOf(first[5], first[6]));
 }
+
+function hostOf(name: unknown, port: unknown): Host | undefined {
+  return typeof name === "string" ? { name, port: Number(port) } : undefined;
+}
+
+const findTable = "SELECT to_regclass('plants')::oid, to_regclass('pg_dist_shard') IS NOT NULL";
 
 /** Nodes that share a shard count as one, without a host: storing a plant takes all of them. */
 const findShards = `
-  SELECT shardminvalue, node, nodename, nodeport
+  SELECT shardminvalue, node, placement, own.nodename, own.nodeport, first.nodename, first.nodeport
   FROM (
-    SELECT shardminvalue, string_agg(groupid::text, ',' ORDER BY groupid) AS node
+    SELECT shardminvalue, min(placementid) AS placement,
+      string_agg(groupid::text, ',' ORDER BY groupid) AS node
     FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
     WHERE logicalrelid = 'plants'::regclass AND shardminvalue IS NOT NULL
     GROUP BY shardid, shardminvalue
   ) AS shards
-  LEFT JOIN pg_dist_node ON groupid::text = node
-    AND noderole = 'primary' AND isactive AND hasmetadata AND metadatasynced
+  LEFT JOIN pg_dist_node AS own ON own.groupid::text = node
+    AND own.noderole = 'primary' AND own.isactive AND own.hasmetadata AND own.metadatasynced
+  LEFT JOIN pg_dist_node AS first ON first.groupid = ${coordinator} AND first.noderole = 'primary'
   ORDER BY shardminvalue::int`;
 
 /** PostgreSQL's hashint8, which Citus uses to choose the shard, as an int32. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { backoffMs } from "../backoff.ts";
 import type { Connect } from "./connect.ts";
+import { remedyFor } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
@@ -73,6 +74,29 @@ export class SessionPool {
   /** Call when the server has changed state: idle sessions may not have noticed it yet. */
   dropIdle(): void {
     for (const { session } of [...this.#idle]) this.drop(session);
+  }
+
+  /** Call when the host hangs: statements on other sessions will not be answered either. */
+  dropAll(): void {
+    for (const session of [...this.#open]) this.drop(session);
+  }
+
+  /** Works in a session. Drops it, and idle ones, if the work must be done on another. */
+  async use<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const session = await this.acquire();
+    try {
+      const result = await work(session);
+      this.release(session);
+      return result;
+    } catch (error) {
+      if (remedyFor(error) === "elsewhere") {
+        this.drop(session);
+        this.dropIdle();
+      } else {
+        this.release(session);
+      }
+      throw error;
+    }
   }
 
   async close(): Promise<void> {

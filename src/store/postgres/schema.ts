@@ -9,6 +9,13 @@ import type { Session } from "./session.ts";
 /** In order. The schema version is the number of applied migrations. */
 export const migrations = ["0001_plants.sql"] as const;
 
+/**
+ * How much newer than a release a schema may be. A migration only adds what the release before can
+ * ignore (expand). What no release needs any more is removed one version later (contract). So
+ * servers of two releases share a database, and the older one can start again.
+ */
+const newerMax = 1;
+
 /** "PLNT": the advisory lock for migrating this database. */
 const lockKey = 0x50_4c_4e_54;
 
@@ -41,7 +48,7 @@ export async function readSchemaVersion(session: Session, timeoutMs: number): Pr
   }
   const [row] = await session.query(findVersion, [], timeoutMs);
   const version = Number(row?.[0]);
-  if (version > migrations.length) {
+  if (version > migrations.length + newerMax) {
     throw new StoreOpenError(
       "newer_schema",
       `the database at ${host} has schema version ${version}, and this release knows ${migrations.length}; run the newer release`,

@@ -17,16 +17,16 @@ export class Session {
   readonly host: Host;
   readonly #client: pg.Client;
   readonly #socket: Socket;
-  readonly #cancelGraceMs: number;
+  readonly #limits: PostgresLimits;
   readonly #lost = Promise.withResolvers<void>();
   #isLost = false;
   #isUnconfirmed = false;
 
-  private constructor(host: Host, client: pg.Client, socket: Socket, cancelGraceMs: number) {
+  private constructor(host: Host, client: pg.Client, socket: Socket, limits: PostgresLimits) {
     this.host = host;
     this.#client = client;
     this.#socket = socket;
-    this.#cancelGraceMs = cancelGraceMs;
+    this.#limits = limits;
     const lose = () => {
       this.#isLost = true;
       this.#lost.resolve();
@@ -45,7 +45,7 @@ export class Session {
   static async open(
     address: PostgresAddress,
     host: Host,
-    { connectTimeoutMs, keepAliveDelayMs, cancelGraceMs }: PostgresLimits,
+    limits: PostgresLimits,
   ): Promise<Session> {
     const socket = new Socket();
     const client = new pg.Client({
@@ -59,11 +59,11 @@ export class Session {
       client_encoding: "UTF8",
       application_name: "plant-store",
       keepAlive: true,
-      keepAliveInitialDelayMillis: keepAliveDelayMs,
+      keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
       stream: () => socket,
     });
-    const session = new Session(host, client, socket, cancelGraceMs);
-    const timer = setTimeout(() => socket.destroy(new Error("timeout")), connectTimeoutMs);
+    const session = new Session(host, client, socket, limits);
+    const timer = setTimeout(() => socket.destroy(new Error("timeout")), limits.connectTimeoutMs);
     try {
       await client.connect();
       return session;
@@ -110,11 +110,12 @@ export class Session {
 
   async #run<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
     this.#isUnconfirmed = false;
+    const watch = setInterval(() => this.#assertAlive(), this.#limits.aliveIntervalMs);
     // Not statement_timeout: it belongs to the session, which behind a pooler is shared with
     // others.
     let timer = setTimeout(() => {
-      this.#cancel(this.#cancelGraceMs);
-      timer = setTimeout(() => this.destroy(), this.#cancelGraceMs);
+      this.#cancel();
+      timer = setTimeout(() => this.destroy(), this.#limits.cancelGraceMs);
     }, timeoutMs);
     try {
       const result = await work();
@@ -124,6 +125,7 @@ export class Session {
       throw error instanceof Unconfirmed ? error : asFailure(error, this.host);
     } finally {
       clearTimeout(timer);
+      clearInterval(watch);
     }
   }
 
@@ -149,7 +151,7 @@ export class Session {
    * statement that waits for a standby would hold its connection forever, and each retry one more.
    * Never fails. It may have no effect, or cancel the next statement, which is then retried.
    */
-  #cancel(timeoutMs: number): void {
+  #cancel(): void {
     const { processID, secretKey } = this.#client as pg.Client & Record<string, unknown>;
     if (typeof processID !== "number" || typeof secretKey !== "number") return;
     const message = Buffer.alloc(16);
@@ -157,11 +159,30 @@ export class Session {
     message.writeInt32BE(80_877_102, 4);
     message.writeInt32BE(processID, 8);
     message.writeInt32BE(secretKey, 12);
+    this.#connectAgain(this.#limits.cancelGraceMs).end(message);
+  }
+
+  /**
+   * Closes the connection if its host hangs: one that is only busy with the statement answers
+   * whether it speaks TLS (protocol 3.0, SSLRequest). Otherwise the time of a statement would pass
+   * before another host is tried.
+   */
+  #assertAlive(): void {
+    const message = Buffer.alloc(8);
+    message.writeInt32BE(8, 0);
+    message.writeInt32BE(80_877_103, 4);
+    const socket = this.#connectAgain(this.#limits.aliveIntervalMs);
+    socket.once("timeout", () => this.destroy());
+    socket.once("data", () => socket.destroy());
+    socket.write(message);
+  }
+
+  #connectAgain(timeoutMs: number): Socket {
     const socket = connect(connectOptions(this.host));
     socket.on("error", () => socket.destroy());
     socket.setTimeout(timeoutMs, () => socket.destroy());
     socket.unref();
-    socket.end(message);
+    return socket;
   }
 }
 

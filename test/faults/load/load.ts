@@ -21,8 +21,10 @@ export class Load implements AsyncDisposable {
   readonly #callers: readonly Caller[];
   readonly #recorder: Recorder;
   readonly #progress = new EventEmitter().setMaxListeners(0);
-  readonly #running: Promise<unknown>;
+  readonly #ended: Promise<unknown>;
   #isStopped = false;
+  #running = 0;
+  #rest: Promise<unknown> | undefined;
 
   constructor({ seed, clientCount, recorder, deadlinesMs, callers }: LoadOptions) {
     this.#callers = callers;
@@ -31,8 +33,8 @@ export class Load implements AsyncDisposable {
       { length: clientCount },
       (_, index) => new LoadClient(index, { seed, recorder, deadlinesMs }),
     );
-    this.#running = Promise.all(this.#clients.map((client) => this.#use(client)));
-    this.#running.catch(() => {});
+    this.#ended = Promise.all(this.#clients.map((client) => this.#use(client)));
+    this.#ended.catch(() => {});
   }
 
   /**
@@ -50,10 +52,23 @@ export class Load implements AsyncDisposable {
     }
   }
 
+  /** Works while no request is under way. */
+  async restDuring(work: () => Promise<unknown>): Promise<void> {
+    const over = Promise.withResolvers<void>();
+    this.#rest = over.promise;
+    try {
+      while (this.#running > 0) await once(this.#progress, "answered");
+      await work();
+    } finally {
+      this.#rest = undefined;
+      over.resolve();
+    }
+  }
+
   /** Ends the load, and retries all requests with an unknown outcome. */
   async settle(): Promise<void> {
     await this[Symbol.asyncDispose]();
-    await this.#running;
+    await this.#ended;
     for (const client of this.#clients) {
       for (let tries = 0; client.isPending && tries < 20; tries++) await client.step(this.#callers);
       if (client.isPending) throw new Error("no answer from a service that nobody disturbs");
@@ -62,12 +77,17 @@ export class Load implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopped = true;
-    await Promise.allSettled([this.#running]);
+    await Promise.allSettled([this.#ended]);
   }
 
   async #use(client: LoadClient): Promise<void> {
     while (!this.#isStopped) {
-      if (await client.step(this.#callers)) this.#progress.emit("stored");
+      await this.#rest;
+      this.#running++;
+      const isStored = await client.step(this.#callers);
+      this.#running--;
+      this.#progress.emit("answered");
+      if (isStored) this.#progress.emit("stored");
     }
   }
 }

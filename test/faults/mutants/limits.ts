@@ -42,10 +42,10 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: "a backup is not synced",
-    file: "src/store/sqlite/backup.ts",
-    find: "fsyncSync(descriptor);",
-    replace: "descriptor.toFixed();",
-    campaign: "test/store/sqlite-sync.mocked.test.ts",
+    file: "src/cli/output-file.ts",
+    find: "fsyncSync(handle.fd);",
+    replace: "",
+    campaign: "test/cli/output-file.mocked.test.ts",
   },
   {
     ...watch,

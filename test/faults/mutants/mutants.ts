@@ -71,7 +71,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "PostgreSQL: acknowledges, and writes a little later",
-    file: "src/store/postgres/engine.ts",
+    file: "src/store/postgres/cluster.ts",
     find: "return await writeBatch(this.#queryOn(session), plants);",
     replace: `
           setTimeout(() => writeBatch(this.#queryOn(session), plants).catch(() => {}), 50);
@@ -84,6 +84,13 @@ export const mutants: readonly Mutant[] = [
     find: `if (remedyFor(error) === "none" || isLate || abandoned.aborted) throw error;`,
     replace: `if (remedyFor(error) === "elsewhere") return batch.map(() => "created" as const);`,
     campaign: "postgres",
+  },
+  {
+    name: "Citus: does not ask whether the table was replaced",
+    file: "src/store/postgres/coordinator.ts",
+    find: "String(oid) === table &&",
+    replace: "",
+    campaign: "citus",
   },
   {
     name: "PostgreSQL: answers ALREADY_EXISTS to the owner's retry",

@@ -14,8 +14,6 @@ export interface Replicas extends AsyncDisposable {
   finish(read: () => Promise<readonly StoredPlant[]>): Promise<string[]>;
 }
 
-const clientCount = 10;
-
 /** From less than a statement may take to less than the servers' retries. */
 const deadlinesMs = [3000, 9000] as const;
 
@@ -24,6 +22,7 @@ export async function openReplicas(
   where: string,
   urls: readonly string[],
   seed: number,
+  clientCount = 10,
 ): Promise<Replicas> {
   const stack = new AsyncDisposableStack();
   try {

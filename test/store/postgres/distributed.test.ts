@@ -1,6 +1,8 @@
 /** A table that Citus has distributed, as far as plain PostgreSQL can simulate one. */
 import { randomBytes } from "node:crypto";
+import pg from "pg";
 import { describe, expect, test } from "vitest";
+import type { NewPlant } from "../../../src/plant.ts";
 import type { Finding } from "../../../src/store/finding.ts";
 import { checkStore } from "../../../src/store/open.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
@@ -12,7 +14,7 @@ import { plantOf } from "../plant-of.ts";
 import { expectKept } from "../suite.ts";
 import { untilObstacle } from "../until-obstacle.ts";
 import { fakeCitus } from "./fake-citus.ts";
-import { openTestStore, readPlants, useServer, withoutSync } from "./fresh.ts";
+import { openTestStore, readPlants, through, useServer, withoutSync } from "./fresh.ts";
 
 /** Citus's errors for a node that it has lost, and for one that it cannot reach. */
 const lostStates = ["XX000", "08006"];
@@ -170,10 +172,31 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await citus.answer({ c: "on on off", w1: safe, w2: undefined });
     await (await openTestStore(url)).close();
     const findings = await findingsOf(url);
-    expect(findings.filter(({ subject }) => subject === "nodes")).toEqual([
-      { level: "warn", subject: "nodes", text: "the coordinator cannot reach w2:5432" },
-      { level: "ok", subject: "nodes", text: "2 have safe settings" },
+    const found = findings.filter(({ subject }) => subject === "nodes");
+    expect(found.map(({ level, text }) => `${level}: ${text}`)).toEqual([
+      "warn: the coordinator cannot reach w2:5432",
+      "ok: 2 have safe settings",
+      expect.stringMatching(/^warn: c:5432 is not written to directly: cannot connect to c:5432/),
+      "warn: the node with the group 1 has no metadata, so it accepts no plants directly",
+      "warn: the node with the group 2 has no metadata, so it accepts no plants directly",
     ]);
+  });
+
+  test.each<[string, string, RegExp]>([
+    ["the table is not distributed", "DELETE FROM pg_dist_shard", /run SELECT create_distributed/],
+    [
+      "there are no workers",
+      "UPDATE pg_dist_placement SET groupid = 0",
+      /add workers with citus_add/,
+    ],
+  ])("%s: check warns", async (_, change, text) => {
+    const { database, url, citus } = await openDatabase(server.current);
+    await citus.answer({ c: safe });
+    await server.current.query(change, database);
+    const findings = await findingsOf(url);
+    expect(findings.filter(({ level }) => level === "warn").map((one) => one.text)).toContainEqual(
+      expect.stringMatching(text),
+    );
   });
 
   test("a node whose settings change while the store is open", async () => {
@@ -205,6 +228,90 @@ describe.skipIf(!hasPostgres)("on a server with safe settings", () => {
     expect(findings.at(-1)?.text).toMatch(message);
   });
 });
+
+describe.skipIf(!hasPostgres)("with a worker of its own", () => {
+  const coordinator = useServer({ settings: withoutSync });
+  const worker = useServer({ settings: withoutSync });
+
+  /** Plants of node 1 go to the worker. */
+  async function openBoth() {
+    const { database, url, citus } = await openDatabase(coordinator.current);
+    await worker.current.query(`CREATE DATABASE ${database}`);
+    await (await openTestStore(worker.current.url(database))).close();
+    await fakeCitus(worker.current, database, 1);
+    await citus.open(1, worker.current.port);
+    const plants = (await citus.idsOf(1, 40)).map(plantOf);
+    return { database, url, citus, plants };
+  }
+
+  const isOnWorker = async (database: string, { id }: NewPlant) =>
+    (await readPlants(worker.current, database)).some((plant) => plant.id === id);
+
+  test("a plant that a worker has while the table is replaced is confirmed in the new table", async () => {
+    const { database, url, plants } = await openBoth();
+    const [first, second] = plants as [NewPlant, NewPlant];
+    const store = await openTestStore(url);
+    await store.create(first);
+    expect(await readPlants(coordinator.current, database)).toEqual([]);
+    await using replacing = await begin(coordinator.current.url(database), "EXCLUSIVE");
+    let isConfirmed = false;
+    const creating = store.create(second).then(() => {
+      isConfirmed = true;
+    });
+    while (!(await isOnWorker(database, second)));
+    await replacing.query(`
+      ALTER TABLE plants RENAME TO before; CREATE TABLE plants (LIKE before INCLUDING ALL);
+      UPDATE pg_dist_shard SET logicalrelid = 'plants'::regclass`);
+    expect(isConfirmed).toBe(false);
+    await replacing.query("COMMIT");
+    await creating;
+    expect(await readPlants(coordinator.current, database)).toEqual([second]);
+  });
+
+  test("a host that the cluster has replaced gets no more plants, although it is up", async () => {
+    const { database, url, citus, plants } = await openBoth();
+    const store = await openTestStore(url);
+    await store.create(plants[0] as NewPlant);
+    expect(await readPlants(coordinator.current, database)).toEqual([]);
+    await citus.open(1, coordinator.current.port);
+    for (const plant of plants.slice(1)) await store.create(plant);
+    expect(await readPlants(coordinator.current, database)).toHaveLength(plants.length - 1);
+  });
+
+  test("without the coordinator, workers store plants unless somebody may be copying them", async () => {
+    const { database, url, plants } = await openBoth();
+    const [first, second, third] = plants as [NewPlant, NewPlant, NewPlant];
+    await using proxy = await openTcpProxy(coordinator.current.port, "none");
+    const unreachable: (readonly string[])[] = [];
+    const store = await openTestStore(through(proxy, url), {}, (nodes) => unreachable.push(nodes));
+    await store.create(first);
+    proxy.refuse();
+    await store.create(second);
+    expect(store.obstacle()).toBeUndefined();
+    await using copying = await begin(worker.current.url(database), "ACCESS SHARE");
+    let isConfirmed = false;
+    const creating = store.create(third).then(() => {
+      isConfirmed = true;
+    });
+    while (!(await isOnWorker(database, third)));
+    expect(isConfirmed).toBe(false);
+    await copying.query("COMMIT");
+    await creating;
+    expect(await readPlants(worker.current, database)).toHaveLength(3);
+    expect(unreachable.at(-1)?.at(0)).toMatch(/^c:/);
+  });
+});
+
+/** A transaction that has locked plants. */
+async function begin(url: string, mode: string) {
+  const client = new pg.Client({ connectionString: url.replace(/\?.*/, "") });
+  await client.connect();
+  await client.query(`BEGIN; LOCK TABLE plants IN ${mode} MODE`);
+  return {
+    query: (sql: string) => client.query(sql),
+    [Symbol.asyncDispose]: () => client.end(),
+  };
+}
 
 async function openDatabase(server: PostgresDatabases) {
   const database = await server.createDatabase();

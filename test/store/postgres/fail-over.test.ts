@@ -71,6 +71,26 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     expect(await idsIn(two.current, database)).toEqual(plants.slice(1500).map(({ id }) => id));
   });
 
+  test("a primary that hangs is left long before a statement would be cancelled", async () => {
+    const database = await createBoth();
+    await migrateStore(two.current.url(database));
+    await two.current.set(readOnly, "on");
+    await using proxy = await openTcpProxy(one.current.port, "none");
+    const store = await openTestStore(urlOf([proxy.port, two.current.port], database), {
+      statementTimeoutMs: 600_000,
+      connectTimeoutMs: 600_000,
+      aliveIntervalMs: 100,
+      nextHostDelayMs: 100,
+    });
+    await store.create(plantOf(1n));
+    proxy.hang();
+    await two.current.set(readOnly, "off");
+    await store.create(plantOf(2n));
+    expect(await idsIn(two.current, database)).toEqual([2n]);
+    await store.close();
+    proxy.refuse();
+  });
+
   test("if none accepts writes: unavailable; opening fails and says why", async () => {
     const database = await createBoth();
     const url = urlOf([one.current.port, two.current.port], database);

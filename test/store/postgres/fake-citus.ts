@@ -21,15 +21,29 @@ export interface FakeCitus {
   answer(answers: Readonly<Record<string, string | undefined>>): Promise<void>;
 }
 
-/** Call after the store's tables have been created. Two nodes with shards, and a coordinator. */
-export async function fakeCitus(server: PostgresDatabases, database: string): Promise<FakeCitus> {
+/**
+ * Call after the store's tables have been created. Two nodes with shards, and a coordinator.
+ *
+ * @param group Which of them the server is; 0 is the coordinator.
+ */
+export async function fakeCitus(
+  server: PostgresDatabases,
+  database: string,
+  group = 0,
+): Promise<FakeCitus> {
   const run = (sql: string) => server.query(sql, database);
   await run(`
     CREATE TABLE pg_dist_shard AS
       SELECT 'plants'::regclass AS logicalrelid, number AS shardid,
         (number * 134217728::bigint - 2147483648)::text AS shardminvalue
       FROM generate_series(0, 31) AS number;
-    CREATE TABLE pg_dist_placement AS SELECT shardid, 1 + shardid % 2 AS groupid FROM pg_dist_shard;
+    CREATE TABLE pg_dist_placement AS
+      SELECT 100 + shardid AS placementid, shardid, 1 + shardid % 2 AS groupid FROM pg_dist_shard;
+    CREATE TABLE pg_dist_local_group AS SELECT ${group} AS groupid;
+    CREATE FUNCTION lock_relation_if_exists(name text, mode text) RETURNS boolean
+      LANGUAGE plpgsql AS 'BEGIN LOCK TABLE plants IN ROW SHARE MODE; RETURN true; END';
+    CREATE FUNCTION shard_name(name regclass, shardid bigint) RETURNS text
+      LANGUAGE sql AS 'SELECT name::text';
     CREATE TABLE pg_dist_node AS
       SELECT number + 1 AS nodeid, number AS groupid, name AS nodename, 5432 AS nodeport,
         number > 0 AS shouldhaveshards, 'primary' AS noderole, true AS isactive,

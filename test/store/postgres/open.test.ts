@@ -100,8 +100,8 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     [
       "of a newer release",
       "newer_schema",
-      /version 2, .*knows 1/,
-      "INSERT INTO plant_store_migrations (version) VALUES (2)",
+      /version 3, .*knows 1/,
+      "INSERT INTO plant_store_migrations (version) VALUES (2), (3)",
     ],
     ["without its table", "damaged", /missing.*42P01/, "DROP TABLE plants"],
     ["without a column", "damaged", /column tag/, "ALTER TABLE plants DROP COLUMN tag"],

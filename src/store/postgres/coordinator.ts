@@ -1,0 +1,104 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { describeHost, type Host } from "./address.ts";
+import { ConnectionLost, NoHost, Unconfirmed } from "./failure.ts";
+import { coordinator, type Placement } from "./placement.ts";
+import type { Row, Session } from "./session.ts";
+
+/** Fewer questions cost the coordinator less, and a commit takes longer than this. */
+const askIntervalMs = 2;
+
+/** `unknown`: the coordinator cannot be asked. */
+type Answer = "current" | "outdated" | "unknown";
+
+/**
+ * Asks the coordinator whether plants that a worker has committed are in the table, and on a node of
+ * the cluster. Citus's functions that replace a table copy it while they hold a lock on the
+ * coordinator alone, and drop the old one. What a worker commits in between is lost. So the question
+ * comes after the commit, and waits for that lock. Then the copy has the plants, or the table is
+ * another one.
+ */
+export class Coordinator {
+  readonly #query: (text: string) => Promise<readonly Row[]>;
+  #running: Promise<unknown> = Promise.resolve();
+  #next: Promise<readonly Row[]> | undefined;
+
+  /** @param query Runs a statement on the coordinator. */
+  constructor(query: (text: string) => Promise<readonly Row[]>) {
+    this.#query = query;
+  }
+
+  /**
+   * @param host Where the plants of the node were committed. If the cluster has replaced that host,
+   * they are not in the cluster.
+   */
+  async ask({ table }: Placement, node: string, host: Host): Promise<Answer> {
+    try {
+      const rows = await this.#ask();
+      if (rows[0]?.[2] !== true) return "unknown";
+      const isCurrent = rows.some(
+        ([lock, oid, , group, name, port]) =>
+          lock === true &&
+          String(oid) === table &&
+          group === node &&
+          describeHost({ name: String(name), port: Number(port) }) === describeHost(host),
+      );
+      return isCurrent ? "current" : "outdated";
+    } catch (error) {
+      if (error instanceof ConnectionLost || error instanceof NoHost) return "unknown";
+      throw error;
+    }
+  }
+
+  /** Calls during a question, or right after it, share the next one, which begins after them. */
+  #ask(): Promise<readonly Row[]> {
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      const answer = this.#query(question);
+      this.#running = Promise.all([answer.catch(() => {}), delay(askIntervalMs)]);
+      return answer;
+    });
+    return this.#next;
+  }
+}
+
+/** The lock comes first: it waits for the end of what replaces the table. */
+const question = `
+  SELECT lock_relation_if_exists('plants', 'ROW SHARE'), to_regclass('plants')::oid,
+    (SELECT groupid FROM pg_dist_local_group) = ${coordinator}, groupid::text, nodename, nodeport
+  FROM pg_dist_node WHERE noderole = 'primary' AND isactive`;
+
+/** A statement on a worker for plants of other workers meets no lock either. @throws {Unconfirmed} */
+export async function assertCoordinator(session: Session, timeoutMs: number): Promise<void> {
+  const [row] = await session.query("SELECT groupid FROM pg_dist_local_group", [], timeoutMs);
+  if (String(row?.[0]) !== coordinator) throw new Unconfirmed("the coordinator cannot be reached");
+}
+
+/**
+ * Whether plants that a worker has committed are safe although the coordinator cannot be asked:
+ * nobody copies the shards of the table at this moment, which takes locks until the end, and nobody
+ * has replaced or moved them. A reader may prevent that, but not for long without a coordinator.
+ */
+export async function isUntouched(
+  session: Session,
+  placements: readonly string[],
+  timeoutMs: number,
+): Promise<boolean> {
+  // Two statements: the second must not see an older state than the first.
+  const [locks] = await session.query(findLocks, [placements], timeoutMs);
+  const [found] = await session.query(countPlacements, [placements], timeoutMs);
+  return locks?.[0] === false && Number(found?.[0]) === placements.length;
+}
+
+const ownPlacements = `
+  FROM pg_dist_placement JOIN pg_dist_local_group USING (groupid)
+  WHERE placementid = ANY ($1::bigint[])`;
+
+const countPlacements = `SELECT count(*) ${ownPlacements}`;
+
+const findLocks = `
+  SELECT EXISTS (
+    SELECT FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
+    WHERE mode NOT IN ('RowExclusiveLock', 'ShareUpdateExclusiveLock')
+      AND application_name IS DISTINCT FROM 'plant-store'
+      AND relation IN (
+        SELECT to_regclass(shard_name('plants'::regclass, shardid)) ${ownPlacements}))`;

@@ -1,0 +1,73 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+import { migrateStore } from "../../../src/store/open.ts";
+import { findPostgres, type PostgresInstallation } from "../../support/postgres-installation.ts";
+import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { everyPlant, toStoredPlant } from "../../support/store-place.ts";
+import type { StoredPlant } from "../../support/stored-plants.ts";
+
+/** A coordinator, and workers over which the table is distributed. */
+export interface CitusCluster extends AsyncDisposable {
+  readonly url: string;
+  readonly workers: readonly PostgresServer[];
+  /** Starts a server with the same settings, for a standby. */
+  start(): Promise<PostgresServer>;
+  /** Runs SQL on the coordinator. */
+  query(sql: string): Promise<readonly Record<string, unknown>[]>;
+  read(): Promise<readonly StoredPlant[]>;
+}
+
+/** Nodes connect to each other without a password, and standbys to primaries. */
+const access = "local all all trust\nhost all,replication all 127.0.0.1/32 trust\n";
+
+const settings = {
+  shared_preload_libraries: "citus",
+  wal_level: "logical",
+  max_worker_processes: "20",
+  "citus.enable_statistics_collection": "off",
+};
+
+export function findCitus(): PostgresInstallation | undefined {
+  return findPostgres().find(({ name }) => {
+    try {
+      const folder = execFileSync(join(name, "pg_config"), ["--sharedir"], { encoding: "utf8" });
+      return existsSync(join(folder.trim(), "extension/citus.control"));
+    } catch {
+      return false;
+    }
+  });
+}
+
+export async function startCluster(
+  installation: PostgresInstallation,
+  workerCount: number,
+): Promise<CitusCluster> {
+  await using stack = new AsyncDisposableStack();
+  const folder = stack.use(await createTemporaryFolder());
+  const hba = join(folder.path, "pg_hba.conf");
+  await writeFile(hba, access);
+  const start = async () =>
+    stack.use(await startPostgres({ installation, settings, files: { "pg_hba.conf": hba } }));
+  const servers = await Promise.all(Array.from({ length: 1 + workerCount }, start));
+  const [coordinator, ...workers] = servers as [PostgresServer, ...PostgresServer[]];
+  // The first database of a server has the same name everywhere.
+  const [database] = await Promise.all(servers.map((server) => server.createDatabase()));
+  const query = (sql: string) => coordinator.query(sql, database);
+  await Promise.all(servers.map((server) => server.query("CREATE EXTENSION citus", database)));
+  await query(`SELECT citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`);
+  for (const { port } of workers) await query(`SELECT citus_add_node('127.0.0.1', ${port})`);
+  const url = coordinator.url(database ?? "");
+  await migrateStore(url);
+  await query("SELECT create_distributed_table('plants', 'id', shard_count => 8)");
+  const owned = stack.move();
+  return {
+    ...{ url, workers, query },
+    start: async () =>
+      owned.use(await startPostgres({ installation, settings, files: { "pg_hba.conf": hba } })),
+    read: async () => (await query(everyPlant)).map(toStoredPlant),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

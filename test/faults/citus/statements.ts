@@ -1,0 +1,124 @@
+/** An operator's statements on a cluster, whole and in use. */
+
+import { setTimeout as delay } from "node:timers/promises";
+import { type PostgresPart, scaled } from "../postgres/part.ts";
+import { openReplicas } from "../postgres/replicas.ts";
+import { createRandom, type Random } from "../random.ts";
+import { type CitusCluster, startCluster } from "./cluster.ts";
+
+const runsOfEach = 10;
+
+/** Plants of nobody, so that copying the table takes as long as some hundred creates. */
+const ballast = `
+  INSERT INTO plants SELECT -id, repeat('ballast', 10) FROM generate_series(1, 100000) AS id`;
+
+const rebalance = "SELECT rebalance_table_shards(shard_transfer_mode => 'block_writes')";
+
+const triesMax = 60;
+
+interface Site {
+  /** Retries like an operator: Citus rejects a statement while it cleans up after another. */
+  readonly operate: (sql: string) => Promise<unknown>;
+  readonly cluster: CitusCluster;
+  readonly random: Random;
+  /** Lets clients store plants between two statements. */
+  readonly load: () => Promise<void>;
+}
+
+const statements: Readonly<Record<string, (site: Site) => Promise<unknown>>> = {
+  "tables altered": async ({ operate, cluster, random }) => {
+    const [row] = await cluster.query("SELECT count(*)::int AS now FROM citus_shards");
+    const count = random.pick([4, 6, 8, 12].filter((count) => count !== row?.["now"]));
+    await operate(`SELECT alter_distributed_table('plants', shard_count => ${count})`);
+  },
+  "tables undistributed, and distributed": async ({ operate, load }) => {
+    await operate("SELECT undistribute_table('plants')");
+    await load();
+    await operate("SELECT create_distributed_table('plants', 'id', shard_count => 8)");
+  },
+  "shards split": async ({ operate, random }) => {
+    await operate(`
+      SELECT citus_split_shard_by_split_points(shardid,
+        ARRAY[((shardminvalue::bigint + shardmaxvalue::bigint) / 2)::text],
+        (SELECT array_agg(nodeid ORDER BY random()) FROM (
+          SELECT nodeid FROM pg_dist_node WHERE groupid > 0 LIMIT 2) AS nodes), '${modeOf(random)}')
+      FROM (SELECT * FROM pg_dist_shard ORDER BY random() LIMIT 1) AS one`);
+  },
+  "shards moved": async ({ operate, random }) => {
+    await operate(`
+      SELECT citus_move_shard_placement(shardid, nodename, nodeport, name, port, '${modeOf(random)}')
+      FROM (
+        SELECT shardid, shards.nodename, shards.nodeport, node.nodename AS name, node.nodeport AS port
+        FROM citus_shards AS shards JOIN pg_dist_node AS node
+          ON node.groupid > 0 AND node.nodeport <> shards.nodeport
+        ORDER BY random() LIMIT 1) AS one`);
+  },
+  "rebalances, after all shards were on one node": async ({ operate, cluster, random }) => {
+    const port = random.pick(cluster.workers).port;
+    await drain(operate, port);
+    await operate(`SELECT citus_set_node_property('127.0.0.1', ${port}, 'shouldhaveshards', true)`);
+    await operate(rebalance);
+  },
+  "nodes drained, removed and added": async ({ operate, cluster, random, load }) => {
+    const port = random.pick(cluster.workers).port;
+    await drain(operate, port);
+    await operate(`SELECT citus_remove_node('127.0.0.1', ${port})`);
+    await load();
+    await operate(`SELECT citus_add_node('127.0.0.1', ${port})`);
+    await operate(rebalance);
+  },
+};
+
+async function drain(operate: Site["operate"], port: number): Promise<void> {
+  await operate(`SELECT citus_drain_node('127.0.0.1', ${port}, 'block_writes')`);
+}
+
+/** Logical replication takes seconds, so it is rarer. */
+function modeOf(random: Random): string {
+  return random.chance(0.2) ? "force_logical" : "block_writes";
+}
+
+export const operatorStatements: PostgresPart = {
+  share: 0.7,
+  canRunOn: () => true,
+  skipped: "",
+  async run({ seed, installation, log, scale, isOver }) {
+    const random = createRandom(seed, "statements");
+    await using cluster = await startCluster(installation, 3);
+    await cluster.query(ballast);
+    await using replicas = await openReplicas("statements", [cluster.url, cluster.url], seed, 32);
+    const operate = async (sql: string) => {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await cluster.query(sql);
+        } catch (error) {
+          if (tries === triesMax) throw error;
+          await delay(500);
+        }
+      }
+    };
+    const load = () => replicas.load.untilStored(random.int(50, 300));
+    const done: Record<string, number> = {};
+    const found: string[] = [];
+    const plan = Object.keys(statements).flatMap((name) =>
+      Array<string>(scaled(runsOfEach, scale)).fill(name),
+    );
+    try {
+      for (const name of random.shuffle(plan)) {
+        await load();
+        if (isOver()) break;
+        await statements[name]?.({ operate, cluster, random, load });
+        done[name] = (done[name] ?? 0) + 1;
+        log(
+          `${Object.values(done).reduce((sum, count) => sum + count)} of ${plan.length} statements`,
+        );
+      }
+      await load();
+    } catch (error) {
+      found.push(`statements: ${error instanceof Error ? error.message : error}`);
+    }
+    const read = async () => (await cluster.read()).filter(({ id }) => id >= 0n || id < -100_000n);
+    found.push(...(await replicas.finish(read)));
+    return { tried: { ...done, ...replicas.recorder.counts }, found };
+  },
+};
