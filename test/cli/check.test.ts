@@ -36,7 +36,9 @@ test("the findings can be had as JSON", async () => {
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({
     store: `sqlite:${database}`,
-    findings: expect.arrayContaining([{ level: "ok", subject: "Node", text: "999.0.0" }]),
+    findings: expect.arrayContaining([
+      { level: "ok", subject: "Node", text: process.versions.node },
+    ]),
   });
 });
 

@@ -1,9 +1,16 @@
 import { Code } from "@connectrpc/connect";
-import { codeOf, messageOf, planAnswer, slowMs } from "./answer-plan.ts";
-import type { Caller, Outcome } from "./callers.ts";
+import {
+  codeOf,
+  messageOf,
+  type Planned,
+} from "../../../packages/gateway/test/support/model-upstream/answer.ts";
+import type {
+  Caller,
+  Outcome,
+} from "../../../packages/gateway/test/support/model-upstream/callers.ts";
+import { slowMs } from "./plan.ts";
 
-export interface Call {
-  readonly id: string;
+export interface Call extends Planned {
   readonly caller: Caller;
   readonly timeoutMs: number | undefined;
   readonly elapsedMs: number;
@@ -21,14 +28,13 @@ export const quietMsMax = 300;
 const graceMs = 3000;
 
 /** What is wrong with how a call has ended; undefined if nothing is. */
-export function judge(seed: number, call: Call): string | undefined {
-  const { id, caller, timeoutMs, elapsedMs, starvedMs, outcome, isDisturbed } = call;
+export function judge(call: Call): string | undefined {
+  const { id, plan, caller, timeoutMs, elapsedMs, starvedMs, outcome, isDisturbed } = call;
   const say = (what: string) =>
     `${caller.name} ${id}: ${what}: ${outcome.code} ${outcome.message.slice(0, 100)}`;
   const promisedMs = Math.min(timeoutMs ?? Number.POSITIVE_INFINITY, slowMs + 4 * quietMsMax);
   if (elapsedMs > promisedMs + graceMs + starvedMs) return say(`took ${Math.round(elapsedMs)} ms`);
   if (outcome.ids.some((one) => one !== id)) return say(`has the answer of ${outcome.ids}`);
-  const plan = planAnswer(seed, id);
   const code = codeOf(plan);
   if (outcome.code === code) {
     if (code === 0 && outcome.ids.length !== caller.answers) return say("is not whole");

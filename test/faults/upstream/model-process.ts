@@ -1,27 +1,28 @@
 /** A process of the model upstream, at one address. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
-import type { ConnectionFault } from "./fault.ts";
+import { fileURLToPath } from "node:url";
+import type { ConnectionFault } from "../../../packages/gateway/test/support/model-upstream/fault.ts";
+
+const program = fileURLToPath(
+  import.meta.resolve("../../../packages/gateway/test/support/model-upstream/main.ts"),
+);
 
 export class ModelProcess {
   readonly host: string;
-  readonly #seed: number;
   /** Told the id of each call that it serves. */
   readonly #onServed: (id: string) => void;
   #child: ChildProcess | undefined;
   #port = 0;
 
-  constructor(seed: number, host: string, onServed: (id: string) => void) {
+  constructor(host: string, onServed: (id: string) => void) {
     this.#onServed = onServed;
-    this.#seed = seed;
     this.host = host;
   }
 
   /** Also after `kill`, at the same port. @param port Of another process. */
   async start(port: number = this.#port): Promise<number> {
-    const args = [`${this.#seed}`, this.host, `${port}`];
-    const child = fork(join(import.meta.dirname, "model-upstream.ts"), args);
+    const child = fork(program, [this.host, `${port}`]);
     this.#child = child;
     const ended = once(child, "exit").then(() => Promise.reject(new Error("the model has ended")));
     ended.catch(() => {});

@@ -9,15 +9,18 @@ import { setTimeout as delay } from "node:timers/promises";
 import { openGrpcTransport } from "connect-gateway/client";
 import { proxyServices, readDescriptors } from "connect-gateway/proxy";
 import { serve } from "connect-gateway/server";
-import { file_library_v1_fields } from "../../../packages/gateway/test/gen/library/v1/fields_pb.ts";
-import { descriptorSetOf } from "../../../packages/gateway/test/support/descriptor-set.ts";
+import type { Planned } from "../../../packages/gateway/test/support/model-upstream/answer.ts";
+import {
+  type Caller,
+  modelDescriptors,
+  openCallers,
+} from "../../../packages/gateway/test/support/model-upstream/callers.ts";
 import type { Campaign, CampaignResult } from "../campaign.ts";
 import { starvedMs } from "../history/starvation.ts";
 import { createRandom, type Random } from "../random.ts";
-import { type Caller, openCallers } from "./callers.ts";
-import { type Fault, faults } from "./fault.ts";
 import { judge, quietMsMax } from "./judge.ts";
 import { ModelProcess } from "./model-process.ts";
+import { type Fault, faults, planAnswer } from "./plan.ts";
 
 const hosts = ["127.0.0.1", "127.0.0.2"] as const;
 const name = "upstream.test";
@@ -36,7 +39,7 @@ export const upstream: Campaign = {
       return { tried: {}, found: [], skipped: "other systems have no second loopback address" };
     }
     const end = performance.now() + minutes * 60_000;
-    await using arena = await openArena(seed);
+    await using arena = await openArena();
     const tried: Record<string, number> = { calls: 0 };
     const found: string[] = [];
     for (let round = 0; round < roundsMin || performance.now() < end; round++) {
@@ -57,7 +60,7 @@ export const upstream: Campaign = {
       ] as const) {
         for (const call of calls) {
           tried["calls"] = (tried["calls"] ?? 0) + 1;
-          const wrong = judge(seed, { ...call, isDisturbed });
+          const wrong = judge({ ...call, isDisturbed });
           if (wrong !== undefined)
             found.push(`${isDisturbed ? "amid" : "after"} ${fault}: ${wrong}`);
         }
@@ -78,17 +81,17 @@ interface Arena extends AsyncDisposable {
   readonly servedTwice: ReadonlySet<string>;
 }
 
-async function openArena(seed: number): Promise<Arena> {
+async function openArena(): Promise<Arena> {
   const served = new Set<string>();
   const servedTwice = new Set<string>();
   const onServed = (id: string) => void (served.has(id) ? servedTwice : served).add(id);
-  const [first, second] = hosts.map((host) => new ModelProcess(seed, host, onServed));
+  const [first, second] = hosts.map((host) => new ModelProcess(host, onServed));
   if (first === undefined || second === undefined) throw new Error("no models");
   const port = await first.start();
   await second.start(port);
   const addresses = new Set<string>(hosts);
   const unname = nameAddresses(addresses);
-  const descriptors = readDescriptors(descriptorSetOf(file_library_v1_fields));
+  const descriptors = readDescriptors(modelDescriptors);
   const transport = openGrpcTransport({ url: `http://${name}:${port}`, quietMsMax });
   const server = await serve({
     ...{ host: "127.0.0.1", port: 0 },
@@ -159,21 +162,21 @@ interface Load {
 async function callAll({ callers }: Arena, { random, round, count }: Load) {
   return await Promise.all(
     Array.from({ length: count }, async (_, index) => {
-      const id = `${round}-${index}`;
+      const planned = { id: `${round}-${index}`, plan: planAnswer(random) };
       const caller = random.pick(callers);
       const startMs = random.int(0, 150);
       const timeoutMs = random.chance(0.3) ? random.int(50, 3000) : undefined;
       await delay(startMs);
-      return await callOnce(caller, id, caller.name === "REST" ? undefined : timeoutMs);
+      return await callOnce(caller, planned, caller.name === "REST" ? undefined : timeoutMs);
     }),
   );
 }
 
-async function callOnce(caller: Caller, id: string, timeoutMs: number | undefined) {
+async function callOnce(caller: Caller, planned: Planned, timeoutMs: number | undefined) {
   const begin = performance.now();
-  const outcome = await caller.call(id, timeoutMs);
+  const outcome = await caller.call(planned, timeoutMs);
   const end = performance.now();
-  const call = { id, caller, timeoutMs, outcome, elapsedMs: end - begin };
+  const call = { ...planned, caller, timeoutMs, outcome, elapsedMs: end - begin };
   return { ...call, starvedMs: starvedMs(begin, end) };
 }
 
@@ -184,8 +187,9 @@ async function untilWell({ callers }: Arena, round: string): Promise<boolean> {
   const end = performance.now() + recoveryMsMax;
   for (let inTurn = 0, tries = 0; inTurn < 8; tries++) {
     if (performance.now() > end) return false;
-    const { code } = await caller.call(`${round}-${tries}`, 5 * quietMsMax);
-    inTurn = code === 14 || code === 4 ? 0 : inTurn + 1;
+    const planned = { id: `${round}-${tries}`, plan: { kind: "success", afterMs: 0 } } as const;
+    const { code } = await caller.call(planned, 5 * quietMsMax);
+    inTurn = code === 0 ? inTurn + 1 : 0;
   }
   return true;
 }

@@ -230,9 +230,9 @@ const tooMany = badContent(/^the request has more than 1000 values$/, {
   "a number more than once": `{"id":${"1,".repeat(2000)}1}`,
 });
 
-const tooDeep = badContent(/^the request nests deeper than 100 levels$/, {
+const tooDeep = badContent(/^the request nests deeper than 200 levels$/, {
   "a flood of open brackets": "[".repeat(bodyBytesMax),
-  "101 levels": `${"[".repeat(101)}${"]".repeat(101)}`,
+  "201 levels": `${"[".repeat(201)}${"]".repeat(201)}`,
   "30,000 arrays": `${"[".repeat(30_000)}${"]".repeat(30_000)}`,
   "10,000 objects": `${'{"x":'.repeat(10_000)}1${"}".repeat(10_000)}`,
   "an unknown field with 1,000 levels": `{"id":1,"name":"Basil","x":${"[".repeat(1000)}${"]".repeat(1000)}}`,

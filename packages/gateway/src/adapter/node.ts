@@ -75,7 +75,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     const { ":method": method = "", ":path": path = "", expect } = headers;
     if (contextValues !== undefined || expect !== undefined) return false;
     const route = gateway.find(method, path);
-    if (route.kind !== "call") return false;
+    if (route.kind === "not_found" && fallback !== undefined) return false;
     const scheme = stream.session?.encrypted === true ? "https" : "http";
     const origin = parseOrigin(scheme, headers[":authority"] ?? headers.host, path) ?? "";
     const exchange = new StreamExchange(stream, headers, origin);

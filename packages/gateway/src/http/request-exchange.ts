@@ -64,12 +64,19 @@ export class RequestExchange extends NodeExchange {
 
   respond(answer: Response): void {
     if (this.isClosed || this.isAnswered) return;
+    const { status, body, trailer, code } = answer;
+    this.code = code;
+    const response = this.#response;
+    if ("stream" in response && body.length === 0 && trailer === undefined) {
+      // Its head is its end: that is how a client of gRPC tells a status from headers.
+      const head = { ":status": status, ...this.headerOf(answer) };
+      response.stream.respond(this.forHttp2(head, response.stream), { endStream: true });
+      return;
+    }
     const header = this.#writeHead(answer);
-    const { body, trailer, code } = answer;
     if (trailer !== undefined) this.#addTrailers(trailer);
     if (this.method === "HEAD") this.#end();
     else this.#end(typeof body === "string" && !isAscii(header) ? Buffer.from(body) : body);
-    this.code = code;
   }
 
   begin(head: Head): BodyWriter {
@@ -112,7 +119,11 @@ export class RequestExchange extends NodeExchange {
   }
 
   get status(): number | undefined {
-    return this.isAnswered ? this.#response.statusCode : undefined;
+    if (!this.isAnswered) return undefined;
+    const response = this.#response;
+    return "stream" in response
+      ? Number(response.stream.sentHeaders?.[":status"])
+      : response.statusCode;
   }
 
   get isClosed(): boolean {

@@ -203,8 +203,9 @@ test.each([
   await using proxy = await openProxy({ url: fake.url });
   for (const protocol of openProtocols) {
     using caller = protocol.open(FieldService, proxy.origin(protocol.version));
-    for (const call of [caller.client.echo({}), caller.client.collect(createAsyncIterable([{}]))]) {
-      await expect(call).rejects.toMatchObject({
+    const { client } = caller;
+    for (const call of [() => client.echo({}), () => client.collect(createAsyncIterable([{}]))]) {
+      await expect(call()).rejects.toMatchObject({
         code: Code.Unimplemented,
         rawMessage: expect.stringMatching(message),
       });

@@ -1,11 +1,16 @@
-/** Calls of all kinds through the gateway, each with an id, and how they end. */
+/** Calls of all kinds of the model upstream, through a gateway, and how they end. */
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import {
   createConnectTransport,
   createGrpcTransport,
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
-import { FieldService } from "../../../packages/gateway/test/gen/library/v1/fields_pb.ts";
+import { FieldService, file_library_v1_fields } from "../../gen/library/v1/fields_pb.ts";
+import { descriptorSetOf } from "../descriptor-set.ts";
+import type { Planned } from "./answer.ts";
+
+/** Of the service of the model upstream. */
+export const modelDescriptors: Uint8Array = descriptorSetOf(file_library_v1_fields);
 
 /** How a call has ended: with the ids of its messages, or an error. */
 export interface Outcome {
@@ -18,7 +23,7 @@ export interface Caller {
   readonly name: string;
   /** How many messages a success has. */
   readonly answers: number;
-  call(id: string, timeoutMs: number | undefined): Promise<Outcome>;
+  call(planned: Planned, timeoutMs: number | undefined): Promise<Outcome>;
 }
 
 export function openCallers(url: string): readonly Caller[] {
@@ -31,29 +36,33 @@ export function openCallers(url: string): readonly Caller[] {
   const callers = Object.entries(transports).flatMap(([protocol, transport]): Caller[] => {
     const client = createClient(FieldService, transport);
     const of = (timeoutMs: number | undefined) => (timeoutMs === undefined ? {} : { timeoutMs });
-    const messages = async function* (id: string, count: number) {
-      for (let i = 0; i < count; i++) yield { string: id };
+    const messages = async function* (string: string, count: number) {
+      for (let i = 0; i < count; i++) yield { string };
     };
     return [
       {
         ...{ name: `${protocol} unary`, answers: 1 },
-        call: (id, ms) => outcomeOf([client.echo({ string: id }, of(ms))]),
+        call: (planned, ms) =>
+          outcomeOf([client.echo({ string: JSON.stringify(planned) }, of(ms))]),
       },
       {
         ...{ name: `${protocol} client stream`, answers: 1 },
-        call: (id, ms) => outcomeOf([client.collect(messages(id, 3), of(ms))]),
+        call: (planned, ms) =>
+          outcomeOf([client.collect(messages(JSON.stringify(planned), 3), of(ms))]),
       },
       {
         ...{ name: `${protocol} server stream`, answers: 2 },
-        call: (id, ms) => outcomeOf(client.repeat({ string: id }, of(ms))),
+        call: (planned, ms) =>
+          outcomeOf(client.repeat({ string: JSON.stringify(planned) }, of(ms))),
       },
       {
         ...{ name: `${protocol} streams`, answers: 3 },
-        call: (id, ms) => outcomeOf(client.exchange(messages(id, 3), of(ms))),
+        call: (planned, ms) =>
+          outcomeOf(client.exchange(messages(JSON.stringify(planned), 3), of(ms))),
       },
     ];
   });
-  return [...callers, { name: "REST", answers: 1, call: (id) => callRest(url, id) }];
+  return [...callers, { name: "REST", answers: 1, call: (planned) => callRest(url, planned) }];
 }
 
 async function outcomeOf(
@@ -69,11 +78,11 @@ async function outcomeOf(
   }
 }
 
-async function callRest(url: string, id: string): Promise<Outcome> {
+async function callRest(url: string, planned: Planned): Promise<Outcome> {
   const request = {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ string: id }),
+    body: JSON.stringify({ string: JSON.stringify(planned) }),
   };
   try {
     const response = await fetch(`${url}/v1/fields`, request);

@@ -1,20 +1,20 @@
 /**
- * The model upstream, a process of its own: `model-upstream.ts SEED HOST PORT`. It answers each call as its
- * plan says, tells its id, and does to all its connections what it is told by messages.
+ * The model upstream, a process of its own: `main.ts HOST PORT`. It answers each call as the call says,
+ * tells its id, and does to all its connections what it is told by messages.
  */
 import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
-import { ErrorInfoSchema } from "../../../packages/gateway/gen/google/rpc/error_details_pb.ts";
-import { StatusSchema } from "../../../packages/gateway/gen/google/rpc/status_pb.ts";
-import { EnvelopeSplitter } from "../../../packages/gateway/src/rpc/envelope-splitter.ts";
-import { EveryFieldSchema } from "../../../packages/gateway/test/gen/library/v1/fields_pb.ts";
-import { type AnswerPlan, messageOf, planAnswer } from "./answer-plan.ts";
+import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
+import { StatusSchema } from "../../../gen/google/rpc/status_pb.ts";
+import { EnvelopeSplitter } from "../../../src/rpc/envelope-splitter.ts";
+import { EveryFieldSchema } from "../../gen/library/v1/fields_pb.ts";
+import { type AnswerPlan, messageOf, type Planned } from "./answer.ts";
 import type { ConnectionFault } from "./fault.ts";
 
-const [seed = "", host = "", port = ""] = process.argv.slice(2);
+const [host = "", port = ""] = process.argv.slice(2);
 const sessions = new Set<ServerHttp2Session>();
 const sockets = new Set<Socket>();
 
@@ -68,36 +68,35 @@ function inject(fault: ConnectionFault): void {
   }
 }
 
-/** All messages of a call have its id. */
+/** All messages of a call say the same. */
 async function serve(stream: ServerHttp2Stream, method: string): Promise<void> {
   const splitter = new EnvelopeSplitter(2 ** 20);
-  let id: string | undefined;
+  let asked: string | undefined;
   let count = 0;
   try {
     for await (const chunk of stream) {
       for (const { data } of splitter.push(chunk)) {
-        id ??= fromBinary(EveryFieldSchema, data).string;
+        asked ??= fromBinary(EveryFieldSchema, data).string;
         count++;
       }
     }
   } catch {
     return; // the caller has left
   }
-  if (id === undefined || stream.destroyed) return;
+  if (asked === undefined || stream.destroyed) return;
+  const planned: Planned = JSON.parse(asked);
   const answers = method === "Repeat" ? 2 : method === "Exchange" ? count : 1;
-  process.send?.(id);
-  await answer(stream, { id, answers, plan: planAnswer(Number(seed), id) });
-}
-
-interface Planned {
-  readonly id: string;
-  readonly answers: number;
-  readonly plan: AnswerPlan;
+  process.send?.(planned.id);
+  await answer(stream, planned, answers);
 }
 
 const head = { ":status": 200, "content-type": "application/grpc" } as const;
 
-async function answer(stream: ServerHttp2Stream, { id, answers, plan }: Planned): Promise<void> {
+async function answer(
+  stream: ServerHttp2Stream,
+  { id, plan }: Planned,
+  answers: number,
+): Promise<void> {
   if ("afterMs" in plan && plan.afterMs > 0) await setTimeout(plan.afterMs);
   if (stream.destroyed) return;
   const body = Buffer.concat(Array.from({ length: answers }, () => envelope(id)));
