@@ -138,7 +138,7 @@ function saysTheSame(field: DescField, said: ExactJson, value: ExactJson): boole
     const message = messageFromJson(field.parent, { [field.jsonName]: copyOf(json) }, {});
     return toBinary(field.parent, message); // NaN equals NaN
   });
-  return left !== undefined && right !== undefined && Buffer.compare(left, right) === 0;
+  return left?.length === right?.length && left?.every((byte, at) => byte === right?.[at]) === true;
 }
 
 /** A copy, because reading JSON changes it. */
