@@ -28,6 +28,26 @@ export default defineConfig({
       },
       {
         extends: true,
+        // The rows of Node's adapter again, by fetch.
+        test: {
+          name: "by-fetch",
+          env: { GATEWAY_BY: "fetch" },
+          include: [
+            "packages/gateway/test/{catalog,exact-json,read-max-values}.test.ts",
+            "packages/gateway/test/adapter/{cors,observer,peer-address,unexpected-errors}.test.ts",
+            "packages/gateway/test/rest/{abort,compression,empty-body,entity-tag}.test.ts",
+            "packages/gateway/test/rest/{gate,handler,headers,http-body,options}.test.ts",
+            "packages/gateway/test/rest/{outcome,problem,request,stream-end}.test.ts",
+            "packages/gateway/test/rest/{client,cut,server}-streams.test.ts",
+            "packages/gateway/test/rest/{success-status,update-mask}.test.ts",
+            "packages/gateway/test/rpc/{cut-rpc-streams,deadline,rule-violations,violation}.test.ts",
+          ],
+          setupFiles: ["packages/gateway/test/support/by-fetch.setup.ts"],
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
         // Those that replace a module or the timers for everything in their worker.
         test: { name: "mocked", include: ["{test,packages/gateway/test}/**/*.mocked.test.ts"] },
       },

@@ -1,15 +1,21 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { FetchExchange } from "../http/fetch-exchange.ts";
+import { renderStatus } from "../rest/error.ts";
+import { errorResponse } from "../rest/response/response.ts";
+import { logError } from "../rpc/errors.ts";
 import { type CommonOptions, createGateway } from "./gateway.ts";
 
-export interface FetchGatewayOptions extends CommonOptions {
+/** What a runtime passes beside the request: Bun its server, Deno `info`, Workers `env` and `ctx`. */
+type Beside = readonly unknown[];
+
+export interface FetchGatewayOptions<B extends Beside = []> extends CommonOptions {
   /** Serves what the gateway does not. Default: a 404. */
-  readonly fallback?: (request: Request) => Response | Promise<Response>;
+  readonly fallback?: (request: Request, ...beside: B) => Response | Promise<Response>;
   /** Makes the context values of a call. */
-  readonly contextValues?: (request: Request) => ContextValues;
+  readonly contextValues?: (request: Request, ...beside: B) => ContextValues;
   /** The address of a caller, as the runtime tells it. Default: unknown. */
-  readonly peerAddress?: (request: Request) => string | undefined;
+  readonly peerAddress?: (request: Request, ...beside: B) => string | undefined;
 }
 
 /**
@@ -20,33 +26,41 @@ export interface FetchGatewayOptions extends CommonOptions {
  *
  * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
  */
-export function gatewayFetchHandler(
-  options: FetchGatewayOptions,
-): (request: Request) => Promise<Response> {
-  const { fallback, contextValues, peerAddress } = options;
+export function gatewayFetchHandler<B extends Beside = []>(
+  options: FetchGatewayOptions<B>,
+): (request: Request, ...beside: B) => Promise<Response> {
+  const { fallback, contextValues, peerAddress, onError = logError } = options;
+  const { renderError = renderStatus } = options.rest ?? {};
   const gateway = createGateway(options, { compressions: [gzip], codings: [gzip] });
 
-  return (request) => {
-    const exchange = new FetchExchange(request, peerAddress?.(request));
+  return async (request, ...beside) => {
+    const exchange = new FetchExchange(request, peerAddress?.(request, ...beside));
     const route = gateway.find(exchange.method, exchange.target);
     if (route.kind === "not_found" && fallback !== undefined) {
-      return Promise.resolve(fallback(request));
+      try {
+        return await fallback(request, ...beside);
+      } catch (error) {
+        onError(error);
+        exchange.respond(errorResponse(error, { renderError }));
+        return exchange.response;
+      }
     }
-    void gateway.serve({ exchange, route }, undefined, () => contextValues?.(request));
+    void gateway.serve({ exchange, route }, undefined, () => contextValues?.(request, ...beside));
     return exchange.response;
   };
 }
 
-/** The gzip of the platform. */
+/** The gzip of the platform. Errors are those of connect-node's. */
 const gzip: Compression = {
   name: "gzip",
   compress: (bytes) => through(bytes, new CompressionStream("gzip")),
   async decompress(bytes, readMaxBytes) {
+    if (bytes.length === 0) return new Uint8Array(0);
     try {
       return await through(bytes, new DecompressionStream("gzip"), readMaxBytes);
     } catch (error) {
       if (error instanceof ConnectError) throw error;
-      const message = "the message is not valid gzip";
+      const message = "decompression failed";
       throw new ConnectError(message, Code.InvalidArgument, undefined, undefined, error);
     }
   },

@@ -29,6 +29,8 @@ export interface PlainField {
   readonly longAsString: boolean;
 }
 
+const utf8 = new TextEncoder();
+
 const known = new WeakMap<DescMessage, PlainMessage | undefined>();
 
 /** @returns undefined if the message is not plain. */
@@ -77,7 +79,7 @@ function createPlainField(field: DescField): PlainField | undefined {
   const tag = (number << 3) | wireTypeOf(field.scalar, field.message);
   const longAsString = field.fieldKind === "scalar" && field.longAsString;
   const key = field.jsonName;
-  const keys = [...new Set([key, field.name])].map((text) => Buffer.from(text));
+  const keys = [...new Set([key, field.name])].map((text) => utf8.encode(text));
   return { desc: field, name, tag, key, keys, type, longAsString };
 }
 

@@ -7,11 +7,11 @@ type Message = MessageShape<DescMessage>;
  * Writes a message.
  *
  * @returns undefined if the message is not plain, is long, or has anything unusual, valid or not:
- * unknown fields, values of another type, negative 32-bit numbers.
+ * unknown fields, values of another type, negative 32-bit numbers; and on a runtime without Buffer.
  */
 export function writePlainBinary(desc: DescMessage, message: Message): Uint8Array | undefined {
   const plain = plainMessageOf(desc);
-  if (plain === undefined) return undefined;
+  if (plain === undefined || scratch === undefined) return undefined;
   const to = new Sink();
   return writeMessage(to, plain, message) ? to.copy() : undefined;
 }
@@ -94,8 +94,8 @@ function isMessage(value: unknown): value is Message {
 /** The maximum length of a short message. */
 const bytesMax = 4096;
 
-/** A buffer that all messages are assembled in, one after another. */
-const scratch = Buffer.allocUnsafeSlow(bytesMax);
+/** A buffer that all messages are assembled in, one after another. Workers may lack Buffer. */
+const scratch = globalThis.Buffer?.allocUnsafeSlow(bytesMax);
 
 /** For splitting a 64-bit varint. */
 const parts = new DataView(new ArrayBuffer(8));

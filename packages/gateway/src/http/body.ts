@@ -100,3 +100,16 @@ export function readBody<T>(
   };
   return exchange.readBody(sink);
 }
+
+/** Not the client's fault: the server's handlers are in the wrong order. */
+export class BodyAlreadyReadError extends Error {
+  override readonly name = "BodyAlreadyReadError";
+
+  constructor() {
+    super(
+      "the request body was read before the gateway: mount it before body parsers, or turn them " +
+        "off for its paths (express.json(), the content type parsers of Fastify, bodyParser of " +
+        "an API route of Next.js)",
+    );
+  }
+}

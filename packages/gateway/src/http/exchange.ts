@@ -1,4 +1,4 @@
-import type { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { NodeHeaders, RequestHeaders } from "./headers.ts";
 
 /** One HTTP request and its response: over Node's HTTP/1.1 or HTTP/2, or by fetch. */
@@ -116,6 +116,11 @@ export interface BodyWriter {
   /** @returns undefined if there is room for more; else what resolves when there is. */
   write(chunk: Uint8Array): Promise<void> | undefined;
   end(ending: Ending): void;
+}
+
+/** Why a call has ended whose client is gone. */
+export function clientLeft(): ConnectError {
+  return new ConnectError("the client has left", Code.Canceled);
 }
 
 /** The value of a header, by its lower-case name; null if it is missing. */

@@ -1,13 +1,21 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type {
-  Abortable,
-  Response as Answer,
-  BodySink,
-  BodyWriter,
-  Exchange,
-  Head,
+import { BodyAlreadyReadError, bytesOf } from "./body.ts";
+import {
+  type Abortable,
+  type Response as Answer,
+  type BodySink,
+  type BodyWriter,
+  clientLeft,
+  type Ending,
+  type Exchange,
+  type Head,
 } from "./exchange.ts";
-import { type NodeHeaders, type RequestHeaders, withoutConnection } from "./headers.ts";
+import {
+  mergeHeaders,
+  type NodeHeaders,
+  type RequestHeaders,
+  withoutConnection,
+} from "./headers.ts";
 
 /** An exchange over the `Request` and `Response` of fetch, as many runtimes have them. */
 export class FetchExchange implements Exchange {
@@ -18,33 +26,39 @@ export class FetchExchange implements Exchange {
   readonly peerAddress: string | undefined;
   readonly isDuplex = true;
   readonly hasTrailers = false;
+  readonly hasLeft = false;
   readonly omitted = undefined;
-  /** Resolves with the head of the answer; its body may follow. */
+  /** Resolves with the head of the answer. Its body may follow. */
   readonly response: Promise<Response>;
   call: Abortable | undefined;
-  isAnswered = false;
-  isClosed = false;
-  readonly hasLeft = false;
   status: number | undefined;
+  isClosed = false;
   closeReason: unknown;
   code: Code | undefined = Code.Canceled;
-  #added: NodeHeaders = {};
   readonly #request: Request;
   readonly #answer: (response: Response) => void;
+  #added: NodeHeaders | undefined;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #writer: StreamWriter | undefined;
 
   constructor(request: Request, peerAddress: string | undefined) {
     const { promise, resolve } = Promise.withResolvers<Response>();
-    const { origin } = new URL(request.url);
+    const { origin, pathname, search } = new URL(request.url);
     this.method = request.method;
-    this.origin = origin;
-    this.target = request.url.slice(origin.length);
+    this.target = pathname + search;
     this.headers = Object.fromEntries(request.headers);
+    this.origin = origin;
     this.peerAddress = peerAddress;
     this.response = promise;
-    this.#answer = resolve;
     this.#request = request;
-    request.signal.addEventListener("abort", () => this.#close());
+    this.#answer = resolve;
+    const { signal } = request;
+    if (signal.aborted) this.#close();
+    else signal.addEventListener("abort", () => this.#close(), { once: true });
+  }
+
+  get isAnswered(): boolean {
+    return this.status !== undefined;
   }
 
   addHeader(header: NodeHeaders): void {
@@ -60,113 +74,118 @@ export class FetchExchange implements Exchange {
   }
 
   async *chunks(): AsyncGenerator<Uint8Array> {
-    const reader = this.#request.body?.getReader();
-    if (reader === undefined) return;
+    const { body, bodyUsed } = this.#request;
+    if (bodyUsed || body?.locked === true) throw new BodyAlreadyReadError();
+    if (body === null) return;
+    const reader = body.getReader();
+    this.#reader = reader;
     try {
       for (;;) {
-        const { done, value } = await reader.read();
+        const { done, value } = await reader.read().catch(() => Promise.reject(clientLeft()));
         if (this.isClosed) throw clientLeft();
         if (done) return;
         yield value;
       }
-    } catch (error) {
-      throw error instanceof ConnectError ? error : clientLeft();
     } finally {
-      reader.cancel().catch(() => {});
+      // Not cancelled if nobody reads on: some runtimes would close the connection before the answer.
+      this.#reader = undefined;
+      reader.releaseLock();
     }
   }
 
   respond({ body, code, ...head }: Answer): void {
     if (this.isClosed || this.isAnswered) return;
-    const isEmpty = body.length === 0 || this.method === "HEAD";
-    this.#send(head, isEmpty ? null : (body as BodyInit));
+    this.#send(head, body.length === 0 ? null : (body as BodyInit));
     this.code = code;
   }
 
   begin(head: Head): BodyWriter {
-    const writer = new StreamWriter(
-      (code) => {
-        this.code = code;
+    const writer = new StreamWriter({
+      end: ({ code }) => {
+        if (!this.isClosed) this.code = code;
       },
-      () => this.#close(),
-    );
-    this.#writer = writer;
+      cancel: () => this.#close(),
+    });
     this.#send(head, writer.stream);
+    if (this.method === "HEAD") writer.release();
+    this.#writer = writer;
     return writer;
-  }
-
-  #send(head: Head, body: BodyInit | null): void {
-    this.isAnswered = true;
-    this.status = head.status;
-    const headers = new Headers();
-    const all = withoutConnection({ ...head.header, ...this.#added });
-    for (const [name, value] of Object.entries(all)) {
-      for (const one of Array.isArray(value) ? value : [value]) headers.append(name, `${one}`);
-    }
-    this.#answer(new Response(body, { status: head.status, headers }));
   }
 
   breakOff(code = Code.Internal): void {
     this.code = code;
-    this.#writer?.fail(new Error("the answer was broken off"));
+    this.#writer?.fail(new ConnectError("the answer was broken off", code));
+    this.#answer(new Response(null, { status: 500 }));
     this.#close();
+  }
+
+  #send(head: Head, body: BodyInit | null): void {
+    const headers = new Headers();
+    const merged = withoutConnection(mergeHeaders(head.header, this.#added));
+    for (const [name, value] of Object.entries(merged)) {
+      if (value === undefined) continue;
+      for (const one of Array.isArray(value) ? value : [value]) headers.append(name, `${one}`);
+    }
+    const { status } = head;
+    this.#answer(new Response(this.method === "HEAD" ? null : body, { status, headers }));
+    this.status = status;
   }
 
   #close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
     this.closeReason = clientLeft();
+    this.#reader?.cancel().catch(() => {});
     this.#writer?.release();
     this.call?.abort(this.closeReason);
-    // Nobody may be there to see it, but a handler must end.
+    // Nobody is there to see it, but the runtime waits for one.
     this.#answer(new Response(null, { status: 499 }));
   }
 }
 
-/** Writes into a `ReadableStream`, which is read as fast as the client takes it. */
+interface StreamListener {
+  /** All of it was written. */
+  readonly end: (ending: Ending) => void;
+  /** Nobody reads on. */
+  readonly cancel: () => void;
+}
+
+/** Writes into a `ReadableStream`, as fast as it is read. */
 class StreamWriter implements BodyWriter {
   readonly stream: ReadableStream<Uint8Array>;
+  readonly #end: StreamListener["end"];
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #hasRoom: (() => void) | undefined;
-  readonly #onEnd: (code: Code | undefined) => void;
 
-  constructor(onEnd: (code: Code | undefined) => void, onCancel: () => void) {
-    this.#onEnd = onEnd;
+  constructor({ end, cancel }: StreamListener) {
+    this.#end = end;
     this.stream = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
           this.#controller = controller;
         },
         pull: () => this.#resume(),
-        cancel: () => {
-          this.#controller = undefined;
-          onCancel();
-        },
+        cancel,
       },
-      new ByteLengthQueuingStrategy({ highWaterMark: 64 * 1024 }),
+      new ByteLengthQueuingStrategy({ highWaterMark: bufferedBytesMax }),
     );
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    this.#controller?.enqueue(chunk);
-    if (this.#controller === undefined || (this.#controller.desiredSize ?? 0) > 0) return undefined;
+    const controller = this.#controller;
+    controller?.enqueue(chunk);
+    if (controller === undefined || (controller.desiredSize ?? 0) > 0) return undefined;
     return new Promise((resolve) => {
       this.#hasRoom = resolve;
     });
   }
 
-  end({
-    body,
-    code,
-  }: {
-    readonly body?: Uint8Array | string;
-    readonly code?: Code | undefined;
-  }): void {
-    if (this.#controller === undefined) return;
-    if (body !== undefined && body.length > 0) this.#controller.enqueue(asBytes(body));
-    this.#onEnd(code);
-    this.#controller.close();
+  end(ending: Ending): void {
+    const { body } = ending;
+    if (body !== undefined && body.length > 0) this.#controller?.enqueue(bytesOf(body));
+    this.#controller?.close();
     this.#controller = undefined;
+    this.#end(ending);
   }
 
   fail(error: Error): void {
@@ -174,6 +193,7 @@ class StreamWriter implements BodyWriter {
     this.release();
   }
 
+  /** What is written from now on goes nowhere. */
   release(): void {
     this.#controller = undefined;
     this.#resume();
@@ -185,10 +205,5 @@ class StreamWriter implements BodyWriter {
   }
 }
 
-function asBytes(body: Uint8Array | string): Uint8Array {
-  return typeof body === "string" ? new TextEncoder().encode(body) : body;
-}
-
-function clientLeft(): ConnectError {
-  return new ConnectError("the client has left", Code.Canceled);
-}
+/** As much as Node's HTTP/2 keeps for a slow reader. */
+const bufferedBytesMax = 64 * 1024;

@@ -144,6 +144,13 @@ export function toNodeHeaders(headers: Headers): HeaderRecord {
   return result;
 }
 
+/** Headers of an answer, and those that were added to it: these win, except that both may vary it. */
+export function mergeHeaders(header: NodeHeaders, added: NodeHeaders | undefined): NodeHeaders {
+  if (added === undefined) return header;
+  const vary = header["vary"] !== undefined && added["vary"] !== undefined;
+  return { ...header, ...added, ...(vary && { vary: `${header["vary"]}, ${added["vary"]}` }) };
+}
+
 /** RFC 9113 section 8.2.2: connection-specific headers are not allowed in HTTP/2. */
 const connectionHeaders = new Set([
   "connection",

@@ -1,18 +1,24 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
-import { Code, ConnectError } from "@connectrpc/connect";
-import type {
-  Abortable,
-  BodySink,
-  BodyWriter,
-  Ending,
-  Exchange,
-  Head,
-  Response,
+import { Code } from "@connectrpc/connect";
+import {
+  type Abortable,
+  type BodySink,
+  type BodyWriter,
+  clientLeft,
+  type Ending,
+  type Exchange,
+  type Head,
+  type Response,
 } from "./exchange.ts";
 import { fitFields } from "./fit-fields.ts";
-import { type NodeHeaders, type RequestHeaders, withoutConnection } from "./headers.ts";
+import {
+  mergeHeaders,
+  type NodeHeaders,
+  type RequestHeaders,
+  withoutConnection,
+} from "./headers.ts";
 
 const exchangeOf = Symbol("the exchange that an answer belongs to");
 
@@ -124,10 +130,7 @@ export abstract class NodeExchange implements Exchange {
 
   /** The head of an answer, with the headers that were added to it. */
   protected headerOf({ header }: Head): NodeHeaders {
-    const { added } = this;
-    if (added === undefined) return header;
-    const vary = header["vary"] !== undefined && added["vary"] !== undefined;
-    return { ...header, ...added, ...(vary && { vary: `${header["vary"]}, ${added["vary"]}` }) };
+    return mergeHeaders(header, this.added);
   }
 
   /** Headers or trailers as HTTP/2 can send them on a stream. */
@@ -191,10 +194,6 @@ interface Reading {
 /** More than 64 KiB in one block of fields, nghttp2 does not send: it resets the stream. */
 const fieldBytesMax = 64 * 1024 - 64;
 
-function clientLeft(): ConnectError {
-  return new ConnectError("the client has left", Code.Canceled);
-}
-
 /** Writes chunks to a stream of Node: those of one turn of the event loop together. */
 export class NodeWriter implements BodyWriter {
   readonly #to: Writable;
@@ -227,11 +226,13 @@ export class NodeWriter implements BodyWriter {
   }
 
   readonly #uncork = (): void => {
+    if (!this.#isCorked) return;
     this.#isCorked = false;
     this.#to.uncork();
   };
 
   end(ending: Ending): void {
+    this.#uncork(); // before Node 26, an answer of HTTP/1.1 that is corked ends before its chunks
     this.#finish(ending);
   }
 }

@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import type { Readable, Writable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Body } from "./body.ts";
+import { type Body, BodyAlreadyReadError } from "./body.ts";
 import type { BodyWriter, Ending, Head, Response } from "./exchange.ts";
 import type { NodeHeaders } from "./headers.ts";
 import type { NodeRequest, NodeResponse } from "./node.ts";
@@ -167,16 +167,3 @@ function isAscii(header: NodeHeaders): boolean {
 }
 
 const notAscii = /[^\0-\x7f]/;
-
-/** Not the client's fault: the server's handlers are in the wrong order. */
-export class BodyAlreadyReadError extends Error {
-  override readonly name = "BodyAlreadyReadError";
-
-  constructor() {
-    super(
-      "the request body was read before the gateway: mount it before body parsers, or turn them " +
-        "off for its paths (express.json(), the content type parsers of Fastify, bodyParser of " +
-        "an API route of Next.js)",
-    );
-  }
-}

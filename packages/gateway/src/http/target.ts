@@ -1,5 +1,13 @@
-import type { IncomingMessage } from "node:http";
-import type { Http2ServerRequest } from "node:http2";
+/** As much of a request of `node:http` or `node:http2` as names its origin. */
+interface AddressedRequest {
+  readonly headers: { host?: string | undefined };
+  readonly url?: string | undefined;
+  readonly httpVersion: string;
+  readonly rawHeaders: readonly string[];
+  readonly socket: object;
+  /** Of HTTP/2 alone. */
+  readonly authority?: string;
+}
 
 export interface RequestTarget {
   /** The raw path, still percent-encoded. */
@@ -44,7 +52,7 @@ export function resolveUrl(origin: string, target: string): string {
  * or no URL can be made of it and the target. HTTP/1.0 need not name a host; such a request gets
  * `localhost`.
  */
-export function originOf(request: IncomingMessage | Http2ServerRequest): string | undefined {
+export function originOf(request: AddressedRequest): string | undefined {
   const { headers, url = "" } = request;
   if (request.httpVersion === "1.0") headers.host ??= "localhost";
   const isEncrypted = "encrypted" in request.socket;

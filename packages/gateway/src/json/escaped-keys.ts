@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { type ExactJson, isJsonObject } from "./value.ts";
 
 /** A string of a JSON text, with its quotes: `[start, end)`. */
@@ -20,7 +19,7 @@ export class EscapedKeys {
   /** The same JSON text, without escapes in keys. */
   readonly text: string;
   /** Prefix of the placeholders. Random, so that no client's key has it. */
-  readonly #prefix = randomUUID();
+  readonly #prefix = crypto.randomUUID();
   readonly #names = new Map<string, string>();
   readonly #keys = new Map<string, string>();
 

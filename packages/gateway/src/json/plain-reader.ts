@@ -15,9 +15,9 @@ const fieldsMax = 31;
  * Reads a message from JSON text.
  *
  * @param valuesMax The maximum number of values, at every depth. Default: no limit.
- * @returns undefined for a message that is not plain, and for text that is long or unusual in any
- * way, valid or not. Usual text names each field at most once, contains nothing else, and writes
- * each number in its plainest form.
+ * @returns undefined for a message that is not plain, on a runtime without Buffer, and for text
+ * that is long or unusual in any way, valid or not. Usual text names each field at most once,
+ * contains nothing else, and writes each number in its plainest form.
  */
 export function readPlainJson(
   desc: DescMessage,
@@ -26,7 +26,7 @@ export function readPlainJson(
   valuesMax: number = Number.POSITIVE_INFINITY,
 ): Message | undefined {
   // protobuf-es handles a depth limit other than the text's, and extensions, whose keys no field has.
-  if (recursionLimit !== undefined) return undefined;
+  if (recursionLimit !== undefined || globalThis.Buffer === undefined) return undefined;
   const plain = bytes.length > bytesMax ? undefined : plainMessageOf(desc);
   if (plain === undefined) return undefined;
   const from = new Cursor(bytes);
@@ -106,9 +106,10 @@ const backslash = 0x5c;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-const nullBytes = Buffer.from("null");
-const trueBytes = Buffer.from("true");
-const falseBytes = Buffer.from("false");
+const encoder = new TextEncoder();
+const nullBytes = encoder.encode("null");
+const trueBytes = encoder.encode("true");
+const falseBytes = encoder.encode("false");
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

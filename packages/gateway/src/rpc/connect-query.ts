@@ -42,5 +42,5 @@ function rawParameter(query: string, name: string): Uint8Array {
   const bytes = value.replace(/%([\dA-Fa-f]{2})/g, (_, hex) =>
     String.fromCharCode(parseInt(hex, 16)),
   );
-  return Buffer.from(bytes, "latin1"); // a URL contains only ASCII
+  return Uint8Array.from(bytes, (byte) => byte.charCodeAt(0)); // a URL contains only ASCII
 }

@@ -17,6 +17,7 @@ import {
   leavingGrpc,
   restCalls,
 } from "./calls.ts";
+import { installPage, type Page, pageCalls, pages, servePage } from "./pages.ts";
 import { createProject } from "./project.ts";
 import { fetchRuntime, type Runtime, runtimes } from "./runtimes.ts";
 import { startServer } from "./server-process.ts";
@@ -40,7 +41,8 @@ const programs: readonly Program[] = [
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
 await using folder = await createTemporaryFolder();
-const programsFolder = await createProject(join(folder.path, "project"));
+const project = join(folder.path, "project");
+const programsFolder = await createProject(project);
 const certificate = hasOpenssl ? createCertificate(folder.path, "localhost") : undefined;
 
 for (const runtime of runtimes) {
@@ -51,6 +53,7 @@ for (const runtime of runtimes) {
     for (const { name, calls } of programs) skip(`${runtime.name}, ${name}`, calls, error);
   }
 }
+for (const page of pages) await tryPage(page);
 const { passed, failed, skipped } = counts;
 print(`\nruntimes: ${passed} passed, ${failed} failed, ${skipped} skipped`);
 if (failed > 0) process.exitCode = 1;
@@ -83,6 +86,29 @@ async function tryProgram(
       if (await count(`${title}, ${call.name}`, within("the end of the call", running))) passed++;
     }
     print(`${title}: ${passed} of ${calls.length} calls passed`);
+  } catch (error) {
+    fail(title, error);
+  }
+}
+
+/** The program of docs/fetch.md, as it stands there. */
+async function tryPage(page: Page): Promise<void> {
+  const title = `docs/fetch.md, ${page.name}`;
+  const pageFolder = join(folder.path, page.program.replaceAll(/\W/g, "-"));
+  try {
+    await installPage(page, project, pageFolder);
+  } catch (error) {
+    skip(title, pageCalls, error);
+    return;
+  }
+  try {
+    await using server = await servePage(page, pageFolder);
+    let passed = 0;
+    for (const call of pageCalls) {
+      const running = within("the end of the call", call.run(server.url));
+      if (await count(`${title}, ${call.name}`, running)) passed++;
+    }
+    print(`${title}: ${passed} of ${pageCalls.length} calls passed`);
   } catch (error) {
     fail(title, error);
   }
@@ -124,7 +150,7 @@ function fail(title: string, error: unknown): void {
   print(`${title}: failed: ${error}`);
 }
 
-function skip(title: string, calls: readonly Call[], reason: unknown): void {
+function skip(title: string, calls: readonly unknown[], reason: unknown): void {
   counts.skipped += calls.length;
   print(`${title}: ${calls.length} skipped: ${reason}`);
 }

@@ -2,7 +2,14 @@ import { once } from "node:events";
 import http from "node:http";
 import http2 from "node:http2";
 import type { AddressInfo } from "node:net";
-import { type GatewayOptions, gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
+import {
+  type FetchGatewayOptions,
+  type GatewayOptions,
+  gatewayFetchHandler,
+  gatewayNodeAdapter,
+  type NodeHandler,
+} from "../../src/index.ts";
+import { listenerOf } from "./fetch-listener.ts";
 import {
   exchange,
   type HttpRequest,
@@ -30,12 +37,26 @@ export interface TestGatewayOptions extends Omit<GatewayOptions, "onError"> {
   readonly mayFail?: boolean;
 }
 
+/** Set where tests of Node's adapter run again, by fetch: `by-fetch` in vitest.config.ts. */
+export const isByFetch = process.env["GATEWAY_BY"] === "fetch";
+
+/** The address is given by the listener. Tests that need Node's request or response are left out. */
+function byFetch(options: GatewayOptions): FetchGatewayOptions<[address?: string]> {
+  return {
+    ...(options as object as FetchGatewayOptions),
+    peerAddress: (_request, address) => address,
+  };
+}
+
 export function openGateway({
   mayFail = false,
   ...options
 }: TestGatewayOptions): Promise<TestGateway> {
   const errors: unknown[] = [];
-  const handler = gatewayNodeAdapter({ ...options, onError: (error) => errors.push(error) });
+  const onError = (error: unknown) => errors.push(error);
+  const handler = isByFetch
+    ? listenerOf(gatewayFetchHandler(byFetch({ ...options, onError })))
+    : gatewayNodeAdapter({ ...options, onError });
   return openHandler(handler, { errors, mayFail });
 }
 

@@ -1,4 +1,3 @@
-import { METHODS } from "node:http";
 import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../../../gen/google/api/http_pb.ts";
@@ -24,6 +23,14 @@ export interface Binding {
   /** The field of the response message that is the answer; undefined for the whole message. */
   readonly responseBody: DescField | undefined;
 }
+
+/** Methods of the IANA registry that a rule may name in the wrong case. */
+const methods: ReadonlySet<string> = new Set(
+  (
+    "GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH QUERY SEARCH REPORT " +
+    "PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK"
+  ).split(" "),
+);
 
 /** A `google.api.http` rule that cannot be served. Thrown at startup, never for a request. */
 export class RuleError extends Error {
@@ -118,7 +125,7 @@ function patternOf(method: DescMethod, { pattern }: HttpRule): { verb: string; p
         throw new RuleError(method, `${JSON.stringify(kind)} is not an HTTP method`);
       }
       const capitals = kind.toUpperCase();
-      if (kind !== capitals && METHODS.includes(capitals)) {
+      if (kind !== capitals && methods.has(capitals)) {
         throw new RuleError(method, `"${kind}" is not the HTTP method ${capitals}: case counts`);
       }
       if (kind === "CONNECT") {

@@ -160,7 +160,12 @@ class ValueBuffer {
   }
 
   take(): Uint8Array {
-    const all = Buffer.concat(this.#pieces);
+    const all = new Uint8Array(this.#length);
+    let end = 0;
+    for (const piece of this.#pieces) {
+      all.set(piece, end);
+      end += piece.length;
+    }
     this.#pieces = [];
     this.#length = 0;
     return all;

@@ -1,0 +1,33 @@
+/** Any Connect service by fetch: gRPC-Web, Connect and REST. Nothing here is of Node. */
+
+export type { CorsOptions } from "./adapter/cors.ts";
+export { type FetchGatewayOptions, gatewayFetchHandler } from "./adapter/fetch.ts";
+export {
+  type CallEnding,
+  type CallObservation,
+  type CallObserver,
+  composeObservers,
+  type ObservedRequest,
+  type ProtocolName,
+} from "./adapter/observer.ts";
+export { peerAddressKey } from "./adapter/peer-address.ts";
+export { addressKey } from "./http/address-key.ts";
+export { parseRequestTarget } from "./http/target.ts";
+export { messageFromJson, parseJson } from "./json/messages.ts";
+export { type ExactJson, rawJson } from "./json/value.ts";
+export {
+  type RenderError,
+  type RenderedError,
+  type RestError,
+  renderStatus,
+} from "./rest/error.ts";
+export type { RestOptions, RestServiceOptions } from "./rest/options.ts";
+export { renderProblem } from "./rest/problem.ts";
+export type { AnswerCodingName } from "./rest/response/answer-coding.ts";
+export type { SuccessStatuses } from "./rest/response/success-status.ts";
+export { RuleError } from "./rest/rule/rule.ts";
+export type { StreamFormatName } from "./rest/stream/stream-format.ts";
+export { cancellationOf, sendHeaders } from "./rpc/context.ts";
+export type { MessageLimits, StreamLimits } from "./rpc/endpoint.ts";
+export { requireFields } from "./rpc/required-fields.ts";
+export type { Cancellation } from "./rpc/signal.ts";
