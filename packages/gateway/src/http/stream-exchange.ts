@@ -1,7 +1,7 @@
+import type { OutgoingHttpHeaders } from "node:http";
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import type { BodyWriter, Ending, Head, Response } from "./exchange.ts";
-import type { NodeHeaders } from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
 
@@ -51,7 +51,8 @@ export class StreamExchange extends NodeExchange {
     const head = this.forHttp2({ ":status": status, ...this.headerOf(response) }, stream);
     if (trailer !== undefined) {
       stream.respond(head, { waitForTrailers: true });
-      stream.on("wantTrailers", () => this.#sendTrailers(trailer));
+      const last = this.forHttp2(trailer, stream);
+      stream.on("wantTrailers", () => stream.sendTrailers(last));
       stream.end(body);
     } else if (this.method === "HEAD" || body.length === 0)
       stream.respond(head, { endStream: true });
@@ -66,24 +67,19 @@ export class StreamExchange extends NodeExchange {
   begin(head: Head): BodyWriter {
     const stream = this.#stream;
     const fields = this.forHttp2({ ":status": head.status, ...this.headerOf(head) }, stream);
-    let trailer: NodeHeaders | undefined;
+    let last: OutgoingHttpHeaders = {};
     if (!this.isClosed && !this.isAnswered) {
       stream.respond(fields, { waitForTrailers: true });
-      stream.on("wantTrailers", () => this.#sendTrailers(trailer));
+      stream.on("wantTrailers", () => stream.sendTrailers(last)); // if none, an empty frame
     }
     return new NodeWriter(stream, ({ body, code, ...ending }: Ending) => {
       if (this.isClosed) return;
-      trailer = ending.trailer;
+      last = this.forHttp2(ending.trailer ?? {}, stream);
       this.code = code;
       if (body === undefined) stream.end();
       else stream.end(body);
       leaveRequest(stream);
     });
-  }
-
-  /** The last frame of an answer: the trailers, or an empty one. */
-  #sendTrailers(trailer: NodeHeaders = {}): void {
-    this.#stream.sendTrailers(this.forHttp2(trailer, this.#stream));
   }
 
   get isAnswered(): boolean {
