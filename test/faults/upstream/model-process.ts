@@ -44,6 +44,7 @@ export class ModelProcess {
     const child = this.#child;
     if (child === undefined) return;
     this.#child = undefined;
+    if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, "exit");
     child.kill("SIGKILL");
     await exited;

@@ -3,7 +3,8 @@ import { isIP } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { backoffMs } from "./backoff.ts";
 import type { CallLimit } from "./call-limit.ts";
-import { type Connection, connectionError, unbracketed } from "./connection.ts";
+import { type Connection, connectionError } from "./connection.ts";
+import { unbracketed } from "./guarded-socket.ts";
 import { Subchannel, type SubchannelOptions } from "./subchannel.ts";
 
 export type ChannelOptions = Omit<SubchannelOptions, "address">;

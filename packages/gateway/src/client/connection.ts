@@ -5,29 +5,11 @@ import {
   constants,
   type OutgoingHttpHeaders,
 } from "node:http2";
-import { connect as connectTcp, isIP, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { GuardedSocket } from "./guarded-socket.ts";
+import { type GuardedSocket, openSocket, type Place } from "./guarded-socket.ts";
 import { Liveness } from "./liveness.ts";
 
-/** What a client shows of itself, and whom it trusts, in PEM. */
-export interface ClientTls {
-  /** Certificates to trust, in place of Node's. */
-  readonly ca?: string | Buffer | undefined;
-  /** The client's own certificate, where the server asks for one, and its key. */
-  readonly cert?: string | Buffer | undefined;
-  readonly key?: string | Buffer | undefined;
-  /** The name that the server's certificate must have. Default: the host of the URL. */
-  readonly serverName?: string | undefined;
-}
-
-export interface ConnectionOptions {
-  /** With the name of the host, which is what `:authority` and TLS say. */
-  readonly origin: string;
-  /** The address that is connected to. */
-  readonly address: string;
-  readonly tls: ClientTls;
+export interface ConnectionOptions extends Place {
   /** How long a server may say nothing before it is asked, and how long it then has. */
   readonly quietMsMax: number;
 }
@@ -79,7 +61,7 @@ export class Connection {
   constructor(options: ConnectionOptions, listener: ConnectionListener) {
     const { origin, quietMsMax } = options;
     this.#listener = listener;
-    const socket = new GuardedSocket(openSocket(options));
+    const socket = openSocket(options);
     this.#socket = socket;
     const session = connect(origin, {
       createConnection: () => socket,
@@ -211,21 +193,6 @@ export class Connection {
     this.#state = "leaving";
     this.#listener.left(this, connectionError(this.#failure));
   }
-}
-
-function openSocket({ origin, address: host, tls }: ConnectionOptions): Socket {
-  const { protocol, hostname, port } = new URL(origin);
-  const isSecure = protocol === "https:";
-  const place = { host, port: Number(port) || (isSecure ? 443 : 80), noDelay: true };
-  if (!isSecure) return connectTcp(place);
-  const { serverName = isIP(unbracketed(hostname)) === 0 ? hostname : undefined, ...material } =
-    tls;
-  return connectTls({ ...place, ...material, servername: serverName, ALPNProtocols: ["h2"] });
-}
-
-/** The host of a URL, of which an IPv6 address stands in brackets. */
-export function unbracketed(hostname: string): string {
-  return hostname.replace(/^\[|\]$/g, "");
 }
 
 /** Of what is wrong with a connection; or of its end, where nothing is. */

@@ -1,6 +1,43 @@
-import type { Socket } from "node:net";
+import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { Duplex } from "node:stream";
+import { connect as connectTls } from "node:tls";
 import { HeaderFilter } from "./header-filter.ts";
+
+/** What a client shows of itself, and whom it trusts, in PEM. */
+export interface ClientTls {
+  /** Certificates to trust, in place of Node's. */
+  readonly ca?: string | Buffer | undefined;
+  /** The client's own certificate, where the server asks for one, and its key. */
+  readonly cert?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
+  /** The name that the server's certificate must have. Default: the host of the URL. */
+  readonly serverName?: string | undefined;
+}
+
+export interface Place {
+  /** With the name of the host, which is what `:authority` and TLS say. */
+  readonly origin: string;
+  /** The address that is connected to. */
+  readonly address: string;
+  readonly tls: ClientTls;
+}
+
+export function openSocket({ origin, address: host, tls }: Place): GuardedSocket {
+  const { protocol, hostname, port } = new URL(origin);
+  const isSecure = protocol === "https:";
+  const place = { host, port: Number(port) || (isSecure ? 443 : 80), noDelay: true };
+  if (!isSecure) return new GuardedSocket(connectTcp(place));
+  const { serverName = isIP(unbracketed(hostname)) === 0 ? hostname : undefined, ...material } =
+    tls;
+  return new GuardedSocket(
+    connectTls({ ...place, ...material, servername: serverName, ALPNProtocols: ["h2"] }),
+  );
+}
+
+/** The host of a URL, of which an IPv6 address stands in brackets. */
+export function unbracketed(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}
 
 /**
  * A socket of HTTP/2 whose server may send headers of any size: see {@link HeaderFilter}. It costs less

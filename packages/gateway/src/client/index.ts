@@ -1,5 +1,5 @@
 /** A client of gRPC on `node:http2`, for `createClient` of Connect. */
 export type { Cancellation } from "../rpc/signal.ts";
 export { AnswerError } from "./answer.ts";
-export type { ClientTls } from "./connection.ts";
+export type { ClientTls } from "./guarded-socket.ts";
 export { type GrpcTransport, type GrpcTransportOptions, openGrpcTransport } from "./transport.ts";

@@ -18,7 +18,7 @@ import type { Cancellation } from "../rpc/signal.ts";
 import { Attempt } from "./attempt.ts";
 import { CallLimit } from "./call-limit.ts";
 import { Channel } from "./channel.ts";
-import type { ClientTls } from "./connection.ts";
+import type { ClientTls } from "./guarded-socket.ts";
 import { acceptEncoding, MessageCodec } from "./message-codec.ts";
 import { StreamCall } from "./stream-call.ts";
 import { callUnary } from "./unary-call.ts";
