@@ -41,8 +41,8 @@ export async function runInterop(programs: Programs) {
   await using secure = await startGoServer(programs.server, ["-use_tls"]);
   const tls = () => ({ ca: readFileSync(programs.caFile), serverName: "foo.test.google.fr" });
   const transports: Record<string, GrpcTransport> = {
-    plaintext: openGrpcTransport({ url: `http://127.0.0.1:${plain.port}`, quietMsMax: 20 }),
-    TLS: openGrpcTransport({ url: `https://127.0.0.1:${secure.port}`, tls, quietMsMax: 20 }),
+    plaintext: openGrpcTransport({ url: `http://127.0.0.1:${plain.port}`, quietMsMax: 250 }),
+    TLS: openGrpcTransport({ url: `https://127.0.0.1:${secure.port}`, tls, quietMsMax: 250 }),
   };
   for (const [how, transport] of Object.entries(transports)) {
     for (const [name, test] of Object.entries(cases)) {
