@@ -66,6 +66,11 @@ export class Attempt {
     return statusError(this.#head ?? {}, this.#trailer);
   }
 
+  /** The same, to be asked when its stream is over: a status behind what is lost is no success. */
+  get endFailure(): ConnectError | undefined {
+    return this.failure ?? (this.stream.readableEnded ? undefined : this.brokenOff);
+  }
+
   /** Why its stream has ended before the answer has. */
   get brokenOff(): ConnectError {
     const { errored, rstCode } = this.stream;

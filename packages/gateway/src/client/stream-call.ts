@@ -66,9 +66,8 @@ export class StreamCall {
     } finally {
       attempt.leave();
     }
-    // What came behind what is lost is no success.
-    const failure = attempt.failure ?? (stream.readableEnded ? undefined : attempt.brokenOff);
-    if (failure !== undefined) throw failure;
+    const { endFailure } = attempt;
+    if (endFailure !== undefined) throw endFailure;
     this.trailer.replace(new LazyHeaders(attempt.trailer));
   }
 }

@@ -31,9 +31,9 @@ export function callUnary(
   return new Promise((resolve, reject) => {
     const received = new BodyBuffer();
     const settle = () => {
-      const { failure, head = {}, trailer } = attempt;
-      if (failure === undefined) resolve({ head, trailer, body: received.bytes });
-      else reject(failure);
+      const { endFailure, head = {}, trailer } = attempt;
+      if (endFailure === undefined) resolve({ head, trailer, body: received.bytes });
+      else reject(endFailure);
     };
     // Data that came with the head is told before it.
     stream.on("response", () =>

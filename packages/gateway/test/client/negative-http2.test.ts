@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { toBinary } from "@bufbuild/protobuf";
-import { createClient } from "@connectrpc/connect";
+import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { openGrpcTransport } from "../../src/client/index.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
@@ -135,6 +135,18 @@ test.each([
   });
   expect(await scripted.call()).toMatchObject({ id: 1n });
   expect([calls, scripted.connections]).toEqual([2, 1]);
+});
+
+test("an answer that is lost with its connection is no answer without a message", async () => {
+  await using scripted = await openScripted({
+    requested(_, streamId, socket) {
+      socket.write(Buffer.concat([...framesOf(streamId), Buffer.alloc(64, 0xa5)]));
+    },
+  });
+  const outcome = await scripted.call().catch((error: ConnectError) => error.code);
+  expect([Code.Unavailable, answered.title]).toContain(
+    typeof outcome === "number" ? outcome : outcome.title,
+  );
 });
 
 test("ping: each between frames is acknowledged, and the call goes well", async () => {
