@@ -35,6 +35,7 @@ export function judge(call: Call): string | undefined {
   const promisedMs = Math.min(timeoutMs ?? Number.POSITIVE_INFINITY, slowMs + 4 * quietMsMax);
   if (elapsedMs > promisedMs + graceMs + starvedMs) return say(`took ${Math.round(elapsedMs)} ms`);
   if (outcome.ids.some((one) => one !== id)) return say(`has the answer of ${outcome.ids}`);
+  if (outcome.code === Code.Unavailable && isDisturbed) return undefined;
   const code = codeOf(plan);
   if (outcome.code === code) {
     if (code === 0 && outcome.ids.length !== caller.answers) return say("is not whole");
@@ -46,6 +47,5 @@ export function judge(call: Call): string | undefined {
   if (outcome.code === Code.DeadlineExceeded && timeoutMs !== undefined) {
     return elapsedMs < timeoutMs - 20 ? say("gave up before its time") : undefined;
   }
-  if (outcome.code === Code.Unavailable && isDisturbed) return undefined;
   return say(`is not ${code} as planned (${plan.kind})`);
 }

@@ -2,7 +2,12 @@
  * The model upstream, a process of its own: `main.ts HOST PORT`. It answers each call as the call says,
  * tells its id, and does to all its connections what it is told by messages.
  */
-import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import {
+  constants,
+  createServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -17,6 +22,8 @@ import type { ConnectionFault } from "./fault.ts";
 const [host = "", port = ""] = process.argv.slice(2);
 const sessions = new Set<ServerHttp2Session>();
 const sockets = new Set<Socket>();
+/** The last stream that a session has said it looks at. */
+const lastStreamIds = new WeakMap<object, number>();
 
 const server = createServer({ maxSendHeaderBlockLength: 2 ** 22 });
 server.on("connection", (socket: Socket) => {
@@ -30,6 +37,11 @@ server.on("session", (session) => {
 });
 server.on("stream", (stream: ServerHttp2Stream, headers) => {
   stream.on("error", () => {});
+  // Node still takes those that come before its GOAWAY has left.
+  if (Number(stream.id) > (lastStreamIds.get(stream.session ?? stream) ?? Infinity)) {
+    stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    return;
+  }
   void serve(stream, `${headers[":path"]}`.split("/").at(-1) ?? "");
 });
 server.listen(Number(port), host, () => process.send?.((server.address() as AddressInfo).port));
@@ -39,12 +51,12 @@ process.on("message", (fault: ConnectionFault) => inject(fault));
 function inject(fault: ConnectionFault): void {
   switch (fault) {
     case "goaway":
-      for (const session of sessions) session.goaway(0);
+      for (const session of sessions) leave(session);
       break;
     case "goaway twice":
       for (const session of sessions) {
         session.goaway(0, 2 ** 31 - 1);
-        void setTimeout(20).then(() => !session.destroyed && session.goaway(0));
+        void setTimeout(20).then(() => !session.destroyed && leave(session));
       }
       break;
     case "garbage":
@@ -66,6 +78,11 @@ function inject(fault: ConnectionFault): void {
       for (const session of sessions) session.settings({ maxConcurrentStreams: 2 });
       break;
   }
+}
+
+function leave(session: ServerHttp2Session): void {
+  lastStreamIds.set(session, session.state.lastProcStreamID ?? 0);
+  session.goaway(0);
 }
 
 /** All messages of a call say the same. */
