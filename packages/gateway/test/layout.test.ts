@@ -24,7 +24,8 @@ const importsByFile = checkLayout({
     "src/metrics": ["src/server", "src/adapter", "src/rpc", "src/http"],
     "src/cli": [
       ...["gen", "src", "src/client", "src/proxy", "src/server", "src/health", "src/reflection"],
-      ...["src/openapi", "src/logging", "src/metrics", "src/rest", "src/rpc"],
+      ...["src/openapi", "src/logging", "src/metrics", "src/rest", "src/rpc", "src/http"],
+      "src/adapter",
     ],
     "src/proxy": [
       ...["gen", "src/client", "src/adapter", "src/rest", "src/rpc", "src/http", "src/logging"],

@@ -16,6 +16,7 @@ import { errorResponse } from "../rest/response/response.ts";
 import { clampDeadline } from "../rpc/deadline.ts";
 import { collectEndpoints, type MessageLimits, type StreamLimits } from "../rpc/endpoint.ts";
 import { logError } from "../rpc/errors.ts";
+import { trailersOnly } from "../rpc/grpc.ts";
 import { type CorsOptions, createCors, isPreflight } from "./cors.ts";
 import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
 import { peerAddressKey } from "./peer-address.ts";
@@ -185,23 +186,18 @@ function sentTwice(field: string): RestFailure {
   return new RestFailure(400, Code.InvalidArgument, `the header ${field} must be sent once`);
 }
 
+const nothingServed = "nothing is served at this path";
+
 /** @throws {RestFailure} for REST, whose answers all have a body. */
 function notFound({ headers }: Exchange, { isRpc }: Route): Response {
   const noBody = { body: "", code: Code.Unimplemented };
   switch (protocolOf(headers, isRpc)) {
     case "rest":
-      throw new RestFailure(404, Code.NotFound, "nothing is served at this path");
+      throw new RestFailure(404, Code.NotFound, nothingServed);
     case "connect":
       return { status: 404, header: { "content-length": 0 }, ...noBody };
-    default: {
-      // Trailers-Only. Clients and load balancers read the status of gRPC, not that of HTTP.
-      const header = {
-        "content-type": headers["content-type"],
-        "grpc-status": Code.Unimplemented,
-        "grpc-message": "nothing is served at this path",
-      };
-      return { status: 200, header, ...noBody };
-    }
+    default:
+      return trailersOnly({ headers }, Code.Unimplemented, nothingServed);
   }
 }
 

@@ -1,7 +1,9 @@
 /** Serves upstreams at a port until SIGTERM or SIGINT, then drains. */
 import { once } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { protocolOf } from "../adapter/observer.ts";
 import { addHealth, createHealthHandlers } from "../health/index.ts";
+import { RequestExchange } from "../http/request-exchange.ts";
 import {
   type CallObserver,
   composeObservers,
@@ -21,6 +23,7 @@ import { createOpenApiDocument } from "../openapi/index.ts";
 import { type ReflectionWatch, watchReflection } from "../proxy/index.ts";
 import { addReflection } from "../reflection/index.ts";
 import { renderStatus, restErrorFrom } from "../rest/error.ts";
+import { trailersOnly } from "../rpc/grpc.ts";
 import { type ServedOptions, serve } from "../server/index.ts";
 import { type Measuring, openMetrics } from "./metrics.ts";
 import { createReference } from "./reference.ts";
@@ -189,6 +192,11 @@ function beforeServices(notFound: NodeHandler, current: () => unknown): NodeHand
   return (request, response) => {
     if (current() !== undefined) return notFound(request, response);
     const message = "the upstream has not told its services yet";
+    if (protocolOf(request.headers, false).startsWith("grpc")) {
+      const exchange = new RequestExchange(request, response, "");
+      exchange.respond(trailersOnly(exchange, Code.Unavailable, message));
+      return;
+    }
     const { status, body } = renderStatus(
       restErrorFrom(new ConnectError(message, Code.Unavailable)),
     );

@@ -125,6 +125,20 @@ function missingTrailers(
   return new ConnectError(message, Code.Unimplemented);
 }
 
+/**
+ * The answer to a request of gRPC or gRPC-Web that calls nothing, in headers alone. Clients and load
+ * balancers read the status of gRPC, not that of HTTP.
+ */
+export function trailersOnly(
+  { headers }: Pick<Exchange, "headers">,
+  code: Code,
+  message: string,
+): Response {
+  const type = { "content-type": headers["content-type"] };
+  const header = { ...type, "grpc-status": code, "grpc-message": message };
+  return { status: 200, header, body: "", code };
+}
+
 /** What all calls of a method share. */
 interface GrpcMethod extends Variant {
   readonly kind: Endpoint["spec"]["kind"];

@@ -17,6 +17,7 @@ import { FieldService, file_library_v1_fields } from "../gen/library/v1/fields_p
 import { openUpstream } from "../proxy/open-proxy.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { descriptorSetOf } from "../support/descriptor-set.ts";
+import { exchange, type HttpVersion } from "../support/http-exchange.ts";
 import { createTemporaryFolder, type TemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
 import { runCommand, startCommand, until } from "./command.ts";
@@ -80,6 +81,17 @@ test("by reflection, all is unavailable until the upstream is there, and then se
   const before = await fetch(`${server.origin}/v1/volumes/1`);
   expect(before.status).toBe(503);
   expect(await before.json()).toMatchObject({ code: 14 });
+  const { origin } = server;
+  const rpc = {
+    origin,
+    path: "/library.v1.No/No",
+    headers: { "content-type": "application/grpc" },
+  };
+  const statusOf = async (version: HttpVersion) => {
+    const { status, headers } = await exchange({ ...rpc, version });
+    return [status, headers.get("grpc-status")];
+  };
+  for (const version of ["1.1", "2"] as const) expect(await statusOf(version)).toEqual([200, "14"]);
   await using _upstream = await openUpstream(
     (router) => {
       catalog(router);
@@ -88,6 +100,7 @@ test("by reflection, all is unavailable until the upstream is there, and then se
     { port },
   );
   await until(404, `${server.origin}/v1/volumes/1`);
+  for (const version of ["1.1", "2"] as const) expect(await statusOf(version)).toEqual([200, "12"]);
   const document = await (await fetch(`${server.origin}/openapi.json`)).json();
   expect(document).toMatchObject({ paths: { "/v1/volumes/{id}": { get: {} } } });
 });
