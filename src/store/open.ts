@@ -5,10 +5,9 @@ import type { StoreOptions } from "./options.ts";
 import type { PlantReader } from "./plant-reader.ts";
 import { describePostgres } from "./postgres/address.ts";
 import type { SchemaState } from "./schema-state.ts";
-import type { SharedStore } from "./shared-store.ts";
 import type { BackupOptions } from "./sqlite/backup.ts";
 import { describeSqlite, identifySqlite } from "./sqlite/location.ts";
-import { joinSqlite, migrateSqlite, openSharedSqlite, openSqlite } from "./sqlite/open.ts";
+import { migrateSqlite, openSqlite } from "./sqlite/open.ts";
 
 /** Opens the store at `location`, which is the part of the URL after the scheme and its colon. */
 type OpenEngine = (location: string, options: StoreOptions) => Promise<PlantStore>;
@@ -26,8 +25,6 @@ interface EngineEntry {
   readonly describe: (location: string) => string;
   /** Returns equal strings for two locations that are known to be the same store. */
   readonly identify: (location: string) => string;
-  /** Opens a store that the threads of a process share. If missing, each thread opens its own. */
-  readonly openShared?: (location: string, options: StoreOptions) => Promise<SharedStore>;
 }
 
 // Engines are loaded on first use, for a fast startup. The SQLite thread is started without waiting
@@ -46,7 +43,6 @@ const sqlite: EngineEntry = {
     yield* (await import("./sqlite/tools.ts")).checkSqlite(at);
   },
   // SQLite has one writer, on its own thread.
-  openShared: openSharedSqlite,
 };
 
 const postgres: EngineEntry = {
@@ -87,23 +83,6 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   const { engine, location } = findEngine(url);
   return await engine.open(location, options);
 }
-
-/**
- * Opens a store that the threads of this process share.
- *
- * @returns undefined if each thread must open the store itself.
- * @throws {StoreOpenError}
- */
-export async function openSharedStore(
-  url: string,
-  options: StoreOptions = {},
-): Promise<SharedStore | undefined> {
-  const { engine, location } = findEngine(url);
-  return await engine.openShared?.(location, options);
-}
-
-/** Called in another thread: uses the store through an end from {@link SharedStore.openEnd}. */
-export const joinStore = joinSqlite;
 
 /**
  * Opens the plants that a store holds now for reading. Does not create a missing store or migrate

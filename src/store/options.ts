@@ -17,11 +17,6 @@ export interface StoreOptions {
   readonly onUnreachable?: OnUnreachable;
   /** Limits on the commit queue and on each commit. */
   readonly limits?: Partial<CommitLimits>;
-  /**
-   * How many threads of this process open the store, each for itself. The connections are divided
-   * among them; each thread gets at least one. Default: 1.
-   */
-  readonly threads?: number;
   /** Observes commits and the commit queue. Default: none. */
   readonly observer?: CommitObserver | undefined;
 }

@@ -25,9 +25,7 @@ import { tryInsert } from "./writer.ts";
  */
 export async function openPostgres(location: string, options: StoreOptions): Promise<PlantStore> {
   const limits = resolveLimits(options.limits);
-  const whole = parseAddress(location);
-  const part = Math.floor(whole.connectionsMax / (options.threads ?? 1));
-  const address = { ...whole, connectionsMax: Math.max(1, part) };
+  const address = parseAddress(location);
   const engine = await openEngine(address, defaultPostgresLimits, options.onUnreachable);
   return createBatchedStore(engine, limits, options);
 }

@@ -7,7 +7,7 @@ import { StoreOpenError } from "../open-error.ts";
 import { primaryCode } from "./failure.ts";
 import type { Reply, Request, WorkerSetup } from "./messages.ts";
 import { Bell } from "./queue/bell.ts";
-import { createQueueMemory, leaveQueue, notifyProducer } from "./queue/memory.ts";
+import { createQueueMemory, notifyProducer } from "./queue/memory.ts";
 import type { QueueEnd } from "./queue/messages.ts";
 import { SqliteFailure } from "./sqlite-failure.ts";
 
@@ -74,20 +74,13 @@ export class SqliteThread implements Engine {
     this.#listener = listener;
   }
 
-  /** Creates a queue whose plants the thread commits. Its end may be passed to another thread. */
+  /** Creates a queue whose plants the thread commits. */
   openQueue(): QueueEnd {
     const memory = createQueueMemory();
     const { port1, port2 } = new MessageChannel();
     this.#queues.add(memory);
     this.#send({ kind: "attach", memory, port: port1 }, [port1]);
     return { memory, bell: this.#bell.memory, port: port2 };
-  }
-
-  /** Call when the thread that had this end has ended. */
-  releaseQueue({ memory }: QueueEnd): void {
-    this.#queues.delete(memory);
-    leaveQueue(memory);
-    this.#bell.ring();
   }
 
   inspect(): Promise<void> {

@@ -3,12 +3,12 @@
  * converted, field by field, to a form that protobuf-es reads exactly. Plain messages are created
  * directly from that, all others by protobuf-es.
  */
-import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
+import { type DescMessage, fromJson, type MessageShape } from "@bufbuild/protobuf";
 import { normaliserOf } from "./normaliser.ts";
 import { readPlainJson } from "./plain-reader.ts";
 import type { JsonOptions } from "./scalar.ts";
 import { JsonTextError, parseJsonText } from "./text.ts";
-import { type ExactJson, rawJson } from "./value.ts";
+import type { ExactJson } from "./value.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
 
 /**
@@ -53,28 +53,6 @@ export function messageFromJsonText<D extends DescMessage>(
  */
 export function parseJson(bytes: Uint8Array, valuesMax?: number): ExactJson {
   return rejectViolations(() => parseJsonText(bytes, valuesMax));
-}
-
-/**
- * Replaces the `TextDecoder` that connect-es uses to read JSON messages. Its text contains the same
- * message, in a form that protobuf-es reads exactly.
- */
-export function exactJsonDecoder(
-  desc: DescMessage,
-  options: JsonOptions,
-  valuesMax?: number,
-): { decode(bytes: Uint8Array): string } {
-  return {
-    decode: (bytes) =>
-      rejectViolations(() =>
-        stringify(normaliserOf(desc)(parseJsonText(bytes, valuesMax), options)),
-      ),
-  };
-}
-
-/** Like JSON.stringify, but keeps -0. */
-function stringify(json: JsonValue): string {
-  return JSON.stringify(json, (_key, value) => (Object.is(value, -0) ? rawJson("-0") : value));
 }
 
 function rejectViolations<T>(read: () => T): T {

@@ -1,7 +1,7 @@
 /** Violations of protovalidate's rules, which an interceptor has found: told as all others are. */
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { badRequestDetail, FieldViolation, violationsMax } from "../json/violation.ts";
 
@@ -22,30 +22,6 @@ export function withBadRequest(error: ConnectError): ConnectError {
   const others = error.details.map((detail) => (detail === found ? own : detail));
   const details = [...others, badRequestDetail(violations.map(fieldViolation))];
   return Object.assign(new ConnectError(rawMessage, code, metadata, undefined, cause), { details });
-}
-
-/** The same for streams that connect-es serves. Goes before all other interceptors. */
-export const tellRuleViolations: Interceptor = (next) => async (request) => {
-  try {
-    const response = await next(request);
-    // Of the other kinds, requests are complete before there is a response.
-    const isBoth = response.stream && response.method.methodKind === "bidi_streaming";
-    return isBoth ? { ...response, message: told(response.message) } : response;
-  } catch (error) {
-    throw tell(error);
-  }
-};
-
-async function* told<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
-  try {
-    yield* messages;
-  } catch (error) {
-    throw tell(error);
-  }
-}
-
-function tell(error: unknown): unknown {
-  return error instanceof ConnectError ? withBadRequest(error) : error;
 }
 
 function typeNameOf(detail: ConnectError["details"][number]): string {

@@ -14,11 +14,11 @@ import {
   compressionBrotli,
   compressionGzip,
 } from "@connectrpc/connect-node";
-import { exactJsonDecoder } from "../../src/json/messages.ts";
 import type { JsonOptions } from "../../src/json/scalar.ts";
 import { TypeRegistry } from "../../src/json/type-registry.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { exactJsonDecoder } from "../support/exact-json-decoder.ts";
 import { valueKey } from "./observation.ts";
 import { createRepair } from "./repair.ts";
 

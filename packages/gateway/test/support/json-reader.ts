@@ -1,8 +1,9 @@
 import { type DescMessage, fromJsonString, type MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions } from "@connectrpc/connect/protocol";
-import { exactJsonDecoder, messageFromJsonText } from "../../src/json/messages.ts";
+import { messageFromJsonText } from "../../src/json/messages.ts";
 import type { JsonOptions } from "../../src/json/scalar.ts";
+import { exactJsonDecoder } from "./exact-json-decoder.ts";
 
 /** Reads a message from JSON text, or throws the error that the caller of a method gets. */
 export type JsonReader = <D extends DescMessage>(
@@ -11,11 +12,11 @@ export type JsonReader = <D extends DescMessage>(
   options?: JsonOptions,
 ) => MessageShape<D>;
 
-/** Like a REST body. */
+/** As the gateway reads it, on every protocol. */
 export const readRest: JsonReader = (desc, text, options = {}) =>
   messageFromJsonText(desc, bytesOf(text), options);
 
-/** Like a message in connect-es, with our decoder, but rejecting unknown fields, too. */
+/** As protobuf-es reads what our normaliser makes of it. */
 export const readRpc: JsonReader = (desc, text, options = {}) => {
   const readOptions = getJsonOptions({ ignoreUnknownFields: false, ...options }) as JsonOptions;
   const decoder = exactJsonDecoder(desc, readOptions);
@@ -28,8 +29,8 @@ export const readRpc: JsonReader = (desc, text, options = {}) => {
 
 /** Both readers, for tables that apply to each. */
 export const jsonReaders: readonly [name: string, read: JsonReader][] = [
-  ["REST", readRest],
-  ["RPC", readRpc],
+  ["the gateway", readRest],
+  ["protobuf-es", readRpc],
 ];
 
 const encoder = new TextEncoder();
