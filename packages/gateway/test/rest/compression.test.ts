@@ -51,6 +51,31 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       expect(jsonOf({ body: unpack(response.body) })).toEqual({ title: large });
     });
 
+    test.each<[type: string, coding: string | null]>([
+      ["text/plain; charset=utf-8", "gzip"],
+      ["application/json", "gzip"],
+      ["application/vnd.api+json", "gzip"],
+      ["application/xml", "gzip"],
+      ["image/svg+xml", "gzip"],
+      ["application/javascript", "gzip"],
+      ["image/png", null],
+      ["application/zip", null],
+      ["application/octet-stream", null],
+      ["video/mp4", null],
+      ["", null],
+    ])("a body of type %j is in %s", async (contentType, coding) => {
+      const data = Buffer.from(large);
+      await using gateway = await openCatalogOf(
+        { downloadVolume: () => ({ contentType, data }) },
+        { compressMinBytes: 1000 },
+      );
+      const headers = { "accept-encoding": "gzip" };
+      const path = get("/v1/shelves/x/volumes/1:download");
+      const response = await gateway.send({ version, ...path, headers });
+      expect(response.headers.get("content-encoding")).toBe(coding);
+      expect(response.headers.get("vary")).toBe(coding === null ? null : "accept-encoding");
+    });
+
     test.each<[what: string, options: Partial<TestGatewayOptions>, coding: string | null]>([
       ["by the preference of the server", { rest: { answerCodings: ["gzip", "br"] } }, "gzip"],
       ["by none, if the server has none", { rest: { answerCodings: [] } }, null],

@@ -32,6 +32,14 @@ export function chooseCodings(
   });
 }
 
+/** Whether a media type is of text: others, as images and archives, are compressed already. */
+export function isCompressible(contentType: string): boolean {
+  return textType.test(contentType);
+}
+
+const textType =
+  /^(?:text\/.+|application\/(?:json|javascript|xml|x-ndjson|yaml)|.+\+(?:json|xml))\s*(?:;|$)/i;
+
 /** The coding that the client prefers; the first of equals; undefined for none. */
 export function chooseCoding(
   acceptEncoding: string | null,

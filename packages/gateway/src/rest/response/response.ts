@@ -12,7 +12,7 @@ import { RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
 import type { RestSettings } from "../options.ts";
 import { messageText } from "../request/message-text.ts";
 import type { Route } from "../routing/route.ts";
-import { chooseCoding } from "./answer-coding.ts";
+import { chooseCoding, isCompressible } from "./answer-coding.ts";
 import { isKnown } from "./entity-tag.ts";
 import { getHttpBody, isHttpBody } from "./http-body.ts";
 import { isBodiless } from "./success-status.ts";
@@ -63,7 +63,8 @@ export function messageResponse(
   // If the implementation has already compressed the body, decoding another coding would leave it
   // compressed.
   const isPacked = header["content-encoding"] !== undefined;
-  const isLarge = size >= options.compressMinBytes && !isPacked;
+  const type = String(header["content-type"] ?? "");
+  const isLarge = size >= options.compressMinBytes && !isPacked && isCompressible(type);
   const finish = (isKnown: boolean) => {
     if (isKnown) return notModified(header, isLarge);
     if (isLarge) return compressedResponse({ route, header, data, context });
