@@ -1,4 +1,5 @@
 /** A name with two addresses, one of whose servers dies. */
+import { setImmediate } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
 import { test, vi } from "vitest";
 import { openGrpcTransport } from "../../src/client/index.ts";
@@ -22,12 +23,18 @@ test.skipIf(process.platform !== "linux")("calls go to the other", async () => {
   await using dying = await openFront(behind, { host: addresses[1], port: first.port });
   const transport = openGrpcTransport({ url: `http://library.test:${first.port}`, quietMsMax });
   const { getVolume } = createClient(CatalogService, transport);
-  const call = () =>
-    getVolume({ name: "shelves/a/volumes/1" }, { timeoutMs: 200 }).then(
+  const call = async () => {
+    // A call that fails at once must leave the others their turn.
+    await setImmediate();
+    return getVolume({ name: "shelves/a/volumes/1" }, { timeoutMs: 200 }).then(
       () => true,
       () => false,
     );
-  while (dying.connections === 0) await call();
+  };
+  const untilBothAreUsed = async () => {
+    while (dying.connections === 0) await call();
+  };
+  await within("calls by both addresses", untilBothAreUsed());
   dying.silence();
   const allGoWell = async () => {
     for (let inTurn = 0; inTurn < 20; ) inTurn = (await call()) ? inTurn + 1 : 0;
