@@ -20,7 +20,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "shared",
-          include: ["test/**/*.test.ts", "packages/gateway/test/**/*.test.ts"],
+          include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
           exclude: ["**/*.mocked.test.ts"],
           // One worker runs many files, and loads what they import once.
           isolate: false,
@@ -33,7 +33,8 @@ export default defineConfig({
           name: "by-fetch",
           env: { GATEWAY_BY: "fetch" },
           include: [
-            "packages/gateway/test/{catalog,exact-json,read-max-values}.test.ts",
+            "packages/proxy/test/catalog.test.ts",
+            "packages/gateway/test/{exact-json,read-max-values}.test.ts",
             "packages/gateway/test/adapter/{cors,observer,peer-address,unexpected-errors}.test.ts",
             "packages/gateway/test/rest/{abort,compression,empty-body,entity-tag}.test.ts",
             "packages/gateway/test/rest/{gate,handler,headers,http-body,options}.test.ts",
@@ -49,7 +50,7 @@ export default defineConfig({
       {
         extends: true,
         // Those that replace a module or the timers for everything in their worker.
-        test: { name: "mocked", include: ["{test,packages/gateway/test}/**/*.mocked.test.ts"] },
+        test: { name: "mocked", include: ["{test,packages/*/test}/**/*.mocked.test.ts"] },
       },
     ],
   },

@@ -1,5 +1,5 @@
 /**
- * Builds `dist/` of both packages: modules and declarations for those who import them, the program
+ * Builds `dist/` of the packages: modules and declarations for those who import them, the program
  * as a bundle, and the files that they need.
  */
 import { execFileSync } from "node:child_process";
@@ -9,8 +9,8 @@ import { bundleProgram } from "./bundle.ts";
 import { collectLicenses } from "./supply/licenses.ts";
 import { createSbom } from "./supply/sbom.ts";
 
-// The gateway first: the plant store is compiled against the gateway's published form.
-for (const folder of ["packages/gateway", "."]) {
+// In this order: each is compiled against the published form of those before.
+for (const folder of ["packages/gateway", "packages/proxy", "."]) {
   rmSync(join(folder, "dist"), { recursive: true, force: true });
   execFileSync("tsc", ["--project", join(folder, "tsconfig.build.json")], { stdio: "inherit" });
 }

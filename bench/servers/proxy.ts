@@ -1,8 +1,8 @@
 /** connect-gateway as a process of its own before a gRPC server: `proxy.ts URL`. */
 import { readFileSync } from "node:fs";
 import { openGrpcTransport } from "connect-gateway/client";
-import { proxyServices, readDescriptors } from "connect-gateway/proxy";
 import { serve } from "connect-gateway/server";
+import { proxyServices, readDescriptors } from "connect-gateway-proxy";
 import { announceUrl } from "./announce.ts";
 
 const descriptors = readDescriptors(

@@ -35,7 +35,7 @@ async function tellStart(server: RunningServer): Promise<void> {
   const { settings } = server;
   const { listeningEvent, startWarnings, welcome } = await import("./welcome.ts");
   if (settings.logFormat === "json") {
-    const { createLogger } = await import("connect-gateway/logging");
+    const { createLogger } = await import("connect-gateway-proxy/logging");
     createLogger("json").info(listeningEvent(server), "listening");
   } else {
     process.stdout.write(welcome(server));

@@ -11,14 +11,10 @@ import {
   requireFields,
 } from "connect-gateway";
 import { createHealthHandlers, type Readiness } from "connect-gateway/health";
-import {
-  type AccessEntry,
-  createAccessLog,
-  createLogger,
-  logFailures,
-} from "connect-gateway/logging";
+import { type AccessEntry, createAccessLog, logFailures } from "connect-gateway/logging";
 import type { ServiceMetrics } from "connect-gateway/metrics";
 import { serve as serveGateway } from "connect-gateway/server";
+import { createLogger } from "connect-gateway-proxy/logging";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { createBearerGate, requirePrincipal } from "../auth/bearer.ts";

@@ -1,5 +1,5 @@
 /** Starts a server and connects its parts. */
-import { loadLoggerSoon } from "connect-gateway/logging";
+import { loadLoggerSoon } from "connect-gateway-proxy/logging";
 import { openAuthenticator } from "../auth/authenticator.ts";
 import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
 import { openStore } from "../store/open.ts";

@@ -41,7 +41,9 @@ describe("the build", () => {
 
   test("installs by the lock", () => {
     const runs = build.instructions.filter(({ name }) => name === "RUN").map(({ text }) => text);
-    expect(runs[0]).toBe("npm ci --workspace connect-gateway --include-workspace-root");
+    expect(runs[0]).toBe(
+      "npm ci --workspace connect-gateway-proxy --workspace connect-gateway --include-workspace-root",
+    );
     // npm run build looks for the Node of a checkout, which an image does not bring.
     expect(runs[1]).toMatch(/node_modules\/\.bin:\$PATH" node scripts\/build\.ts/);
   });

@@ -1,7 +1,7 @@
 /** Pino is loaded late: then there may be no more files to open, which is no reason to end. */
 import { writeSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createStderrLog, loadLoggerSoon } from "connect-gateway/logging";
+import { createStderrLog, loadLoggerSoon } from "connect-gateway-proxy/logging";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 vi.mock(import("node:fs"), async (original) => {

@@ -19,6 +19,7 @@ export {
   type RenderError,
   type RenderedError,
   type RestError,
+  RestFailure,
   renderStatus,
 } from "./rest/error.ts";
 export type { RestOptions, RestServiceOptions } from "./rest/options.ts";
@@ -27,6 +28,7 @@ export type { AnswerCodingName } from "./rest/response/answer-coding.ts";
 export type { SuccessStatuses } from "./rest/response/success-status.ts";
 export { RuleError } from "./rest/rule/rule.ts";
 export type { StreamFormatName } from "./rest/stream/stream-format.ts";
+export { methodNameOf } from "./rpc/call-names.ts";
 export { cancellationOf, sendHeaders } from "./rpc/context.ts";
 export type { MessageLimits, StreamLimits } from "./rpc/endpoint.ts";
 export { requireFields } from "./rpc/required-fields.ts";

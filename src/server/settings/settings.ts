@@ -1,6 +1,6 @@
 import type { Log } from "connect-gateway/logging";
-import { createStderrLog } from "connect-gateway/logging";
 import type { TlsFiles } from "connect-gateway/server";
+import { createStderrLog } from "connect-gateway-proxy/logging";
 import {
   type AuthOptions,
   AuthSettingError,

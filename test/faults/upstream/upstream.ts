@@ -7,8 +7,8 @@ import dns from "node:dns/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { setTimeout as delay } from "node:timers/promises";
 import { openGrpcTransport } from "connect-gateway/client";
-import { proxyServices, readDescriptors } from "connect-gateway/proxy";
 import { serve } from "connect-gateway/server";
+import { proxyServices, readDescriptors } from "connect-gateway-proxy";
 import type { Planned } from "../../../packages/gateway/test/support/model-upstream/answer.ts";
 import {
   type Caller,

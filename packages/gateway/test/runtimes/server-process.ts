@@ -4,6 +4,9 @@ import { createInterface } from "node:readline";
 import { within } from "../support/within.ts";
 import { environment } from "./project.ts";
 
+/** Node, for a program that imports our packages: it gets their sources. */
+export const nodeOfSources = [process.execPath, "--conditions=connect-gateway-source"] as const;
+
 /** A running server program. */
 export interface ServerProcess extends AsyncDisposable {
   readonly port: number;

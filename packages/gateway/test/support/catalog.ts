@@ -1,7 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { openProxyOf } from "../proxy/open-proxy.ts";
 import {
   openGateway,
   type SentRequest,
@@ -33,12 +32,10 @@ export const ulysses = { name: "shelves/b/volumes/3", id: "3", title: "Ulysses" 
 
 /** A catalog with three volumes on two shelves. */
 export async function openCatalog(options: Partial<TestGatewayOptions> = {}): Promise<TestGateway> {
-  return await fill(await openCatalogOf(createCatalog(), options), options.requestPathPrefix);
-}
-
-/** The same, served by a gRPC server behind the gateway. */
-export async function openProxiedCatalog(): Promise<TestGateway> {
-  return await fill(await openProxyOf((router) => router.service(CatalogService, createCatalog())));
+  return await fillCatalog(
+    await openCatalogOf(createCatalog(), options),
+    options.requestPathPrefix,
+  );
 }
 
 /** The same at an origin, where each test finds it as at the first. */
@@ -54,10 +51,11 @@ export async function openRemoteCatalog(origin: string): Promise<TestGateway> {
     const { volumes = [] }: { volumes?: { name: string }[] } = JSON.parse(body.toString());
     for (const { name } of volumes) await send({ method: "DELETE", path: `/v1/${name}` });
   }
-  return await fill(remote);
+  return await fillCatalog(remote);
 }
 
-async function fill(gateway: TestGateway, prefix = ""): Promise<TestGateway> {
+/** Creates the volumes of {@link openCatalog}. */
+export async function fillCatalog(gateway: TestGateway, prefix = ""): Promise<TestGateway> {
   for (const { name, id, title } of [walden, emma, ulysses]) {
     const path = `${prefix}/v1/${name.replace(/\/\d+$/, "")}`;
     await gateway.send({ path, headers: json, body: JSON.stringify({ id, title }) });

@@ -1,0 +1,70 @@
+/** Upstreams, what they serve, and whether they would take a call. */
+import { readFileSync } from "node:fs";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
+import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
+import { DescriptorError, type Descriptors, readDescriptors } from "../services/index.ts";
+import { CommandError } from "./command-error.ts";
+import type { Settings } from "./settings.ts";
+import type { UpstreamPlace } from "./upstream-place.ts";
+import { watchUpstreamTls } from "./upstream-tls.ts";
+
+export interface Upstream {
+  readonly place: UpstreamPlace;
+  readonly transport: GrpcTransport;
+}
+
+export function openUpstreams(
+  { upstreams, upstreamTls, bodyBytesMax }: Settings,
+  onTlsError: (error: unknown) => void,
+): readonly Upstream[] {
+  const tls = watchUpstreamTls(upstreamTls, onTlsError);
+  return upstreams.map((place) => ({
+    place,
+    transport: openGrpcTransport({ url: place.url, tls, readMaxBytes: bodyBytesMax }),
+  }));
+}
+
+/** @throws {CommandError} */
+export function readDescriptorFile(file: string): Descriptors {
+  try {
+    return readDescriptors(readFileSync(file));
+  } catch (cause) {
+    const reason = cause instanceof DescriptorError || cause instanceof Error ? cause.message : "";
+    throw new CommandError(`${file}: ${reason}`, { cause });
+  }
+}
+
+const checkIntervalMs = 1000;
+
+/** Asks `grpc.health.v1.Health` of a server, once a second. A server without it is well if it answers. */
+export function watchHealth(transport: GrpcTransport): { isReady(): boolean; close(): void } {
+  const client = createClient(Health, transport);
+  let isReady = false;
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  async function check(): Promise<void> {
+    try {
+      const { status } = await client.check({}, { timeoutMs: checkIntervalMs });
+      isReady = status === HealthCheckResponse_ServingStatus.SERVING;
+    } catch (error) {
+      isReady = isWithoutHealth(ConnectError.from(error).code);
+    }
+    if (!isClosed) timer = setTimeout(() => void check(), checkIntervalMs).unref();
+  }
+
+  void check();
+  return {
+    isReady: () => isReady && transport.isConnected,
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** It answers, and says nothing of its health. */
+function isWithoutHealth(code: Code): boolean {
+  return code === Code.Unimplemented || code === Code.NotFound;
+}

@@ -1,0 +1,3 @@
+/** Logs as lines on standard error, by Pino. */
+export { createLogger, loadLoggerSoon } from "./logger.ts";
+export { createStderrLog } from "./stderr-log.ts";

@@ -1,0 +1,117 @@
+/** What crosses the proxy beside messages: of a request by a list, of an answer all that is about the call. */
+import type { HandlerContext } from "@connectrpc/connect";
+import { peerAddressKey } from "connect-gateway";
+import {
+  isOfConnection,
+  LazyHeaders,
+  type NodeHeaders,
+  toNodeHeaders,
+} from "connect-gateway/client";
+import { requestIdHeader, requestIdKey } from "connect-gateway/logging";
+
+/**
+ * What an upstream is told of a request by default: who calls, in which language, and of which trace
+ * it is a part. Cookies are not among them, nor what says who has sent the request on.
+ */
+export const defaultRequestMetadata: readonly string[] = [
+  "accept-language",
+  "authorization",
+  "traceparent",
+  "tracestate",
+  "x-request-id",
+];
+
+/** Makes the metadata of the upstream's call. */
+export type RequestMetadata = (
+  context: Pick<HandlerContext, "requestHeader" | "values">,
+) => Record<string, string>;
+
+/**
+ * @param names Of headers that are passed on.
+ * @param onDropped Told of a header whose value gRPC cannot carry.
+ * @throws {TypeError} for a name that is none, or that is for the connection or the protocol.
+ */
+export function createRequestMetadata(
+  names: readonly string[],
+  onDropped: (name: string) => void = () => {},
+): RequestMetadata {
+  const passed = [...new Set(names.map(checkedName))];
+  return ({ requestHeader, values }) => {
+    const metadata: Record<string, string> = {};
+    const nominated = requestHeader
+      .get("connection")
+      ?.toLowerCase()
+      .split(/[\s,]+/);
+    for (const name of passed) {
+      const ownId = name === requestIdHeader ? values.get(requestIdKey) : undefined;
+      const value = ownId ?? requestHeader.get(name);
+      if (value === null || nominated?.includes(name)) continue;
+      if (isValue(name, value)) metadata[name] = value;
+      else onDropped(name);
+    }
+    const peer = values.get(peerAddressKey);
+    if (peer !== undefined) {
+      const before = metadata[forwardedFor];
+      metadata[forwardedFor] = before === undefined ? peer : `${before}, ${peer}`;
+    }
+    return metadata;
+  };
+}
+
+const forwardedFor = "x-forwarded-for";
+
+function checkedName(given: string): string {
+  const name = given.toLowerCase();
+  if (nameSyntax.test(name) && !isOfProtocol(name)) return name;
+  throw new TypeError(`requestMetadata: ${JSON.stringify(given)} cannot be passed on`);
+}
+
+/** https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, as all that follows. */
+const nameSyntax = /^[a-z\d_.-]+$/;
+const textSyntax = /^[\x20-\x7e]*$/;
+const base64Syntax = /^[\w+/]*={0,2}(?: *, *[\w+/]*={0,2})*$/;
+
+/** Servers may fail a call for a value that is none. Clients should not (PROTOCOL-HTTP2). */
+function isValue(name: string, value: string): boolean {
+  return (name.endsWith("-bin") ? base64Syntax : textSyntax).test(value);
+}
+
+/** Adds what an upstream answered, without what belongs to its connection, its origin or the protocol. */
+export function addFields(to: Headers, from: Headers): void {
+  const fields = from instanceof LazyHeaders ? from.toNode() : toNodeHeaders(from);
+  for (const name in fields) {
+    if (name.startsWith(":") || isOfProtocol(name) || isOfOrigin(name)) continue;
+    for (const value of valuesOf(fields, name)) to.append(name, value);
+  }
+}
+
+function valuesOf(fields: NodeHeaders, name: string): readonly string[] {
+  const value = fields[name];
+  return Array.isArray(value) ? value : [`${value}`];
+}
+
+function isOfProtocol(name: string): boolean {
+  return (
+    ofMessages.has(name) ||
+    isOfConnection(name) ||
+    name.startsWith("grpc-") ||
+    name.startsWith("connect-")
+  );
+}
+
+/** Which pages may read an answer, and where else the service is: that is for the gateway to say. */
+function isOfOrigin(name: string): boolean {
+  return name === "alt-svc" || name.startsWith("access-control-");
+}
+
+/** Each side has its own. */
+const ofMessages = new Set([
+  "accept-encoding",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "date",
+  "expect",
+  "host",
+  "trailer",
+]);

@@ -1,0 +1,418 @@
+/** A complete resource-oriented service, as seen by a REST client. */
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { createCatalog } from "../../gateway/test/catalog-server.ts";
+import {
+  big,
+  CatalogService,
+  emma,
+  fillCatalog,
+  get,
+  json,
+  openCatalog,
+  openRemoteCatalog,
+  send,
+  ulysses,
+  versions,
+  walden,
+} from "../../gateway/test/support/catalog.ts";
+import { jsonOf, type SentRequest, type TestGateway } from "../../gateway/test/support/gateway.ts";
+import { openProxyOf } from "./services/open-proxy.ts";
+
+/** A catalog that a gRPC server behind the gateway serves. */
+async function openProxiedCatalog(): Promise<TestGateway> {
+  return await fillCatalog(
+    await openProxyOf((router) => router.service(CatalogService, createCatalog())),
+  );
+}
+
+const notFound = (message: string) => ({ code: Code.NotFound, message, details: [] });
+
+/** A rejection that names the field. */
+const refused = (field: string) => ({
+  code: Code.InvalidArgument,
+  details: [
+    {
+      "@type": "type.googleapis.com/google.rpc.BadRequest",
+      fieldViolations: [expect.objectContaining(field === "" ? {} : { field })],
+    },
+  ],
+});
+
+/** Where `npm run test:upstreams` has a gateway in front of a server in another language. */
+const remote = process.env["CATALOG_ORIGIN"];
+
+const ways: readonly (readonly [how: string, open: () => Promise<TestGateway>])[] =
+  remote === undefined
+    ? [
+        ["in process", openCatalog],
+        ["through a proxy", openProxiedCatalog],
+      ]
+    : [["through the command", () => openRemoteCatalog(remote)]];
+
+describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version, how, open }))))(
+  "over HTTP/$version, $how,",
+  ({ version, open }) => {
+    type Row = readonly [what: string, request: SentRequest, status: number, answer: unknown];
+
+    const rows: readonly Row[] = [
+      ["a volume is read by its name", get("/v1/shelves/a/volumes/1"), 200, walden],
+      ["its name may be percent-encoded", get("/v1/%73helves/%61/volumes/%31"), 200, walden],
+      ["by its number, exactly", get(`/v1/volumes/${big}`), 200, emma],
+      ["a number with a fraction", get("/v1/volumes/3.0"), 400, refused("id")],
+      ["a variable leaves the rest to the query", get("/v1/shelves/a/volumes/1?id=7"), 200, walden],
+      ["a query may repeat what the path says", get("/v1/volumes/3?id=3"), 200, ulysses],
+      ["but not contradict it", get("/v1/volumes/3?id=4"), 400, refused("id")],
+      ["a number that is none", get("/v1/volumes/three"), 400, refused("id")],
+      ["a number past int64", get("/v1/volumes/9223372036854775808"), 400, refused("id")],
+      ["the largest int64", get("/v1/volumes/9223372036854775807"), 404, { code: Code.NotFound }],
+      ["the smallest int64", get("/v1/volumes/-9223372036854775808"), 404, { code: Code.NotFound }],
+      [
+        "a volume that is not there",
+        get("/v1/shelves/a/volumes/9"),
+        404,
+        notFound("there is no shelves/a/volumes/9"),
+      ],
+      [
+        "a verb that no method has is part of the name",
+        get("/v1/shelves/a/volumes/1:lend"),
+        404,
+        notFound("there is no shelves/a/volumes/1:lend"),
+      ],
+      [
+        "a slash that is encoded stays so in a name of several segments",
+        get("/v1/shelves/a/volumes/x%2Fy"),
+        404,
+        notFound("there is no shelves/a/volumes/x%2Fy"),
+      ],
+      [
+        "all else of a name is decoded",
+        get("/v1/shelves/a/volumes/%C3%A9%20%3A"),
+        404,
+        notFound("there is no shelves/a/volumes/é :"),
+      ],
+      ["bytes that are no UTF-8", get("/v1/shelves/a/volumes/%ff"), 400, refused("name")],
+      ["a name that is cut short", get("/v1/shelves/a"), 404, { message: expect.any(String) }],
+      ["an empty segment is no shelf", get("/v1/shelves//volumes"), 404, { code: Code.NotFound }],
+
+      ["a shelf is listed", get("/v1/shelves/a/volumes"), 200, { volumes: [walden, emma] }],
+      ["an empty list is left out", get("/v1/shelves/z/volumes"), 200, {}],
+      ["by JSON name", get("/v1/shelves/a/volumes?pageSize=1"), 200, { volumes: [walden] }],
+      ["by proto name", get("/v1/shelves/a/volumes?page_size=1"), 200, { volumes: [walden] }],
+      [
+        "a repeated parameter once",
+        get("/v1/shelves/a/volumes?titles=Emma"),
+        200,
+        { volumes: [emma] },
+      ],
+      [
+        "and twice",
+        get("/v1/shelves/a/volumes?titles=Emma&titles=Walden"),
+        200,
+        { volumes: [walden, emma] },
+      ],
+      ["a plus is a space", get("/v1/shelves/a/volumes?titles=Em+ma"), 200, {}],
+      ["a parameter no field has", get("/v1/shelves/a/volumes?size=1"), 400, refused("size")],
+      [
+        "a scalar that is given twice",
+        get("/v1/shelves/a/volumes?pageSize=1&page_size=1"),
+        400,
+        refused("page_size"),
+      ],
+      ["a size that is none", get("/v1/shelves/a/volumes?pageSize=x"), 400, refused("pageSize")],
+      [
+        "a size past int32",
+        get("/v1/shelves/a/volumes?pageSize=2147483648"),
+        400,
+        refused("pageSize"),
+      ],
+      ["a shelf that contradicts", get("/v1/shelves/a/volumes?parent=b"), 400, refused("parent")],
+
+      [
+        "a volume is created",
+        send("POST", "/v1/shelves/c/volumes", { id: "5", title: "Dune" }),
+        200,
+        { name: "shelves/c/volumes/5", id: "5", title: "Dune" },
+      ],
+      [
+        "from a number as well, exactly",
+        send("POST", "/v1/shelves/c/volumes", `{"id":${big}}`),
+        200,
+        { name: `shelves/c/volumes/${big}`, id: big },
+      ],
+      [
+        "from an empty body of JSON",
+        send("POST", "/v1/shelves/c/volumes", {}),
+        200,
+        { name: "shelves/c/volumes/0" },
+      ],
+      [
+        "from null, which is no volume",
+        send("POST", "/v1/shelves/c/volumes", null),
+        200,
+        { name: "shelves/c/volumes/0" },
+      ],
+      [
+        "what is beside the body comes by the query",
+        send("POST", "/v1/shelves/c/volumes?validateOnly=true", {}),
+        200,
+        { name: "shelves/c/volumes/0" },
+      ],
+      [
+        "what is in the body does not",
+        send("POST", "/v1/shelves/c/volumes?volume.title=x", {}),
+        400,
+        refused("volume.title"),
+      ],
+      ["a body cut short", send("POST", "/v1/shelves/c/volumes", "{"), 400, refused("")],
+      [
+        "a body that is not there",
+        send("POST", "/v1/shelves/c/volumes", ""),
+        200,
+        { name: "shelves/c/volumes/0" },
+      ],
+      ["an array is no volume", send("POST", "/v1/shelves/c/volumes", []), 400, refused("")],
+      [
+        "a member that no field has",
+        send("POST", "/v1/shelves/c/volumes", { isbn: 1 }),
+        400,
+        { code: Code.InvalidArgument },
+      ],
+      [
+        "a body that is no JSON by its type",
+        { path: "/v1/shelves/c/volumes", headers: { "content-type": "text/plain" }, body: "{}" },
+        415,
+        { code: Code.InvalidArgument },
+      ],
+
+      [
+        "a volume is changed as the mask says",
+        send("PATCH", "/v1/shelves/a/volumes/1?updateMask=title", { title: "Cape Cod" }),
+        200,
+        { ...walden, title: "Cape Cod" },
+      ],
+      [
+        "by the proto name of the mask, and of several paths",
+        send("PATCH", "/v1/shelves/a/volumes/1?update_mask=id,title", { title: "Cape Cod" }),
+        200,
+        { ...walden, title: "Cape Cod" },
+      ],
+      [
+        "without a mask, as the body says",
+        send("PATCH", "/v1/shelves/a/volumes/1", { title: "Cape Cod" }),
+        200,
+        { ...walden, title: "Cape Cod" },
+      ],
+      [
+        "to nothing, if the body says so",
+        send("PATCH", "/v1/shelves/a/volumes/1", { title: null }),
+        200,
+        { name: walden.name, id: walden.id },
+      ],
+      [
+        "not by a body that says nothing",
+        send("PATCH", "/v1/shelves/a/volumes/1", {}),
+        200,
+        walden,
+      ],
+      [
+        "a body may repeat the name of the path",
+        send("PATCH", "/v1/shelves/a/volumes/1?updateMask=title", walden),
+        200,
+        walden,
+      ],
+      [
+        "but not name another",
+        send("PATCH", "/v1/shelves/a/volumes/1?updateMask=title", emma),
+        400,
+        refused("volume.name"),
+      ],
+      [
+        "a name that is null says nothing",
+        send("PATCH", "/v1/shelves/a/volumes/1", { name: null }),
+        200,
+        walden,
+      ],
+
+      ["a volume is deleted", { method: "DELETE", path: "/v1/shelves/a/volumes/1" }, 200, {}],
+      [
+        "not if it is not there",
+        { method: "DELETE", path: "/v1/shelves/a/volumes/2" },
+        404,
+        notFound("there is no shelves/a/volumes/2"),
+      ],
+      [
+        "not with a body",
+        {
+          method: "DELETE",
+          path: "/v1/shelves/a/volumes/1",
+          headers: { ...json, "content-length": "2" },
+          body: "{}",
+        },
+        400,
+        refused(""),
+      ],
+
+      [
+        "a verb is a method of its own",
+        send("POST", "/v1/shelves/a/volumes/1:move", { to: "shelves/b" }),
+        200,
+        { ...walden, name: "shelves/b/volumes/1" },
+      ],
+      [
+        "its body is the whole message, which may repeat the name",
+        send("POST", "/v1/shelves/a/volumes/1:move", { to: "shelves/b", name: walden.name }),
+        200,
+        { ...walden, name: "shelves/b/volumes/1" },
+      ],
+      [
+        "but not name another",
+        send("POST", "/v1/shelves/a/volumes/1:move", { to: "shelves/b", name: emma.name }),
+        400,
+        refused("name"),
+      ],
+      [
+        "nothing is left for the query",
+        send("POST", "/v1/shelves/a/volumes/1:move?to=shelves/b", {}),
+        400,
+        refused("to"),
+      ],
+
+      ["** takes one segment", get("/v1/files/a"), 200, { path: "a" }],
+      ["and many", get("/v1/files/a/b/c.txt"), 200, { path: "a/b/c.txt" }],
+      ["and none", get("/v1/files"), 200, {}],
+      ["and an empty one", get("/v1/files/"), 200, {}],
+      ["it keeps an encoded slash", get("/v1/files/a%2Fb/c"), 200, { path: "a%2Fb/c" }],
+      ["in either case", get("/v1/files/a%2fb"), 200, { path: "a%2fb" }],
+      ["and decodes the rest", get("/v1/files/a%20b/%C3%A9"), 200, { path: "a b/é" }],
+      ["a colon is part of it", get("/v1/files/a:b"), 200, { path: "a:b" }],
+      ["even before a verb of others", get("/v1/files/a:move"), 200, { path: "a:move" }],
+      ["dots are segments as others are", get("/v1/files/a/../b/."), 200, { path: "a/../b/." }],
+      ["a percent sign alone is refused", get("/v1/files/a%"), 400, refused("path")],
+    ];
+
+    test.each(rows)("%s", async (_what, request, status, answer) => {
+      await using gateway = await open();
+      const response = await gateway.send({ version, ...request });
+      expect(jsonOf(response)).toMatchObject(answer as object);
+      if (status === 200) expect(jsonOf(response)).toEqual(answer);
+      expect(response.status).toBe(status);
+      expect(response.headers.get("content-type")).toBe("application/json");
+      expect(response.headers.get("content-length")).toBe(String(response.body.length));
+    });
+
+    test.each([
+      ["application/x-ndjson", `${JSON.stringify(walden)}\n${JSON.stringify(emma)}\n`],
+      ["text/event-stream", `data: ${JSON.stringify(walden)}\n\ndata: ${JSON.stringify(emma)}\n\n`],
+      ["application/json", `[${JSON.stringify(walden)},${JSON.stringify(emma)}]`],
+    ])("a stream of volumes is %s for who accepts that", async (accept, body) => {
+      await using gateway = await open();
+      const watch = get("/v1/shelves/a/volumes:watch");
+      const response = await gateway.send({ version, ...watch, headers: { accept } });
+      expect(response.status).toBe(200);
+      expect(response.headers.get("content-type")).toBe(accept);
+      expect(response.body.toString().trim().replaceAll(",\n", ",")).toBe(body.trim());
+    });
+
+    test("volumes come as a stream", async () => {
+      await using gateway = await open();
+      const lines = [{ id: "5", title: "Dune" }, { id: big }].map((one) => JSON.stringify(one));
+      const response = await gateway.send({
+        ...{ version, method: "POST", path: "/v1/shelves/c/volumes:import" },
+        headers: { "content-type": "application/x-ndjson" },
+        body: lines.join("\n"),
+      });
+      expect(jsonOf(response)).toEqual({ count: "2" });
+      expect(jsonOf(await gateway.send({ version, ...get("/v1/shelves/c/volumes") }))).toEqual({
+        volumes: [
+          { name: "shelves/c/volumes/5", id: "5", title: "Dune" },
+          { name: `shelves/c/volumes/${big}`, id: big },
+        ],
+      });
+    });
+
+    test.each([
+      ["whole", "PUT", "upload", "download"],
+      ["in pieces", "POST", "append", "stream"],
+    ])("a text goes in and out as it is, %s", async (_how, method, put, fetch) => {
+      await using gateway = await open();
+      const body = Buffer.from(Array.from({ length: 5000 }, (_, at) => at % 256));
+      const path = "/v1/shelves/a/volumes/1";
+      const headers = { "content-type": "image/png" };
+      const kept = await gateway.send({ version, method, path: `${path}:${put}`, headers, body });
+      expect(jsonOf(kept)).toEqual(walden);
+      const response = await gateway.send({ version, ...get(`${path}:${fetch}`) });
+      expect(response.headers.get("content-type")).toBe("image/png");
+      expect(response.body.equals(body)).toBe(true);
+    });
+
+    test("changes persist", async () => {
+      await using gateway = await open();
+      await gateway.send({ version, method: "DELETE", path: "/v1/shelves/a/volumes/1" });
+      const move = send("POST", `/v1/${emma.name}:move`, { to: "shelves/b" });
+      await gateway.send({ version, ...move });
+      expect(jsonOf(await gateway.send({ version, ...get("/v1/shelves/a/volumes") }))).toEqual({});
+      expect(jsonOf(await gateway.send({ version, ...get("/v1/shelves/b/volumes") }))).toEqual({
+        volumes: [ulysses, { ...emma, name: `shelves/b/volumes/${big}` }],
+      });
+    });
+
+    const notAllowed: readonly [method: string, path: string, allow: string][] = [
+      ["POST", "/v1/volumes/1", "GET, HEAD"],
+      ["PUT", "/v1/shelves/a/volumes", "GET, HEAD, POST"],
+      ["POST", "/v1/shelves/a/volumes/1", "DELETE, GET, HEAD, PATCH"],
+      ["OPTIONS", "/v1/shelves/a/volumes/1", "DELETE, GET, HEAD, PATCH"],
+      ["POST", "/v1/shelves/a/volumes:watch", "GET, HEAD"],
+      ["GET", "/v1/shelves/a/volumes:import", "POST"],
+      ["HEAD", "/v1/shelves/a/volumes:import", "POST"],
+      ["DELETE", "/v1/files/a/b", "GET, HEAD"],
+      ["get", "/v1/files/a/b", "GET, HEAD"],
+    ];
+
+    test.each(notAllowed.filter(([method]) => version === "2" || method !== "get"))(
+      "%s %s is not allowed, but %s",
+      async (method, path, allow) => {
+        await using gateway = await open();
+        const response = await gateway.send({ version, method, path });
+        expect(response.status).toBe(405);
+        expect(response.headers.get("allow")).toBe(allow);
+      },
+    );
+
+    test.each([
+      "/v1/shelves",
+      "/v1/shelves/a/volumes/",
+      "/v1/shelves/a/volumes/1/x",
+      "/v1/volumes",
+      "/v1/shelves/a/volumes:lend",
+      "/v1/file",
+      "/V1/files/a",
+    ])("nothing is at %s", async (path) => {
+      await using gateway = await open();
+      const response = await gateway.send({ version, ...get(path) });
+      expect(response.status).toBe(404);
+      expect(jsonOf(response)).toEqual(notFound("nothing is served at this path"));
+      expect(response.headers.get("allow")).toBeNull();
+    });
+
+    test.each<[path: string, status: number]>([
+      ["/v1/shelves/a/volumes/1", 200],
+      [`/v1/volumes/${big}`, 200],
+      ["/v1/shelves/a/volumes", 200],
+      ["/v1/shelves/a/volumes/1:download", 200],
+      ["/v1/files/a/b", 200],
+      ["/v1/shelves/a/volumes/9", 404],
+      ["/v1/volumes/x", 400],
+      ["/v1/nothing", 404],
+    ])("HEAD of %s returns the headers of GET and no body", async (path, status) => {
+      await using gateway = await open();
+      const byGet = await gateway.send({ version, method: "GET", path });
+      const byHead = await gateway.send({ version, method: "HEAD", path });
+      const without = ({ headers }: typeof byGet) =>
+        [...headers].filter(([name]) => name !== "date" && name !== "connection");
+      expect(byHead.status).toBe(status);
+      expect(without(byHead)).toEqual(without(byGet));
+      expect(byHead.body).toHaveLength(0);
+    });
+  },
+);

@@ -1,0 +1,137 @@
+/** `--check`: what would be served, and what is wrong. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { addReflection } from "connect-gateway/reflection";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createCatalog } from "../../../gateway/test/catalog-server.ts";
+import {
+  CatalogService,
+  file_library_v1_catalog,
+} from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import { file_library_v1_fields } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
+import {
+  createTemporaryFolder,
+  type TemporaryFolder,
+} from "../../../gateway/test/support/temporary-folder.ts";
+import { openUpstream } from "../services/open-proxy.ts";
+import { runCommand } from "./command.ts";
+
+let folder: TemporaryFolder;
+const away = ["--upstream", "http://127.0.0.1:1"];
+const described = [...away, "--descriptors", "services.binpb"];
+const getVolume = "library.v1.CatalogService.GetVolume";
+
+beforeAll(async () => {
+  folder = await createTemporaryFolder();
+  const set = descriptorSetOf(file_library_v1_catalog, file_library_v1_fields);
+  await writeFile(join(folder.path, "services.binpb"), set);
+});
+
+afterAll(() => folder[Symbol.asyncDispose]());
+
+const check = (...args: readonly string[]) => runCommand(["--check", ...args], folder.path);
+
+const catalogLines = `library.v1.CatalogService at http://127.0.0.1:1
+  GetVolume                unary          GET /v1/{name=shelves/*/volumes/*}
+  GetVolume                unary          GET /v1/volumes/{id}
+`;
+
+test("tells each method with its routes and its form, without an upstream at hand", async () => {
+  const { exitCode, stdout, stderr } = await check(...described);
+  expect(stderr).toBe("");
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain(catalogLines);
+  expect(stdout).toContain(
+    "  ImportVolumes            client stream  POST /v1/{parent=shelves/*}/volumes:import  (body volume)\n",
+  );
+  expect(stdout).toContain("library.v1.FieldService at http://127.0.0.1:1\n");
+});
+
+test("tells the same of a server that has reflection", async () => {
+  await using upstream = await openUpstream((router) => {
+    router.service(CatalogService, createCatalog());
+    addReflection(router);
+  });
+  const { exitCode, stdout } = await check("--upstream", upstream.url, "--reflection");
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain(catalogLines.replace("http://127.0.0.1:1", upstream.url));
+});
+
+test("rules replace annotations, and may leave a method to RPC", async () => {
+  const file = join(folder.path, "rules.yaml");
+  await writeFile(
+    file,
+    `http: { rules: [{ selector: ${getVolume} }, { selector: library.v1.CatalogService.ReadFile, post: /files, body: "*" }] }`,
+  );
+  const { exitCode, stdout } = await check(...described, "--rules", file);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain(
+    "GetVolume                unary          gRPC, gRPC-Web and Connect alone",
+  );
+  expect(stdout).toContain("ReadFile                 unary          POST /files  (body *)");
+});
+
+test("a service goes to the upstream that names it", async () => {
+  const own = "library.v1.FieldService=https://b.example:443";
+  const { exitCode, stdout } = await check(...described, "--upstream", own);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain("library.v1.CatalogService at http://127.0.0.1:1\n");
+  expect(stdout).toContain("library.v1.FieldService at https://b.example\n");
+});
+
+describe("what is wrong", () => {
+  test.each([
+    [
+      "a selector that no method has",
+      `{ selector: ${getVolume}s, get: /a }`,
+      `${getVolume}s: no method`,
+    ],
+    [
+      "a field that there is not",
+      `{ selector: ${getVolume}, get: "/a/{isbn}" }`,
+      "has no field isbn",
+    ],
+    [
+      "a route that is taken",
+      `{ selector: ${getVolume}, get: "/v1/files/{name=**}" }`,
+      "/v1/files/{path=**}",
+    ],
+  ])("%s", async (_what, rule, message) => {
+    const file = join(folder.path, "wrong.yaml");
+    await writeFile(file, `http: { rules: [${rule}] }`);
+    const { exitCode, stderr } = await check(...described, "--rules", file);
+    expect(stderr).toContain(message);
+    expect(exitCode).toBe(1);
+  });
+
+  test.each<[what: string, args: readonly string[], message: string, exitCode: number]>([
+    ["no upstream", ["--reflection"], "no upstream: give --upstream", 2],
+    ["no services", away, "give --descriptors FILE or --reflection", 2],
+    ["both kinds of services", [...described, "--reflection"], "both --descriptors and", 2],
+    ["no URL", ["--upstream", "127.0.0.1:1", "--reflection"], "must be http://HOST:PORT", 2],
+    [
+      "two upstreams for all",
+      [...described, "--upstream", "http://127.0.0.1:2"],
+      "write SERVICE=http://127.0.0.1:2",
+      2,
+    ],
+    [
+      "a service that there is not",
+      [...described, "--upstream", "a.B=http://127.0.0.1:2"],
+      "there is no such service; there is library.v1.CatalogService",
+      2,
+    ],
+    ["no file", [...away, "--descriptors", "none"], "none: ", 2],
+    ["an unknown flag", [...described, "--prot", "1"], "--prot", 2],
+    ["a port past all", [...described, "--port", "65536"], "--port must be", 2],
+    ["a certificate without its key", [...described, "--tls-cert", "a"], "be given together", 2],
+    ["a CA that is not there", [...described, "--upstream-ca", "none.pem"], "none.pem", 2],
+    ["an upstream that is away", [...away, "--reflection"], "http://127.0.0.1:1: ", 1],
+  ])("%s", async (_what, args, message, exitCode) => {
+    const ended = await check(...args);
+    expect(ended.stderr).toContain(message);
+    expect(ended.stderr.split("\n")).toHaveLength(2);
+    expect(ended.exitCode).toBe(exitCode);
+  });
+});

@@ -1,0 +1,47 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { environment } from "../../../gateway/test/runtimes/project.ts";
+import {
+  nodeOfSources,
+  type ServerProcess,
+  startServer,
+} from "../../../gateway/test/runtimes/server-process.ts";
+
+const main = join(import.meta.dirname, "../../src/cli/main.ts");
+
+export interface Ended {
+  readonly exitCode: number | string | null | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the command to its end, which must not wait for the 10 s that a reflection may take. */
+export function runCommand(args: readonly string[], cwd: string): Promise<Ended> {
+  return new Promise((resolve) => {
+    const options = { cwd, env: environment, timeout: 9000 };
+    const [node, ...condition] = nodeOfSources;
+    execFile(node, [...condition, main, ...args], options, (error, stdout, stderr) =>
+      resolve({ exitCode: error === null ? 0 : error.code, stdout, stderr }),
+    );
+  });
+}
+
+export interface RunningCommand extends ServerProcess {
+  readonly origin: string;
+}
+
+/** Starts the command on a free port. */
+export async function startCommand(args: readonly string[], cwd: string): Promise<RunningCommand> {
+  const server = await startServer([...nodeOfSources, main, ...args, "--port", "0"], cwd);
+  return { ...server, origin: `http://127.0.0.1:${server.port}` };
+}
+
+/** Asks until the answer has the status. */
+export async function until(status: number, url: string): Promise<Response> {
+  const signal = AbortSignal.timeout(15_000);
+  for (;;) {
+    const response = await fetch(url, { signal });
+    if (response.status === status) return response;
+    await response.body?.cancel();
+  }
+}

@@ -1,0 +1,226 @@
+/** The command before servers of gRPC that know nothing of REST. */
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { createSecureServer } from "node:http2";
+import { get } from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "connect-gateway/health";
+import { addReflection } from "connect-gateway/reflection";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createCatalog } from "../../../gateway/test/catalog-server.ts";
+import {
+  CatalogService,
+  file_library_v1_catalog,
+} from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import {
+  FieldService,
+  file_library_v1_fields,
+} from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
+import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
+import { exchange, type HttpVersion } from "../../../gateway/test/support/http-exchange.ts";
+import {
+  createTemporaryFolder,
+  type TemporaryFolder,
+} from "../../../gateway/test/support/temporary-folder.ts";
+import { within } from "../../../gateway/test/support/within.ts";
+import { openUpstream } from "../services/open-proxy.ts";
+import { runCommand, startCommand, until } from "./command.ts";
+
+let folder: TemporaryFolder;
+
+beforeAll(async () => {
+  folder = await createTemporaryFolder();
+  const set = descriptorSetOf(file_library_v1_catalog, file_library_v1_fields);
+  await writeFile(join(folder.path, "services.binpb"), set);
+});
+
+afterAll(() => folder[Symbol.asyncDispose]());
+
+const start = (...args: readonly string[]) => startCommand(args, folder.path);
+const described = ["--descriptors", "services.binpb"];
+const catalog = (router: ConnectRouter) => router.service(CatalogService, createCatalog());
+const field = (router: ConnectRouter) =>
+  router.service(FieldService, { echo: (request) => request });
+const post = (url: string, body: string, headers: Record<string, string> = {}) =>
+  fetch(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
+
+test("each service is served from its upstream, exactly, and the rest of a file goes on", async () => {
+  await using first = await openUpstream(catalog);
+  await using second = await openUpstream(field);
+  await using server = await start(
+    ...["--upstream", first.url, "--upstream", `${FieldService.typeName}=${second.url}`],
+    ...described,
+  );
+  const created = await post(`${server.origin}/v1/shelves/a/volumes`, '{"id": 9007199254740993}');
+  expect(await created.json()).toMatchObject({ id: "9007199254740993" });
+  const echoed = await post(`${server.origin}/v1/fields`, '{"string": "a"}');
+  expect(await echoed.json()).toEqual({ string: "a" });
+});
+
+test("health is that of the upstream, from when it is there until it is away", async () => {
+  let status: Status = Status.NOT_SERVING;
+  const healthy = (router: ConnectRouter) => router.service(Health, { check: () => ({ status }) });
+  const upstream = await openUpstream(healthy);
+  await using server = await start("--upstream", upstream.url, ...described);
+  expect((await fetch(`${server.origin}/healthz`)).status).toBe(200);
+  expect((await fetch(`${server.origin}/readyz`)).status).toBe(503);
+  status = Status.SERVING;
+  await until(200, `${server.origin}/readyz`);
+  await upstream[Symbol.asyncDispose]();
+  await until(503, `${server.origin}/readyz`);
+  const call = await fetch(`${server.origin}/v1/volumes/1`);
+  expect(call.status).toBe(503);
+  expect(call.headers.get("retry-after")).not.toBeNull();
+  expect((await fetch(`${server.origin}/healthz`)).status).toBe(200);
+  // A server without health is ready if it answers.
+  await using _again = await openUpstream(catalog, { port: upstream.port });
+  await until(200, `${server.origin}/readyz`);
+});
+
+test("by reflection, all is unavailable until the upstream is there, and then served", async () => {
+  const gone = await openUpstream(catalog);
+  const { port, url } = gone;
+  await gone[Symbol.asyncDispose]();
+  await using server = await start("--upstream", url, "--reflection", "--openapi");
+  const before = await fetch(`${server.origin}/v1/volumes/1`);
+  expect(before.status).toBe(503);
+  expect(await before.json()).toMatchObject({ code: 14 });
+  const { origin } = server;
+  const rpc = {
+    origin,
+    path: "/library.v1.No/No",
+    headers: { "content-type": "application/grpc" },
+  };
+  const statusOf = async (version: HttpVersion) => {
+    const { status, headers } = await exchange({ ...rpc, version });
+    return [status, headers.get("grpc-status")];
+  };
+  for (const version of ["1.1", "2"] as const) expect(await statusOf(version)).toEqual([200, "14"]);
+  await using _upstream = await openUpstream(
+    (router) => {
+      catalog(router);
+      addReflection(router);
+    },
+    { port },
+  );
+  await until(404, `${server.origin}/v1/volumes/1`);
+  for (const version of ["1.1", "2"] as const) expect(await statusOf(version)).toEqual([200, "12"]);
+  const document = await (await fetch(`${server.origin}/openapi.json`)).json();
+  expect(document).toMatchObject({ paths: { "/v1/volumes/{id}": { get: {} } } });
+});
+
+test.each<[what: string, args: (port: number) => readonly string[], message: string]>([
+  ["its port is taken", (port) => [...described, "--port", `${port}`], "EADDRINUSE"],
+  ["the port of its metrics is taken", (port) => [...described, "--admin-port", `${port}`], "EADD"],
+  ["the descriptors are not there", () => ["--descriptors", "none"], "none: "],
+  ["a rule has no method", () => [...described, "--rules", "wrong.yaml"], "library.v1.No: no meth"],
+])("a start that fails ends the process: %s", async (_what, args, message) => {
+  await using upstream = await openUpstream(catalog);
+  const wrong = "http: { rules: [{ selector: library.v1.No, get: /a }] }";
+  await writeFile(join(folder.path, "wrong.yaml"), wrong);
+  const given = ["--upstream", upstream.url, "--port", "0", ...args(upstream.port)];
+  const { exitCode, stderr } = await runCommand(given, folder.path);
+  expect(stderr).toContain(message);
+  expect(exitCode).toBe(message === "none: " ? 2 : 1);
+});
+
+test("the OpenAPI document is served, and a page to read it", async () => {
+  await using upstream = await openUpstream(catalog);
+  const args = ["--upstream", upstream.url, ...described];
+  await using server = await start(...args, "--openapi");
+  const document = await fetch(`${server.origin}/openapi.json`);
+  expect(document.headers.get("content-type")).toBe("application/json");
+  const { paths } = (await document.json()) as { paths: Record<string, object> };
+  const page = await fetch(`${server.origin}/docs`);
+  expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  const html = await page.text();
+  for (const [path, item] of Object.entries(paths)) {
+    for (const method of Object.keys(item)) {
+      expect(html).toContain(`<summary>${method.toUpperCase()} ${path}</summary>`);
+    }
+  }
+  await using without = await start(...args);
+  for (const path of ["/openapi.json", "/docs"]) {
+    expect((await fetch(`${without.origin}${path}`)).status).toBe(404);
+  }
+});
+
+test("calls are counted and logged as they are named, and a drain ends with 0", async () => {
+  await using upstream = await openUpstream(catalog);
+  await using server = await start(
+    ...["--upstream", upstream.url, ...described, "--admin-port", "0"],
+    ...["--access-log", "on", "--log-format", "json"],
+  );
+  const [, port] = /^metrics on port (\d+)$/.exec(await server.nextLine()) ?? [];
+  await fetch(`${server.origin}/v1/volumes/1`);
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const labels = 'method="library.v1.CatalogService/GetVolume",protocol="rest",code="NOT_FOUND"';
+  expect(metrics).toContain(`connect_gateway_requests_total{${labels}} 1\n`);
+  server.terminate();
+  expect(await within("the end", server.ended)).toBe(0);
+});
+
+test("headers reach the upstream by the list, and nothing poses as the caller", async () => {
+  let seen = new Headers();
+  await using upstream = await openUpstream((router) =>
+    router.service(CatalogService, {
+      getVolume(_, { requestHeader }) {
+        seen = requestHeader;
+        return {};
+      },
+    }),
+  );
+  await using server = await start(
+    ...["--upstream", upstream.url, ...described, "--request-metadata", "x-tenant"],
+  );
+  await fetch(`${server.origin}/v1/volumes/1`, {
+    headers: {
+      authorization: "Bearer a",
+      "x-tenant": "t",
+      "x-other": "o",
+      "x-forwarded-for": "1.2.3.4",
+    },
+  });
+  expect(Object.fromEntries(seen)).toMatchObject({
+    ...{ authorization: "Bearer a", "x-tenant": "t", "x-forwarded-for": "127.0.0.1" },
+  });
+  expect(seen.has("x-other")).toBe(false);
+});
+
+test.skipIf(!hasOpenssl)(
+  "TLS to both sides, with a client certificate to the upstream",
+  async () => {
+    const [server, client] = ["server", "client"].map((name) =>
+      createCertificate(folder.path, name),
+    );
+    if (server === undefined || client === undefined) throw new Error("no certificates");
+    const upstream = createSecureServer(
+      {
+        cert: server.pem,
+        key: readFileSync(server.keyFile),
+        ca: client.pem,
+        requestCert: true,
+        rejectUnauthorized: true,
+      },
+      connectNodeAdapter({ routes: catalog }),
+    ).listen(0, "127.0.0.1");
+    await once(upstream, "listening");
+    const { port } = upstream.address() as AddressInfo;
+    const trust = ["--upstream", `https://127.0.0.1:${port}`, "--upstream-ca", server.certFile];
+    const own = ["--upstream-cert", client.certFile, "--upstream-key", client.keyFile];
+    const tls = ["--tls-cert", server.certFile, "--tls-key", server.keyFile];
+    await using known = await start(...trust, ...own, ...described);
+    expect((await fetch(`${known.origin}/v1/volumes/1`)).status).toBe(404);
+    await using secure = await startCommand([...trust, ...own, ...tls, ...described], folder.path);
+    const request = get({ host: "127.0.0.1", port: secure.port, path: "/readyz", ca: server.pem });
+    const [response] = await once(request, "response");
+    response.resume();
+    expect(response.socket.encrypted).toBe(true);
+    upstream.close();
+  },
+);

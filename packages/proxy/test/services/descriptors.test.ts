@@ -1,0 +1,116 @@
+/** Descriptor sets, right and wrong. */
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { file_grpc_health_v1_health } from "../../../gateway/gen/grpc/health/v1/health_pb.ts";
+import { file_library_v1_card } from "../../../gateway/test/gen/library/v1/card_pb.ts";
+import {
+  CatalogService,
+  file_library_v1_catalog,
+} from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
+import { DescriptorError, readDescriptors } from "../../src/services/index.ts";
+
+const whole = descriptorSetOf(file_library_v1_catalog, file_grpc_health_v1_health);
+
+/** The set, changed. */
+function changed(change: (set: FileDescriptorSet) => void): Uint8Array {
+  const set = fromBinary(FileDescriptorSetSchema, whole);
+  change(set);
+  return toBinary(FileDescriptorSetSchema, set);
+}
+
+test("a set has its services, but for those of gRPC itself, and all types", () => {
+  const { services, registry } = readDescriptors(whole);
+  expect(services.map(({ typeName }) => typeName)).toEqual([CatalogService.typeName]);
+  expect(registry.getMessage("library.v1.Volume")).toBeDefined();
+  expect(registry.getMessage("google.api.HttpBody")).toBeDefined();
+});
+
+test("its files may be in any order", () => {
+  const { services } = readDescriptors(changed(({ file }) => file.reverse()));
+  expect(services).toHaveLength(1);
+});
+
+test("it may be without the imports that everybody has", () => {
+  const isOwn = ({ name }: { name: string }) => name.startsWith("library/");
+  const bytes = changed((set) => {
+    set.file = set.file.filter(isOwn);
+  });
+  expect(readDescriptors(bytes).registry.getMessage("google.api.HttpBody")).toBeDefined();
+});
+
+test("it may be without the names of JSON, as the reflection of Java is", () => {
+  const bytes = changed(({ file }) => {
+    for (const { field } of file.flatMap(({ messageType }) => messageType)) {
+      for (const one of field) one.jsonName = "";
+    }
+  });
+  const request = readDescriptors(bytes).registry.getMessage("library.v1.ListVolumesRequest");
+  expect(request?.fields.map(({ jsonName }) => jsonName)).toEqual(["parent", "pageSize", "titles"]);
+});
+
+const catalog = "library/v1/catalog.proto";
+
+test.each<[what: string, bytes: Uint8Array, message: string]>([
+  [
+    "no descriptor set",
+    Buffer.from("{}"),
+    "not a google.protobuf.FileDescriptorSet; write one with buf build -o services.binpb",
+  ],
+  [
+    "nothing",
+    new Uint8Array(),
+    "not a google.protobuf.FileDescriptorSet; write one with buf build -o services.binpb",
+  ],
+  [
+    "a set without services",
+    descriptorSetOf(file_library_v1_card),
+    "the descriptor set has no service",
+  ],
+  [
+    "an import that is missing",
+    changed(({ file }) => {
+      file.find(({ name }) => name === catalog)?.dependency.push("shop/v1/shop.proto");
+    }),
+    `shop/v1/shop.proto is missing, which ${catalog} imports`,
+  ],
+  [
+    "files that import each other",
+    changed(({ file }) => {
+      file.find(({ name }) => name === catalog)?.dependency.push(catalog);
+    }),
+    `${catalog} imports ${catalog}`,
+  ],
+  [
+    "a type that no file declares",
+    changed(({ file }) => {
+      const method = file.find(({ name }) => name === catalog)?.service[0]?.method[0];
+      if (method !== undefined) method.inputType = ".library.v1.Nothing";
+    }),
+    `${catalog} cannot be used: invalid MethodDescriptorProto: input_type .library.v1.Nothing not found`,
+  ],
+  [
+    "a type of a repeated field that no file declares",
+    changed(({ file }) => {
+      const all = file.flatMap(({ messageType }) => messageType);
+      const field = all.flatMap(({ field }) => field).find(({ name }) => name === "volumes");
+      if (field !== undefined) field.typeName = ".library.v1.Nothing";
+    }),
+    `${catalog} cannot be used: library.v1.ListVolumesResponse.volumes has the type library.v1.Nothing, which no file declares`,
+  ],
+  [
+    "a map whose entry is none",
+    changed(({ file }) => {
+      const all = file.flatMap(({ messageType }) => messageType);
+      const entry = all
+        .flatMap(({ nestedType }) => nestedType)
+        .find(({ options }) => options?.mapEntry);
+      entry?.field.pop();
+    }),
+    "grpc/health/v1/health.proto cannot be used: the entry of a map has other fields than key and value",
+  ],
+])("%s is an error that says so", (_what, bytes, message) => {
+  expect(() => readDescriptors(bytes)).toThrow(DescriptorError);
+  expect(() => readDescriptors(bytes)).toThrow(message);
+});

@@ -1,0 +1,231 @@
+/** Errors of an upstream, as the callers of a proxy get them. */
+import { constants } from "node:http2";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { openGrpcTransport } from "connect-gateway/client";
+import { BadRequestSchema, RetryInfoSchema } from "connect-gateway/protos";
+import { describe, expect, test } from "vitest";
+import {
+  type Answer,
+  answerWith,
+  grpcHead,
+  openFakeServer,
+} from "../../../gateway/test/client/fake-server.ts";
+import { VolumeSchema } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { LabelSchema } from "../../../gateway/test/gen/library/v1/label_pb.ts";
+import { send } from "../../../gateway/test/support/catalog.ts";
+import { codeStatuses } from "../../../gateway/test/support/code-statuses.ts";
+import { jsonOf } from "../../../gateway/test/support/gateway.ts";
+import { openProtocols } from "../../../gateway/test/support/open-client.ts";
+import { openProxy, openProxyOf, type TestProxy } from "./open-proxy.ts";
+
+const request = send("POST", "/v1/fields", {});
+
+function openFailing(error: ConnectError) {
+  return openProxyOf((router) => {
+    router.service(FieldService, {
+      echo(_, { responseHeader }) {
+        responseHeader.set("x-region", "eu");
+        throw error;
+      },
+    });
+  });
+}
+
+async function errorOf(proxy: TestProxy, { open, version }: (typeof openProtocols)[number]) {
+  using caller = open(FieldService, proxy.origin(version));
+  return await caller.client.echo({}).then(
+    () => expect.fail("the call went well"),
+    (error: unknown) => ConnectError.from(error),
+  );
+}
+
+test.each(codeStatuses)("code %i is %i over REST, and itself over RPC", async (code, status) => {
+  await using proxy = await openFailing(new ConnectError("it is so: ü", code));
+  const answer = await proxy.send(request);
+  expect(answer.status).toBe(status);
+  expect(jsonOf(answer)).toEqual({ code, message: "it is so: ü", details: [] });
+  expect(answer.headers.get("retry-after")).toBe(code === Code.Unavailable ? "1" : null);
+  for (const protocol of openProtocols) {
+    expect(await errorOf(proxy, protocol)).toMatchObject({ code, rawMessage: "it is so: ü" });
+  }
+});
+
+describe("its details", () => {
+  const violation = { field: "id", description: "must not be so" };
+  const label = create(LabelSchema, { id: 1n });
+  const error = new ConnectError("it is so", Code.InvalidArgument, undefined, [
+    { desc: BadRequestSchema, value: { fieldViolations: [violation] } },
+    { desc: VolumeSchema, value: { id: 2n ** 53n + 1n } },
+    { desc: LabelSchema, value: label }, // of a file that the proxy does not have
+  ]);
+
+  test("are JSON over REST, of types that the descriptors have or everybody has", async () => {
+    await using proxy = await openFailing(error);
+    expect(jsonOf(await proxy.send(request))).toMatchObject({
+      details: [
+        { "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [violation] },
+        { "@type": "type.googleapis.com/library.v1.Volume", id: "9007199254740993" },
+        {
+          "@type": "type.googleapis.com/library.v1.Label",
+          value: base64Encode(toBinary(LabelSchema, label)),
+        },
+      ],
+    });
+  });
+
+  test.each(openProtocols)("are whole over $name", async (protocol) => {
+    await using proxy = await openFailing(error);
+    const { details } = await errorOf(proxy, protocol);
+    expect(details).toMatchObject(
+      [BadRequestSchema, VolumeSchema, LabelSchema].map(({ typeName }) => ({ type: typeName })),
+    );
+    const got = new ConnectError("", Code.Unknown);
+    got.details = details;
+    expect(got.findDetails(VolumeSchema)).toMatchObject([{ id: 2n ** 53n + 1n }]);
+    expect(got.findDetails(LabelSchema)).toMatchObject([{ id: 1n }]);
+  });
+
+  test("say when to come back", async () => {
+    const delay = { desc: RetryInfoSchema, value: { retryDelay: { seconds: 7n } } };
+    await using proxy = await openFailing(
+      new ConnectError("busy", Code.Unavailable, undefined, [delay]),
+    );
+    const { headers } = await proxy.send(request);
+    expect(headers.get("retry-after")).toBe("7");
+  });
+});
+
+test("headers and metadata of an error are passed on", async () => {
+  const metadata = { "www-authenticate": "Bearer", "x-id-bin": "AP8B" };
+  await using proxy = await openFailing(new ConnectError("who?", Code.Unauthenticated, metadata));
+  const { headers } = await proxy.send(request);
+  expect(headers.get("www-authenticate")).toBe("Bearer");
+  expect(headers.get("x-region")).toBe("eu");
+  for (const protocol of openProtocols) {
+    const error = await errorOf(proxy, protocol);
+    expect(error.metadata.get("www-authenticate")).toBe("Bearer");
+    expect(error.metadata.get("x-id-bin")).toBe("AP8B");
+    expect(error.metadata.get("x-region")).toBe("eu");
+  }
+});
+
+async function all(answers: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of answers);
+}
+
+test.each(openProtocols)(
+  "headers of a stream that fails come once over $name",
+  async (protocol) => {
+    const head = { ...grpcHead, "x-region": "eu" };
+    const trailers = { "grpc-status": `${Code.Aborted}`, "x-cost": "3" };
+    await using fake = await openFakeServer(answerWith(trailers, { head, body: Buffer.alloc(0) }));
+    await using proxy = await openProxy({ url: fake.url });
+    using caller = protocol.open(FieldService, proxy.origin(protocol.version));
+    const { client } = caller;
+    const messages = () => createAsyncIterable([{}]);
+    let region: string | null = null;
+    const options = {
+      onHeader(header: Headers) {
+        region = header.get("x-region");
+      },
+    };
+    const calls = [
+      () => client.collect(messages(), options),
+      () => all(client.repeat({}, options)),
+      () => all(client.exchange(messages(), options)),
+    ].slice(0, protocol.version === "2" ? 3 : 2);
+    for (const call of calls) {
+      region = null;
+      const { code, metadata } = await (call() as Promise<unknown>).then(
+        () => expect.fail("the call went well"),
+        (error: unknown) => ConnectError.from(error),
+      );
+      expect([code, region ?? metadata.get("x-region"), metadata.get("x-cost")]).toEqual([
+        ...[Code.Aborted, "eu", "3"],
+      ]);
+    }
+  },
+);
+
+describe("an upstream that does not answer as it should is an error that says so:", () => {
+  test.each<[what: string, Answer, status: number, code: Code, message: string]>([
+    [
+      "no message of the type",
+      answerWith({ "grpc-status": "0" }, { body: Buffer.from([0, 0, 0, 0, 1, 255]) }),
+      500,
+      Code.Internal,
+      "the answer is no library.v1.EveryField",
+    ],
+    [
+      "no gRPC",
+      (stream) => {
+        stream.respond({ ":status": 404, "content-type": "text/html" });
+        stream.end("<h1>Not Found</h1>");
+      },
+      501,
+      Code.Unimplemented,
+      "HTTP status 404 with text/html, which is not gRPC",
+    ],
+    [
+      "a stream that is reset",
+      (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+      500,
+      Code.Internal,
+      "http/2 stream closed with error code INTERNAL_ERROR (0x2)",
+    ],
+    [
+      "a stream that is reset as there are too many",
+      (stream) => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
+      429,
+      Code.ResourceExhausted,
+      "http/2 stream closed with error code ENHANCE_YOUR_CALM (0xb)",
+    ],
+    [
+      "a connection that is cut, whose address is nobody's business",
+      (stream) => stream.session?.destroy(),
+      503,
+      Code.Unavailable,
+      "the upstream is away",
+    ],
+  ])("%s", async (_what, answer, status, code, message) => {
+    await using fake = await openFakeServer(answer);
+    await using proxy = await openProxy({ url: fake.url });
+    const got = await proxy.send(request);
+    expect(jsonOf(got)).toEqual({ code, message, details: [] });
+    expect(got.status).toBe(status);
+  });
+});
+
+test.each([
+  ["none", Buffer.alloc(0), /no message/],
+  ["more than one", Buffer.alloc(10), /more than one/],
+])("a method that answers once has one message, not %s", async (_, body, message) => {
+  await using fake = await openFakeServer(answerWith({ "grpc-status": "0" }, { body }));
+  await using proxy = await openProxy({ url: fake.url });
+  for (const protocol of openProtocols) {
+    using caller = protocol.open(FieldService, proxy.origin(protocol.version));
+    const { client } = caller;
+    for (const call of [() => client.echo({}), () => client.collect(createAsyncIterable([{}]))]) {
+      await expect(call()).rejects.toMatchObject({
+        code: Code.Unimplemented,
+        rawMessage: expect.stringMatching(message),
+      });
+    }
+  }
+});
+
+test("an answer that is too large is no reason to ask again", async () => {
+  await using upstream = await openProxyOf((router) => {
+    router.service(FieldService, { echo: () => ({ string: "a".repeat(100) }) });
+  });
+  const transport = openGrpcTransport({ url: upstream.upstream.url, readMaxBytes: 99 });
+  await using proxy = await openProxy({ url: upstream.upstream.url, proxy: { transport } });
+  const got = await proxy.send(request);
+  expect(got.status).toBe(500);
+  expect(jsonOf(got)).toMatchObject({ code: Code.ResourceExhausted });
+  transport.close();
+});

@@ -1,0 +1,193 @@
+/** Which headers cross a proxy. */
+import type { HandlerContext } from "@connectrpc/connect";
+import { createAccessLog } from "connect-gateway/logging";
+import { describe, expect, test } from "vitest";
+import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { json, versions } from "../../../gateway/test/support/catalog.ts";
+import { openRawConnection } from "../../../gateway/test/support/raw-connection.ts";
+import { createRequestMetadata, defaultRequestMetadata } from "../../src/services/metadata.ts";
+import { openProxyOf, type TestProxyOptions } from "./open-proxy.ts";
+
+/** A proxy, and what its upstream was sent. */
+async function openSeen(
+  answer: (context: HandlerContext) => void = () => {},
+  options: Omit<TestProxyOptions, "url"> = {},
+) {
+  const seen: Headers[] = [];
+  const proxy = await openProxyOf((router) => {
+    router.service(FieldService, {
+      echo(message, context) {
+        seen.push(context.requestHeader);
+        answer(context);
+        return message;
+      },
+    });
+  }, options);
+  return { ...proxy, seen };
+}
+
+const path = "/v1/fields";
+const body = "{}";
+
+describe.each(versions)("of a request over HTTP/%s,", (version) => {
+  const hidden = {
+    cookie: "session=1",
+    forwarded: "for=10.0.0.1",
+    via: "1.1 elsewhere",
+    "x-forwarded-for": "10.0.0.1",
+    "x-forwarded-host": "admin.internal",
+    "x-forwarded-proto": "https",
+    "x-forwarded-client-cert": "By=spiffe://a",
+    "x-real-ip": "10.0.0.1",
+    "x-envoy-internal": "true",
+    "x-tenant": "a",
+    "grpc-previous-rpc-attempts": "1",
+    "grpc-tags-bin": "AAAA",
+    "grpc-trace-bin": "AAAA",
+    "proxy-authorization": "Basic YQ==",
+    "user-agent": "curl/8",
+  };
+  const passed = {
+    "accept-language": "de, en;q=0.5",
+    authorization: "Bearer a.b.c",
+    traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    tracestate: "a=1",
+    "x-request-id": "1",
+  };
+
+  test("who calls and its trace are passed on, and nothing else", async () => {
+    await using proxy = await openSeen();
+    const headers = { ...json, ...hidden, ...passed };
+    expect(await proxy.send({ version, path, headers, body })).toMatchObject({ status: 200 });
+    const [seen] = proxy.seen;
+    expect(Object.fromEntries(seen ?? [])).toEqual({
+      ...passed,
+      "content-type": "application/grpc",
+      "grpc-accept-encoding": "gzip",
+      te: "trailers",
+      "user-agent": "connect-gateway",
+    });
+  });
+
+  test("what is listed is passed on instead, in whatever case it is listed", async () => {
+    const requestMetadata = ["X-Tenant", "cookie"];
+    await using proxy = await openSeen(undefined, { proxy: { requestMetadata } });
+    await proxy.send({ version, path, headers: { ...json, ...hidden, ...passed }, body });
+    const [seen] = proxy.seen;
+    expect(seen?.get("x-tenant")).toBe("a");
+    expect(seen?.get("cookie")).toBe("session=1");
+    expect(seen?.get("authorization")).toBeNull();
+  });
+
+  test("the address of the caller is its connection's, whatever it claims", async () => {
+    await using proxy = await openSeen(undefined, { exposePeerAddress: true });
+    const headers = { ...json, "x-forwarded-for": "10.0.0.1" };
+    await proxy.send({ version, path, headers, body });
+    expect(proxy.seen[0]?.get("x-forwarded-for")).toBe("127.0.0.1");
+  });
+
+  test("it stands behind those of a proxy in front, where they are trusted", async () => {
+    const requestMetadata = ["x-forwarded-for"];
+    await using proxy = await openSeen(undefined, {
+      exposePeerAddress: true,
+      proxy: { requestMetadata },
+    });
+    await proxy.send({ version, path, headers: { ...json, "x-forwarded-for": "10.0.0.1" }, body });
+    expect(proxy.seen[0]?.get("x-forwarded-for")).toBe("10.0.0.1, 127.0.0.1");
+  });
+
+  test("binary metadata is passed on as it is", async () => {
+    const requestMetadata = ["token-bin"];
+    await using proxy = await openSeen(undefined, { proxy: { requestMetadata } });
+    await proxy.send({ version, path, headers: { ...json, "token-bin": "AP8B, AQ==" }, body });
+    expect(proxy.seen[0]?.get("token-bin")).toBe("AP8B, AQ==");
+  });
+
+  test.each([
+    ["token-bin", "not base64!"],
+    ["x-name", "Zoë"],
+    ["accept-language", "de,\ten"],
+    ["x-request-id", "é"],
+  ])("a value that gRPC cannot carry is left out, and counted: %s: %s", async (name, value) => {
+    const dropped: string[] = [];
+    await using proxy = await openSeen(undefined, {
+      proxy: {
+        requestMetadata: [name, "x-other"],
+        onDroppedMetadata: (name) => dropped.push(name),
+      },
+    });
+    const headers = { ...json, [name]: value, "x-other": "1" };
+    expect(await proxy.send({ version, path, headers, body })).toMatchObject({ status: 200 });
+    expect(proxy.seen.map((seen) => [seen.get(name), seen.get("x-other")])).toEqual([[null, "1"]]);
+    expect(dropped).toEqual([name]);
+  });
+
+  test.each(["a safe one", undefined, "é"])(
+    "the upstream gets the id that the answer has, of a request with the id %s",
+    async (given) => {
+      const observer = createAccessLog({ write: () => {}, isErrorsOnly: false });
+      await using proxy = await openSeen(undefined, { observer });
+      const id = given?.replaceAll(" ", "-");
+      const headers = id === undefined ? json : { ...json, "x-request-id": id };
+      const answer = await proxy.send({ version, path, headers, body });
+      const told = answer.headers.get("x-request-id");
+      expect(told).toMatch(given === "a safe one" ? /^a-safe-one$/ : /^[\da-f-]{36}$/);
+      expect(proxy.seen[0]?.get("x-request-id")).toBe(told);
+    },
+  );
+
+  test("of an answer, headers and trailers are passed on, but not those of its connection", async () => {
+    await using proxy = await openSeen(({ responseHeader, responseTrailer }) => {
+      responseHeader.set("x-region", "eu");
+      responseHeader.set("etag-bin", "AP8B");
+      responseHeader.append("set-cookie", "a=1");
+      responseHeader.append("set-cookie", "b=2");
+      responseHeader.set("connect-timeout-ms", "1");
+      responseHeader.set("date", "yesterday");
+      responseHeader.set("access-control-allow-origin", "*");
+      responseHeader.set("alt-svc", 'h3=":443"');
+      responseTrailer.set("x-cost", "3");
+      responseTrailer.set("grpc-tags-bin", "AAAA");
+    });
+    const { status, headers } = await proxy.send({ version, path, headers: json, body });
+    expect(status).toBe(200);
+    const own = ["connection", "content-length", "content-type", "date", "keep-alive"];
+    expect([...headers].filter(([name]) => !own.includes(name))).toEqual([
+      ["etag-bin", "AP8B"],
+      ["set-cookie", "a=1"],
+      ["set-cookie", "b=2"],
+      ["trailer-x-cost", "3"],
+      ["x-region", "eu"],
+    ]);
+    expect(headers.get("content-type")).toBe("application/json");
+    expect(headers.get("date")).not.toBe("yesterday");
+  });
+});
+
+test("a header that its sender says is of the connection goes no further", async () => {
+  await using proxy = await openSeen();
+  using raw = await openRawConnection(proxy.port);
+  raw.write(
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n` +
+      "X-Request-Id: 1\r\nAccept-Language: de\r\nConnection: close, X-Request-Id\r\n\r\n{}",
+  );
+  await raw.untilClosed();
+  expect(proxy.seen[0]?.get("accept-language")).toBe("de");
+  expect(proxy.seen[0]?.get("x-request-id")).toBeNull();
+});
+
+test.each([
+  "te",
+  "grpc-timeout",
+  "Grpc-Trace-Bin",
+  "connect-timeout-ms",
+  "host",
+  "content-type",
+  ":path",
+  "a b",
+  "",
+])("the name %j is refused in the list", (name) => {
+  expect(() => createRequestMetadata([...defaultRequestMetadata, name])).toThrow(
+    new TypeError(`requestMetadata: ${JSON.stringify(name)} cannot be passed on`),
+  );
+});

@@ -1,0 +1,334 @@
+/** The services of an upstream, by its server reflection. */
+import { EventEmitter, once } from "node:events";
+import { isDeepStrictEqual } from "node:util";
+import { create, type DescFile, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code, type ConnectRouter } from "@connectrpc/connect";
+import { gatewayNodeAdapter } from "connect-gateway";
+import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
+import { addReflection, ServerReflection, ServerReflectionAlpha } from "connect-gateway/reflection";
+import { describe, expect, test } from "vitest";
+import {
+  CatalogService,
+  file_library_v1_catalog,
+} from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { LibraryService } from "../../../gateway/test/gen/library/v1/library_pb.ts";
+import { send } from "../../../gateway/test/support/catalog.ts";
+import { createEchoService } from "../../../gateway/test/support/echo.ts";
+import { jsonOf, openHandler } from "../../../gateway/test/support/gateway.ts";
+import { within } from "../../../gateway/test/support/within.ts";
+import {
+  DescriptorError,
+  type Descriptors,
+  proxyServices,
+  type ReflectionWatchOptions,
+  reflectServices,
+  watchReflection,
+} from "../../src/services/index.ts";
+import { openUpstream } from "./open-proxy.ts";
+
+const both = (router: ConnectRouter) => {
+  router.service(FieldService, createEchoService()).service(LibraryService, {});
+  addReflection(router);
+};
+
+async function openReflected(routes: (router: ConnectRouter) => void) {
+  const upstream = await openUpstream(routes);
+  const transport = openGrpcTransport({ url: upstream.url });
+  return {
+    upstream,
+    transport,
+    async [Symbol.asyncDispose]() {
+      transport.close();
+      await upstream[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const namesOf = ({ services }: Descriptors) => services.map(({ typeName }) => typeName).sort();
+
+test("all services of a server are read, but for those of gRPC itself", async () => {
+  await using reflected = await openReflected(both);
+  const descriptors = await reflectServices(reflected.transport);
+  expect(namesOf(descriptors)).toEqual(["library.v1.FieldService", "library.v1.LibraryService"]);
+  expect(descriptors.registry.getMessage("library.v1.EveryField")?.fields).toHaveLength(
+    FieldService.method.echo.input.fields.length,
+  );
+});
+
+test("or those that are named", async () => {
+  await using reflected = await openReflected(both);
+  const services = [FieldService.typeName];
+  expect(namesOf(await reflectServices(reflected.transport, { services }))).toEqual(services);
+});
+
+test("a service that is named and not there is an error that says so", async () => {
+  await using reflected = await openReflected(both);
+  const reading = reflectServices(reflected.transport, { services: ["shop.v1.ShopService"] });
+  await expect(reading).rejects.toThrow(
+    "the upstream's reflection does not tell shop.v1.ShopService: nothing of that name is known here",
+  );
+});
+
+test("a server that has v1alpha alone is read by that", async () => {
+  await using reflected = await openReflected((router) => {
+    const all = { handlers: [] as unknown[] };
+    const recorder = {
+      handlers: router.handlers,
+      service(service: never, implementation: never, options: never) {
+        all.handlers.push(service);
+        if (service === ServerReflectionAlpha) router.service(service, implementation, options);
+        return recorder;
+      },
+    } as unknown as ConnectRouter;
+    addReflection(recorder, { services: [FieldService] });
+  });
+  const descriptors = await reflectServices(reflected.transport);
+  expect(namesOf(descriptors)).toEqual([FieldService.typeName]);
+});
+
+test("a server without reflection is an error that says so", async () => {
+  await using reflected = await openReflected((router) => router.service(LibraryService, {}));
+  const reading = reflectServices(reflected.transport);
+  await expect(reading).rejects.toThrow(
+    new DescriptorError("the upstream has no server reflection"),
+  );
+});
+
+/** A server whose reflection tells these files, each alone, and only by what it is asked for. */
+function telling(files: readonly DescFile["proto"][], names: readonly string[]) {
+  const bytesOf = (file: DescFile["proto"] | undefined) =>
+    file === undefined ? [] : [toBinary(FileDescriptorProtoSchema, file)];
+  return (router: ConnectRouter) =>
+    router.service(ServerReflection, {
+      async *serverReflectionInfo(requests) {
+        for await (const { messageRequest: asked } of requests) {
+          if (asked.case === "listServices") {
+            const service = names.map((name) => ({ name }));
+            yield { messageResponse: { case: "listServicesResponse", value: { service } } };
+            continue;
+          }
+          const found =
+            asked.case === "fileContainingSymbol"
+              ? files.find(({ service }) => service.length > 0)
+              : files.find(({ name }) => name === asked.value);
+          const fileDescriptorProto = bytesOf(found);
+          yield found === undefined
+            ? {
+                messageResponse: {
+                  case: "errorResponse",
+                  value: { errorCode: Code.NotFound, errorMessage: `no ${asked.value}` },
+                },
+              }
+            : {
+                messageResponse: { case: "fileDescriptorResponse", value: { fileDescriptorProto } },
+              };
+        }
+      },
+    });
+}
+
+const catalogFile = file_library_v1_catalog.proto;
+const file = (init: object) => create(FileDescriptorProtoSchema, init);
+const broken = file({
+  name: "shop/v1/shop.proto",
+  package: "shop.v1",
+  syntax: "proto3",
+  service: [
+    {
+      name: "ShopService",
+      method: [{ name: "Buy", inputType: ".shop.v1.Cart", outputType: ".shop.v1.Cart" }],
+    },
+  ],
+});
+
+describe("an answer that is wrong or not whole is an error that names the file:", () => {
+  test.each<[what: string, files: readonly DescFile["proto"][], service: string, message: string]>([
+    [
+      "an import that the server does not have",
+      [file({ ...broken, dependency: ["shop/v1/cart.proto"] })],
+      "shop.v1.ShopService",
+      "the upstream's reflection does not tell shop/v1/cart.proto: no shop/v1/cart.proto",
+    ],
+    [
+      "a type that no file declares",
+      [broken],
+      "shop.v1.ShopService",
+      "shop/v1/shop.proto cannot be used: ",
+    ],
+    [
+      "files that import each other",
+      [
+        file({ ...broken, dependency: ["shop/v1/cart.proto"] }),
+        file({ name: "shop/v1/cart.proto", dependency: ["shop/v1/shop.proto"] }),
+      ],
+      "shop.v1.ShopService",
+      "shop/v1/shop.proto imports shop/v1/cart.proto imports shop/v1/shop.proto",
+    ],
+    [
+      "the file of another service",
+      [catalogFile],
+      "shop.v1.ShopService",
+      "the upstream's reflection does not describe shop.v1.ShopService",
+    ],
+  ])("%s", async (_what, files, service, message) => {
+    await using reflected = await openReflected(telling(files, [service]));
+    const error = await reflectServices(reflected.transport).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(DescriptorError);
+    expect((error as Error).message).toContain(message);
+  });
+
+  test("of ever more files, it is read to 10,000", async () => {
+    let answers = 0;
+    const endless = (router: ConnectRouter) =>
+      router.service(ServerReflection, {
+        async *serverReflectionInfo(requests) {
+          for await (const _ of requests) {
+            answers++;
+            const fileDescriptorProto = Array.from({ length: 1000 }, (_, index) => {
+              const dependency = index === 0 ? [`${answers + 1}/0.proto`] : [];
+              const one = file({ name: `${answers}/${index}.proto`, dependency });
+              return toBinary(FileDescriptorProtoSchema, one);
+            });
+            const value = { fileDescriptorProto };
+            yield { messageResponse: { case: "fileDescriptorResponse", value } };
+          }
+        },
+      });
+    await using reflected = await openReflected(endless);
+    const reading = reflectServices(reflected.transport, { services: ["shop.v1.ShopService"] });
+    await expect(reading).rejects.toThrow(new DescriptorError("more than 10000 files"));
+    expect(answers).toBe(11);
+  });
+
+  test("but imports that everybody has may be missing", async () => {
+    await using reflected = await openReflected(telling([catalogFile], [CatalogService.typeName]));
+    const { services } = await reflectServices(reflected.transport);
+    expect(services[0]?.methods).toHaveLength(CatalogService.methods.length);
+  });
+});
+
+/** A watch, and what it tells, one after the other. */
+function openWatch({
+  onChange,
+  ...options
+}: Partial<ReflectionWatchOptions> & Pick<ReflectionWatchOptions, "transport">) {
+  const told: unknown[] = [];
+  const events = new EventEmitter();
+  const tell = (what: unknown) => {
+    told.push(what);
+    events.emit("told");
+  };
+  const watch = watchReflection({
+    intervalMs: 20,
+    onChange(descriptors) {
+      onChange?.(descriptors);
+      tell(namesOf(descriptors));
+    },
+    onError: (error) => tell((error as Error).message),
+    ...options,
+  });
+  return {
+    watch,
+    told,
+    async until(what: unknown) {
+      const isTold = () => told.some((one) => isDeepStrictEqual(one, what));
+      while (!isTold()) await within(`${what}, not ${told}`, once(events, "told"));
+    },
+    [Symbol.dispose]: () => watch.close(),
+  };
+}
+
+const library = (router: ConnectRouter) => {
+  router.service(LibraryService, {});
+  addReflection(router);
+};
+
+test("a service that a server gets is served, without a restart of the gateway", async () => {
+  const first = await openUpstream(library);
+  const transport = openGrpcTransport({ url: first.url });
+  let handler = gatewayNodeAdapter({ routes: () => {} });
+  await using gateway = await openHandler((...node) => handler(...node));
+  using watched = openWatch({
+    transport,
+    onChange(descriptors) {
+      handler = gatewayNodeAdapter({ routes: proxyServices({ ...descriptors, transport }) });
+    },
+  });
+  const echo = () => gateway.send(send("POST", "/v1/fields", { string: "a" }));
+  await watched.until([LibraryService.typeName]);
+  expect(await echo()).toMatchObject({ status: 404 });
+  await first[Symbol.asyncDispose]();
+  await using _second = await openUpstream(both, { port: first.port });
+  await watched.until([FieldService.typeName, LibraryService.typeName]);
+  expect(jsonOf(await echo())).toEqual({ string: "a" });
+  transport.close();
+});
+
+test("a wrong answer changes nothing, and the next right one is read", async () => {
+  const first = await openUpstream(library);
+  const transport = openGrpcTransport({ url: first.url });
+  using watched = openWatch({ transport });
+  await watched.until([LibraryService.typeName]);
+  const { descriptors } = watched.watch;
+  await first[Symbol.asyncDispose]();
+  const second = await openUpstream(telling([catalogFile], ["shop.v1.ShopService"]), {
+    port: first.port,
+  });
+  await watched.until("the upstream's reflection does not describe shop.v1.ShopService");
+  expect(watched.watch.descriptors).toBe(descriptors);
+  await second[Symbol.asyncDispose]();
+  await using _third = await openUpstream(both, { port: first.port });
+  await watched.until([FieldService.typeName, LibraryService.typeName]);
+  transport.close();
+});
+
+test("what is told again as it was is no change", async () => {
+  await using reflected = await openReflected(library);
+  const readings = new EventEmitter();
+  const { transport } = reflected;
+  const counting: GrpcTransport = Object.create(transport, {
+    stream: {
+      value: (...call: Parameters<GrpcTransport["stream"]>) => {
+        readings.emit("reading");
+        return transport.stream(...call);
+      },
+    },
+  });
+  using watched = openWatch({ transport: counting });
+  await watched.until([LibraryService.typeName]);
+  for (let i = 0; i < 3; i++) await within("a reading", once(readings, "reading"));
+  expect(watched.told).toEqual([[LibraryService.typeName]]);
+});
+
+test("where no gateway can be made of a change, those before stay", async () => {
+  await using reflected = await openReflected(library);
+  using watched = openWatch({
+    transport: reflected.transport,
+    onChange() {
+      throw new Error("a rule that cannot be served");
+    },
+  });
+  await watched.until("a rule that cannot be served");
+  expect(watched.watch.descriptors).toBeUndefined();
+});
+
+test("an upstream that says UNIMPLEMENTED is asked what it has", async () => {
+  const first = await openUpstream(both);
+  const transport = openGrpcTransport({ url: first.url });
+  const dayMs = 24 * 3600 * 1000;
+  using watched = openWatch({ transport, intervalMs: dayMs });
+  await watched.until([FieldService.typeName, LibraryService.typeName]);
+  const descriptors = watched.watch.descriptors as Descriptors;
+  const onUnimplemented = () => watched.watch.refresh();
+  await using gateway = await openHandler(
+    gatewayNodeAdapter({ routes: proxyServices({ ...descriptors, transport, onUnimplemented }) }),
+  );
+  await first[Symbol.asyncDispose]();
+  await using _second = await openUpstream(library, { port: first.port });
+  const answer = await gateway.send(send("POST", "/v1/fields", { string: "a" }));
+  expect(answer.status).toBe(501);
+  await watched.until([LibraryService.typeName]);
+  transport.close();
+});

@@ -1,0 +1,106 @@
+/**
+ * The command before gRPC servers in other languages: the cases of `catalog.test.ts`, by
+ * descriptor set and by reflection. `node packages/proxy/test/upstreams/run.ts [NAME ...]`. A server
+ * whose toolchain cannot be had is skipped.
+ */
+import { execFile } from "node:child_process";
+import { cp, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { nodeOfSources, startServer } from "../../../gateway/test/runtimes/server-process.ts";
+import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
+import { runTool, Unavailable } from "../../../gateway/test/support/tool.ts";
+import { type UpstreamProgram, upstreamPrograms } from "./upstreams.ts";
+
+const root = join(import.meta.dirname, "../../../..");
+const suite = "packages/proxy/test/catalog.test.ts";
+const proto = "packages/gateway/test/proto/library/v1/catalog.proto";
+const command = join(root, "packages/proxy/src/cli/main.ts");
+
+const counts = { passed: 0, differing: 0, failed: 0, skipped: 0 };
+const wanted = process.argv.slice(2);
+
+await using folder = await createTemporaryFolder();
+const image = join(folder.path, "catalog.binpb");
+const config = ["--config", "packages/gateway/test/buf.workspace.yaml"];
+await runTool(root, ["buf", "build", ...config, "--path", proto, "--output", image]);
+for (const program of upstreamPrograms) {
+  if (wanted.length > 0 && !wanted.includes(program.name)) continue;
+  try {
+    await tryUpstream(program);
+  } catch (error) {
+    const outcome = error instanceof Unavailable ? "skipped" : "failed";
+    counts[outcome]++;
+    print(`${program.name}: ${outcome}: ${error}`);
+  }
+}
+const { passed, differing, failed, skipped } = counts;
+print(`\nupstreams: ${passed} passed, ${differing} differ, ${failed} failed, ${skipped} skipped`);
+if (failed > 0) process.exitCode = 1;
+
+async function tryUpstream(program: UpstreamProgram): Promise<void> {
+  const own = join(folder.path, program.name);
+  const source = join(import.meta.dirname, program.name);
+  await cp(source, own, { recursive: true, filter: (path) => path !== join(source, "target") });
+  await cp(image, join(own, "catalog.binpb"));
+  await cp(join(root, proto), join(own, "proto/library/v1/catalog.proto"));
+  await using upstream = await startServer(await program.prepare(own), own);
+  const url = `http://127.0.0.1:${upstream.port}`;
+  for (const services of [["--descriptors", "catalog.binpb"], ["--reflection"]]) {
+    await using server = await startServer(
+      [...nodeOfSources, command, "--upstream", url, ...services, "--port", "0"],
+      own,
+    );
+    const origin = `http://127.0.0.1:${server.port}`;
+    await ready(origin);
+    judge(program, services[0] ?? "", await runSuite(origin, join(own, "results.json")));
+  }
+}
+
+/** The services of a reflection, and the health of the upstream, are known soon. */
+async function ready(origin: string): Promise<void> {
+  const signal = AbortSignal.timeout(20_000);
+  while ((await fetch(`${origin}/readyz`, { signal })).status !== 200);
+}
+
+interface Result {
+  readonly fullName: string;
+  readonly status: "passed" | "failed" | "skipped";
+  readonly failureMessages: readonly string[];
+}
+
+async function runSuite(origin: string, file: string): Promise<readonly Result[]> {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", suite, "--project", "shared"];
+  const reporter = ["--reporter", "json", "--outputFile", file];
+  const env = { ...process.env, CATALOG_ORIGIN: origin };
+  // It fails where a case does; which ones did is in the file.
+  await promisify(execFile)(process.execPath, [...vitest, ...reporter], { cwd: root, env }).catch(
+    () => {},
+  );
+  const { testResults } = JSON.parse(await readFile(file, "utf8"));
+  const results: readonly Result[] = testResults[0].assertionResults;
+  if (results.length === 0) throw new Error(`no case ran: ${testResults[0].message}`);
+  return results;
+}
+
+function judge({ name, differences }: UpstreamProgram, how: string, results: readonly Result[]) {
+  const before = { ...counts };
+  for (const { fullName, status, failureMessages } of results) {
+    const [expected, reason] =
+      Object.entries(differences).find(([title]) => fullName.endsWith(title)) ?? [];
+    if (status === "passed" && expected === undefined) counts.passed++;
+    else if (status === "failed" && expected !== undefined) {
+      counts.differing++;
+      print(`  differs: ${fullName}: ${reason}`);
+    } else {
+      counts.failed++;
+      print(`  ${status} against expectation: ${fullName}\n${failureMessages.join("\n")}`);
+    }
+  }
+  const passed = counts.passed - before.passed;
+  print(`${name} ${how}: ${passed} of ${results.length} cases passed`);
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
