@@ -60,7 +60,7 @@ describe.each(openProtocols)("over $name,", ({ open, version }) => {
     });
     await using proxy = await openProxy({ url: fake.url });
     using caller = open(CatalogService, proxy.origin(version));
-    const called = caller.client.getVolume({}, { timeoutMs: 100 });
+    const called = caller.client.getVolume({}, { timeoutMs: 500 });
     await expect(called).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
   });
