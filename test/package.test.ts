@@ -9,8 +9,13 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTemporaryFolder } from "../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../packages/gateway/test/support/within.ts";
-import { audience, createSigningKey, issuer, sign } from "./auth/support/issuer.ts";
-import { keySetOf, startKeyServer } from "./auth/support/key-server.ts";
+import {
+  audience,
+  createSigningKey,
+  issuer,
+  sign,
+} from "../packages/proxy/test/support/auth/issuer.ts";
+import { keySetOf, startKeyServer } from "../packages/proxy/test/support/auth/key-server.ts";
 import { simulateContainer } from "./deploy/simulated-container.ts";
 import { runChild } from "./support/child.ts";
 import { spawnServer } from "./support/child-server.ts";
