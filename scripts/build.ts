@@ -1,6 +1,6 @@
 /**
- * Builds `dist/` of the packages: modules and declarations for those who import them, the program
- * as a bundle, and the files that they need.
+ * Builds `dist/` of the packages: modules and declarations for those who import them, the programs
+ * as bundles, and the files that they need.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,14 @@ for (const folder of ["packages/gateway", "packages/proxy", "."]) {
   rmSync(join(folder, "dist"), { recursive: true, force: true });
   execFileSync("tsc", ["--project", join(folder, "tsconfig.build.json")], { stdio: "inherit" });
 }
-writeFileSync("dist/licenses.txt", collectLicenses(await bundleProgram()));
+const programs = {
+  ".": ["src/cli/main", "src/store/sqlite/worker"],
+  "packages/proxy": ["src/cli/main"],
+};
+for (const [root, entries] of Object.entries(programs)) {
+  const licenses = collectLicenses(await bundleProgram(root, entries));
+  writeFileSync(join(root, "dist/licenses.txt"), licenses);
+}
 // Neither copies files other than TypeScript.
 for (const file of globSync("src/**/*.{sql,html,css,js,svg}")) cpSync(file, join("dist", file));
 cpSync("gen/openapi.json", "dist/gen/openapi.json");

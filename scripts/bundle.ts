@@ -1,32 +1,37 @@
-/** Bundles the program with all that it imports: 25 files instead of 440. */
+/** Bundles a program with all that it imports: 25 files instead of 440. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { type OutputChunk, type Plugin, rolldown } from "rolldown";
 
-/** Files that are run or loaded by URL. Each keeps its path, so that `import.meta.url` finds it. */
-const entries = ["src/cli/main"];
-
-/** Bundled separately: the SQLite thread needs little of the shared code. */
-const sqliteEntries = ["src/store/sqlite/worker"];
-
-/** @returns The files of others' packages that are part of the bundle. */
-export async function bundleProgram(): Promise<ReadonlySet<string>> {
-  const chunks = [...(await bundle(entries)), ...(await bundle(sqliteEntries))];
-  const modules = chunks.flatMap(({ moduleIds }) => moduleIds);
-  return new Set(modules.filter((id) => id.includes("/node_modules/")));
+/**
+ * @param root The folder of a package.
+ * @param entries Files that are run or loaded by URL, each bundled by itself: the SQLite thread needs little of the
+ * shared code. Each keeps its path, so that `import.meta.url` finds it.
+ * @returns The files of others' packages that are part of the bundles.
+ */
+export async function bundleProgram(
+  root: string,
+  entries: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const modules = new Set<string>();
+  for (const entry of entries) {
+    const chunks = await bundle(root, entry);
+    for (const id of chunks.flatMap(({ moduleIds }) => moduleIds)) modules.add(id);
+  }
+  return new Set([...modules].filter((id) => id.includes("/node_modules/")));
 }
 
-async function bundle(names: readonly string[]): Promise<readonly OutputChunk[]> {
+async function bundle(root: string, name: string): Promise<readonly OutputChunk[]> {
   await using build = await rolldown({
-    input: Object.fromEntries(names.map((name) => [name, `${name}.ts`])),
+    input: { [name]: join(root, `${name}.ts`) },
     platform: "node",
     resolve: { conditionNames: ["connect-gateway-source", "node"] },
     // That of tsconfig.json. Node 22 does not know `using`.
     transform: { target: "es2024" },
     // Optional in pg.
     external: ["pg-native"],
-    plugins: [nodeModules, urls],
+    plugins: [nodeModules, urlsOf(root)],
   });
   const { output } = await build.generate({
     format: "esm",
@@ -38,7 +43,7 @@ async function bundle(names: readonly string[]): Promise<readonly OutputChunk[]>
   });
   const chunks = output.filter((file) => file.type === "chunk");
   for (const { fileName, code } of chunks) {
-    const file = join("dist", fileName);
+    const file = join(root, "dist", fileName);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, escapeUnicode(code));
   }
@@ -84,14 +89,14 @@ const nodeModules: Plugin = {
 };
 
 /** Keeps `import.meta.url` that of the file that tsc would emit. The build copies assets beside it. */
-const urls: Plugin = {
+const urlsOf = (root: string): Plugin => ({
   name: "urls",
   transform(code, id) {
     if (id.includes("/node_modules/") || id.startsWith("\0")) return null;
-    const file = relative(".", id).replace(/\.ts$/, ".js");
+    const file = relative(root, id).replace(/\.ts$/, ".js");
     // What a module loads when it is called is bundled too, and still runs only then.
     const called = code.replaceAll("createRequire(import.meta.url)(", "require(");
     return called.replaceAll("import.meta.url", `new URL("<dist>/${file}", import.meta.url).href`);
   },
   renderChunk: (code, { fileName }) => code.replaceAll("<dist>", relative(dirname(fileName), ".")),
-};
+});

@@ -1,9 +1,10 @@
-/** Writes the table of settings in docs/settings.md. */
+/** Writes the tables of settings in the docs of both programs. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { createSettingsTable, settingsTablePlace } from "./settings-table.ts";
+import { settingsTables } from "./settings-tables.ts";
 
-const readme = new URL("../docs/settings.md", import.meta.url);
-writeFileSync(
-  readme,
-  readFileSync(readme, "utf8").replace(settingsTablePlace, () => createSettingsTable()),
-);
+for (const { page, place, table } of settingsTables) {
+  writeFileSync(
+    page,
+    readFileSync(page, "utf8").replace(place, () => table),
+  );
+}

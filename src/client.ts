@@ -2,7 +2,7 @@
 import { type Client, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { PlantService } from "../gen/plantstore/v1/plant_service_pb.ts";
-import { bearerToken, type TokenSource } from "./auth/client-token.ts";
+import { bearerToken, type TokenSource } from "./client-token.ts";
 
 export { bearerToken, type TokenSource };
 

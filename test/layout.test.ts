@@ -14,19 +14,20 @@ const importsByFile = checkLayout({
     gen: [],
     "gen/google": [],
     plant: [],
-    auth: [],
     service: ["gen", "gen/google", "plant"],
     store: ["plant"],
-    client: ["gen", "auth"],
+    client: ["gen", "client-token"],
+    "client-token": [],
     index: ["gen", "gen/google", "client"],
-    server: ["gen", "gen/google", "plant", "service", "store", "auth"],
-    transfer: ["gen", "gen/google", "plant", "auth"],
-    cli: ["gen", "server", "client", "store", "auth", "transfer"],
+    server: ["gen", "gen/google", "plant", "service", "store"],
+    transfer: ["gen", "gen/google", "plant"],
+    cli: ["gen", "server", "client", "client-token", "store", "transfer"],
   },
 });
 
 test.each([
-  ["connect-gateway, any of its exports", /from "connect-gateway/, ["server", "transfer"]],
+  ["connect-gateway, any of its exports", /from "connect-gateway["/]/, ["server", "transfer"]],
+  ["connect-gateway-proxy, any of its exports", /from "connect-gateway-proxy/, ["cli", "server"]],
   ["the server of connect-gateway", /from "connect-gateway\/server"/, ["server"]],
 ])("%s is used only where it belongs", (_what, specifier, folders) => {
   const users = [...importsByFile.keys()].filter((file) =>
@@ -35,10 +36,10 @@ test.each([
   expect([...new Set(users.map((file) => file.split("/")[1]))].sort()).toEqual(folders);
 });
 
-test("tests import only the test support of the gateway", () => {
+test("tests import only the test support of the packages", () => {
   const inside = globSync("test/**/*.ts").flatMap((file) =>
     importsOf(file)
-      .filter((imported) => /^packages\/(?!gateway\/test\/support\/)/.test(imported))
+      .filter((imported) => /^packages\/(?!(gateway|proxy)\/test\/support\/)/.test(imported))
       .map((imported) => `${file} -> ${imported}`),
   );
   expect(inside).toEqual([]);

@@ -9,8 +9,13 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTemporaryFolder } from "../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../packages/gateway/test/support/within.ts";
-import { audience, createSigningKey, issuer, sign } from "./auth/support/issuer.ts";
-import { keySetOf, startKeyServer } from "./auth/support/key-server.ts";
+import {
+  audience,
+  createSigningKey,
+  issuer,
+  sign,
+} from "../packages/proxy/test/support/auth/issuer.ts";
+import { keySetOf, startKeyServer } from "../packages/proxy/test/support/auth/key-server.ts";
 import { simulateContainer } from "./deploy/simulated-container.ts";
 import { runChild } from "./support/child.ts";
 import { spawnServer } from "./support/child-server.ts";
@@ -37,6 +42,42 @@ beforeAll(async () => {
 }, 180_000);
 
 afterAll(() => rm(folder, { recursive: true }));
+
+test("connect-gateway-proxy brings the gateway and its peers, in less than 12 MB, and runs", async () => {
+  await using own = await createTemporaryFolder();
+  const packed = ["./packages/gateway", "./packages/proxy"];
+  await run("npm", ["pack", ...packed, "--silent", "--pack-destination", own.path], { env });
+  const tarballs = (await readdir(own.path)).map((name) => `./${name}`);
+  await writeFile(join(own.path, "package.json"), '{ "private": true, "type": "module" }');
+  const quietly = ["--ignore-scripts", "--prefer-offline", "--silent"];
+  const options = { cwd: own.path, env: { ...env, HOME: own.path } };
+  await run("npm", ["install", ...quietly, ...tarballs], options);
+  const lock = JSON.parse(await readFile(join(own.path, "package-lock.json"), "utf8"));
+  expect(Object.keys(lock.packages).filter((path) => path !== "")).toEqual([
+    "node_modules/@bufbuild/protobuf",
+    "node_modules/@connectrpc/connect",
+    "node_modules/@connectrpc/connect-node",
+    "node_modules/connect-gateway",
+    "node_modules/connect-gateway-proxy",
+  ]);
+  const { stdout: size } = await run("du", ["-sk", "node_modules"], options);
+  expect(Number.parseInt(size, 10)).toBeLessThan(12 * 1024);
+
+  const program = join(own.path, "node_modules/.bin/connect-gateway-proxy");
+  await writeFile(join(own.path, "gateway.yaml"), "upstream: http://127.0.0.1:1\nreflection: on\n");
+  const jwt = ["--jwks-url", "http://127.0.0.1:1/", "--jwt-issuer", "i", "--jwt-audience", "a"];
+  const given = ["--config", "gateway.yaml", "--port", "0", "--admin-port", "0", ...jwt];
+  const server = spawn(program, given, {
+    ...options,
+    env: { ...options.env, OTEL_TRACES_EXPORTER: "otlp" },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const ended = once(server, "exit");
+  const [, url] = await collectOutput(server.stdout).until(/listening on (\S+)/);
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  server.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
+}, 120_000);
 
 function installLine(file: string, pattern: RegExp): string {
   const [, line] = pattern.exec(readFileSync(file, "utf8")) ?? [];

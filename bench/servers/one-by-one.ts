@@ -1,7 +1,7 @@
 /** plant-store without coalescing: each request is its own statement and commit. */
-import { openAuthenticator } from "../../src/auth/authenticator.ts";
+import { openAuthenticator } from "connect-gateway-proxy/auth";
 import { serve } from "../../src/server/serve.ts";
-import { resolveSettings } from "../../src/server/settings/settings.ts";
+import { resolveSettings } from "../../src/server/settings.ts";
 import { openStore } from "../../src/store/open.ts";
 import { token } from "../requests.ts";
 import { announceUrl } from "./announce.ts";

@@ -1,13 +1,11 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
+import { listenForStop } from "connect-gateway-proxy/command";
 import { backUpStore, describeStoreUrl } from "../store/open.ts";
 import { count } from "./count.ts";
 import { openOutputFile } from "./output-file.ts";
 import { Progress } from "./progress.ts";
-import { addSettingFlags } from "./settings/flags.ts";
-import type { Flags } from "./settings/given.ts";
-import { readSettings } from "./settings/read.ts";
-import { listenForStop } from "./stop-signal.ts";
+import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 /** `plant-store backup`: copies an SQLite store to one file, also while a server uses it. */
 export function createBackupCommand(): Command {

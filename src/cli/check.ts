@@ -1,13 +1,11 @@
 import { statSync } from "node:fs";
 import { Command } from "commander";
-import { listTokens, TokenFileError } from "../auth/token-file.ts";
+import { listTokens, TokenFileError } from "connect-gateway-proxy/auth";
+import { CommandFailure } from "connect-gateway-proxy/command";
 import { version } from "../server/version.ts";
 import type { Finding } from "../store/finding.ts";
 import { checkStore, describeStoreUrl } from "../store/open.ts";
-import { CommandFailure } from "./command-failure.ts";
-import { addSettingFlags } from "./settings/flags.ts";
-import type { Flags } from "./settings/given.ts";
-import { readSettings } from "./settings/read.ts";
+import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 /** `plant-store check`: finds problems of the store, its disk and the tokens. */
 export function createCheckCommand(): Command {

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
-import { isBearerToken } from "../auth/authorization.ts";
-import { CommandFailure, cannot } from "./command-failure.ts";
+import { CommandFailure, cannot } from "connect-gateway-proxy/command";
+import { isBearerToken } from "../client-token.ts";
 
 /** Longer than any token: a file that is something else need not be read whole. */
 const bytesMax = 16 * 1024;

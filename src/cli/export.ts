@@ -1,16 +1,13 @@
 import { once } from "node:events";
 import { Command, Option } from "commander";
+import { CommandFailure, cannot, listenForStop } from "connect-gateway-proxy/command";
 import { openPlantReader } from "../store/open.ts";
 import { readPages } from "../store/plant-reader.ts";
 import { type FormatName, formatNames, formatOfFile, formats } from "../transfer/format.ts";
 import { writePlants } from "../transfer/plant-export.ts";
-import { CommandFailure, cannot } from "./command-failure.ts";
 import { type OutputFile, openOutputFile } from "./output-file.ts";
 import { Progress } from "./progress.ts";
-import { addSettingFlags } from "./settings/flags.ts";
-import type { Flags } from "./settings/given.ts";
-import { readSettings } from "./settings/read.ts";
-import { listenForStop } from "./stop-signal.ts";
+import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 type ExportFlags = Flags & {
   readonly format?: FormatName;

@@ -2,18 +2,17 @@ import { createReadStream, fstatSync, openSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { CommandFailure, cannot, listenForStop } from "connect-gateway-proxy/command";
 import { type FormatName, formatNames, formatOfFile, formats } from "../transfer/format.ts";
 import { createPlantCreator, type PlantCreator } from "../transfer/grpc-client.ts";
 import { type ImportEnd, type ImportState, PlantImport } from "../transfer/plant-import.ts";
 import { defaultRowLimits, FormatError } from "../transfer/row.ts";
 import { unzip } from "../transfer/unzip.ts";
 import { readClientToken } from "./client-token.ts";
-import { CommandFailure, cannot } from "./command-failure.ts";
 import { count } from "./count.ts";
 import { collectLittleAtOnce } from "./heap.ts";
 import { Progress } from "./progress.ts";
 import { Rejects } from "./rejects.ts";
-import { listenForStop } from "./stop-signal.ts";
 
 interface ImportFlags {
   readonly url: string;

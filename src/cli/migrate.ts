@@ -1,8 +1,6 @@
 import { Command } from "commander";
 import { describeStoreUrl, migrateStore, readSchemaState } from "../store/open.ts";
-import { addSettingFlags } from "./settings/flags.ts";
-import type { Flags } from "./settings/given.ts";
-import { readSettings } from "./settings/read.ts";
+import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 /** `plant-store migrate`: the schema of the store's database. `serve` migrates by itself. */
 export function createMigrateCommand(): Command {

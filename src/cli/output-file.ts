@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { CommandFailure, cannot } from "connect-gateway-proxy/command";
 import { syncDirectory } from "../store/sqlite/files.ts";
 import { besideName } from "../store/sqlite/location.ts";
-import { CommandFailure, cannot } from "./command-failure.ts";
 import { kindOfFile } from "./file-kind.ts";
 
 export interface OutputTarget {

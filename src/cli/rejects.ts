@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { statSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { CommandFailure, cannot } from "connect-gateway-proxy/command";
 import { writeRejection } from "../transfer/ndjson.ts";
 import type { Rejection } from "../transfer/plant-import.ts";
-import { CommandFailure, cannot } from "./command-failure.ts";
 import { assertMayWrite, type OutputFile, openOutputFile } from "./output-file.ts";
 
 /** Where the rejected rows of an import go: NDJSON, which `import` reads once it is fixed. */

@@ -2,14 +2,12 @@ import { once } from "node:events";
 import module from "node:module";
 import { isatty } from "node:tty";
 import { Command } from "commander";
-import { needsFirstToken } from "../auth/first-token.ts";
+import { needsFirstToken } from "connect-gateway-proxy/auth";
+import { listenForStop } from "connect-gateway-proxy/command";
 import { type RunningServer, startServer } from "../server/start.ts";
 import { collectLittleAtOnce } from "./heap.ts";
 import { assertTokenFile } from "./output-file.ts";
-import { addSettingFlags } from "./settings/flags.ts";
-import type { Flags } from "./settings/given.ts";
-import { readSettings } from "./settings/read.ts";
-import { listenForStop } from "./stop-signal.ts";
+import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 /** `plant-store serve`: runs until a signal ends it, then drains. */
 export function createServeCommand(): Command {

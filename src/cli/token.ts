@@ -1,52 +1,14 @@
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
-import { Command } from "commander";
-import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
-import { schema } from "../server/settings/schema.ts";
+import { createTokenCommand } from "connect-gateway-proxy/command";
+import { plantStore, schema, tokenPrefix } from "../server/settings.ts";
 import { assertTokenFile } from "./output-file.ts";
-import { addSettingFlags } from "./settings/flags.ts";
-import type { Flags } from "./settings/given.ts";
-import { readSettings } from "./settings/read.ts";
 
 /** `plant-store token`: the opaque tokens of a token file. */
-export function createTokenCommand(): Command {
-  const command = new Command("token").description("Create, list and revoke bearer tokens.");
-  const create = command
-    .command("create <name>")
-    .description("Create a token and print it. It is shown only once.")
-    .action(async (name: string, flags: Flags) => {
-      const file = await readTokenFile(flags);
-      const isNew = !existsSync(file);
-      process.stdout.write(`${await createToken(file, name)}\n`);
-      if (!isNew) return;
-      process.stderr.write(
-        `plant-store: created ${resolve(file)}; the token is valid on servers that use this file\n`,
-      );
-    });
-  const list = command
-    .command("list")
-    .description("List the valid tokens and when they were created.")
-    .option("--json", "an array of objects", false)
-    .action(async (flags: Flags) => {
-      const tokens = await listTokens(await readTokenFile(flags));
-      const shown = tokens.map(({ name, createdAt }) => ({ name, createdAt }));
-      const lines = shown.map(({ name, createdAt }) => `${createdAt}  ${name}\n`);
-      process.stdout.write(flags["json"] ? `${JSON.stringify(shown)}\n` : lines.join(""));
-    });
-  const revoke = command
-    .command("revoke <name>")
-    .description("Revoke a token. Running servers reject it within a second.")
-    .action(async (name: string, flags: Flags) => {
-      await revokeToken(await readTokenFile(flags), name);
-      process.stderr.write(`revoked ${name}\n`);
-    });
-  for (const one of [create, list, revoke]) addSettingFlags(one, "token-file");
-  return command;
-}
-
-async function readTokenFile(flags: Flags): Promise<string> {
-  const { options } = await readSettings(flags, "token-file");
-  const file = options.auth?.tokenFile ?? schema.auth.tokenFile.default;
-  assertTokenFile(file);
-  return file;
+export function createTokens() {
+  return createTokenCommand(plantStore, {
+    prefix: tokenPrefix,
+    fileOf(file = schema.auth.tokenFile.default ?? "") {
+      assertTokenFile(file);
+      return file;
+    },
+  });
 }

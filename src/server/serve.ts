@@ -1,5 +1,5 @@
 /** Serves a store on a port. */
-import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues, type Interceptor } from "@connectrpc/connect";
 import {
   type CallObserver,
   cancellationOf,
@@ -14,26 +14,27 @@ import { createHealthHandlers, type Readiness } from "connect-gateway/health";
 import { type AccessEntry, createAccessLog, logFailures } from "connect-gateway/logging";
 import type { ServiceMetrics } from "connect-gateway/metrics";
 import { serve as serveGateway } from "connect-gateway/server";
+import {
+  type Authenticator,
+  createBearerGate,
+  inOrder,
+  principalId,
+  principalKey,
+  requirePrincipal,
+} from "connect-gateway-proxy/auth";
 import { createLogger } from "connect-gateway-proxy/logging";
+import { limitRates } from "connect-gateway-proxy/rate-limit";
+import { assertPortTls, corsOptions } from "connect-gateway-proxy/settings";
+import type { Tracing } from "connect-gateway-proxy/tracing";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import type { Authenticator } from "../auth/authenticator.ts";
-import { createBearerGate, requirePrincipal } from "../auth/bearer.ts";
-import { principalId, principalKey } from "../auth/principal.ts";
 import type { PlantStore } from "../plant.ts";
 import { assertRoom, createPlantService } from "../service.ts";
-import { corsOptions } from "./cors.ts";
 import { renderPlantError } from "./error-body.ts";
-import { inOrder } from "./gate.ts";
 import { explainUnready } from "./obstacles.ts";
 import { createOpenServices } from "./open-services.ts";
 import { createPageHandlers } from "./page/handlers.ts";
-import { limitRates } from "./rate-limit/gate.ts";
-import { messageValuesMax } from "./settings/limits.ts";
-import { schema } from "./settings/schema.ts";
-import type { ServerSettings } from "./settings/settings.ts";
-import { assertTlsFiles } from "./settings/tls-files.ts";
+import { messageValuesMax, type ServerSettings, schema } from "./settings.ts";
 import { tokenCommand } from "./token-command.ts";
-import type { Tracing } from "./tracing/tracing.ts";
 import { version } from "./version.ts";
 
 export interface ServedParts {
@@ -41,6 +42,8 @@ export interface ServedParts {
   readonly store: PlantStore;
   readonly metrics?: ServiceMetrics | undefined;
   readonly tracing?: Tracing | undefined;
+  /** The last interceptor before the store, if calls are traced. */
+  readonly inStore?: Interceptor | undefined;
 }
 
 export interface Serving {
@@ -55,7 +58,7 @@ export interface Serving {
 export async function serve(settings: ServerSettings, parts: ServedParts): Promise<Serving> {
   const { store, tracing } = parts;
   const { basePath, log } = settings;
-  if (settings.tls !== undefined) assertTlsFiles(settings.tls);
+  assertPortTls(settings.tls);
   const draining = new AbortController();
   const isReady = () => store.obstacle() === undefined;
   const readiness = { isReady, draining: draining.signal };
@@ -125,18 +128,21 @@ function commonOptions(settings: ServerSettings, { metrics, tracing }: ServedPar
   };
 }
 
-function gatewayOptions(settings: ServerSettings, { authenticator, store, tracing }: ServedParts) {
+/** Of the challenge of RFC 6750. */
+const realm = "plant-store";
+
+function gatewayOptions(settings: ServerSettings, { authenticator, store, inStore }: ServedParts) {
   const { limits, log, basePath } = settings;
-  const bearer = createBearerGate(authenticator.verifiers);
+  const bearer = createBearerGate(authenticator.verifiers, realm);
   return {
     requestPathPrefix: basePath,
     requestGate: inOrder(limitRates(bearer, settings), () => assertRoom(store)),
     exposePeerAddress: settings.rateLimitPerAddress > 0,
     interceptors: [
       logFailures(log),
-      requirePrincipal,
+      requirePrincipal(realm),
       requireFields,
-      ...(tracing === undefined ? [] : [tracing.inStore]),
+      ...(inStore === undefined ? [] : [inStore]),
     ],
     readMaxBytes: limits.bodyBytesMax,
     readMaxValues: messageValuesMax,

@@ -1,12 +1,17 @@
 /** Starts a server and connects its parts. */
+import { createFirstToken, openAuthenticator, revokeFirstToken } from "connect-gateway-proxy/auth";
 import { loadLoggerSoon } from "connect-gateway-proxy/logging";
-import { openAuthenticator } from "../auth/authenticator.ts";
-import { createFirstToken, revokeFirstToken } from "../auth/first-token.ts";
+import { openTracing } from "connect-gateway-proxy/tracing";
 import { openStore } from "../store/open.ts";
 import type { Admin } from "./metrics/open.ts";
 import { reportObstacles, reportUnreachable } from "./obstacles.ts";
-import { resolveSettings, type ServerOptions, type ServerSettings } from "./settings/settings.ts";
-import { openTracing } from "./tracing/open.ts";
+import {
+  resolveSettings,
+  type ServerOptions,
+  type ServerSettings,
+  tokenPrefix,
+} from "./settings.ts";
+import { version } from "./version.ts";
 
 /** A running plant-store server. */
 export interface RunningServer {
@@ -46,7 +51,7 @@ export async function startServer({
   const admin = await openAdmin(settings);
   const opened: (() => unknown)[] = [() => admin?.close()];
   try {
-    const firstToken = createsFirstToken ? await createFirstToken(auth) : undefined;
+    const firstToken = createsFirstToken ? await createFirstToken(auth, tokenPrefix) : undefined;
     if (firstToken !== undefined) opened.push(() => revokeFirstToken(auth));
     const authenticator = await openAuthenticator(auth, log.warn);
     const opening = openStore(settings.store, {
@@ -58,9 +63,15 @@ export async function startServer({
     opened.push(() => opening.then((store) => store.close(), ignore));
     // The store opens asynchronously; most of the code is loaded meanwhile.
     const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);
-    const tracing = await openTracing({ scheme: schemeOf(settings), log });
+    const tracing = await openTracing({
+      program: { name: "plant-store", version },
+      scheme: schemeOf(settings),
+      log,
+    });
     opened.push(() => tracing?.close());
-    const parts = { authenticator, store, metrics: admin?.metrics, tracing };
+    // Loads OpenTelemetry.
+    const inStore = tracing && (await import("./store-spans.ts")).spanStore(tracing.tracer);
+    const parts = { authenticator, store, metrics: admin?.metrics, tracing, inStore };
     const serving = await serve(settings, parts);
     admin?.metrics.watchReadiness(serving.isReady);
     if (options.log === undefined) loadLoggerSoon();

@@ -1,4 +1,4 @@
-import { schema } from "./settings/schema.ts";
+import { schema } from "./settings.ts";
 
 /** The command that makes a token, as the user who started this process would type it. */
 export function tokenCommand(file: string | undefined): string {

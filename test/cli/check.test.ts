@@ -2,8 +2,8 @@
 import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createToken } from "connect-gateway-proxy/auth";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createToken } from "../../src/auth/token-file.ts";
 import { openStore } from "../../src/store/open.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { placeKinds, seed } from "../store/reader-places.ts";
@@ -21,7 +21,7 @@ async function prepare() {
   const database = join(folder, "plants.db");
   const tokenFile = join(folder, "tokens");
   await seed(`sqlite:${database}`, plants);
-  await createToken(tokenFile, "me");
+  await createToken(tokenFile, "me", "plst_");
   const run = (...flags: readonly string[]) =>
     runInProcess(["check", "--store", `sqlite:${database}`, "--token-file", tokenFile, ...flags]);
   return { folder, database, tokenFile, run };

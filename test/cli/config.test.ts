@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
-import { schemaEntries } from "../../src/server/settings/schema.ts";
+import { plantStore } from "../../src/server/settings.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 
 let folder: string;
@@ -43,7 +43,7 @@ describe("config show", () => {
       .trimEnd()
       .split("\n")
       .map((line) => line.split(" ")[0]);
-    expect(names).toEqual(schemaEntries.map(({ name }) => name));
+    expect(names).toEqual(plantStore.entries.map(({ name }) => name));
   });
 
   const variable = { PLANT_STORE_PORT: "2" };
@@ -98,11 +98,7 @@ describe("config show", () => {
     [{ flags: ["--store", "postgres:/u:secret@db/p"] }, "store", "(hidden) | flag --store"],
     [{ flags: ["--store", "postgres://u:sec/ret@db/p"] }, "store", "(hidden) | flag --store"],
     [{ flags: ["--store", "postgre://u:secret@db/p"] }, "store", "(hidden) | flag --store"],
-    [
-      { flags: ["--jwks-url", "https://u:secret@a/k"] },
-      "jwks-url",
-      "https://u:(hidden)@a/k | flag --jwks-url",
-    ],
+    [{ flags: ["--jwks-url", "https://u:secret@a/k"] }, "jwks-url", "(hidden) | flag --jwks-url"],
     [
       { env: { PLANT_STORE_TOKENS: "a-secret-of-sixteen" } },
       "tokens",
@@ -202,7 +198,12 @@ describe("config check", () => {
         "PLANT_STORE_REUSE_PORT: must be off unless store (FILE, line 1) is PostgreSQL: one process alone serves SQLite",
       ],
     ],
-    [{ yaml: "jwks-url: https://a/k" }, ["--jwt-issuer: is required with jwks-url (FILE, line 1)"]],
+    [
+      { yaml: "jwks-url: https://a/k" },
+      ["issuer", "audience"].map(
+        (claim) => `--jwt-${claim}: is required with jwks-url (FILE, line 1)`,
+      ),
+    ],
     [
       { env: { PLANT_STORE_TOKENS: "short" } },
       ["PLANT_STORE_TOKENS: token 1 of 1 has fewer than 16 characters"],

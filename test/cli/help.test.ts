@@ -27,7 +27,7 @@ describe("--help", () => {
     ],
     [
       ["serve", "--help"],
-      ["--health <on|off>", "PLANT_STORE_HEALTH", "--reflection <on|off>", "--cors-origin <list>"],
+      ["--health [on|off]", "PLANT_STORE_HEALTH", "--reflection [on|off]", "--cors-origin <list>"],
     ],
     [
       ["token", "--help"],
@@ -90,7 +90,7 @@ describe("--help", () => {
     const options = stdout.replaceAll(/\n {8,}/g, " ").match(/^ {2}--.*$/gm) ?? [];
     expect(options.length).toBeGreaterThan(15);
     for (const option of options) {
-      const [, name = ""] = /^ {2}--([a-z0-9-]+) </.exec(option) ?? [];
+      const [, name = ""] = /^ {2}--([a-z0-9-]+) [<[]/.exec(option) ?? [];
       expect(option).toContain(`PLANT_STORE_${name.replaceAll("-", "_").toUpperCase()}`);
       if (name !== "config") expect(option).toContain("default: ");
     }

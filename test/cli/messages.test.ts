@@ -5,7 +5,10 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-const rooms = ["src/cli/*.ts", "src/transfer/*.ts", "src/server/page/*.js"];
+const rooms = [
+  ...["src/cli/*.ts", "src/transfer/*.ts", "src/server/{settings.ts,page/*.js}"],
+  "packages/proxy/src/{auth,cli,command,settings}/*.ts",
+];
 const literals = /"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/g;
 /** The notes of a command's help. */
 const notes = /const notes = `\n(.*?)`;/s;

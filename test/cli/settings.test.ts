@@ -67,7 +67,10 @@ describe("a wrong flag", () => {
     [["--tls-cert", "@/none", "--tls-key", "@/none"], /--tls-cert: .*ENOENT/],
     [["--jwt-issuer", "https://issuer.example"], /--jwt-issuer: requires --jwks-url/],
     [["--jwt-audience", "plants"], /--jwt-audience: requires --jwks-url/],
-    [["--jwks-url", "https://issuer.example/keys"], /--jwt-issuer: is required with --jwks-url/],
+    [
+      ["--jwks-url", "https://a/k", "--jwt-audience", "a"],
+      /--jwt-issuer: is required with --jwks-url/,
+    ],
     [["--jwks-url", "https://a/k", "--jwt-issuer", "i"], /--jwt-audience: is required/],
     [["--jwks-url", "keys", "--jwt-issuer", "i", "--jwt-audience", "a"], /--jwks-url: is not an/],
     [["--jwks-url", "http://a/k", "--jwt-issuer", "i", "--jwt-audience", "a"], /https:\/\//],

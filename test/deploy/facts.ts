@@ -4,7 +4,7 @@ import { createHealthHandlers } from "connect-gateway/health";
 import { expect } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { stuckGraceMs } from "../../src/cli/serve.ts";
-import { resolveSettings } from "../../src/server/settings/settings.ts";
+import { resolveSettings } from "../../src/server/settings.ts";
 import { describeStoreUrl } from "../../src/store/open.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 

@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
+import { defaultLimits } from "connect-gateway/limits";
 import { describe, expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
-import { defaultLimits } from "../../src/server/settings/limits.ts";
 import { expectSettings, readDeployFile, stateFolder, stopSecondsMax } from "./facts.ts";
 
 const run = promisify(execFile);

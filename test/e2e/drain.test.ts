@@ -18,8 +18,8 @@ import {
   issuer,
   type SigningKey,
   sign,
-} from "../auth/support/issuer.ts";
-import { keySetOf, startKeyServer } from "../auth/support/key-server.ts";
+} from "../../packages/proxy/test/support/auth/issuer.ts";
+import { keySetOf, startKeyServer } from "../../packages/proxy/test/support/auth/key-server.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { newPlantJson } from "../support/protocol/message.ts";

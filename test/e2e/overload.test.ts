@@ -2,14 +2,14 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
+import { openAuthenticator } from "connect-gateway-proxy/auth";
 import { describe, expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { openAuthenticator } from "../../src/auth/authenticator.ts";
 import type { PlantStore } from "../../src/plant.ts";
 import { serve } from "../../src/server/serve.ts";
-import { resolveSettings } from "../../src/server/settings/settings.ts";
+import { resolveSettings } from "../../src/server/settings.ts";
 import { openStore } from "../../src/store/open.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";

@@ -2,18 +2,18 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
+import { createToken, revokeToken } from "connect-gateway-proxy/auth";
 import { expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { createToken, revokeToken } from "../../src/auth/token-file.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { openTestServer } from "../support/test-server.ts";
 
 test("a token that is in use everywhere is over everywhere once it is revoked", async () => {
   await using folder = await createTemporaryFolder();
   const tokenFile = join(folder.path, "tokens");
-  const ada = await createToken(tokenFile, "ada");
-  const bob = await createToken(tokenFile, "bob");
+  const ada = await createToken(tokenFile, "ada", "plst_");
+  const bob = await createToken(tokenFile, "bob", "plst_");
   await using server = await openTestServer({ auth: { tokenFile } });
   using stack = new DisposableStack();
   const callers = protocols.map(({ open }) => stack.use(open(server.url)));
@@ -40,7 +40,7 @@ test("a token that is in use everywhere is over everywhere once it is revoked", 
   for (let n = 0; n < 5; n++) expect(await ask(ada)).toEqual(all(Code.Unauthenticated));
   expect(await ask(bob)).toEqual(all("in"));
 
-  const again = await createToken(tokenFile, "ada");
+  const again = await createToken(tokenFile, "ada", "plst_");
   const untilIn = async () => {
     while ((await ask(again)).includes(Code.Unauthenticated)) await delay(20);
   };

@@ -2,11 +2,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
+import { createToken, digestToken } from "connect-gateway-proxy/auth";
 import { beforeAll, describe, expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
-import { digestToken } from "../../src/auth/token.ts";
-import { createToken } from "../../src/auth/token-file.ts";
 import {
   audience,
   createSigningKey,
@@ -15,8 +14,8 @@ import {
   issuer,
   type SigningKey,
   sign,
-} from "../auth/support/issuer.ts";
-import { keySetOf, startKeyServer } from "../auth/support/key-server.ts";
+} from "../../packages/proxy/test/support/auth/issuer.ts";
+import { keySetOf, startKeyServer } from "../../packages/proxy/test/support/auth/key-server.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
@@ -74,7 +73,7 @@ describe.each(rawProtocols)("over $name", (protocol) => {
   test("nobody gets in but who has a token, and nothing is stored", async () => {
     await using folder = await createTemporaryFolder();
     const tokenFile = join(folder.path, "tokens");
-    const token = await createToken(tokenFile, "ada");
+    const token = await createToken(tokenFile, "ada", "plst_");
     const keys = await startKeyServer(keySetOf(key.jwk));
     await using server = await openTestServer({
       auth: {

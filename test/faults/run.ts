@@ -3,7 +3,7 @@
  * its promises. Separate from `npm test`, because it takes as long as it is given.
  */
 
-import { listenForStop } from "../../src/cli/stop-signal.ts";
+import { listenForStop } from "connect-gateway-proxy/command";
 import { takeLeaks } from "../support/token-leaks.ts";
 import type { Campaign, CampaignResult } from "./campaign.ts";
 import { campaigns } from "./campaigns.ts";

@@ -1,11 +1,11 @@
+import { mintToken } from "connect-gateway-proxy/auth";
 import { describe, expect, test } from "vitest";
-import { mintToken } from "../../src/auth/token.ts";
-import { forge, goodClaims } from "../auth/support/issuer.ts";
+import { forge, goodClaims } from "../../packages/proxy/test/support/auth/issuer.ts";
 import { createRecordedLog } from "./recorded-log.ts";
 import { runInProcess } from "./run-in-process.ts";
 import { findToken, knownToken, takeLeaks, watchForTokens } from "./token-leaks.ts";
 
-const minted = mintToken();
+const minted = mintToken("plst_");
 const jwt = forge({ alg: "none" }, goodClaims(), "");
 
 const leaking: readonly [what: string, text: string, token: string][] = [

@@ -9,7 +9,12 @@ checkLayout({
   folders: {
     logging: [],
     services: [],
-    cli: ["services", "logging"],
+    tracing: [],
+    settings: [],
+    auth: ["settings"],
+    "rate-limit": ["auth"],
+    command: ["settings", "auth"],
+    cli: ["services", "logging", "tracing", "settings", "auth", "rate-limit", "command"],
   },
 });
 

@@ -1,11 +1,11 @@
 /** Sends attacks and judges the answers. */
 import { setTimeout as delay } from "node:timers/promises";
+import { defaultLimits } from "connect-gateway/limits";
 import type {
   HttpResponse,
   HttpVersion,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { flag, frameType, parseFrames } from "../../../packages/gateway/test/support/raw-http2.ts";
-import { defaultLimits } from "../../../src/server/settings/limits.ts";
 import { type StoredPlant, storedForm } from "../../support/stored-plants.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { TestPlant } from "../history/history.ts";

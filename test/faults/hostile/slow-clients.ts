@@ -1,5 +1,6 @@
 /** Clients that send next to nothing forever, in every stage of a request. */
 
+import { defaultLimits } from "connect-gateway/limits";
 import {
   fieldBlock,
   flag,
@@ -9,7 +10,6 @@ import {
   parseFrames,
   settingsAck,
 } from "../../../packages/gateway/test/support/raw-http2.ts";
-import { defaultLimits } from "../../../src/server/settings/limits.ts";
 import { fields } from "../../support/malformed/http2.ts";
 import { knownToken } from "../../support/test-server.ts";
 import { starvedMs } from "../history/starvation.ts";

@@ -4,7 +4,7 @@
  */
 import { gunzipSync } from "node:zlib";
 import { type Envelope, parseEnvelopes } from "../../../packages/gateway/test/support/envelope.ts";
-import { defaultLimits } from "../../../src/server/settings/limits.ts";
+import { schema } from "../../../src/server/settings.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { TestPlant } from "../history/history.ts";
 import type { ContentAttack } from "./attack.ts";
@@ -45,15 +45,16 @@ export function readSound({ path, headers, body, isBomb }: ContentAttack): TestP
   const isEnveloped = type.startsWith("application/grpc");
   if (isEnveloped && coding !== undefined) return undefined;
   const message = isEnveloped ? unwrap(body, { type, coding: inner }) : unpack(body, coding);
-  if (message === undefined || message.length > defaultLimits.bodyBytesMax) return undefined;
+  if (message === undefined || message.length > schema.limits.bodyBytesMax.default)
+    return undefined;
   return read(message);
 }
 
 function unpack(bytes: Buffer, coding: string | undefined): Buffer | undefined {
   if (coding === undefined) return bytes;
-  if (bytes.length > defaultLimits.bodyBytesMax) return undefined;
+  if (bytes.length > schema.limits.bodyBytesMax.default) return undefined;
   try {
-    return gunzipSync(bytes, { maxOutputLength: defaultLimits.bodyBytesMax });
+    return gunzipSync(bytes, { maxOutputLength: schema.limits.bodyBytesMax.default });
   } catch {
     return undefined;
   }

@@ -14,10 +14,10 @@ const told = {
 export const limitMutants: readonly Mutant[] = [
   {
     name: "rates of 5 a second and more are no limits",
-    file: "src/server/rate-limit/gate.ts",
+    file: "packages/proxy/src/rate-limit/gate.ts",
     find: "if (waitSeconds === 0) return;",
     replace: "if (waitSeconds === 0 || perSecond >= 5) return;",
-    campaign: "test/server/rate-limit/gate.test.ts",
+    campaign: "packages/proxy/test/rate-limit/gate.test.ts",
   },
   {
     name: "5 connections of one address and more are no limit",

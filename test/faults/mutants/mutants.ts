@@ -198,16 +198,16 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "whose last request is a second old is forgotten before the bucket is full",
-    file: "src/server/rate-limit/rate-limiter.ts",
+    file: "packages/proxy/src/rate-limit/rate-limiter.ts",
     find: "this.#older = this.#recent;",
     replace: "this.#older = new Map();",
-    campaign: "test/server/rate-limit/rate-limiter.test.ts",
+    campaign: "packages/proxy/test/rate-limit/rate-limiter.test.ts",
   },
   {
     name: "who has asked too often once is forgotten at once",
-    file: "src/server/rate-limit/rate-limiter.ts",
+    file: "packages/proxy/src/rate-limit/rate-limiter.ts",
     find: "this.#recent.set(key, next);",
     replace: "",
-    campaign: "test/server/rate-limit/rate-limiter.test.ts",
+    campaign: "packages/proxy/test/rate-limit/rate-limiter.test.ts",
   },
 ];

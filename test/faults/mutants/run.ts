@@ -10,7 +10,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "n
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { listenForStop } from "../../../src/cli/stop-signal.ts";
+import { listenForStop } from "connect-gateway-proxy/command";
 import type { Mutant } from "./mutant.ts";
 import { mutants } from "./mutants.ts";
 

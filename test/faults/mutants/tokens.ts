@@ -1,18 +1,18 @@
 import type { Mutant } from "./mutant.ts";
 
 const strangers = "test/e2e/strangers.test.ts";
-const jwts = "test/auth/jwt.test.ts";
-const jwtAttacks = "test/auth/jwt-attacks.test.ts";
+const jwts = "packages/proxy/test/auth/jwt.test.ts";
+const jwtAttacks = "packages/proxy/test/auth/jwt-attacks.test.ts";
 const verifier = {
-  file: "src/auth/token-verifier.ts",
-  campaign: "test/auth/token-verifier.test.ts",
+  file: "packages/proxy/src/auth/token-verifier.ts",
+  campaign: "packages/proxy/test/auth/token-verifier.test.ts",
 } as const;
 
 /** Breaks that would admit somebody, and the tests that must detect them. */
 export const tokenMutants: readonly Mutant[] = [
   ...["rest", "connect", "grpc", "grpc-web"].map((protocol) => ({
     name: `gate: lets everybody in over ${protocol}`,
-    file: "src/auth/bearer.ts",
+    file: "packages/proxy/src/auth/bearer.ts",
     find: "const authorization = parseAuthorization(",
     replace: `
       if (Reflect.get(context, "protocolName") === "${protocol}") {
@@ -24,10 +24,10 @@ export const tokenMutants: readonly Mutant[] = [
   })),
   {
     name: "gate: takes one of two tokens",
-    file: "src/auth/authorization.ts",
+    file: "packages/proxy/src/auth/authorization.ts",
     find: "const credentials = /^bearer +[A-Za-z0-9._~+/-]+=*$/i;",
     replace: "const credentials = /^bearer +[A-Za-z0-9._~+/-]+=*/i;",
-    campaign: "test/auth/authorization.test.ts",
+    campaign: "packages/proxy/test/auth/authorization.test.ts",
   },
   {
     ...verifier,
@@ -80,7 +80,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "JWT: accepts alg none",
-    file: "src/auth/jwt.ts",
+    file: "packages/proxy/src/auth/jwt.ts",
     find: "return (token) => (compactJws.test(token) ? verify(token) : unknownToken);",
     replace: `
       return (token) => {
@@ -94,7 +94,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "JWT: accepts alg none in capitals",
-    file: "src/auth/jwt.ts",
+    file: "packages/proxy/src/auth/jwt.ts",
     find: "return (token) => (compactJws.test(token) ? verify(token) : unknownToken);",
     replace: `
       return (token) => {
@@ -108,14 +108,14 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "JWT: accepts a shared secret",
-    file: "src/auth/jwt.ts",
+    file: "packages/proxy/src/auth/jwt.ts",
     find: "algorithms: [...signatureAlgorithms],",
     replace: `algorithms: [...signatureAlgorithms, "HS256"],`,
     campaign: jwtAttacks,
   },
   {
     name: "JWT: does not look at aud",
-    file: "src/auth/jwt.ts",
+    file: "packages/proxy/src/auth/jwt.ts",
     find: `      audience,
       requiredClaims: ["exp"],`,
     replace: `      requiredClaims: ["exp"],`,
@@ -123,7 +123,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "JWT: does not look at iss",
-    file: "src/auth/jwt.ts",
+    file: "packages/proxy/src/auth/jwt.ts",
     find: `      issuer,
       audience,
       requiredClaims: ["exp"],`,
@@ -133,37 +133,37 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "JWT: does not ask for exp",
-    file: "src/auth/jwt.ts",
+    file: "packages/proxy/src/auth/jwt.ts",
     find: `requiredClaims: ["exp"],`,
     replace: "",
     campaign: jwts,
   },
   {
     name: "JWT: does not look at exp",
-    file: "src/auth/jwt.ts",
+    file: "packages/proxy/src/auth/jwt.ts",
     find: "currentDate: new Date(now()),",
     replace: "currentDate: new Date(0),",
     campaign: jwts,
   },
   {
     name: "key set: fetched for each unknown key",
-    file: "src/auth/jwks.ts",
+    file: "packages/proxy/src/auth/jwks.ts",
     find: "|| now() - triedAt >= cooldownMs",
     replace: "|| now() >= 0",
     campaign: jwts,
   },
   {
     name: "key set: fetched from wherever it is sent",
-    file: "src/auth/jwks.ts",
+    file: "packages/proxy/src/auth/jwks.ts",
     find: "await fetch(url, init)",
     replace: `await fetch(url, { ...init, redirect: "follow" })`,
-    campaign: "test/auth/jwks.test.ts",
+    campaign: "packages/proxy/test/auth/jwks.test.ts",
   },
   {
     name: "key set: read to its end, however far that is",
-    file: "src/auth/jwks.ts",
+    file: "packages/proxy/src/auth/jwks.ts",
     find: "if (bytes > bytesMax)",
     replace: "if (bytes < 0)",
-    campaign: "test/auth/jwks.test.ts",
+    campaign: "packages/proxy/test/auth/jwks.test.ts",
   },
 ];

@@ -8,7 +8,7 @@ import {
   issuer,
   type SigningKey,
   sign,
-} from "../../auth/support/issuer.ts";
+} from "../../../packages/proxy/test/support/auth/issuer.ts";
 
 export interface Issuer extends Disposable {
   /** The server's arguments for it. */

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { copyFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import tls from "node:tls";
+import { SettingsError } from "connect-gateway-proxy/settings";
 import { describe, expect, test } from "vitest";
 import {
   createCertificate,
@@ -14,7 +15,6 @@ import {
 } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
-import { SettingsError } from "../../../src/server/settings/settings-error.ts";
 import { knownToken, openTestServer } from "../../support/test-server.ts";
 
 const createPlant = {

@@ -1,7 +1,6 @@
+import { SettingsError } from "connect-gateway-proxy/settings";
 import { afterEach, describe, expect, test } from "vitest";
-import { defaultLimits } from "../../../src/server/settings/limits.ts";
-import { resolveSettings, type ServerOptions } from "../../../src/server/settings/settings.ts";
-import { SettingsError } from "../../../src/server/settings/settings-error.ts";
+import { resolveSettings, type ServerOptions } from "../../../src/server/settings.ts";
 
 describe("settings", () => {
   test("have the defaults that the decisions name", () => {
@@ -27,7 +26,7 @@ describe("settings", () => {
 
   test("keep the defaults of what a partial leaves out", () => {
     const { limits } = resolveSettings({ limits: { streamsMax: 3 } });
-    expect(limits).toEqual({ ...defaultLimits, streamsMax: 3 });
+    expect(limits).toEqual({ ...resolveSettings({}).limits, streamsMax: 3 });
   });
 
   test.each<ServerOptions>([

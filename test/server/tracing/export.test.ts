@@ -6,6 +6,8 @@ import { createContextValues } from "@connectrpc/connect";
 import { trace } from "@opentelemetry/api";
 import type { ObservedRequest } from "connect-gateway";
 import { callContextKey } from "connect-gateway/otel";
+import type { Tracing } from "connect-gateway-proxy/tracing";
+import { openTracing } from "connect-gateway-proxy/tracing";
 import { afterEach, expect, test, vi } from "vitest";
 import {
   createCertificate,
@@ -14,8 +16,7 @@ import {
 import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
-import { openTracing } from "../../../src/server/tracing/open.ts";
-import type { Tracing } from "../../../src/server/tracing/tracing.ts";
+import { version } from "../../../src/server/version.ts";
 import { spawnServer } from "../../support/child-server.ts";
 import { openOtlpCollector } from "../../support/otlp-collector.ts";
 import { newPlantJson } from "../../support/protocol/message.ts";
@@ -24,13 +25,14 @@ import { knownToken } from "../../support/test-server.ts";
 import { environmentFor } from "./tracing-environment.ts";
 
 const log = createRecordedLog;
+const program = { name: "plant-store", version };
 
 afterEach(() => void vi.unstubAllEnvs());
 
 /** The tracing of a thread, as these variables have it. */
 async function openWith(env: Readonly<Record<string, string>>, recorded = log()): Promise<Tracing> {
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
-  const tracing = await openTracing({ scheme: "http", log: recorded });
+  const tracing = await openTracing({ program, scheme: "http", log: recorded });
   if (tracing === undefined) throw new Error("nothing is traced");
   return tracing;
 }

@@ -1,4 +1,7 @@
+/** Limits of a port. Loads little, for programs that check settings before they start. */
 import { assertOptions, definedOnly } from "../rpc/options.ts";
+
+export { parseAddressBlocks } from "./address-blocks.ts";
 
 /** What bounds the connections of a port, and what arrives on them. */
 export interface PortLimits {

@@ -24,8 +24,13 @@ const startTimeoutMs = 20_000;
 export async function startServer(
   [file = "", ...args]: readonly string[],
   cwd: string,
+  variables: Readonly<Record<string, string>> = {},
 ): Promise<ServerProcess> {
-  const child = spawn(file, args, { cwd, env: environment, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(file, args, {
+    cwd,
+    env: { ...environment, ...variables },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const ended = once(child, "close").then(([code, signal]) => code ?? signal);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   let errors = "";

@@ -3,6 +3,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { gatewayNodeAdapter } from "connect-gateway";
 import { type Binding, bindingsOf, printPathTemplate, RuleError } from "connect-gateway/rules";
 import { createRoutes, type Served } from "./served.ts";
+import type { Settings } from "./settings.ts";
 
 /** The lines of what is served, and of what is wrong. */
 export interface CheckReport {
@@ -10,7 +11,7 @@ export interface CheckReport {
   readonly problems: readonly string[];
 }
 
-export function checkServed(served: Served, requestMetadata: readonly string[]): CheckReport {
+export function checkServed(served: Served, settings: Settings): CheckReport {
   const lines: string[] = [];
   const problems = new Set<string>();
   for (const { upstream, descriptors } of served.parts) {
@@ -27,7 +28,7 @@ export function checkServed(served: Served, requestMetadata: readonly string[]):
   if (problems.size === 0) {
     // What no rule has by itself: routes that two have, selectors that no method has.
     const { rules, registry } = served;
-    const routes = createRoutes(served, requestMetadata);
+    const routes = createRoutes(served, settings);
     const options = { routes, rest: { rules }, jsonOptions: { registry } };
     collect(problems, () => gatewayNodeAdapter(options));
   }

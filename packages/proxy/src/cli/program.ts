@@ -1,51 +1,82 @@
 import { createRequire } from "node:module";
+import { Command } from "commander";
 import { RuleError } from "connect-gateway";
+import { TokenFileError } from "../auth/token-file.ts";
+import { CommandFailure } from "../command/command-failure.ts";
+import { createConfigCommand } from "../command/config.ts";
+import { type Explanation, runCommandLine } from "../command/run.ts";
+import { createTokenCommand } from "../command/token.ts";
 import { DescriptorError, reflectServices } from "../services/index.ts";
+import { addSettingFlags } from "../settings/flags.ts";
+import type { Flags } from "../settings/given.ts";
+import { readSettings } from "../settings/read.ts";
 import { checkServed } from "./check.ts";
 import { CommandError } from "./command-error.ts";
-import { formatHelp, parseFlags } from "./flags.ts";
 import { readRules } from "./rules.ts";
 import { serveUpstreams } from "./serve.ts";
 import { createServed, type Part } from "./served.ts";
-import { resolveSettings, type Settings } from "./settings.ts";
+import { assertFiles, proxyProgram, type Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile } from "./upstream.ts";
 
-/** Exit codes: 0 done, 1 failed, 2 the command line or a file that it names is wrong. */
-export type ExitCode = 0 | 1 | 2;
-
 /** Runs one command line, without the program's name. Never throws. */
-export async function runCommand(args: readonly string[]): Promise<ExitCode> {
-  try {
-    const flags = parseFlags(args);
-    if (flags.help === true) return print(formatHelp());
-    if (flags.version === true) return print(`${version}\n`);
-    const settings = resolveSettings(flags);
-    if (flags.check === true) return await check(settings);
-    await serveUpstreams(settings, version);
-    return 0;
-  } catch (error) {
-    process.stderr.write(`connect-gateway-proxy: ${describe(error)}\n`);
-    return error instanceof CommandError ? error.exitCode : 1;
-  }
+export async function runCommand(args: readonly string[]): Promise<number> {
+  const program = new Command(proxyProgram.name)
+    .description("Serves gRPC servers by REST, Connect, gRPC-Web and gRPC, on one port.")
+    .version(version, "-v, --version")
+    .option("--check", "print what would be served and what is wrong, and exit with 0 or 1")
+    .enablePositionalOptions()
+    .allowExcessArguments(false)
+    .action(serve);
+  addSettingFlags(proxyProgram, program)
+    .addHelpText("after", notes)
+    .addCommand(createTokens())
+    .addCommand(createConfigCommand(proxyProgram, assertFiles));
+  return await runCommandLine(program, args, explain);
 }
+
+const notes = `
+More settings are variables and keys of the file. To list them: config show.
+For example:
+
+  connect-gateway-proxy --upstream http://127.0.0.1:50051 --reflection`;
 
 const version: string = createRequire(import.meta.url)(
   "connect-gateway-proxy/package.json",
 ).version;
 
-function print(text: string): ExitCode {
-  process.stdout.write(text);
-  return 0;
+async function serve(flags: Flags): Promise<void> {
+  const { settings, use } = await readSettings(proxyProgram, flags);
+  await use(async () => assertFiles(settings));
+  if (flags["check"] === true) await check(settings);
+  else await serveUpstreams(settings, version);
 }
 
-async function check(settings: Settings): Promise<ExitCode> {
+function createTokens(): Command {
+  return createTokenCommand(proxyProgram, {
+    prefix: "cgwp_",
+    fileOf(file) {
+      if (file !== undefined) return file;
+      throw new CommandFailure(2, "there is no token file: set --token-file");
+    },
+  });
+}
+
+async function check(settings: Settings): Promise<void> {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
   const served = createServed(await readParts(settings), rules);
-  const report = checkServed(served, settings.requestMetadata);
-  print(report.served.map((line) => `${line}\n`).join(""));
-  for (const problem of report.problems)
-    process.stderr.write(`connect-gateway-proxy: ${problem}\n`);
-  return report.problems.length === 0 ? 0 : 1;
+  const report = checkServed(served, settings);
+  process.stdout.write(report.served.map((line) => `${line}\n`).join(""));
+  if (report.problems.length > 0) throw new CheckFailure(report.problems);
+}
+
+/** What `--check` has found, one line each. */
+class CheckFailure extends Error {
+  readonly lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    super(lines.join("\n"));
+    this.lines = lines;
+  }
 }
 
 async function readParts(settings: Settings): Promise<readonly Part[]> {
@@ -72,13 +103,13 @@ async function readParts(settings: Settings): Promise<readonly Part[]> {
   }
 }
 
-/** One line for what can be fixed; the whole stack for what only we can. */
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+function explain(error: Error): Explanation | undefined {
+  if (error instanceof CheckFailure) return { lines: error.lines, exitCode: 1 };
+  const lines = [error.message];
+  if (error instanceof CommandError) return { lines, exitCode: error.exitCode };
   const isKnown =
-    error instanceof CommandError ||
     error instanceof RuleError ||
     error instanceof DescriptorError ||
-    ("syscall" in error && (error.syscall === "listen" || error.syscall === "getaddrinfo"));
-  return isKnown ? error.message : (error.stack ?? error.message);
+    error instanceof TokenFileError;
+  return isKnown ? { lines, exitCode: 1 } : undefined;
 }

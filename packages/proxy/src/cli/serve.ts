@@ -1,6 +1,7 @@
 /** Serves upstreams at a port until SIGTERM or SIGINT, then drains. */
 import { once } from "node:events";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { isatty } from "node:tty";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import {
   type CallObserver,
   composeObservers,
@@ -14,13 +15,20 @@ import { type AccessEntry, createAccessLog, type Log, logFailures } from "connec
 import { createOpenApiDocument } from "connect-gateway/openapi";
 import { addReflection } from "connect-gateway/reflection";
 import { type ServedOptions, serve } from "connect-gateway/server";
+import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
+import { principalId, principalKey } from "../auth/principal.ts";
+import { hasAuth } from "../auth/settings.ts";
+import { listenForStop } from "../command/stop-signal.ts";
 import { createLogger, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
+import { corsOptions } from "../settings/common.ts";
+import { openTracing, type Tracing } from "../tracing/index.ts";
+import { createGate } from "./gate.ts";
 import { type Measuring, openMetrics } from "./metrics.ts";
 import { createReference } from "./reference.ts";
 import { readRules } from "./rules.ts";
 import { createRoutes, createServed, type Part, type Served } from "./served.ts";
-import type { Settings } from "./settings.ts";
+import { restOptionsOf, type Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile, type Upstream, watchHealth } from "./upstream.ts";
 
 /** @throws {CommandError} {@link RuleError}, or the system's error if it cannot listen. */
@@ -52,12 +60,22 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
     log.warn("the old certificates for the upstreams stay in use", error),
   );
   for (const { transport } of upstreams) closers.push(() => transport.close());
-  const stopped = untilStopped();
+  // A terminal that closes sends SIGHUP to end what runs in it. Elsewhere it asks for a reload.
+  using stop = listenForStop(isatty(0) ? undefined : () => void reload());
   const health = upstreams.map(({ transport }) => watchHealth(transport));
   for (const one of health) closers.push(one.close);
-  const measuring = await openMetrics(settings.admin, version);
+  const { adminPort, adminHost: host } = settings;
+  const admin = adminPort === undefined ? undefined : { host, port: adminPort };
+  const measuring = await openMetrics(admin, version);
   if (measuring !== undefined) closers.push(measuring.close);
-  const common = commonOptions(settings, log, measuring);
+  const authenticator = hasAuth(settings.auth)
+    ? await openAuthenticator(settings.auth, log.warn)
+    : undefined;
+  const scheme = settings.tls === undefined ? "http" : "https";
+  const program = { name: "connect-gateway-proxy", version };
+  const tracing = await openTracing({ program, scheme, log });
+  if (tracing !== undefined) closers.push(tracing.close);
+  const common = commonOptions(settings, { log, authenticator, measuring, tracing });
   const reference = createReference();
   // By reflection they are known later, and may change.
   let current =
@@ -65,30 +83,33 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   const isReady = () => current !== undefined && health.every((one) => one.isReady());
 
   function optionsOf(served: Served | undefined): ServedOptions {
-    const { requestMetadata } = settings;
-    const routes = served && createRoutes(served, requestMetadata, measuring?.onDroppedMetadata);
+    const routes = served && createRoutes(served, settings, measuring?.onDroppedMetadata);
     const { services = [], registry } = served ?? {};
     return {
       routes(router, { draining }) {
         routes?.(router);
-        addHealth(router, { isReady, draining, services });
+        addHealth(router, { isReady, draining, services }, open);
         // Who has given a file may not want its services to be told.
-        if (settings.descriptors === undefined) addReflection(router, { services, draining });
+        if (settings.descriptors === undefined) addReflection(router, { services, draining }, open);
       },
-      rest: { rules: served === undefined ? [] : rules },
-      ...(registry && { jsonOptions: { registry } }),
+      rest: { ...restOptionsOf(settings), rules: served === undefined ? [] : rules },
+      jsonOptions: {
+        ...(registry && { registry }),
+        alwaysEmitImplicit: settings.rest.zeroValues,
+      },
     };
   }
 
-  if (settings.openapi && current !== undefined) reference.show(describe(current));
+  const { bodyBytesMax, connectionsPerAddressMax: perAddress, ...limits } = settings.limits;
+  if (settings.openapi && current !== undefined) reference.show(describe(current, settings));
   const server = await serve({
     ...common,
     ...optionsOf(current),
     host: settings.host,
     port: settings.port,
     tls: settings.tls,
-    readMaxBytes: settings.bodyBytesMax,
-    limits: { requestTimeoutMs: settings.requestTimeoutMs },
+    readMaxBytes: bodyBytesMax,
+    limits: { ...limits, ...(perAddress > 0 && { connectionsPerAddressMax: perAddress }) },
     onTlsError: (error) => log.warn("the old certificate stays in use", error),
     handlers: ({ draining }) =>
       new Map([
@@ -100,7 +121,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   });
 
   function use(served: Served): void {
-    const document = settings.openapi ? describe(served) : undefined;
+    const document = settings.openapi ? describe(served, settings) : undefined;
     server.update(optionsOf(served));
     current = served;
     if (document !== undefined) reference.show(document);
@@ -110,11 +131,18 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
     settings.descriptors === undefined ? watchAll(upstreams, { rules, use, log }) : [];
   for (const watch of watches) closers.push(watch.close);
   measuring?.metrics.watchReadiness(isReady);
-  const scheme = settings.tls === undefined ? "http" : "https";
-  const host = settings.host.includes(":") ? `[${settings.host}]` : settings.host;
-  process.stdout.write(`listening on ${scheme}://${host}:${server.address.port}\n`);
+  const authority = settings.host.includes(":") ? `[${settings.host}]` : settings.host;
+  process.stdout.write(`listening on ${scheme}://${authority}:${server.address.port}\n`);
   if (measuring !== undefined) process.stdout.write(`metrics on port ${measuring.port}\n`);
-  log.info(`${await stopped}: draining`);
+
+  async function reload(): Promise<void> {
+    for (const watch of watches) watch.refresh();
+    await authenticator?.reload();
+    log.info("SIGHUP: services, tokens and keys are read again");
+  }
+
+  if (!stop.signal.aborted) await once(stop.signal, "abort");
+  log.info(`${stop.signal.reason}: draining`);
   await server.drain(settings.drainTimeoutMs);
 }
 
@@ -130,9 +158,12 @@ function readServed(
   );
 }
 
-function describe({ services, rules }: Served) {
+function describe({ services, rules }: Served, settings: Settings) {
   // Upstreams may have services and messages of one name, also later.
-  return createOpenApiDocument(services, { names: "full", rest: { rules } });
+  return createOpenApiDocument(services, {
+    names: "full",
+    rest: { ...restOptionsOf(settings), rules },
+  });
 }
 
 interface Watched {
@@ -185,41 +216,50 @@ function beforeServices(notFound: NodeHandler, current: () => unknown): NodeHand
   return (...node) => (current() === undefined ? unavailable : notFound)(...node);
 }
 
-function commonOptions(settings: Settings, log: Log, measuring: Measuring | undefined) {
-  const { corsOrigins } = settings;
+interface Parts {
+  readonly log: Log;
+  readonly authenticator: Authenticator | undefined;
+  readonly measuring: Measuring | undefined;
+  readonly tracing: Tracing | undefined;
+}
+
+/** Health and reflection need no token. */
+const open = { requestGate() {} };
+
+function commonOptions(settings: Settings, parts: Parts) {
+  const { log, authenticator, tracing } = parts;
+  const cors = corsOptions(settings.corsOrigins);
   const onError = (error: unknown) => log.error("a response could not be made", error);
-  const observer = composeObservers(createObservers(settings, measuring), onError);
+  const observer = composeObservers(createObservers(settings, parts), onError);
+  const requestGate = createGate(settings, authenticator);
   return {
-    ...(corsOrigins.length > 0 && { cors: { origins: corsOrigins } }),
+    ...(cors && { cors }),
     ...(observer && { observer }),
+    ...(requestGate && { requestGate }),
     acceptCompression: [compressionGzip],
     exposePeerAddress: true,
-    interceptors: [logFailures(log)],
+    interceptors: [logFailures(log), ...(tracing === undefined ? [] : [tracing.passOn])],
     onError,
   };
 }
 
 function createObservers(
   { accessLog, logFormat }: Settings,
-  measuring: Measuring | undefined,
+  { measuring, tracing }: Parts,
 ): CallObserver[] {
   const observers: CallObserver[] = measuring === undefined ? [] : [measuring.metrics.calls];
+  if (tracing !== undefined) observers.push(tracing.calls);
   if (accessLog !== "off") {
     const logger = createLogger(logFormat);
     const write = (entry: AccessEntry) => logger.info(entry, "request");
-    observers.push(createAccessLog({ write, isErrorsOnly: accessLog === "errors" }));
+    const isErrorsOnly = accessLog === "errors";
+    const findTraceId = tracing?.traceIdOf;
+    observers.push(createAccessLog({ write, isErrorsOnly, findPrincipal, findTraceId }));
   }
   return observers;
 }
 
-/** The name of the first signal that asks for the end. Others change nothing: a drain has its limit. */
-async function untilStopped(): Promise<string> {
-  const signals = ["SIGINT", "SIGTERM"] as const;
-  return await Promise.race(
-    signals.map(async (name) => {
-      await once(process, name);
-      process.on(name, () => {});
-      return name;
-    }),
-  );
+function findPrincipal(values: ContextValues): string | undefined {
+  const principal = values.get(principalKey);
+  return principal && principalId(principal);
 }

@@ -4,6 +4,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import type { HttpRule } from "connect-gateway/protos";
 import { type Descriptors, defaultRequestMetadata, proxyServices } from "../services/index.ts";
 import { CommandError } from "./command-error.ts";
+import type { Settings } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** An upstream with its services. */
@@ -52,7 +53,7 @@ export function createServed(parts: readonly Part[], rules: readonly HttpRule[])
 /** Routes to the upstreams. */
 export function createRoutes(
   { parts }: Served,
-  requestMetadata: readonly string[],
+  { requestMetadata, timeoutMs }: Pick<Settings, "requestMetadata" | "timeoutMs">,
   onDroppedMetadata: (name: string) => void = () => {},
 ): (router: ConnectRouter) => void {
   const names = [...defaultRequestMetadata, ...requestMetadata];
@@ -62,6 +63,7 @@ export function createRoutes(
       transport,
       requestMetadata: names,
       onDroppedMetadata,
+      ...(timeoutMs > 0 && { timeoutMs }),
       ...(onUnimplemented && { onUnimplemented }),
     }),
   );

@@ -1,5 +1,3 @@
-import { CommandError } from "./command-error.ts";
-
 /** One server, by its URL. */
 export interface UpstreamPlace {
   readonly url: string;
@@ -10,11 +8,8 @@ export interface UpstreamPlace {
 /** `SERVICE=URL`, or `URL`. */
 const form = /^(?:([A-Za-z_][\w.]*)=)?(.*)$/s;
 
-/** Reads `--upstream`. @throws {CommandError} */
+/** Reads `--upstream`. @throws {TypeError} */
 export function parseUpstreams(given: readonly string[]): readonly UpstreamPlace[] {
-  if (given.length === 0) {
-    throw new CommandError("no upstream: give --upstream http://HOST:PORT");
-  }
   const servicesByUrl = new Map<string, string[]>();
   let common: string | undefined;
   const named = new Set<string>();
@@ -23,13 +18,11 @@ export function parseUpstreams(given: readonly string[]): readonly UpstreamPlace
     const url = parseUrl(address);
     if (service === undefined) {
       if (common !== undefined) {
-        throw new CommandError(
-          `--upstream ${text}: ${common} has all services already; write SERVICE=${text}`,
-        );
+        throw new TypeError(`${text}: ${common} has all services already; write SERVICE=${text}`);
       }
       common = url;
     } else {
-      if (named.has(service)) throw new CommandError(`--upstream ${text}: ${service} has one`);
+      if (named.has(service)) throw new TypeError(`${text}: ${service} has one`);
       named.add(service);
       servicesByUrl.set(url, [...(servicesByUrl.get(url) ?? []), service]);
     }
@@ -52,5 +45,5 @@ function parseUrl(text: string): string {
     url.username === "" &&
     url.password === "";
   if (isRight) return url.href.replace(/\/$/, "");
-  throw new CommandError(`--upstream ${text}: must be http://HOST:PORT or https://HOST:PORT`);
+  throw new TypeError(`${text}: must be http://HOST:PORT or https://HOST:PORT`);
 }

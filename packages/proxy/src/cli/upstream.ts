@@ -15,7 +15,7 @@ export interface Upstream {
 }
 
 export function openUpstreams(
-  { upstreams, upstreamTls, bodyBytesMax }: Settings,
+  { upstreams, upstreamTls, limits: { bodyBytesMax } }: Settings,
   onTlsError: (error: unknown) => void,
 ): readonly Upstream[] {
   const tls = watchUpstreamTls(upstreamTls, onTlsError);

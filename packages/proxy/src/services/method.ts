@@ -21,6 +21,8 @@ export interface Forwarding {
   readonly transport: GrpcTransport;
   readonly registry: Registry;
   readonly metadataOf: RequestMetadata;
+  /** For unary calls without a deadline. */
+  readonly timeoutMs?: number;
   readonly onUnimplemented?: (() => void) | undefined;
 }
 
@@ -48,14 +50,14 @@ interface Call {
 }
 
 async function callUnary(method: DescMethod, message: Message, call: Call): Promise<Message> {
-  const { transport, metadataOf } = call.forwarding;
+  const { transport, metadataOf, timeoutMs } = call.forwarding;
   const { context } = call;
   const metadata = metadataOf(context);
   try {
     const answer = await transport.unary(
       method as DescMethodUnary,
       cancellationOf(context),
-      context.timeoutMs(),
+      context.timeoutMs() ?? timeoutMs,
       metadata,
       message,
     );

@@ -17,6 +17,8 @@ export interface ProxyOptions {
    * front, whose addresses then stand before. Default: {@link defaultRequestMetadata}.
    */
   readonly requestMetadata?: readonly string[];
+  /** Deadline of unary calls whose client sets none, in ms. Default: none. */
+  readonly timeoutMs?: number;
   /** Told the name of a request header that was not passed on, as gRPC cannot carry its value. */
   readonly onDroppedMetadata?: (name: string) => void;
   /** Told when the upstream answers UNIMPLEMENTED: its services may be others by now. */

@@ -31,8 +31,13 @@ export interface RunningCommand extends ServerProcess {
 }
 
 /** Starts the command on a free port. */
-export async function startCommand(args: readonly string[], cwd: string): Promise<RunningCommand> {
-  const server = await startServer([...nodeOfSources, main, ...args, "--port", "0"], cwd);
+export async function startCommand(
+  args: readonly string[],
+  cwd: string,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<RunningCommand> {
+  const line = [...nodeOfSources, main, ...args, "--port", "0"];
+  const server = await startServer(line, cwd, variables);
   return { ...server, origin: `http://127.0.0.1:${server.port}` };
 }
 

@@ -115,8 +115,16 @@ test("by reflection, all is unavailable until the upstream is there, and then se
 });
 
 test.each<[what: string, args: (port: number) => readonly string[], message: string]>([
-  ["its port is taken", (port) => [...described, "--port", `${port}`], "EADDRINUSE"],
-  ["the port of its metrics is taken", (port) => [...described, "--admin-port", `${port}`], "EADD"],
+  [
+    "its port is taken",
+    (port) => [...described, "--port", `${port}`],
+    "in use; choose another with --port",
+  ],
+  [
+    "the port of its metrics is taken",
+    (port) => [...described, "--admin-port", `${port}`],
+    "choose another with --admin-port",
+  ],
   ["the descriptors are not there", () => ["--descriptors", "none"], "none: "],
   ["a rule has no method", () => [...described, "--rules", "wrong.yaml"], "library.v1.No: no meth"],
 ])("a start that fails ends the process: %s", async (_what, args, message) => {

@@ -1,0 +1,107 @@
+import type { Setting, ValuesOf } from "../settings/setting.ts";
+import type { SettingProblem } from "../settings/settings-error.ts";
+import { isBearerToken } from "./authorization.ts";
+import { liveTokensMax } from "./token-file.ts";
+
+/** Who may call. All are optional here; a program may require one source of tokens. */
+export const authSettings = {
+  tokenFile: {
+    type: "text",
+    default: undefined,
+    placeholder: "path",
+    summary: "Where opaque tokens are kept",
+    pattern: { form: /./s, rule: "is empty" },
+  },
+  tokens: {
+    type: "list",
+    default: [],
+    placeholder: "tokens",
+    summary: "Opaque tokens of 16 characters or more, separated by commas",
+    from: "variable",
+    secret: "whole",
+    check: findTokenProblem,
+  },
+  jwksUrl: {
+    type: "text",
+    default: undefined,
+    placeholder: "url",
+    summary: "Accept JWTs signed by a key of this set",
+    // A URL with a password is rejected, without showing the password.
+    secret: "password",
+    check: findJwksUrlProblem,
+  },
+  jwtIssuer: {
+    type: "text",
+    default: undefined,
+    placeholder: "iss",
+    summary: "The `iss` that a JWT must have",
+  },
+  jwtAudience: {
+    type: "text",
+    default: undefined,
+    placeholder: "aud",
+    summary: "The `aud` that a JWT must have",
+  },
+} as const satisfies Readonly<Record<string, Setting>>;
+
+export type AuthSettings = ValuesOf<typeof authSettings>;
+
+/** What contradicts what. Without issuer and audience, a token for another service would be accepted. */
+export function findAuthProblems(settings: AuthSettings): SettingProblem[] {
+  const other = "jwksUrl";
+  const isJwt = settings.jwksUrl !== undefined;
+  return (["jwtIssuer", "jwtAudience"] as const).flatMap((setting) => {
+    if (isJwt)
+      return settings[setting] ? [] : [{ setting, other, problem: `is required with ${other}` }];
+    return settings[setting] === undefined
+      ? []
+      : [{ setting, other, problem: `requires ${other}` }];
+  });
+}
+
+/** Whether anybody could be let in. */
+export function hasAuth({ tokenFile, tokens, jwksUrl }: AuthSettings): boolean {
+  return tokenFile !== undefined || tokens.length > 0 || jwksUrl !== undefined;
+}
+
+/** Shorter tokens can be guessed: 16 random characters of base64 are 96 bits. */
+const tokenLengthMin = 16;
+
+/** Minted tokens have 48. This leaves room for the other headers of a request. */
+const tokenLengthMax = 8192;
+
+/** Shows no token. */
+function findTokenProblem(tokens: readonly string[]): string | undefined {
+  if (tokens.length > liveTokensMax) return `there are more than ${liveTokensMax}`;
+  for (const [index, token] of tokens.entries()) {
+    const problem = tokenProblem(token);
+    if (problem !== undefined) return `token ${index + 1} of ${tokens.length} ${problem}`;
+  }
+  return undefined;
+}
+
+function tokenProblem(token: string): string | undefined {
+  if (token === "") return "is empty";
+  if (token.length < tokenLengthMin) return `has fewer than ${tokenLengthMin} characters`;
+  if (token.length > tokenLengthMax) return `has more than ${tokenLengthMax} characters`;
+  if (isBearerToken(token)) return undefined;
+  return "has a character other than letters, digits and -._~+/ (and = at its end)";
+}
+
+/**
+ * Whoever can change the keys in transit can sign any token. So require https, unless no network is
+ * involved.
+ */
+function findJwksUrlProblem(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null) return "is not an absolute URL";
+  if (url.username !== "" || url.password !== "") return "must not contain a user name or password";
+  const isSafe =
+    url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
+  return isSafe ? undefined : "must start with https:// (http:// only for loopback)";
+}
+
+/** The URL parser has converted every IPv4 address to dotted decimal. */
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d+){3}$/.test(hostname);
+}

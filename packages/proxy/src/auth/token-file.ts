@@ -1,0 +1,260 @@
+/**
+ * The file with opaque tokens: a TokenLog of their digests. Created with mode 0600, in a directory
+ * created with mode 0700.
+ *
+ * Concurrency. Any number of processes may create and revoke tokens at once, while servers read.
+ * Each change is one write in append mode, which the kernel puts after the previous one, so none is
+ * lost. The order in the file decides: if several processes create the same name at once, exactly
+ * one succeeds. (Except on NFS, which has no append mode. And an editor that saves over a change
+ * undoes it.)
+ *
+ * Durability. A change that was reported as done is on the disk. One that failed with `changed` or
+ * `io` may or may not have been made. List the tokens to find out.
+ */
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from "node:fs";
+import { stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { digestToken, mintToken } from "./token.ts";
+import {
+  formatTokenEvent,
+  isTokenName,
+  parseTokenLog,
+  type TokenEvent,
+  type TokenLog,
+  type TokenRecord,
+} from "./token-log.ts";
+
+export type TokenFileErrorCode =
+  /** A name outside `[A-Za-z0-9._-]{1,64}`. */
+  | "invalid_name"
+  /** A live token has this name. */
+  | "name_in_use"
+  /** No live token has this name. */
+  | "unknown_name"
+  /** The file has reached its maximum size or exceeds it. */
+  | "full"
+  /** A line cannot be parsed. */
+  | "malformed"
+  /** Not a regular file, or writable by others than its owner. */
+  | "unsafe"
+  /** Something else undid the change. Retry. */
+  | "changed"
+  /** An operating system error, given in the cause. */
+  | "io";
+
+/**
+ * A token file could not be read or changed. The message is one line and quotes nothing from the
+ * file.
+ */
+export class TokenFileError extends Error {
+  override readonly name = "TokenFileError";
+  readonly code: TokenFileErrorCode;
+
+  constructor(code: TokenFileErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** The content of a token file at one moment. */
+export interface TokenFileContent {
+  readonly log: TokenLog;
+  /** Changes whenever the path leads to another file or the file is changed. */
+  readonly version: string;
+}
+
+/** The maximum of live tokens. For more callers, use JWTs. */
+export const liveTokensMax = 1000;
+
+/** A larger file is not read, because servers parse all of it at each change. */
+export const tokenFileBytesMax = 1024 * 1024;
+
+/** Leaves room to revoke {@link liveTokensMax} of the longest names. */
+const createBytesMax = tokenFileBytesMax - 128 * 1024;
+
+/**
+ * Creates a token. It is returned once and cannot be shown again, because the file stores its
+ * digest.
+ *
+ * @param prefix Of the token: letters and an underscore.
+ * @throws {TokenFileError} Any code but `unknown_name`.
+ */
+export async function createToken(file: string, name: string, prefix: string): Promise<string> {
+  assertTokenName(name);
+  const token = mintToken(prefix);
+  const digest = digestToken(token).toString("hex");
+  const inUse = `${file}: a token named ${name} already exists; choose another name`;
+  withErrors(file, () => makeDirectory(dirname(resolve(file))));
+  append(file, { kind: "create", name, digest, createdAt: now() }, ({ live }, bytes) => {
+    if (live.has(name)) throw new TokenFileError("name_in_use", inUse);
+    if (bytes <= createBytesMax && live.size < liveTokensMax) return;
+    const limits = `${liveTokensMax} tokens or ${createBytesMax} bytes`;
+    const advice = "revoke tokens, or delete the lines of names that are revoked";
+    throw new TokenFileError("full", `${file}: is full (${limits}); ${advice}`);
+  });
+  // Another process may have been faster, or an editor may have replaced the file.
+  const found = readTokenFile(file).log.live.get(name)?.digest;
+  if (found === digest) return token;
+  throw found === undefined ? undone(file) : new TokenFileError("name_in_use", inUse);
+}
+
+/**
+ * The live tokens, in the order of their creation. Empty if there is no file.
+ *
+ * @throws {TokenFileError} `malformed`, or what {@link readTokenFile} throws.
+ */
+export async function listTokens(file: string): Promise<readonly TokenRecord[]> {
+  return [...assertSound(file, readTokenFile(file).log).live.values()];
+}
+
+/**
+ * Revokes the live token with this name. Running servers reject it within a second. Its name can be
+ * used again.
+ *
+ * @throws {TokenFileError} Any code but `name_in_use`.
+ */
+export async function revokeToken(file: string, name: string): Promise<void> {
+  assertTokenName(name);
+  const revoked = assertSound(file, readTokenFile(file).log).live.get(name);
+  if (revoked === undefined) {
+    throw new TokenFileError("unknown_name", `${file}: no token is named ${name}`);
+  }
+  append(file, { kind: "revoke", name, at: now() }, () => {});
+  if (readTokenFile(file).log.live.get(name)?.digest === revoked.digest) throw undone(file);
+}
+
+/**
+ * Reads the file, even with bad lines. A missing file reads like an empty one.
+ *
+ * @throws {TokenFileError} `unsafe`, `full` or `io`.
+ */
+export function readTokenFile(file: string): TokenFileContent {
+  // O_NONBLOCK: opening a named pipe must not wait for a writer.
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+  const missing = { log: parseTokenLog(""), version: missingVersion };
+  return withErrors(file, () => withFile(file, flags, (fd) => readOpen(file, fd)), missing);
+}
+
+/** The version that {@link readTokenFile} would return now. Takes no time of the event loop. */
+export async function statTokenFile(file: string): Promise<string> {
+  return await stat(file, { bigint: true }).then(versionOf, (error: NodeJS.ErrnoException) =>
+    error.code === "ENOENT" ? missingVersion : `${error.code}`,
+  );
+}
+
+/** @throws {TokenFileError} `malformed`, for a line that cannot be parsed. */
+export function assertSound(file: string, log: TokenLog): TokenLog {
+  const [line] = log.badLines;
+  if (line === undefined) return log;
+  const syntax = 'a line is "create NAME SHA256 TIME", "revoke NAME TIME" or "# comment"';
+  throw new TokenFileError("malformed", `${file}: line ${line} cannot be understood; ${syntax}`);
+}
+
+const missingVersion = "missing";
+
+/** Taken before the bytes are read: a change in between is another version. */
+function readOpen(file: string, fd: number): TokenFileContent & { readonly bytes: number } {
+  const facts = fstatSync(fd, { bigint: true });
+  assertSafe(file, facts);
+  const log = parseTokenLog(readFileSync(fd, "utf8"));
+  return { log, version: versionOf(facts), bytes: Number(facts.size) };
+}
+
+/** Whoever writes this file can admit anybody, so only its owner may. Windows has no such modes. */
+function assertSafe(file: string, facts: BigIntStats): void {
+  if (!facts.isFile()) throw new TokenFileError("unsafe", `${file}: is not a regular file`);
+  if (process.platform !== "win32" && (facts.mode & 0o022n) !== 0n) {
+    throw new TokenFileError("unsafe", `${file}: other users can write it; run: chmod 600 ${file}`);
+  }
+  if (facts.size > tokenFileBytesMax) {
+    throw new TokenFileError("full", `${file}: is larger than ${tokenFileBytesMax} bytes`);
+  }
+}
+
+function versionOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): string {
+  return `${dev} ${ino} ${size} ${mode} ${mtimeNs} ${ctimeNs}`;
+}
+
+/**
+ * @param assertAllowed Called with the log and the size of the file in bytes, before anything is
+ * written.
+ */
+function append(
+  file: string,
+  event: TokenEvent,
+  assertAllowed: (log: TokenLog, bytes: number) => void,
+): void {
+  const creates = event.kind === "create";
+  const flags = constants.O_RDWR | constants.O_APPEND | (creates ? constants.O_CREAT : 0);
+  withErrors(file, () => {
+    withFile(file, flags, (fd) => {
+      const { log, bytes } = readOpen(file, fd);
+      assertAllowed(assertSound(file, log), bytes);
+      const line = Buffer.from(log.tail + formatTokenEvent(event));
+      // Part of a line is harmless, see TokenLog. The rest might land after another process's line.
+      if (writeSync(fd, line) !== line.length) {
+        throw new Error("only part of the line was written");
+      }
+      fsyncSync(fd);
+    });
+    if (creates) syncDirectory(dirname(file));
+  });
+}
+
+/** Creates a directory and its parents, each durable in its own parent. */
+function makeDirectory(directory: string): void {
+  const topmost = mkdirSync(directory, { recursive: true, mode: 0o700 });
+  if (topmost === undefined) return;
+  const end = dirname(topmost);
+  for (let made = directory; made !== end; made = dirname(made)) syncDirectory(dirname(made));
+}
+
+function syncDirectory(directory: string): void {
+  // Windows cannot open a directory, and needs no fsync for one.
+  if (process.platform !== "win32") withFile(directory, constants.O_RDONLY, fsyncSync);
+}
+
+function withFile<T>(file: string, flags: number, work: (fd: number) => T): T {
+  const fd = openSync(file, flags, 0o600);
+  try {
+    return work(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** @param missing The result if there is no such file. Default: an error. */
+function withErrors<T>(file: string, work: () => T, missing?: T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (cause instanceof TokenFileError) throw cause;
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === "ENOENT" && missing !== undefined) return missing;
+    throw new TokenFileError("io", `${file}: ${message}`, { cause });
+  }
+}
+
+function assertTokenName(name: string): void {
+  if (isTokenName(name)) return;
+  const rule = "1 to 64 letters, digits, dots, underscores and hyphens";
+  throw new TokenFileError("invalid_name", `a token name has ${rule}`);
+}
+
+function undone(file: string): TokenFileError {
+  return new TokenFileError("changed", `${file}: was changed by something else; try again`);
+}
+
+function now(): string {
+  return new Date().toISOString();
+}

@@ -1,0 +1,80 @@
+import { Command } from "commander";
+import { addSettingFlags } from "../settings/flags.ts";
+import { assembleOptions, type Flags, type GivenValue, readGiven } from "../settings/given.ts";
+import { describeOrigin, type Named, type Program } from "../settings/program.ts";
+import { readSettings, WrongSettings, warn } from "../settings/read.ts";
+import type { SchemaEntry } from "../settings/schema.ts";
+import { formatValue, type Setting } from "../settings/setting.ts";
+
+/**
+ * `config`: what a server would be started with, without starting it.
+ *
+ * @param assertFiles Throws a SettingsError for files that a start would find wrong.
+ */
+export function createConfigCommand<Options, Settings>(
+  program: Program<Options, Settings>,
+  assertFiles: (settings: Settings) => void,
+): Command {
+  const command = new Command("config").description("Show or check the settings of the server.");
+  const show = command
+    .command("show")
+    .description("Show every setting, its value (secrets hidden) and its source.")
+    .action((flags: Flags) => showSettings(program, flags));
+  const check = command
+    .command("check")
+    .description(
+      "Exit with 0 if a start accepts the settings, else print every problem and exit with 2.",
+    )
+    .action(async (flags: Flags) => {
+      const { settings, use } = await readSettings(program, flags);
+      await use(async () => assertFiles(settings));
+      process.stdout.write("the settings are valid\n");
+    });
+  addSettingFlags(program, show);
+  addSettingFlags(program, check);
+  return command;
+}
+
+async function showSettings<O, S>(program: Program<O, S>, flags: Flags): Promise<void> {
+  const given = await readGiven(program, flags);
+  warn(program, given);
+  const { problems, wrong } = assembleOptions(program, given);
+  const rows = program.entries.map((entry) =>
+    createRow(program, entry, { given: given.values.get(entry.name), wrong }),
+  );
+  const nameWidth = Math.max(...rows.map(({ name }) => name.length));
+  const valueWidth = Math.min(valueWidthMax, Math.max(...rows.map(({ value }) => value.length)));
+  for (const { name, value, origin } of rows) {
+    process.stdout.write(`${name.padEnd(nameWidth)}  ${value.padEnd(valueWidth)}  ${origin}\n`);
+  }
+  if (problems.length > 0) throw new WrongSettings(problems);
+}
+
+/** A longer value pushes its origin aside, and no other. */
+const valueWidthMax = 48;
+
+interface RowState {
+  readonly given: GivenValue | undefined;
+  readonly wrong: ReadonlySet<string>;
+}
+
+function createRow(program: Named, entry: SchemaEntry, { given, wrong }: RowState) {
+  const { setting, name } = entry;
+  const origin = describeOrigin(program, entry, given?.origin ?? { kind: "default" });
+  if (given === undefined) return { name, value: formatValue(setting.default) || "none", origin };
+  // With a typo, any part of a URL may be the password.
+  const isHidden = setting.secret === "whole" || (setting.secret === "password" && wrong.has(name));
+  return { name, value: isHidden ? hidden : showText(setting, given.text), origin };
+}
+
+const hidden = "(hidden)";
+
+function showText(setting: Setting, text: string): string {
+  const shown = setting.secret === "password" ? hidePassword(text) : text;
+  const isPlain = shown !== "" && !/[\p{Cc}\u2028\u2029]/u.test(shown);
+  return isPlain ? shown : JSON.stringify(shown);
+}
+
+function hidePassword(url: string): string {
+  return url.replace(/^(\w+:\/\/[^:@/?#]*):[^@/?#]*@/, `$1:${hidden}@`);
+}

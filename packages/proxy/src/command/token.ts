@@ -1,0 +1,64 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
+import { addSettingFlags } from "../settings/flags.ts";
+import type { Flags } from "../settings/given.ts";
+import type { Program } from "../settings/program.ts";
+import { readSettings } from "../settings/read.ts";
+
+export interface TokenCommandOptions {
+  /** Of each token: letters and an underscore. */
+  readonly prefix: string;
+  /** The file that is meant, by what is set. Throws for one that no token may be written to. */
+  readonly fileOf: (tokenFile: string | undefined) => string;
+}
+
+/** As much of a program's options as is read. */
+interface Options {
+  readonly auth?: { readonly tokenFile?: string | undefined } | undefined;
+}
+
+/** `token`: the opaque tokens of a token file. */
+export function createTokenCommand<O extends Options>(
+  program: Program<O, unknown>,
+  { prefix, fileOf }: TokenCommandOptions,
+): Command {
+  async function readTokenFile(flags: Flags): Promise<string> {
+    const { options } = await readSettings(program, flags, "token-file");
+    return fileOf(options.auth?.tokenFile);
+  }
+
+  const command = new Command("token").description("Create, list and revoke bearer tokens.");
+  const create = command
+    .command("create <name>")
+    .description("Create a token and print it. It is shown only once.")
+    .action(async (name: string, flags: Flags) => {
+      const file = await readTokenFile(flags);
+      const isNew = !existsSync(file);
+      process.stdout.write(`${await createToken(file, name, prefix)}\n`);
+      if (!isNew) return;
+      process.stderr.write(
+        `${program.name}: created ${resolve(file)}; the token is valid on servers that use this file\n`,
+      );
+    });
+  const list = command
+    .command("list")
+    .description("List the valid tokens and when they were created.")
+    .option("--json", "an array of objects", false)
+    .action(async (flags: Flags) => {
+      const tokens = await listTokens(await readTokenFile(flags));
+      const shown = tokens.map(({ name, createdAt }) => ({ name, createdAt }));
+      const lines = shown.map(({ name, createdAt }) => `${createdAt}  ${name}\n`);
+      process.stdout.write(flags["json"] ? `${JSON.stringify(shown)}\n` : lines.join(""));
+    });
+  const revoke = command
+    .command("revoke <name>")
+    .description("Revoke a token. Running servers reject it within a second.")
+    .action(async (name: string, flags: Flags) => {
+      await revokeToken(await readTokenFile(flags), name);
+      process.stderr.write(`revoked ${name}\n`);
+    });
+  for (const one of [create, list, revoke]) addSettingFlags(program, one, "token-file");
+  return command;
+}

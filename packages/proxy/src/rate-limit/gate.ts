@@ -1,0 +1,70 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { addressKey, peerAddressKey } from "connect-gateway";
+import { RetryInfoSchema } from "connect-gateway/protos";
+import { type Gate, type GateContext, inOrder } from "../auth/gate.ts";
+import { principalId, principalKey } from "../auth/principal.ts";
+import { RateLimiter } from "./rate-limiter.ts";
+
+/** Requests per second; 0 is off. */
+export interface RateLimits {
+  readonly rateLimitPerToken: number;
+  readonly rateLimitPerAddress: number;
+}
+
+/**
+ * Adds rate limits to a gate. The address is counted before the token is checked, which limits
+ * token guessing. The token is counted after it is accepted.
+ *
+ * @throws {ConnectError} `resource_exhausted` with `google.rpc.RetryInfo`; the answer's headers
+ * have the delay too. Also what the gate throws.
+ */
+export function limitRates(
+  gate: Gate,
+  { rateLimitPerToken, rateLimitPerAddress }: RateLimits,
+  now?: () => number,
+): Gate {
+  const limit = (policy: "address" | "token", perSecond: number, keyOf: KeyOf) =>
+    perSecond === 0 ? [] : [countBy(policy, new RateLimiter({ perSecond, now }), keyOf)];
+  return [
+    ...limit("address", rateLimitPerAddress, addressOf),
+    gate,
+    ...limit("token", rateLimitPerToken, callerOf),
+  ].reduce(inOrder);
+}
+
+type KeyOf = (context: GateContext) => string;
+
+function addressOf({ values }: GateContext): string {
+  return addressKey(values.get(peerAddressKey) ?? "");
+}
+
+function callerOf({ values }: GateContext): string {
+  const principal = values.get(principalKey);
+  if (principal === undefined) throw new Error("the gate let somebody in without a principal");
+  return principalId(principal);
+}
+
+/**
+ * Headers of draft-ietf-httpapi-ratelimit-headers-11. Only rejections have them, as section 6.2
+ * allows: writing the headers of an answer costs more than counting it. They are not the error's
+ * metadata, which gRPC sends as trailers, where the draft forbids them.
+ */
+function countBy(policy: "address" | "token", limiter: RateLimiter, keyOf: KeyOf): Gate {
+  const { perSecond } = limiter;
+  const headers = {
+    "retry-after": "1", // the bucket is full again by then
+    "ratelimit-policy": `"${policy}";q=${perSecond};w=1`,
+    ratelimit: `"${policy}";r=0;t=1`,
+  };
+  const from = policy === "address" ? "from this address" : "with this token";
+  const message = `too many requests ${from}: the limit is ${perSecond} per second; try again later`;
+
+  return (context) => {
+    const waitSeconds = limiter.take(keyOf(context));
+    if (waitSeconds === 0) return;
+    for (const [name, value] of Object.entries(headers)) context.responseHeader.set(name, value);
+    const retryDelay = { nanos: Math.min(999_999_999, Math.ceil(waitSeconds * 1e9)) };
+    const details = [{ desc: RetryInfoSchema, value: { retryDelay } }];
+    throw new ConnectError(message, Code.ResourceExhausted, undefined, details);
+  };
+}

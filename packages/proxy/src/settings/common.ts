@@ -1,0 +1,195 @@
+/** The settings that every program with a port has. Each program puts them together in its schema. */
+import type { CorsOptions } from "connect-gateway";
+import { defaultLimits, parseAddressBlocks, timerMaxMs } from "connect-gateway/limits";
+import type { Setting } from "./setting.ts";
+
+export { timerMaxMs };
+
+type Group = Readonly<Record<string, Setting>>;
+
+/** The same settings without flags. */
+export function inFileOnly<G extends Group>(group: G): G {
+  return Object.fromEntries(
+    Object.entries(group).map(([option, setting]) => [option, { ...setting, from: "file" }]),
+  ) as unknown as G;
+}
+
+const address = {
+  type: "text",
+  default: "127.0.0.1", // reachable only from this machine
+  placeholder: "address",
+  pattern: { form: /./s, rule: "must not be empty" },
+} as const satisfies Partial<Setting>;
+
+const port = { type: "integer", min: 0, max: 65_535, placeholder: "number" } as const;
+
+export const listenerSettings = {
+  host: { ...address, summary: "Address to listen on" },
+  port: { ...port, default: 8080, summary: "Port; 0 picks a free one and prints it" },
+} as const satisfies Group;
+
+export const tlsSettings = {
+  certFile: {
+    name: "tls-cert",
+    type: "text",
+    default: undefined,
+    placeholder: "file",
+    summary: "Certificate chain in PEM; enables TLS. Reloaded when it changes",
+  },
+  keyFile: {
+    name: "tls-key",
+    type: "text",
+    default: undefined,
+    placeholder: "file",
+    summary: "Its private key in PEM",
+  },
+} as const satisfies Group;
+
+const limit = { type: "integer", placeholder: "number", min: 1, max: timerMaxMs } as const;
+
+/** A limit for everything that a client could make grow. The reasons are those of the library. */
+export const limitSettings = {
+  bodyBytesMax: {
+    ...limit,
+    default: 4 * 1024 * 1024,
+    unit: "bytes",
+    summary: "Largest request body, compressed or not",
+  },
+  headerBytesMax: {
+    ...limit,
+    default: defaultLimits.headerBytesMax,
+    unit: "bytes",
+    summary: "Largest request headers",
+  },
+  requestTimeoutMs: {
+    ...limit,
+    default: defaultLimits.requestTimeoutMs,
+    unit: "ms",
+    summary: "How long a client may take to send a request",
+  },
+  idleTimeoutMs: {
+    ...limit,
+    default: defaultLimits.idleTimeoutMs,
+    unit: "ms",
+    summary: "How long a connection may be idle",
+  },
+  connectionsMax: { ...limit, default: defaultLimits.connectionsMax, summary: "Open connections" },
+  /** Off by default, because behind a proxy all clients have one address. */
+  connectionsPerAddressMax: {
+    ...limit,
+    min: 0,
+    default: 0,
+    summary: "Open connections from one address; 0: no limit",
+  },
+  connectionsExempt: {
+    type: "list",
+    default: [],
+    placeholder: "list",
+    summary: "Addresses exempt from that limit, such as proxies: `10.0.0.1,fd00::/8`",
+    check: findAddressProblem,
+  },
+  streamsMax: {
+    ...limit,
+    // Closing a connection costs the square of its streams: 63 ms for 10,000.
+    max: 4096,
+    default: defaultLimits.streamsMax,
+    summary: "Concurrent requests on one HTTP/2 connection",
+  },
+} as const satisfies Group;
+
+export const drainSettings = {
+  drainTimeoutMs: {
+    ...limit,
+    min: 0,
+    default: 10_000,
+    unit: "ms",
+    summary: "How long the last requests may take after SIGTERM",
+  },
+} as const satisfies Group;
+
+export const logSettings = {
+  logFormat: {
+    type: "text",
+    default: "auto",
+    placeholder: "auto|json|text",
+    summary: "Log format: `text`, `json`, or `auto` (text on a terminal)",
+    pattern: { form: /^(auto|json|text)$/, rule: "must be auto, json or text" },
+  },
+  accessLog: {
+    type: "text",
+    default: "off",
+    placeholder: "on|errors|off",
+    summary: "`on`: a log line for each request, with its id; `errors`: only failed ones",
+    pattern: { form: /^(on|errors|off)$/, rule: "must be on, errors or off" },
+  },
+} as const satisfies Group;
+
+export const adminSettings = {
+  adminPort: {
+    ...port,
+    default: undefined,
+    summary: "Port of the metrics; 0 picks a free one. Not set: no metrics",
+  },
+  adminHost: { ...address, summary: "Address of the metrics" },
+} as const satisfies Group;
+
+export const corsSettings = {
+  corsOrigins: {
+    name: "cors-origin",
+    type: "list",
+    default: [],
+    placeholder: "list",
+    summary: "Origins allowed to call from browsers: `https://a.example,…`, or `*`",
+    check: findOriginProblem,
+  },
+} as const satisfies Group;
+
+/** Far more requests per second than a server can serve. */
+const rate = { ...limit, min: 0, max: 100_000, default: 0 } as const;
+
+export const rateLimitSettings = {
+  rateLimitPerToken: { ...rate, summary: "Requests per second with one token; 0: no limit" },
+  rateLimitPerAddress: { ...rate, summary: "Requests per second from one address; 0: no limit" },
+} as const satisfies Group;
+
+/** CORS for pages of these origins; undefined for none. Never allows credentials mode. */
+export function corsOptions(origins: readonly string[]): CorsOptions | undefined {
+  if (origins.length === 0) return undefined;
+  return {
+    origins,
+    // Traced pages, or pages that set request ids, send these: https://www.w3.org/TR/trace-context/
+    allowedHeaders: ["Traceparent", "Tracestate", "X-Request-Id"],
+    exposedHeaders: ["RateLimit", "RateLimit-Policy", "X-Request-Id"],
+  };
+}
+
+function findAddressProblem(addresses: readonly string[]): string | undefined {
+  const wrong = addresses.find((text) => !isAddressBlock(text));
+  if (wrong === undefined) return undefined;
+  return `must be addresses like 10.0.0.1, or blocks like 10.0.0.0/8: ${wrong}`;
+}
+
+function isAddressBlock(text: string): boolean {
+  try {
+    parseAddressBlocks([text]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Origins are compared as text, so one in another form than browsers send would never match. */
+function findOriginProblem(origins: readonly string[]): string | undefined {
+  const wrong = origins.find((origin) => (origin === "*" ? origins.length > 1 : !isOrigin(origin)));
+  if (wrong === undefined) return undefined;
+  return `must be origins like https://app.example, or * alone: ${wrong}`;
+}
+
+/** In the form that browsers send: https://html.spec.whatwg.org/#ascii-serialisation-of-an-origin. */
+function isOrigin(text: string): boolean {
+  const parsed = URL.parse(text);
+  if (parsed === null || text.includes("*")) return false;
+  if (/^https?:$/.test(parsed.protocol)) return parsed.origin === text;
+  // Origins of apps and extensions, which URL cannot parse.
+  return /^[a-z][a-z\d+.-]*:\/\/[a-z\d._-]+(:\d+)?$/.test(text);
+}

@@ -1,0 +1,127 @@
+/** A setting, with what flags, help, checks and documentation need. */
+export type Setting = TextSetting | IntegerSetting | SwitchSetting | ListSetting;
+
+interface Described {
+  /** One line for operators, in Markdown with no markup but `code`. */
+  readonly summary: string;
+  /** The placeholder of the value in the help. */
+  readonly placeholder: string;
+  /** Its name for operators, if that is not the option's identifier in kebab-case. */
+  readonly name?: string;
+  /**
+   * Where it can be set, if not by a flag. `variable`: by its variable or in the file, because other users
+   * of the machine can read command lines. `file`: the same, because few need it.
+   */
+  readonly from?: "variable" | "file";
+  /** `whole`: the value is never shown. `password`: a URL, shown without its password. */
+  readonly secret?: "whole" | "password";
+}
+
+export interface TextSetting extends Described {
+  readonly type: "text";
+  /** `undefined`: none, so the option may be left out. */
+  readonly default: string | undefined;
+  /** A pattern for the whole value, and the same rule in words. */
+  readonly pattern?: { readonly form: RegExp; readonly rule: string };
+  /** @returns what is wrong with a value, if a pattern cannot check it. */
+  readonly check?: (value: string) => string | undefined;
+}
+
+export interface IntegerSetting extends Described {
+  readonly type: "integer";
+  /** `undefined`: none, so the option may be left out. */
+  readonly default: number | undefined;
+  readonly min: number;
+  readonly max: number;
+  readonly unit?: "bytes" | "ms";
+}
+
+/** Written `on` or `off`. */
+export interface SwitchSetting extends Omit<Described, "placeholder"> {
+  readonly type: "switch";
+  readonly default: boolean;
+}
+
+/** A list, written with commas. Its elements have none. */
+export interface ListSetting extends Described {
+  readonly type: "list";
+  readonly default: readonly string[];
+  /** @returns what is wrong with the list. */
+  readonly check?: (values: readonly string[]) => string | undefined;
+}
+
+/** The type of a setting's value. */
+export type ValueOf<S extends Setting> =
+  | (S extends IntegerSetting
+      ? number
+      : S extends SwitchSetting
+        ? boolean
+        : S extends ListSetting
+          ? readonly string[]
+          : string)
+  | (S["default"] extends string | number | boolean | readonly string[] ? never : undefined);
+
+/** The values of a group of settings, by option. */
+export type ValuesOf<Group extends Readonly<Record<string, Setting>>> = {
+  readonly [Option in keyof Group]: ValueOf<Group[Option]>;
+};
+
+export type SettingValue = ValueOf<Setting>;
+
+export type ParsedSetting =
+  | { readonly kind: "value"; readonly value: SettingValue }
+  | { readonly kind: "problem"; readonly problem: string };
+
+/** Parses a setting's text to its type. Does not check the value. */
+export function parseSetting(setting: Setting, text: string): ParsedSetting {
+  switch (setting.type) {
+    case "text":
+      return { kind: "value", value: text };
+    case "integer":
+      if (!/^\d{1,10}$/.test(text)) return { kind: "problem", problem: notInRange(setting, text) };
+      return { kind: "value", value: Number(text) };
+    case "switch":
+      if (text !== "on" && text !== "off") return { kind: "problem", problem: neitherOnNorOff };
+      return { kind: "value", value: text === "on" };
+    case "list": {
+      const items = text.trim() === "" ? [] : text.split(",").map((item) => item.trim());
+      return { kind: "value", value: items };
+    }
+  }
+}
+
+/** A value as an operator would write it; empty for none. */
+export function formatValue(value: SettingValue): string {
+  if (typeof value === "boolean") return value ? "on" : "off";
+  return value === undefined ? "" : value.toString();
+}
+
+/** @returns what is wrong with the value, without regard to other settings. */
+export function findProblem(setting: Setting, value: SettingValue): string | undefined {
+  if (value === undefined && setting.default === undefined) return undefined;
+  switch (setting.type) {
+    case "text":
+      return value === undefined ? undefined : findTextProblem(setting, String(value));
+    case "integer":
+      return isInRange(setting, value) ? undefined : notInRange(setting, String(value));
+    case "switch":
+      return typeof value === "boolean" ? undefined : neitherOnNorOff;
+    case "list":
+      return Array.isArray(value) ? setting.check?.(value) : undefined;
+  }
+}
+
+const neitherOnNorOff = "must be on or off";
+
+function isInRange({ min, max }: IntegerSetting, value: SettingValue): boolean {
+  return Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
+}
+
+function findTextProblem({ pattern, check }: TextSetting, value: string): string | undefined {
+  if (pattern !== undefined && !pattern.form.test(value)) return pattern.rule;
+  return check?.(value);
+}
+
+function notInRange({ min, max }: IntegerSetting, text: string): string {
+  return `must be a whole number from ${min} to ${max}: ${text}`;
+}

@@ -1,0 +1,58 @@
+/** The table of settings in a page of docs, generated from the schema. */
+import { type Named, variableOf } from "./program.ts";
+import type { SchemaEntry } from "./schema.ts";
+import { formatValue, type IntegerSetting, type Setting } from "./setting.ts";
+
+/** Its place in the page. */
+export const settingsTablePlace =
+  /(?<=<!-- settings: `npm run generate` makes this table -->\n\n).*?(?=\n\n<!-- \/settings -->)/s;
+
+/** A Markdown table with aligned columns. */
+export function createSettingsTable(program: Named): string {
+  const rows = [
+    ["Flag", "Default", "Meaning"],
+    ...program.entries.map((entry) => createRow(program, entry)),
+  ];
+  const widths = [0, 1, 2].map((column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const [head = "", ...body] = rows.map((row) =>
+    line(row.map((cell, i) => cell.padEnd(widths[i] ?? 0))),
+  );
+  return [head, line(widths.map((width) => "-".repeat(width))), ...body].join("\n");
+}
+
+function line(cells: readonly string[]): string {
+  return `| ${cells.join(" | ")} |`;
+}
+
+function createRow(program: Named, { setting, name }: SchemaEntry): readonly string[] {
+  const written = { variable: variableOf(program, name), file: `${name}:`, flag: `--${name}` }[
+    setting.from ?? "flag"
+  ];
+  return [`\`${written}\``, describeDefault(setting), setting.summary];
+}
+
+function describeDefault(setting: Setting): string {
+  const text = formatValue(setting.default);
+  if (text === "") return "none";
+  if (setting.type === "integer") return describeNumber(Number(text), setting.unit);
+  return `\`${text}\``;
+}
+
+/** Large numbers in readable form: `1 MiB`, `10 s`, `10,000`. */
+function describeNumber(number: number, unit: IntegerSetting["unit"]): string {
+  if (unit === undefined) return number >= 10_000 ? number.toLocaleString("en-US") : `${number}`;
+  const [size, name] = units[unit].find(
+    ([candidate]) => number >= candidate && number % candidate === 0,
+  ) ?? [1, unit];
+  return `${number / size} ${name}`;
+}
+
+const units: Record<NonNullable<IntegerSetting["unit"]>, readonly (readonly [number, string])[]> = {
+  bytes: [
+    [2 ** 20, "MiB"],
+    [2 ** 10, "KiB"],
+  ],
+  ms: [[1000, "s"]],
+};

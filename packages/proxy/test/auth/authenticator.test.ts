@@ -1,0 +1,147 @@
+import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeEach, describe, expect, test } from "vitest";
+import { type Authenticator, openAuthenticator } from "../../src/auth/authenticator.ts";
+import { createBearerGate } from "../../src/auth/bearer.ts";
+import { createFirstToken } from "../../src/auth/first-token.ts";
+import { principalId } from "../../src/auth/principal.ts";
+import { type AuthSettings, authSettings, findAuthProblems } from "../../src/auth/settings.ts";
+import { createToken, listTokens, revokeToken } from "../../src/auth/token-file.ts";
+import { createSchema } from "../../src/settings/schema.ts";
+import { callGate } from "../support/auth/call-gate.ts";
+import { audience, createSigningKey, issuer, sign } from "../support/auth/issuer.ts";
+import { keySetOf, startKeyServer, status } from "../support/auth/key-server.ts";
+import { temporaryFolder } from "../support/auth/temporary-folder.ts";
+
+let tokenFile: string;
+beforeEach(async () => {
+  tokenFile = join(await temporaryFolder(), "tokens");
+});
+
+type AuthOptions = Partial<AuthSettings>;
+
+const { resolve } = createSchema({ auth: authSettings }, ({ auth }) => findAuthProblems(auth));
+
+async function open(options: AuthOptions): Promise<Authenticator> {
+  return await openAuthenticator(resolve({ auth: options }).auth, () => {});
+}
+
+/** The id of the principal, or the code of the rejection. */
+async function ask({ verifiers }: Authenticator, token: string): Promise<string> {
+  const outcome = await callGate(createBearerGate(verifiers, "test"), `Bearer ${token}`);
+  return "principal" in outcome ? principalId(outcome.principal) : outcome.code;
+}
+
+const jwt = { jwtIssuer: issuer, jwtAudience: audience };
+const given = "given-given-given-given";
+
+test("one gate accepts tokens from every source", async () => {
+  const key = await createSigningKey("ES256", "k");
+  const { url } = await startKeyServer(keySetOf(key.jwk));
+  const ada = await createToken(tokenFile, "ada", "plst_");
+  const authenticator = await open({ tokenFile, tokens: [given], jwksUrl: url.href, ...jwt });
+  expect(await ask(authenticator, ada)).toBe("token:ada");
+  expect(await ask(authenticator, given)).toBe("token:tokens#1");
+  expect(await ask(authenticator, await sign(key))).toBe("jwt:alice");
+  expect(await ask(authenticator, `${ada}x`)).toBe("Unauthenticated");
+  const expired = await callGate(
+    createBearerGate(authenticator.verifiers, "test"),
+    `Bearer ${await sign(key, { iss: issuer, aud: audience, exp: 1 })}`,
+  );
+  expect(expired).toMatchObject({ challenge: expect.stringContaining("has expired") });
+});
+
+test.each<[string, AuthOptions]>([
+  ["alone", {}],
+  ["beside JWTs", { jwksUrl: "http://127.0.0.1:1/", ...jwt }],
+])("a token works as soon as it is created, %s", async (_what, options) => {
+  const authenticator = await open({ tokenFile, ...options });
+  expect(await ask(authenticator, await createToken(tokenFile, "ada", "plst_"))).toBe("token:ada");
+  expect(await ask(authenticator, await createToken(tokenFile, "bob", "plst_"))).toBe("token:bob");
+});
+
+test("without a key set, opaque tokens work and JWTs get unavailable", async () => {
+  const key = await createSigningKey("ES256", "k");
+  const { url } = await startKeyServer(status(500));
+  const authenticator = await open({ tokens: [given], jwksUrl: url.href, ...jwt });
+  expect(await ask(authenticator, given)).toBe("token:tokens#1");
+  expect(await ask(authenticator, await sign(key))).toBe("Unavailable");
+  expect(await ask(authenticator, "a-stranger")).toBe("Unauthenticated");
+});
+
+test("a given token that looks like a JWT is still opaque", async () => {
+  const authenticator = await open({ tokens: ["opaque.opaque.opaque"] });
+  expect(await ask(authenticator, "opaque.opaque.opaque")).toBe("token:tokens#1");
+});
+
+test("startup fails with an invalid token file", async () => {
+  await writeFile(tokenFile, "oops\n", { mode: 0o600 });
+  await expect(open({ tokenFile })).rejects.toMatchObject({ code: "malformed" });
+});
+
+test("neither an open authenticator nor its endpoint keeps a process alive", async () => {
+  const key = await createSigningKey("ES256", "k");
+  const { url } = await startKeyServer(keySetOf(key.jwk));
+  const src = new URL("../../src/auth/", import.meta.url);
+  const script = `
+    import { openAuthenticator } from "${src}authenticator.ts";
+    const tokens = [];
+    const [tokenFile, jwksUrl, jwtIssuer, jwtAudience] = process.argv.slice(1);
+    const settings = { tokenFile, tokens, jwksUrl, jwtIssuer, jwtAudience };
+    await openAuthenticator(settings, (message) => process.stdout.write(message));
+  `;
+  const args = ["--input-type=module", "--eval", script, "--"];
+  const run = promisify(execFile);
+  const { stdout } = await run(process.execPath, [...args, tokenFile, url.href, issuer, audience], {
+    timeout: 10_000,
+  });
+  expect(stdout).toBe("");
+});
+
+describe("the first token", () => {
+  const settings = (more: AuthOptions = {}) => resolve({ auth: { tokenFile, ...more } }).auth;
+
+  test("is created once, and works", async () => {
+    const token = await createFirstToken(settings(), "plst_");
+    expect((await listTokens(tokenFile)).map(({ name }) => name)).toEqual(["first"]);
+    expect(await ask(await open({ tokenFile }), token ?? "")).toBe("token:first");
+    expect(await createFirstToken(settings(), "plst_")).toBeUndefined();
+  });
+
+  test("is created again when no other token is left", async () => {
+    await createFirstToken(settings(), "plst_");
+    await revokeToken(tokenFile, "first");
+    expect(await createFirstToken(settings(), "plst_")).toMatch(/^plst_/);
+  });
+
+  test("is not created if there is a token with another name", async () => {
+    await createToken(tokenFile, "ada", "plst_");
+    expect(await createFirstToken(settings(), "plst_")).toBeUndefined();
+  });
+
+  const others: readonly [what: string, more: AuthOptions][] = [
+    ["tokens are given", { tokens: [given] }],
+    ["JWTs are accepted", { jwksUrl: "https://issuer.example/keys", ...jwt }],
+    ["there is no file", { tokenFile: undefined, tokens: [given] }],
+  ];
+  test.each(others)("is not created if %s", async (_what, more) => {
+    expect(await createFirstToken(settings(more), "plst_")).toBeUndefined();
+    await expect(readFile(tokenFile)).rejects.toThrow("ENOENT");
+  });
+
+  test("is created by one of two servers that start at once", async () => {
+    const tokens = await Promise.all([1, 2, 3].map(() => createFirstToken(settings(), "plst_")));
+    expect(tokens.filter((token) => token !== undefined)).toHaveLength(1);
+  });
+});
+
+test("each principal has one id", () => {
+  expect([
+    principalId({ kind: "token", name: "ada" }),
+    principalId({ kind: "jwt", subject: "ada" }),
+    principalId({ kind: "jwt", subject: "" }),
+    principalId({ kind: "jwt", subject: undefined }),
+  ]).toEqual(["token:ada", "jwt:ada", "jwt:", "jwt"]);
+});

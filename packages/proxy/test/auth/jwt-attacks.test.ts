@@ -1,0 +1,208 @@
+import { createHmac } from "node:crypto";
+import {
+  CompactEncrypt,
+  exportSPKI,
+  generateKeyPair,
+  importJWK,
+  SignJWT,
+  UnsecuredJWT,
+} from "jose";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createJwtVerifier } from "../../src/auth/jwt.ts";
+import type { Verifier } from "../../src/auth/verifier.ts";
+import {
+  audience,
+  createSigningKey,
+  forge,
+  goodClaims,
+  issuer,
+  type SigningKey,
+  sign,
+  signInput,
+} from "../support/auth/issuer.ts";
+import { ask, fixedKeys, verifierOf } from "../support/auth/jwt-verdict.ts";
+import { keySetOf, startKeyServer } from "../support/auth/key-server.ts";
+
+let rsa: SigningKey;
+let ec: SigningKey;
+/** An attacker's key, in no key set. */
+let foreign: SigningKey;
+let foreignRsa: SigningKey;
+
+beforeAll(async () => {
+  rsa = await createSigningKey("RS256", "RS256");
+  ec = await createSigningKey("ES256", "ES256");
+  foreign = await createSigningKey("ES256", "ES256");
+  foreignRsa = await createSigningKey("RS256", "RS256");
+});
+
+describe("attacks", () => {
+  let verify: Verifier;
+  beforeEach(async () => {
+    verify = await verifierOf(rsa.jwk, ec.jwk);
+    // The keys are available and work.
+    expect(await ask(verify, await sign(ec))).toBe("alice");
+  });
+
+  /** A token signed with HMAC, using some text as if it were a shared secret. */
+  function hmac(
+    alg: "HS256" | "HS384" | "HS512",
+    kid: string | undefined,
+    secret: string | Buffer,
+  ) {
+    const signed = forge({ alg, ...(kid !== undefined && { kid }) }, goodClaims(), "");
+    const input = signed.slice(0, signed.lastIndexOf("."));
+    const mac = createHmac(`sha${alg.slice(2)}`, secret)
+      .update(input)
+      .digest("base64url");
+    return `${input}.${mac}`;
+  }
+
+  async function pem(): Promise<string> {
+    const key = await importJWK(rsa.jwk, "RS256", { extractable: true });
+    if (key instanceof Uint8Array) throw new Error("not a public key");
+    return exportSPKI(key);
+  }
+
+  const forged = (header: object) => () => forge(header, goodClaims(), "");
+  const signedBadly = (header: object) => () => forge(header, goodClaims(), "x");
+
+  /** All capitalisations, and values that a careless comparison would accept. */
+  const nones = [
+    ...Array.from({ length: 16 }, (_, bits) =>
+      Array.from("none", (letter, n) => ((bits >> n) & 1 ? letter.toUpperCase() : letter)).join(""),
+    ),
+    ...[
+      "none ",
+      " none",
+      "none\0",
+      "none\n",
+      "non\u0435",
+      "\uff4e\uff4f\uff4e\uff45",
+      "null",
+      "undefined",
+    ],
+  ];
+  const foreignWith = (header: () => Record<string, unknown>) => () =>
+    sign(foreign, goodClaims(), header());
+
+  const attacks: readonly [what: string, make: () => string | Promise<string>][] = [
+    ["alg none", () => new UnsecuredJWT(goodClaims()).encode()],
+    ["alg none with a signature", () => forge({ alg: "none" }, goodClaims(), "x")],
+    ...nones.flatMap((alg): [string, () => string][] => [
+      [`alg ${JSON.stringify(alg)}`, forged({ alg })],
+      [`alg ${JSON.stringify(alg)}, a kid and a signature`, signedBadly({ alg, kid: "RS256" })],
+    ]),
+    ["no alg", () => forge({ kid: "RS256" }, goodClaims(), "x")],
+    ["an empty alg", () => forge({ alg: "" }, goodClaims(), "x")],
+    ["alg of another type", () => forge({ alg: ["RS256"] }, goodClaims(), "x")],
+    ["alg __proto__", () => forge({ alg: "__proto__" }, goodClaims(), "x")],
+    ["alg rs256", () => forge({ alg: "rs256", kid: "RS256" }, goodClaims(), "x")],
+    ["no signature", async () => `${(await sign(ec)).split(".").slice(0, 2).join(".")}.`],
+    [
+      "a zero signature (ES256)",
+      () => forge({ alg: "ES256", kid: "ES256" }, goodClaims(), new Uint8Array(64)),
+    ],
+    ["HS256 with the public key as secret (PEM)", async () => hmac("HS256", "RS256", await pem())],
+    ["HS256 with the public key, without a kid", async () => hmac("HS256", undefined, await pem())],
+    ["HS384 with the public key as secret", async () => hmac("HS384", "RS256", await pem())],
+    ["HS512 with the public key as secret", async () => hmac("HS512", "RS256", await pem())],
+    [
+      "HS256 with the modulus as secret",
+      () => hmac("HS256", "RS256", Buffer.from(rsa.jwk.n ?? "", "base64url")),
+    ],
+    ["HS256 with the JWK as secret", () => hmac("HS256", "RS256", JSON.stringify(rsa.jwk))],
+    ["HS256 with an empty secret", () => hmac("HS256", "RS256", "")],
+    ["a foreign key under a known kid", () => sign(foreign)],
+    ["a foreign key in jwk", foreignWith(() => ({ jwk: foreign.jwk }))],
+    [
+      "a foreign key in jwk, without a kid",
+      foreignWith(() => ({ jwk: foreign.jwk, kid: undefined })),
+    ],
+    [
+      "a foreign key in jwk, with a kid of its own",
+      foreignWith(() => ({ jwk: foreign.jwk, kid: "mine" })),
+    ],
+    ["a foreign key in x5c", foreignWith(() => ({ x5c: ["AAAA"] }))],
+    ["a foreign key in x5c, without a kid", foreignWith(() => ({ x5c: ["AAAA"], kid: undefined }))],
+    ["a thumbprint in x5t", foreignWith(() => ({ x5t: "AAAA", "x5t#S256": "AAAA" }))],
+    ["RS256 with the kid of an ES256 key", () => sign({ ...foreignRsa, kid: "ES256" })],
+    ["a known key under the kid of another", () => sign({ ...ec, kid: "RS256" })],
+    ["a known key under an unknown kid", () => sign({ ...ec, kid: "other" })],
+    ["the kid of a key of another type", async () => sign({ ...foreign, kid: "RS256" })],
+    ["a kid like a path", async () => sign({ ...foreign, kid: "../../../../dev/null" })],
+    ["a kid like SQL", async () => sign({ ...foreign, kid: "x' UNION SELECT 'AA" })],
+    ["a kid __proto__", async () => sign({ ...foreign, kid: "__proto__" })],
+    ["a kid like a constructor", async () => sign({ ...foreign, kid: "constructor" })],
+    ["a kid like a URL", async () => sign({ ...foreign, kid: "http://127.0.0.1:1/keys" })],
+    ["a kid like a command", async () => sign({ ...foreign, kid: "$(id)|id;`id`" })],
+    ["a kid with NUL behind a known one", async () => sign({ ...foreign, kid: "ES256\0x" })],
+    ["an empty kid", async () => sign({ ...foreign, kid: "" })],
+    ["a huge kid", async () => sign({ ...foreign, kid: "k".repeat(5000) })],
+    ...[["ES256"], [["ES256"]], [], 7, true, null].map((kid): [string, () => Promise<string>] => [
+      `a kid that is ${JSON.stringify(kid)}`,
+      foreignWith(() => ({ kid })),
+    ]),
+    ["a kid that is an object", foreignWith(() => ({ kid: { toString: "RS256" } }))],
+    ["a crit extension", forged({ alg: "ES256", kid: "ES256", crit: ["exp2"], exp2: 1 })],
+    ["an empty crit", forged({ alg: "ES256", kid: "ES256", crit: [] })],
+    [
+      "an encrypted token",
+      async () => {
+        const { publicKey } = await generateKeyPair("RSA-OAEP");
+        return new CompactEncrypt(Buffer.from(JSON.stringify(goodClaims())))
+          .setProtectedHeader({ alg: "RSA-OAEP", enc: "A256GCM" })
+          .encrypt(publicKey);
+      },
+    ],
+  ];
+  test.each(attacks)("%s: rejected", async (_what, make) => {
+    expect(await ask(verify, await make())).toBe("unknown");
+  });
+
+  test("an unencoded payload (b64 false), signed with the real key: rejected", async () => {
+    const token = await new SignJWT(goodClaims())
+      .setProtectedHeader({ alg: "ES256", kid: "ES256", crit: ["x"], x: 1 })
+      .sign(ec.privateKey, { crit: { x: true } });
+    expect(await ask(verify, token)).toBe("unknown");
+    const header = Buffer.from(
+      JSON.stringify({ alg: "ES256", kid: "ES256", b64: false, crit: ["b64"] }),
+    );
+    const input = `${header.toString("base64url")}.${JSON.stringify(goodClaims()).replaceAll(/[^A-Za-z0-9]/g, "_")}`;
+    expect(await ask(verify, await signInput(ec, input))).toBe("unknown");
+  });
+
+  test("the list of algorithms holds even for a key set that would reveal a secret", async () => {
+    const secret = new TextEncoder().encode("a secret that somebody put into the set");
+    const lenient = createJwtVerifier({ keys: fixedKeys(secret), issuer, audience });
+    for (const alg of ["HS256", "HS384", "HS512"]) {
+      const token = await new SignJWT(goodClaims()).setProtectedHeader({ alg }).sign(secret);
+      expect(await ask(lenient, token)).toBe("unknown");
+    }
+  });
+
+  test.each(["jku", "x5u"])("a URL in %s is never fetched", async (parameter) => {
+    const evil = await startKeyServer(keySetOf(foreign.jwk));
+    for (const kid of ["ES256", "mine", undefined]) {
+      const token = await sign(foreign, goodClaims(), { [parameter]: evil.url.href, kid });
+      expect(await ask(verify, token)).toBe("unknown");
+    }
+    expect(evil.hits).toBe(0);
+  });
+
+  const shapes = [
+    "a.b",
+    "a.b.c.d",
+    "a.b.c.d.e",
+    ".b.c",
+    "a..c",
+    "a.b.",
+    "..",
+    "a.b.c=",
+    "a+.b.c",
+    "plst_x",
+  ];
+  test.each(shapes)("%s is ignored", (token) => {
+    expect(verify(token)).toEqual({ kind: "refused", reason: "unknown" });
+  });
+});

@@ -1,0 +1,243 @@
+import { importJWK } from "jose";
+import { beforeAll, describe, expect, test } from "vitest";
+import { signatureAlgorithms } from "../../src/auth/jwk.ts";
+import { openKeySet } from "../../src/auth/jwks.ts";
+import { createJwtVerifier } from "../../src/auth/jwt.ts";
+import type { Verifier } from "../../src/auth/verifier.ts";
+import {
+  audience,
+  createSigningKey,
+  goodClaims,
+  issuer,
+  type SigningKey,
+  sign,
+  signInput,
+} from "../support/auth/issuer.ts";
+import { ask, fixedKeys, verifierAt, verifierOf } from "../support/auth/jwt-verdict.ts";
+import { keySetOf, startKeyServer, status } from "../support/auth/key-server.ts";
+
+const signers = new Map<string, SigningKey>();
+let rsa: SigningKey;
+let ec: SigningKey;
+/** An attacker's key, in no key set. */
+let foreign: SigningKey;
+
+beforeAll(async () => {
+  for (const alg of signatureAlgorithms) signers.set(alg, await createSigningKey(alg, alg));
+  rsa = signer("RS256");
+  ec = signer("ES256");
+  foreign = await createSigningKey("ES256", "ES256");
+});
+
+function signer(alg: string): SigningKey {
+  const key = signers.get(alg);
+  if (key === undefined) throw new Error(`no key for ${alg}`);
+  return key;
+}
+
+describe("algorithms", () => {
+  const names = signatureAlgorithms.map((alg) => [alg] as const);
+
+  test.each(names)("%s is accepted", async (alg) => {
+    const verify = await verifierOf(signer(alg).jwk);
+    expect(await ask(verify, await sign(signer(alg)))).toBe("alice");
+  });
+
+  test.each(names)("%s is accepted from a key without alg, among others", async (alg) => {
+    const { alg: _, ...jwk } = signer(alg).jwk;
+    const verify = await verifierOf(foreign.jwk, { ...jwk, kid: "k" }, { kty: "oct", k: "AA" });
+    expect(await ask(verify, await sign({ ...signer(alg), kid: "k" }))).toBe("alice");
+  });
+
+  test.each(names)("%s with a changed claim or signature is rejected", async (alg) => {
+    const verify = await verifierOf(signer(alg).jwk);
+    const [header = "", , signature = ""] = (await sign(signer(alg))).split(".");
+    const claims = Buffer.from(JSON.stringify({ ...goodClaims(), sub: "root" }));
+    expect(await ask(verify, `${header}.${claims.toString("base64url")}.${signature}`)).toBe(
+      "unknown",
+    );
+    expect(await ask(verify, await sign({ ...foreign, kid: alg }))).toBe("unknown");
+  });
+
+  test("a key is used only for its own algorithm", async () => {
+    const verify = await verifierOf(rsa.jwk);
+    const { privateKey } = signer("PS256");
+    const { alg: _, ...jwk } = signer("PS256").jwk;
+    const either = await verifierOf({ ...jwk, kid: "RS256" });
+    const token = await sign({ alg: "PS256", kid: "RS256", privateKey, jwk });
+    expect(await ask(either, token)).toBe("alice");
+    expect(await ask(verify, token)).toBe("unknown");
+  });
+});
+
+describe("claims", () => {
+  const now = Date.parse("2026-01-02T03:04:05Z");
+  const seconds = now / 1000;
+  let verify: Verifier;
+  beforeAll(async () => {
+    const key = await importJWK(ec.jwk, "ES256");
+    verify = createJwtVerifier({ keys: fixedKeys(key), issuer, audience, now: () => now });
+  });
+
+  const rows: readonly [change: Record<string, unknown>, verdict: string][] = [
+    [{}, "alice"],
+    [{ aud: [audience] }, "alice"],
+    [{ aud: ["other", audience] }, "alice"],
+    [{ sub: undefined }, "nobody"],
+    [{ sub: "" }, ""],
+    [{ exp: seconds + 1 }, "alice"],
+    [{ exp: seconds - 29 }, "alice"],
+    [{ nbf: seconds + 30 }, "alice"],
+    [{ iat: seconds + 3600 }, "alice"],
+    [{ extra: { deep: [1] } }, "alice"],
+    [{ exp: seconds - 29.5 }, "alice"],
+    [{ exp: 1e300 }, "alice"],
+    [{ exp: seconds - 30.5 }, "expired"],
+    [{ exp: -1e300 }, "expired"],
+    [{ nbf: seconds + 30.5 }, "not_yet_valid"],
+    [{ nbf: 1e300 }, "not_yet_valid"],
+    [{ iat: `${seconds}` }, "bad_claims"],
+    [{ iat: null }, "bad_claims"],
+    [{ nbf: null }, "bad_claims"],
+    [{ exp: [seconds + 60] }, "bad_claims"],
+    [{ exp: { valueOf: seconds + 60 } }, "bad_claims"],
+    [{ exp: "" }, "bad_claims"],
+    [{ iss: { issuer } }, "wrong_issuer"],
+    [{ iss: null }, "wrong_issuer"],
+    [{ aud: [audience.toUpperCase()] }, "wrong_audience"],
+    [{ aud: 7 }, "wrong_audience"],
+    [{ aud: [null] }, "wrong_audience"],
+    [{ exp: seconds - 30 }, "expired"],
+    [{ exp: seconds - 3600 }, "expired"],
+    [{ exp: 0 }, "expired"],
+    [{ exp: -1 }, "expired"],
+    [{ nbf: seconds + 31 }, "not_yet_valid"],
+    [{ iss: "https://evil.example" }, "wrong_issuer"],
+    [{ iss: `${issuer}/` }, "wrong_issuer"],
+    [{ iss: issuer.toUpperCase() }, "wrong_issuer"],
+    [{ iss: [issuer] }, "wrong_issuer"],
+    [{ iss: "" }, "wrong_issuer"],
+    [{ aud: "other" }, "wrong_audience"],
+    [{ aud: `${audience}2` }, "wrong_audience"],
+    [{ aud: audience.slice(1) }, "wrong_audience"],
+    [{ aud: ["other"] }, "wrong_audience"],
+    [{ aud: [] }, "wrong_audience"],
+    [{ aud: "" }, "wrong_audience"],
+    [{ aud: [[audience]] }, "wrong_audience"],
+    [{ aud: { [audience]: 1 } }, "wrong_audience"],
+    [{ aud: null }, "wrong_audience"],
+    [{ iss: undefined }, "bad_claims"],
+    [{ aud: undefined }, "bad_claims"],
+    [{ exp: undefined }, "bad_claims"],
+    [{ exp: `${seconds + 60}` }, "bad_claims"],
+    [{ exp: null }, "bad_claims"],
+    [{ exp: true }, "bad_claims"],
+    [{ nbf: "soon" }, "bad_claims"],
+    [{ sub: 7 }, "bad_claims"],
+    [{ sub: { admin: true } }, "bad_claims"],
+    [{ sub: null }, "bad_claims"],
+  ];
+  test.each(rows)("%j: %s", async (change, verdict) => {
+    const token = await sign(ec, JSON.parse(JSON.stringify({ ...goodClaims(now), ...change })));
+    expect(await ask(verify, token)).toBe(verdict);
+  });
+
+  const types: readonly [typ: unknown, verdict: string][] = [
+    [undefined, "alice"],
+    ["JWT", "alice"],
+    ["jwt", "alice"],
+    ["at+jwt", "alice"],
+    ["application/at+jwt", "alice"],
+    ["AT+JWT", "alice"],
+    ["logout+jwt", "wrong_type"],
+    ["dpop+jwt", "wrong_type"],
+    ["secevent+jwt", "wrong_type"],
+    ["", "wrong_type"],
+    [7, "wrong_type"],
+    [null, "wrong_type"],
+  ];
+  test.each(types)("typ %j: %s", async (typ, verdict) => {
+    expect(await ask(verify, await sign(ec, goodClaims(now), { typ }))).toBe(verdict);
+  });
+
+  test.each(["[]", "null", '"x"', "{", ""])("claims that are %j: rejected", async (claims) => {
+    const [header] = (await sign(ec)).split(".");
+    const input = `${header}.${Buffer.from(claims).toString("base64url") || "AA"}`;
+    expect(await ask(verify, await signInput(ec, input))).toBe("unknown");
+  });
+
+  test("callers that cannot sign get no details of the claims", async () => {
+    const token = await sign(foreign, { ...goodClaims(now), exp: 1 });
+    expect(await ask(verify, token)).toBe("unknown");
+  });
+});
+
+describe("ambiguous keys", () => {
+  let same: SigningKey[];
+  beforeAll(async () => {
+    same = await Promise.all(Array.from({ length: 6 }, () => createSigningKey("ES256", "same")));
+  });
+
+  test.each([
+    ["that share a kid", {}],
+    ["for a token that names none", { kid: undefined }],
+  ])("are all tried: %s", async (_what, header) => {
+    const verify = await verifierOf(...same.map(({ jwk }) => jwk), rsa.jwk);
+    const tokens = await Promise.all(same.map((key) => sign(key, goodClaims(), header)));
+    const verdicts = await Promise.all(tokens.map((token) => ask(verify, token)));
+    expect(verdicts).toEqual(same.map(() => "alice"));
+    expect(await ask(verify, await sign(foreign, goodClaims(), header))).toBe("unknown");
+  });
+
+  test("have the claims checked for each", async () => {
+    const verify = await verifierOf(...same.map(({ jwk }) => jwk));
+    expect(await ask(verify, await sign(same[5] ?? ec, { ...goodClaims(), aud: "x" }))).toBe(
+      "wrong_audience",
+    );
+  });
+});
+
+describe("the lifetime of a key set", () => {
+  test.each([
+    ["under a new kid", {}],
+    ["without a kid", { kid: undefined }],
+  ])("rotation: a token of a new key is accepted at once, %s", async (_what, header) => {
+    const first = await createSigningKey("ES256", "first");
+    const jwkOf = ({ jwk }: SigningKey) => JSON.parse(JSON.stringify({ ...jwk, ...header }));
+    const server = await startKeyServer(keySetOf(jwkOf(first)));
+    let clock = 0;
+    const keys = openKeySet({ url: server.url, report: () => {}, now: () => clock });
+    const verify = createJwtVerifier({ keys, issuer, audience });
+    expect(await ask(verify, await sign(first, goodClaims(), header))).toBe("alice");
+    server.answer = keySetOf(jwkOf(ec));
+    clock += 29_999;
+    expect(await ask(verify, await sign(ec, goodClaims(), header))).toBe("unknown");
+    clock += 1;
+    expect(await ask(verify, await sign(ec, goodClaims(), header))).toBe("alice");
+    expect(await ask(verify, await sign(first, goodClaims(), header))).toBe("unknown");
+    expect(server.hits).toBe(2);
+  });
+
+  test("a flood of unknown kids causes at most one fetch", async () => {
+    const server = await startKeyServer(keySetOf(ec.jwk));
+    const verify = verifierAt(server);
+    expect(await ask(verify, await sign(ec))).toBe("alice");
+    const flood = Array.from({ length: 500 }, (_, n) => sign({ ...foreign, kid: `k${n}` }));
+    const verdicts = await Promise.all(flood.map(async (token) => ask(verify, await token)));
+    expect(new Set(verdicts)).toEqual(new Set(["unknown"]));
+    expect(server.hits).toBe(1);
+  });
+
+  test("without any key yet: unavailable; accepted without a restart once the endpoint is up", async () => {
+    const server = await startKeyServer(status(500));
+    let clock = 0;
+    const keys = openKeySet({ url: server.url, report: () => {}, now: () => clock });
+    const verify = createJwtVerifier({ keys, issuer, audience });
+    expect(await ask(verify, await sign(ec))).toBe("unavailable");
+    expect(await ask(verify, "not-a-jwt")).toBe("unknown");
+    server.answer = keySetOf(ec.jwk);
+    expect(await ask(verify, await sign(ec))).toBe("unavailable");
+    clock += 1000;
+    expect(await ask(verify, await sign(ec))).toBe("alice");
+  });
+});

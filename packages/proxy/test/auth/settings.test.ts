@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import {
+  type AuthSettings,
+  authSettings,
+  findAuthProblems,
+  hasAuth,
+} from "../../src/auth/settings.ts";
+import { createSchema } from "../../src/settings/schema.ts";
+import { SettingsError } from "../../src/settings/settings-error.ts";
+
+const jwt = {
+  jwksUrl: "https://issuer.example/keys",
+  jwtIssuer: "https://issuer.example",
+  jwtAudience: "plant-store",
+};
+
+type AuthOptions = Partial<AuthSettings>;
+
+const { resolve } = createSchema({ auth: authSettings }, ({ auth }) => findAuthProblems(auth));
+
+function settingError(run: () => unknown): SettingsError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof SettingsError) return error;
+    throw error;
+  }
+  throw new Error("nothing was wrong");
+}
+
+test("all settings at once", () => {
+  const tokens = ["sixteen-letters-", "another.token.with.dots=="];
+  const auth = { tokenFile: "data/tokens", tokens, ...jwt };
+  expect(resolve({ auth })).toEqual({ auth });
+});
+
+test.each<[AuthOptions, boolean]>([
+  [{}, false],
+  [{ tokens: [] }, false],
+  [{ tokenFile: "f" }, true],
+  [{ tokens: ["sixteen-letters-"] }, true],
+  [jwt, true],
+])("%j lets somebody in: %s", (auth, expected) => {
+  expect(hasAuth(resolve({ auth }).auth)).toBe(expected);
+});
+
+const wrong: readonly [options: AuthOptions, setting: string, problem: RegExp][] = [
+  [{ tokenFile: "" }, "tokenFile", /empty/],
+  [{ tokenFile: "f", tokens: [""] }, "tokens", /token 1 of 1 is empty/],
+  [{ tokenFile: "f", tokens: ["secret"] }, "tokens", /fewer than 16/],
+  [{ tokenFile: "f", tokens: ["secret".repeat(3), "secret!".repeat(3)] }, "tokens", /token 2 of 2/],
+  [{ tokenFile: "f", tokens: ["secret secret secret"] }, "tokens", /a character other/],
+  [{ tokenFile: "f", tokens: ["=".repeat(16)] }, "tokens", /a character other/],
+  [{ tokenFile: "f", tokens: ["secret".repeat(1366)] }, "tokens", /more than 8192/],
+  [{ tokenFile: "f", tokens: Array(1001).fill("secret".repeat(3)) }, "tokens", /more than 1000/],
+  [{ ...jwt, jwtIssuer: undefined }, "jwtIssuer", /required/],
+  [{ ...jwt, jwtIssuer: "" }, "jwtIssuer", /required/],
+  [{ ...jwt, jwtAudience: undefined }, "jwtAudience", /required/],
+  [{ ...jwt, jwtAudience: "" }, "jwtAudience", /required/],
+  [{ ...jwt, tokenFile: "f", jwksUrl: undefined }, "jwtIssuer", /requires jwksUrl/],
+  [{ tokenFile: "f", jwtAudience: "a" }, "jwtAudience", /requires jwksUrl/],
+];
+test.each(wrong)("%j: %s %s", (options, setting, problem) => {
+  const error = settingError(() => resolve({ auth: options }));
+  expect(error.problems[0]?.setting).toBe(setting);
+  expect(error.message).toMatch(problem);
+  expect(error.message.startsWith(`${setting}: `)).toBe(true);
+  expect(error.message).not.toMatch(/secret|\n/);
+});
+
+const urls: readonly [url: string, accepted: boolean][] = [
+  ["https://issuer.example/keys?a=b", true],
+  ["HTTPS://issuer.example", true],
+  ["https://10.0.0.1:8443/keys", true],
+  ["http://localhost/keys", true],
+  ["http://localhost:8080/keys", true],
+  ["http://127.0.0.1:1/keys", true],
+  ["http://127.9.9.9/keys", true],
+  ["http://2130706433/keys", true],
+  ["http://[::1]:1/keys", true],
+  ["http://issuer.example/keys", false],
+  ["http://localhost.evil.example/keys", false],
+  ["http://127.0.0.1.evil.example/keys", false],
+  ["http://evil.example/127.0.0.1", false],
+  ["http://127.0.0.1@evil.example/", false],
+  ["http://0.0.0.0/keys", false],
+  ["http://10.0.0.1/keys", false],
+  ["https://user:secret@issuer.example/keys", false],
+  ["https://user@issuer.example/keys", false],
+  ["file:///etc/keys.json", false],
+  ["data:application/json,{}", false],
+  ["ftp://127.0.0.1/keys", false],
+  ["issuer.example/keys", false],
+  ["/keys", false],
+  ["", false],
+];
+test.each(urls)("the key set at %j is accepted: %s", (jwksUrl, accepted) => {
+  const read = () => resolve({ auth: { ...jwt, jwksUrl } });
+  if (accepted) expect(read().auth.jwksUrl).toBe(jwksUrl);
+  else expect(settingError(read).problems).toMatchObject([{ setting: "jwksUrl" }]);
+});

@@ -1,0 +1,371 @@
+import { execFile } from "node:child_process";
+import fs from "node:fs";
+import { chmod, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { digestToken } from "../../src/auth/token.ts";
+import {
+  createToken,
+  listTokens,
+  liveTokensMax,
+  revokeToken,
+  type TokenFileErrorCode,
+  tokenFileBytesMax,
+} from "../../src/auth/token-file.ts";
+import { temporaryFolder } from "../support/auth/temporary-folder.ts";
+
+let folder: string;
+let file: string;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  file = join(folder, "made", "here", "tokens");
+});
+
+async function names(): Promise<string[]> {
+  return (await listTokens(file)).map(({ name }) => name);
+}
+
+/** The expected failure: a code, and one line. */
+function failure(code: TokenFileErrorCode, message: RegExp = /./) {
+  return expect.objectContaining({
+    name: "TokenFileError",
+    code,
+    message: expect.stringMatching(message),
+  });
+}
+
+const at = "2026-01-02T03:04:05.678Z";
+const createLine = (name: string) => `create ${name} ${digestToken(name).toString("hex")} ${at}\n`;
+
+async function writeTokenFile(text: string): Promise<void> {
+  await mkdir(join(file, ".."), { recursive: true });
+  await writeFile(file, text, { mode: 0o600 });
+}
+
+describe("create", () => {
+  test("returns a token of 256 random bits, and stores only its digest", async () => {
+    const before = Date.now();
+    const token = await createToken(file, "ada", "plst_");
+    expect(token).toMatch(/^plst_[A-Za-z0-9_-]{43}$/);
+    const text = await readFile(file, "utf8");
+    expect(text).toMatch(/^create ada [0-9a-f]{64} \S+Z\n$/);
+    expect(text).not.toContain(token);
+    const [listed] = await listTokens(file);
+    expect(listed).toMatchObject({ name: "ada", digest: digestToken(token).toString("hex") });
+    expect(Date.parse(listed?.createdAt ?? "")).toBeGreaterThanOrEqual(before);
+  });
+
+  test("returns a different token each time", async () => {
+    expect(await createToken(file, "ada", "plst_")).not.toBe(
+      await createToken(file, "bob", "plst_"),
+    );
+    expect(await names()).toEqual(["ada", "bob"]);
+  });
+
+  test("creates the file and its directories with access only for the owner", async () => {
+    await createToken(file, "ada", "plst_");
+    const modes = [file, join(file, ".."), join(file, "../..")].map(async (path) => {
+      return ((await stat(path)).mode & 0o777).toString(8);
+    });
+    expect(await Promise.all(modes)).toEqual(["600", "700", "700"]);
+  });
+
+  test("rejects a live name, and keeps its token", async () => {
+    await createToken(file, "ada", "plst_");
+    const before = await readFile(file, "utf8");
+    await expect(createToken(file, "ada", "plst_")).rejects.toEqual(
+      failure("name_in_use", /named ada/),
+    );
+    expect(await readFile(file, "utf8")).toBe(before);
+  });
+
+  test("accepts a name that was revoked", async () => {
+    await createToken(file, "ada", "plst_");
+    await revokeToken(file, "ada");
+    await createToken(file, "ada", "plst_");
+    expect(await names()).toEqual(["ada"]);
+  });
+
+  test.each(["", "a b", "a\nb", "a/b", "ä", "x".repeat(65)])(
+    "rejects the name %j",
+    async (name) => {
+      await expect(createToken(file, name, "plst_")).rejects.toEqual(failure("invalid_name"));
+      await expect(stat(file)).rejects.toThrow("ENOENT");
+    },
+  );
+
+  test("rejects live tokens above the limit, but can revoke and replace them", async () => {
+    const lines = Array.from({ length: liveTokensMax }, (_, index) => createLine(`t${index}`));
+    await writeTokenFile(lines.join(""));
+    await expect(createToken(file, "more", "plst_")).rejects.toEqual(failure("full"));
+    await revokeToken(file, "t0");
+    await createToken(file, "more", "plst_");
+    expect((await names()).at(-1)).toBe("more");
+  });
+
+  test("leaves room to revoke in a full file", async () => {
+    const comment = `#${"x".repeat(1022)}\n`;
+    await writeTokenFile(createLine("ada") + comment.repeat(tokenFileBytesMax / 1024 - 127));
+    await expect(createToken(file, "more", "plst_")).rejects.toEqual(failure("full"));
+    await revokeToken(file, "ada");
+    expect(await names()).toEqual([]);
+  });
+});
+
+describe("revoke", () => {
+  test("removes the token from the list, and only that one", async () => {
+    await createToken(file, "ada", "plst_");
+    await createToken(file, "bob", "plst_");
+    await revokeToken(file, "ada");
+    expect(await names()).toEqual(["bob"]);
+  });
+
+  test("rejects an unknown or already revoked name", async () => {
+    await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name", /named ada/));
+    await createToken(file, "ada", "plst_");
+    await revokeToken(file, "ada");
+    await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
+  });
+
+  test("does not create a file", async () => {
+    await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
+    await expect(stat(file)).rejects.toThrow("ENOENT");
+  });
+});
+
+test("a missing file lists no token", async () => {
+  expect(await listTokens(file)).toEqual([]);
+});
+
+describe("a handwritten file", () => {
+  test("is read", async () => {
+    await writeTokenFile(`# ours\n\n${createLine("ada")}`);
+    expect(await names()).toEqual(["ada"]);
+  });
+
+  test("without a last line break is continued on a new line", async () => {
+    await writeTokenFile(createLine("ada").trimEnd());
+    await createToken(file, "bob", "plst_");
+    expect(await names()).toEqual(["ada", "bob"]);
+  });
+
+  test("with a bad line is not used; the error names file and line without quoting it", async () => {
+    await writeTokenFile(`${createLine("ada")}plst_secret\n`);
+    const error = failure("malformed", /tokens: line 2 (?!.*secret)/);
+    await expect(listTokens(file)).rejects.toEqual(error);
+    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(error);
+    await expect(revokeToken(file, "ada")).rejects.toEqual(error);
+    expect(await readFile(file, "utf8")).toBe(`${createLine("ada")}plst_secret\n`);
+  });
+
+  test("is found through a symbolic link", async () => {
+    await writeTokenFile(createLine("ada"));
+    const target = file;
+    file = join(folder, "link");
+    await symlink(target, file);
+    await createToken(file, "bob", "plst_");
+    expect(await names()).toEqual(["ada", "bob"]);
+    expect(await readFile(target, "utf8")).toContain("create bob");
+  });
+});
+
+describe("an unusable file", () => {
+  const kinds: readonly [
+    what: string,
+    make: () => Promise<unknown>,
+    code: TokenFileErrorCode,
+    message: RegExp,
+  ][] = [
+    [
+      "writable by the group",
+      () => writable(0o620),
+      "unsafe",
+      /other users can write it.*chmod 600/,
+    ],
+    ["writable by all", () => writable(0o602), "unsafe", /other users can write it/],
+    ["a folder", () => mkdir(file, { recursive: true }), "unsafe", /not a regular file/],
+    ["a device", () => link("/dev/null"), "unsafe", /not a regular file/],
+    ["too large", () => writeTokenFile("\n".repeat(tokenFileBytesMax + 1)), "full", /larger than/],
+    ["below a file", () => writeFile(join(folder, "made"), ""), "io", /ENOTDIR/],
+  ];
+  test.each(kinds)("%s is rejected with a clear error", async (_what, make, code, message) => {
+    await make();
+    await expect(listTokens(file)).rejects.toEqual(failure(code, message));
+    await expect(revokeToken(file, "ada")).rejects.toEqual(failure(code, message));
+    await expect(createToken(file, "ada", "plst_")).rejects.toThrow(file.slice(0, folder.length));
+  });
+
+  async function writable(mode: number): Promise<void> {
+    await writeTokenFile(createLine("ada"));
+    await chmod(file, mode);
+  }
+  async function link(target: string): Promise<void> {
+    await mkdir(join(file, ".."), { recursive: true });
+    await symlink(target, file);
+  }
+
+  test("a named pipe is rejected without waiting for it", async () => {
+    file = join(folder, "pipe");
+    await promisify(execFile)("mkfifo", ["-m", "600", file]);
+    await expect(listTokens(file)).rejects.toEqual(failure("unsafe", /not a regular file/));
+    await expect(createToken(file, "ada", "plst_")).rejects.toEqual(failure("unsafe"));
+  });
+});
+
+describe("an incomplete last line", () => {
+  const torn = createLine("bob").slice(0, 30);
+
+  test("has no effect, and the next change turns it into a comment", async () => {
+    await writeTokenFile(createLine("ada") + torn);
+    expect(await names()).toEqual(["ada"]);
+    await createToken(file, "bob", "plst_");
+    expect(await names()).toEqual(["ada", "bob"]);
+    expect(await readFile(file, "utf8")).toContain(`${torn} # cut short, ignored\n`);
+  });
+
+  test("does not hide a revocation", async () => {
+    await writeTokenFile(createLine("ada") + torn);
+    await revokeToken(file, "ada");
+    expect(await names()).toEqual([]);
+  });
+});
+
+/** Replaces a function of the disk once. */
+function once<Name extends "writeSync" | "fsyncSync">(name: Name, replacement: (typeof fs)[Name]) {
+  const real = fs[name];
+  const restore = () => {
+    fs[name] = real;
+    syncBuiltinESMExports();
+  };
+  fs[name] = ((...args: Parameters<typeof real>) => {
+    restore();
+    return Reflect.apply(replacement, fs, args);
+  }) as never;
+  syncBuiltinESMExports();
+  onTestFinished(restore);
+}
+
+const failing = (code: string) => () => {
+  throw new Error(code);
+};
+
+describe("a failing disk", () => {
+  test("before anything is written: an error, nothing created", async () => {
+    await createToken(file, "ada", "plst_");
+    once("writeSync", failing("ENOSPC"));
+    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(failure("io", /ENOSPC/));
+    expect(await names()).toEqual(["ada"]);
+    await createToken(file, "bob", "plst_");
+  });
+
+  test("in the middle of a line: an error, nothing created, and the next change works", async () => {
+    await createToken(file, "ada", "plst_");
+    once("writeSync", (fd, data) => fs.writeSync(fd, Buffer.from(String(data)).subarray(0, 40)));
+    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(
+      failure("io", /only part of the line/),
+    );
+    expect(await names()).toEqual(["ada"]);
+    await createToken(file, "bob", "plst_");
+    expect(await names()).toEqual(["ada", "bob"]);
+  });
+
+  test("after writing: an error, although the token exists; it can be revoked", async () => {
+    await createToken(file, "ada", "plst_");
+    once("fsyncSync", failing("EIO"));
+    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(failure("io", /EIO/));
+    expect(await names()).toEqual(["ada", "bob"]);
+    await revokeToken(file, "bob");
+    await createToken(file, "bob", "plst_");
+  });
+
+  test("an editor that replaces the file during a create: an error, no lost token", async () => {
+    await createToken(file, "ada", "plst_");
+    const before = await readFile(file);
+    once("fsyncSync", () => {
+      fs.writeFileSync(`${file}.new`, before, { mode: 0o600 });
+      fs.renameSync(`${file}.new`, file);
+    });
+    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(
+      failure("changed", /try again/),
+    );
+    expect(await names()).toEqual(["ada"]);
+  });
+
+  test("an editor that undoes a revocation: an error", async () => {
+    await createToken(file, "ada", "plst_");
+    const before = await readFile(file);
+    once("fsyncSync", () => fs.writeFileSync(file, before));
+    await expect(revokeToken(file, "ada")).rejects.toEqual(failure("changed"));
+  });
+
+  test("no change is reported as done before it and its directory are synced", async () => {
+    const synced: string[] = [];
+    const spy = vi.spyOn(fs, "fsyncSync").mockImplementation((fd) => {
+      synced.push(fs.readlinkSync(`/proc/self/fd/${fd}`));
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      spy.mockRestore();
+      syncBuiltinESMExports();
+    });
+    if (process.platform !== "linux") return;
+    await createToken(file, "ada", "plst_");
+    const here = join(folder, "made", "here");
+    expect(synced).toEqual([join(folder, "made"), folder, file, here]);
+    await revokeToken(file, "ada");
+    expect(synced.slice(4)).toEqual([file]);
+  });
+});
+
+describe("concurrently", () => {
+  test("in one process: every name is created, all tokens differ", async () => {
+    const wanted = Array.from({ length: 50 }, (_, index) => `t${index}`);
+    const tokens = await Promise.all(wanted.map((name) => createToken(file, name, "plst_")));
+    expect((await names()).sort()).toEqual(wanted.sort());
+    const digests = tokens.map((token) => digestToken(token).toString("hex")).sort();
+    expect((await listTokens(file)).map(({ digest }) => digest).sort()).toEqual(digests);
+  });
+
+  test("one name: exactly one succeeds, and its token is stored", async () => {
+    const results = await Promise.allSettled(
+      Array.from({ length: 30 }, () => createToken(file, "ada", "plst_")),
+    );
+    const won = results.filter((result) => result.status === "fulfilled");
+    const lost = results.filter((result) => result.status === "rejected");
+    expect(lost.map(({ reason }) => reason)).toEqual(lost.map(() => failure("name_in_use")));
+    expect(won.map(({ value }) => digestToken(value).toString("hex"))).toEqual(
+      (await listTokens(file)).map(({ digest }) => digest),
+    );
+    expect(won).toHaveLength(1);
+  });
+
+  test("in many processes: no change is lost", async () => {
+    await Promise.all([0, 1, 2, 3].map((index) => createToken(file, `old${index}`, "plst_")));
+    const module = JSON.stringify(new URL("../../src/auth/token-file.ts", import.meta.url));
+    const script = `
+      import { createToken, revokeToken } from ${module};
+      const [file, index] = process.argv.slice(1);
+      for (let n = 0; n < 10; n++) await createToken(file, \`p\${index}-\${n}\`, "plst_");
+      await revokeToken(file, \`p\${index}-0\`);
+      await revokeToken(file, \`old\${index}\`);
+      process.stdout.write(await createToken(file, "shared", "plst_").catch(({ code }) => code));
+    `;
+    const run = promisify(execFile);
+    const outputs = await Promise.all(
+      [0, 1, 2, 3].map(async (index) => {
+        const args = ["--input-type=module", "--eval", script, "--", file, `${index}`];
+        return (await run(process.execPath, args)).stdout;
+      }),
+    );
+    const expected = ["shared"];
+    for (const index of [0, 1, 2, 3]) {
+      for (let n = 1; n < 10; n++) expected.push(`p${index}-${n}`);
+    }
+    expect((await names()).sort()).toEqual(expected.sort());
+    expect(outputs.filter((output) => output === "name_in_use")).toHaveLength(3);
+    expect(outputs.filter((output) => output.startsWith("plst_"))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,370 @@
+import promises, {
+  appendFile,
+  chmod,
+  mkdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
+import { join } from "node:path";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { openCollector } from "../../../gateway/test/support/collect-garbage.ts";
+import { digestToken, mintToken } from "../../src/auth/token.ts";
+import { createToken, revokeToken } from "../../src/auth/token-file.ts";
+import { openTokenVerifier, type TokenVerifier } from "../../src/auth/token-verifier.ts";
+import { unknownToken, type Verdict } from "../../src/auth/verifier.ts";
+import { temporaryFolder } from "../support/auth/temporary-folder.ts";
+
+let folder: string;
+let file: string;
+let problems: string[];
+let verifier: TokenVerifier;
+let clock = 0;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  file = join(folder, "data", "tokens");
+  problems = [];
+});
+
+async function start(...tokens: readonly string[]): Promise<void> {
+  verifier = await openTokenVerifier({
+    file,
+    tokens,
+    report: (message) => problems.push(message),
+    now: () => clock,
+  });
+}
+
+/** The name of the principal, or the reason of the rejection. */
+async function ask(token: string): Promise<string | undefined> {
+  const verdict = await verifier.verify(token);
+  if (verdict.kind === "verified" && verdict.principal.kind === "token") {
+    return verdict.principal.name;
+  }
+  return verdict.kind === "refused" ? verdict.reason : verdict.kind;
+}
+
+/** The same, half a second later: as late as a change may become known. */
+function askLater(token: string): Promise<string | undefined> {
+  clock += 501;
+  return ask(token);
+}
+
+/** A line that only an operator could have written: chosen name, chosen token. */
+function line(name: string, token: string): string {
+  return `create ${name} ${digestToken(token).toString("hex")} 2026-01-02T03:04:05Z\n`;
+}
+
+async function save(text: string): Promise<void> {
+  await mkdir(join(file, ".."), { recursive: true });
+  await writeFile(file, text, { mode: 0o600 });
+}
+
+async function saveByRename(text: string): Promise<void> {
+  await writeFile(`${file}.new`, text, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}
+
+function verified(name: string): Verdict {
+  return { kind: "verified", principal: { kind: "token", name } };
+}
+
+const [one, two, three] = ["one-one-one-one-one", "two-two-two-two-two", "three-three-three"];
+
+describe("a running verifier", () => {
+  test("knows the tokens of its file from the start", async () => {
+    const token = await createToken(file, "ada", "plst_");
+    await start();
+    expect(await ask(token)).toBe("ada");
+    expect(await ask(mintToken("plst_"))).toBe("unknown");
+    expect(await ask(token.slice(0, -1))).toBe("unknown");
+    expect(await ask(`${token}x`)).toBe("unknown");
+  });
+
+  test("finds the first token of a file that did not exist, not even its directory", async () => {
+    await start();
+    const token = await createToken(file, "ada", "plst_");
+    expect(await askLater(token)).toBe("ada");
+  });
+
+  test("finds created and revoked tokens", async () => {
+    const ada = await createToken(file, "ada", "plst_");
+    await start();
+    const bob = await createToken(file, "bob", "plst_");
+    expect(await askLater(bob)).toBe("bob");
+    await revokeToken(file, "ada");
+    expect(await askLater(ada)).toBe("unknown");
+    expect(await ask(bob)).toBe("bob");
+    const again = await createToken(file, "ada", "plst_");
+    expect(await askLater(again)).toBe("ada");
+    expect(await ask(ada)).toBe("unknown");
+    expect(problems).toEqual([]);
+  });
+
+  test("knows a new token at once, however many callers ask", async () => {
+    await start();
+    const stranger = mintToken("plst_");
+    const early = ask(stranger);
+    const ada = await createToken(file, "ada", "plst_");
+    expect(await Promise.all([ada, stranger, ada].map(ask))).toEqual(["ada", "unknown", "ada"]);
+    expect(await early).toBe("unknown");
+    const bob = await createToken(file, "bob", "plst_");
+    expect(await ask(bob)).toBe("bob");
+  });
+
+  test("answers at once for what it knows, and for tokens of another form", async () => {
+    const ada = await createToken(file, "ada", "plst_");
+    await start(one);
+    expect(verifier.verify(ada)).toEqual(verified("ada"));
+    expect(verifier.verify(one)).toEqual(verified("tokens#1"));
+    for (const token of [two, "plst_", `${mintToken("plst_")}x`, "a.b.c"]) {
+      expect(verifier.verify(token)).toBe(unknownToken);
+    }
+  });
+
+  test("accepts a revoked token for half a second at most, however busy it is", async () => {
+    const ada = await createToken(file, "ada", "plst_");
+    await start();
+    await revokeToken(file, "ada");
+    clock += 500;
+    // Nothing else runs between these calls, as in a flood.
+    const flood = Array.from({ length: 100 }, () => verifier.verify(ada));
+    expect(new Set(flood)).toEqual(new Set([verified("ada")]));
+    clock += 1;
+    const late = Array.from({ length: 100 }, () => verifier.verify(ada));
+    expect(new Set(await Promise.all(late))).toEqual(new Set([unknownToken]));
+  });
+
+  test("knows a revocation a quarter of a second later, if it has time", async () => {
+    const ada = await createToken(file, "ada", "plst_");
+    await start();
+    await revokeToken(file, "ada");
+    clock += 251;
+    expect(verifier.verify(ada)).toEqual(verified("ada"));
+    await expect.poll(() => verifier.verify(ada), { interval: 1 }).toBe(unknownToken);
+  });
+
+  test("does not lock callers out while a disk hangs", async () => {
+    const ada = await createToken(file, "ada", "plst_");
+    await start();
+    const hanging = Promise.withResolvers<never>();
+    const spy = vi.spyOn(promises, "stat").mockImplementation(() => hanging.promise);
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      spy.mockRestore();
+      syncBuiltinESMExports();
+    });
+    expect(await askLater(ada)).toBe("ada");
+    expect(await Promise.all([ada, ada, mintToken("plst_")].map(ask))).toEqual([
+      "ada",
+      "ada",
+      "unknown",
+    ]);
+    expect(spy).toHaveBeenCalledTimes(1);
+  });
+
+  const edits: readonly [what: string, edit: (text: string) => Promise<unknown>][] = [
+    ["saved in place", save],
+    ["saved by renaming", saveByRename],
+    ["deleted and written again", (text) => rm(file).then(() => save(text))],
+  ];
+  test.each(edits)("finds an edit that was %s", async (_what, edit) => {
+    await save(line("ada", one) + line("bob", two));
+    await start();
+    await edit(line("bob", two) + line("cal", three));
+    expect(await askLater(one)).toBe("unknown");
+    expect(await askLater(three)).toBe("cal");
+    expect(await ask(two)).toBe("bob");
+  });
+
+  test("finds a symbolic link that is switched, as in Kubernetes", async () => {
+    for (const [version, token] of Object.entries({ v1: one, v2: two })) {
+      await mkdir(join(folder, version));
+      await writeFile(join(folder, version, "tokens"), line(version, token), { mode: 0o600 });
+    }
+    await symlink("v1", join(folder, "data"));
+    await start();
+    expect(await ask(one)).toBe("v1");
+    await symlink("v2", join(folder, "data.new"));
+    await rename(join(folder, "data.new"), join(folder, "data"));
+    expect(await askLater(two)).toBe("v2");
+    expect(await ask(one)).toBe("unknown");
+  });
+
+  test("rejects all tokens of a deleted file, reports it, and accepts them when it is back", async () => {
+    await save(line("ada", one) + line("bob", two));
+    await start();
+    await rm(file);
+    expect(await askLater(one)).toBe("unknown");
+    expect(await ask(two)).toBe("unknown");
+    expect(problems).toEqual([`${file}: is gone, and with it the 2 tokens it held`]);
+    await save(line("ada", one));
+    expect(await askLater(one)).toBe("ada");
+  });
+
+  test("ignores an incomplete last line until it is complete", async () => {
+    await save(line("ada", one));
+    await start();
+    const whole = line("bob", two);
+    await appendFile(file, whole.slice(0, 50));
+    await appendFile(file, whole.slice(50));
+    expect(await askLater(two)).toBe("bob");
+    expect(problems).toEqual([]);
+  });
+});
+
+describe("a file that becomes invalid", () => {
+  const malformed = expect.stringMatching(/tokens: line \d cannot be understood.*mended$/);
+
+  test("revokes but never adds; once fixed, it adds again", async () => {
+    await save(line("ada", one) + line("bob", two));
+    await start();
+    await save(`${line("bob", two)}oops\n${line("cal", three)}`);
+    expect(await askLater(one)).toBe("unknown");
+    expect(await ask(two)).toBe("bob");
+    expect(await ask(three)).toBe("unknown");
+    expect(problems).toEqual([malformed]);
+    await save(line("bob", two) + line("cal", three));
+    expect(await askLater(three)).toBe("cal");
+    expect(problems).toHaveLength(1);
+  });
+
+  test("does not hide a revocation next to the mistake", async () => {
+    await save(line("ada", one) + line("bob", two));
+    await start();
+    await appendFile(file, "oops\nrevoke ada 2026-01-02T03:04:05Z\n");
+    expect(await askLater(one)).toBe("unknown");
+    expect(await ask(two)).toBe("bob");
+  });
+
+  test("does not give a token to a name whose old token it revoked", async () => {
+    await save(line("ada", one));
+    await start();
+    await save(`${line("ada", two)}oops\n`);
+    expect(await askLater(one)).toBe("unknown");
+    expect(await ask(two)).toBe("unknown");
+  });
+
+  const unreadable: readonly [what: string, spoil: () => Promise<unknown>, message: RegExp][] = [
+    ["writable by others", () => chmod(file, 0o666), /other users can write it/],
+    ["too large", () => appendFile(file, "#".repeat(2 ** 20)), /larger than/],
+    ["a folder", () => rm(file).then(() => mkdir(file)), /not a regular file/],
+  ];
+  test.each(unreadable)(
+    "that cannot be read (%s) changes nothing, and is reported once",
+    async (_what, spoil, message) => {
+      await save(line("ada", one));
+      await start();
+      await spoil();
+      for (let n = 0; n < 3; n++) expect(await askLater(one)).toBe("ada");
+      expect(problems).toEqual([expect.stringMatching(message)]);
+      await rm(file, { recursive: true });
+      expect(await askLater(one)).toBe("unknown");
+      expect(problems.filter((problem) => message.test(problem))).toHaveLength(1);
+    },
+  );
+
+  test("fails startup if it is invalid from the start", async () => {
+    await save(`${line("ada", one)}oops\n`);
+    await expect(start()).rejects.toThrow(`${file}: line 2 cannot be understood`);
+  });
+});
+
+/** Verified tokens are cached. The cache must never outlive their validity. */
+describe("a token in use", () => {
+  const changes: readonly [what: string, change: () => Promise<unknown>][] = [
+    ["is revoked", () => revokeToken(file, "ada")],
+    ["is revoked beside a slip", () => appendFile(file, "oops\nrevoke ada 2026-01-02T03:04:05Z\n")],
+    ["is edited out of its file", () => save(line("bob", two))],
+    ["is in a file that is replaced", () => saveByRename(line("bob", two))],
+    ["is in a file that becomes malformed without it", () => save(`${line("bob", two)}oops\n`)],
+    ["is in a file that is deleted", () => rm(file)],
+    ["has another token under its name", () => save(line("ada", three) + line("bob", two))],
+    ["is replaced by one that begins with it", () => save(line("ada", `${one}x`))],
+  ];
+  test.each(changes)("and %s is unknown from then on", async (_what, change) => {
+    await save(line("ada", one) + line("bob", two));
+    await start();
+    expect(await Promise.all([one, two].map(ask))).toEqual(["ada", "bob"]);
+    await change();
+    expect(await askLater(one)).toBe("unknown");
+    expect(await ask(one)).toBe("unknown");
+  });
+
+  test("that is removed and added again works only while it is there, under its new name", async () => {
+    await save(line("ada", one));
+    await start();
+    expect(await ask(one)).toBe("ada");
+    await save("");
+    expect(await askLater(one)).toBe("unknown");
+    await save(line("eve", one));
+    expect(await askLater(one)).toBe("eve");
+    await revokeToken(file, "eve");
+    expect(await askLater(one)).toBe("unknown");
+  });
+
+  test("does not admit anyone with a part of it, its digest, or another spelling", async () => {
+    await save(line("ada", one));
+    await start();
+    expect(await ask(one)).toBe("ada");
+    const digest = digestToken(one);
+    const near = [
+      ...Array.from(one, (_, length) => one.slice(0, length)),
+      ...Array.from(one, (_, begin) => one.slice(begin + 1)),
+      ...[`${one}=`, `${one}.`, one + one, one.toUpperCase(), "ada", "tokens#1"],
+      ...[digest.toString("hex"), digest.toString("base64url"), digest.toString("latin1")],
+    ];
+    expect(new Set(await Promise.all(near.map(ask)))).toEqual(new Set(["unknown"]));
+    expect(await ask(one)).toBe("ada");
+  });
+
+  test("is cached, but tokens of strangers are not: they cost no memory", async () => {
+    await save(line("ada", one));
+    await start();
+    const collect = openCollector();
+    const padding = "x".repeat(4000);
+    const usedAfter = (count: number): number => {
+      for (let n = 0; n < count; n++) void verifier.verify(`${padding}${n}`);
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = usedAfter(100);
+    // Of 40 MB of tokens, a tenth would be a leak.
+    expect(usedAfter(10_000) - before).toBeLessThan(4_000_000);
+    expect(await ask(one)).toBe("ada");
+  });
+});
+
+describe("given tokens", () => {
+  test("are accepted along with those of the file, each by its position", async () => {
+    const ada = await createToken(file, "ada", "plst_");
+    await start(one, two);
+    expect(await Promise.all([ada, one, two, three].map(ask))).toEqual([
+      "ada",
+      "tokens#1",
+      "tokens#2",
+      "unknown",
+    ]);
+  });
+
+  test("outlive every change of the file", async () => {
+    await save(line("ada", three));
+    await start(one);
+    await rm(file);
+    clock += 501;
+    expect(verifier.verify(one), "does not wait for the file").toEqual(verified("tokens#1"));
+    expect(await askLater(three)).toBe("unknown");
+    expect(await ask(one)).toBe("tokens#1");
+    expect(await readFile(file).catch(() => "gone")).toBe("gone");
+  });
+
+  test("need no file", async () => {
+    verifier = await openTokenVerifier({ tokens: [one], report: () => {} });
+    expect(await Promise.all([one, two].map(ask))).toEqual(["tokens#1", "unknown"]);
+    expect(verifier.verify(mintToken("plst_"))).toBe(unknownToken);
+  });
+});

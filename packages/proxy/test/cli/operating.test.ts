@@ -1,0 +1,210 @@
+/** What operators set of the command: who may call, how often and how long, and what REST looks like. */
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { Code, type ConnectRouter, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { Health } from "connect-gateway/health";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  CatalogService,
+  file_library_v1_catalog,
+  VolumeSchema,
+} from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
+import {
+  createTemporaryFolder,
+  type TemporaryFolder,
+} from "../../../gateway/test/support/temporary-folder.ts";
+import { within } from "../../../gateway/test/support/within.ts";
+import { openUpstream } from "../services/open-proxy.ts";
+import { audience, createSigningKey, issuer, sign } from "../support/auth/issuer.ts";
+import { keySetOf, startKeyServer } from "../support/auth/key-server.ts";
+import { runCommand, startCommand, until } from "./command.ts";
+
+let folder: TemporaryFolder;
+
+beforeAll(async () => {
+  folder = await createTemporaryFolder();
+  const set = descriptorSetOf(file_library_v1_catalog);
+  await writeFile(join(folder.path, "services.binpb"), set);
+});
+
+afterAll(() => folder[Symbol.asyncDispose]());
+
+const volume = create(VolumeSchema, { name: "shelves/a/volumes/1", id: 1n });
+
+/** A catalog that keeps the headers of its calls, and answers when it is asked to. */
+function catalogOf(seen: Headers[] = [], answer: () => Promise<void> = async () => {}) {
+  return (router: ConnectRouter) =>
+    router.service(CatalogService, {
+      async getVolume(_request, { requestHeader }) {
+        seen.push(requestHeader);
+        await answer();
+        return volume;
+      },
+    });
+}
+
+interface Given {
+  readonly upstream?: (router: ConnectRouter) => void;
+  readonly args?: readonly string[];
+  readonly yaml?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+async function open({ upstream = catalogOf(), args = [], yaml = "", env }: Given) {
+  await using stack = new AsyncDisposableStack();
+  const behind = stack.use(await openUpstream(upstream));
+  await writeFile(join(folder.path, "gateway.yaml"), yaml);
+  const given = ["--upstream", behind.url, "--descriptors", "services.binpb", ...args];
+  const server = stack.use(
+    await startCommand([...given, "--config", "gateway.yaml"], folder.path, env),
+  );
+  await until(200, `${server.origin}/readyz`);
+  const parts = stack.move();
+  return {
+    origin: server.origin,
+    get: (path = "/v1/volumes/1", headers: Record<string, string> = {}) =>
+      fetch(server.origin + path, { headers }),
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+const tokens = "a-token-of-alice-0123,a-token-of-bob-4567890";
+const alice = { authorization: "Bearer a-token-of-alice-0123" };
+
+describe("who may call", () => {
+  test("by a list of tokens: others get 401, also over gRPC, and health is open", async () => {
+    const seen: Headers[] = [];
+    const env = { CONNECT_GATEWAY_TOKENS: tokens };
+    await using server = await open({ upstream: catalogOf(seen), env });
+    expect((await server.get("/v1/volumes/1", alice)).status).toBe(200);
+    expect(seen[0]?.get("authorization")).toBe(alice.authorization);
+    const refused = await server.get();
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get("www-authenticate")).toBe('Bearer realm="connect-gateway-proxy"');
+    expect((await server.get("/v1/volumes/1", { authorization: "Bearer no" })).status).toBe(401);
+    const transport = createGrpcTransport({ baseUrl: server.origin });
+    const call = createClient(CatalogService, transport).getVolume({ id: 1n });
+    await expect(call).rejects.toMatchObject({ code: Code.Unauthenticated });
+    expect(await createClient(Health, transport).check({})).toMatchObject({ status: 1 });
+    expect(seen).toHaveLength(1);
+  });
+
+  test("by the tokens of a file, that the command makes", async () => {
+    const file = ["--token-file", "tokens"];
+    const made = await runCommand(["token", "create", "alice", ...file], folder.path);
+    expect(made.stdout).toMatch(/^cgwp_[\w-]{43}\n$/);
+    await using server = await open({ args: file });
+    const authorization = `Bearer ${made.stdout.trim()}`;
+    expect((await server.get("/v1/volumes/1", { authorization })).status).toBe(200);
+    await runCommand(["token", "revoke", "alice", ...file], folder.path);
+    await until(401, `${server.origin}/v1/volumes/1`);
+  });
+
+  test("by JWTs of a key set", async () => {
+    const key = await createSigningKey("ES256", "k");
+    const { url } = await startKeyServer(keySetOf(key.jwk));
+    const yaml = `jwks-url: ${url.href}\njwt-issuer: ${issuer}\njwt-audience: ${audience}\n`;
+    await using server = await open({ yaml });
+    const good = { authorization: `Bearer ${await sign(key)}` };
+    expect((await server.get("/v1/volumes/1", good)).status).toBe(200);
+    const expired = await sign(key, { iss: issuer, aud: audience, exp: 1 });
+    const refused = await server.get("/v1/volumes/1", { authorization: `Bearer ${expired}` });
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get("www-authenticate")).toContain("expired");
+  });
+});
+
+test.each<[what: string, given: Given, headers: Record<string, string>]>([
+  ["an address", { args: ["--rate-limit-per-address", "1"] }, {}],
+  [
+    "a token",
+    { args: ["--rate-limit-per-token", "1"], env: { CONNECT_GATEWAY_TOKENS: tokens } },
+    alice,
+  ],
+])("requests of %s are limited", async (_what, given, headers) => {
+  await using server = await open(given);
+  const statuses: number[] = [];
+  while (!statuses.includes(429) && statuses.length < 100) {
+    const response = await server.get("/v1/volumes/1", headers);
+    statuses.push(response.status);
+    if (response.status === 429) expect(response.headers.get("retry-after")).toBe("1");
+    await response.body?.cancel();
+  }
+  expect(statuses[0]).toBe(200);
+  expect(statuses).toContain(429);
+});
+
+test("a call whose client sets no deadline has the default one", async () => {
+  const never = () => new Promise<void>(() => {});
+  const given = { upstream: catalogOf([], never), args: ["--timeout-ms", "50"] };
+  await using server = await open(given);
+  expect((await within("the answer", server.get())).status).toBe(504);
+});
+
+test.each<[yaml: string, path: string, status: number, body: object]>([
+  ["rest-zero-values: on", "/v1/volumes/1", 200, { id: "1", title: "" }],
+  ["rest-int64-numbers: on", "/v1/volumes/1", 200, { id: 1 }],
+  ["rest-problem-json: on", "/v1/volumes/x", 400, { status: 400, title: expect.any(String) }],
+])("REST with %s", async (yaml, path, status, body) => {
+  await using server = await open({ yaml });
+  const response = await server.get(path);
+  expect(await response.json()).toMatchObject(body);
+  expect(response.status).toBe(status);
+});
+
+test("REST with an ETag", async () => {
+  await using server = await open({ yaml: "rest-etag: on" });
+  const etag = (await server.get()).headers.get("etag") ?? "";
+  expect((await server.get("/v1/volumes/1", { "if-none-match": etag })).status).toBe(304);
+});
+
+test("spans go to a collector, and the upstream's belong to them", async () => {
+  const spans = Promise.withResolvers<string>();
+  const collector = createServer((request, response) => {
+    spans.resolve(request.url ?? "");
+    request.resume();
+    response.end();
+  }).listen(0);
+  await once(collector, "listening");
+  const seen: Headers[] = [];
+  const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: "1" };
+  try {
+    await using server = await open({ upstream: catalogOf(seen), env });
+    const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+    await server.get("/v1/volumes/1", { traceparent });
+    expect(seen[0]?.get("traceparent")).toMatch(/^00-a{32}-(?!b{16})[0-9a-f]{16}-01$/);
+    expect(await within("the spans", spans.promise)).toBe("/v1/traces");
+  } finally {
+    collector.closeAllConnections();
+    collector.close();
+  }
+});
+
+test.each<[args: readonly string[], message: string]>([
+  [["--rate-limit-per-token", "1"], "--rate-limit-per-token: requires tokens"],
+  [
+    ["--jwks-url", "https://a/k", "--jwt-issuer", "i"],
+    "--jwt-audience: is required with --jwks-url",
+  ],
+  [["--cors-origin", "a.example"], "--cors-origin: must be origins like https://app.example"],
+  [["--timeout-ms", "x"], "--timeout-ms: must be a whole number"],
+])("%j stops the start", async (args, message) => {
+  const given = ["--upstream", "http://127.0.0.1:1", "--reflection", ...args];
+  const { exitCode, stderr } = await runCommand(given, folder.path);
+  expect(stderr).toContain(`connect-gateway-proxy: ${message}`);
+  expect(exitCode).toBe(2);
+});
+
+test("the help fits into 80 columns", async () => {
+  const { stdout } = await runCommand(["--help"], folder.path);
+  const wide = stdout.split("\n").filter((line) => line.length > 80);
+  expect(wide).toEqual([]);
+  expect(stdout).toContain("CONNECT_GATEWAY_PORT");
+});

@@ -1,0 +1,65 @@
+import { createContextValues } from "@connectrpc/connect";
+import { peerAddressKey } from "connect-gateway";
+import { describe, expect, test } from "vitest";
+import type { BearerGate } from "../../src/auth/bearer.ts";
+import { principalKey } from "../../src/auth/principal.ts";
+import { limitRates } from "../../src/rate-limit/gate.ts";
+
+const principal = { kind: "token", name: "a" } as const;
+
+const gates: readonly [string, BearerGate][] = [
+  ["at once", ({ values }) => void values.set(principalKey, principal)],
+  ["later", async ({ values }) => void values.set(principalKey, principal)],
+];
+
+const off = { rateLimitPerToken: 0, rateLimitPerAddress: 0 };
+const now = () => 1000;
+
+function contextFrom(address: string) {
+  const values = createContextValues().set(peerAddressKey, address);
+  return { values, requestHeader: new Headers(), responseHeader: new Headers() };
+}
+
+describe("rate limits", () => {
+  test("that are off leave the gate as it is", () => {
+    const [, [, gate] = []] = gates;
+    if (gate === undefined) throw new Error("no gate");
+    expect(limitRates(gate, off)).toBe(gate);
+  });
+
+  test.each([
+    ["token", 1],
+    ["token", 5],
+    ["token", 250],
+    ["address", 1],
+    ["address", 5],
+    ["address", 250],
+  ] as const)("per %s, of %d a second, let as many in", async (policy, perSecond) => {
+    const name = policy === "token" ? "rateLimitPerToken" : "rateLimitPerAddress";
+    const limits = { ...off, [name]: perSecond };
+    const limited = limitRates(gates[0]?.[1] ?? (() => {}), limits, now);
+    const ask = async () => limited(contextFrom("192.0.2.1"));
+    for (let i = 0; i < perSecond; i++) await ask();
+    await expect(ask()).rejects.toThrow(`the limit is ${perSecond} per second`);
+  });
+
+  test.each(gates)("hold for a gate that lets in %s", async (_when, gate) => {
+    const limited = limitRates(gate, { ...off, rateLimitPerToken: 1 }, now);
+    await limited(contextFrom("192.0.2.1"));
+    await expect((async () => limited(contextFrom("192.0.2.2")))()).rejects.toThrow(/this token/);
+  });
+
+  test.each([
+    ["192.0.2.1", "192.0.2.1", false],
+    ["192.0.2.1", "192.0.2.2", true],
+    ["192.0.2.1", "::ffff:192.0.2.1", false],
+    ["2001:db8::1", "2001:db8::2", false],
+    ["2001:db8::1", "2001:db8:0:1::1", true],
+  ])("per address: after %s, %s", async (first, second, isLetIn) => {
+    const limited = limitRates(() => {}, { ...off, rateLimitPerAddress: 1 }, now);
+    await limited(contextFrom(first));
+    const attempt = expect((async () => limited(contextFrom(second)))());
+    if (isLetIn) await attempt.resolves.toBeUndefined();
+    else await attempt.rejects.toThrow(/this address/);
+  });
+});

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { findWantedExporters } from "../../src/tracing/open.ts";
+
+const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" };
+
+const environments: readonly [wanted: string, env: Record<string, string>][] = [
+  ["", {}],
+  ["", { OTEL_EXPORTER_OTLP_ENDPOINT: " ", OTEL_TRACES_EXPORTER: "" }],
+  ["", { OTEL_SERVICE_NAME: "plants", OTEL_TRACES_SAMPLER: "always_on" }],
+  ["", { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "http://collector:4318" }],
+  ["otlp", endpoint],
+  ["otlp", { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://collector:4318/v1/traces" }],
+  ["otlp", { OTEL_TRACES_EXPORTER: "otlp" }],
+  ["console", { OTEL_TRACES_EXPORTER: "console" }],
+  ["console", { OTEL_TRACES_EXPORTER: " console ", ...endpoint }],
+  ["otlp,console", { OTEL_TRACES_EXPORTER: "console, otlp" }],
+  ["", { OTEL_TRACES_EXPORTER: "none", ...endpoint }],
+  ["", { OTEL_SDK_DISABLED: "true", ...endpoint }],
+  ["", { OTEL_SDK_DISABLED: "TRUE", OTEL_TRACES_EXPORTER: "otlp" }],
+  ["otlp", { OTEL_SDK_DISABLED: "false", ...endpoint }],
+];
+
+test.each(environments)("spans go to %j with %j, and nothing is warned of", (wanted, env) => {
+  const warnings: string[] = [];
+  const found = findWantedExporters(env, (message) => warnings.push(message));
+  expect(found.join()).toBe(wanted);
+  expect(warnings).toEqual([]);
+});
+
+test.each([
+  ["", "zipkin"],
+  ["otlp", "zipkin,otlp"],
+])("spans go to %j with %j, and that is told", (wanted, exporters) => {
+  const warnings: string[] = [];
+  const env = { OTEL_TRACES_EXPORTER: exporters, ...endpoint };
+  const found = findWantedExporters(env, (message) => warnings.push(message));
+  expect(found.join()).toBe(wanted);
+  expect(warnings).toEqual([
+    expect.stringContaining("OTEL_TRACES_EXPORTER: unknown exporter zipkin"),
+  ]);
+});

@@ -1,0 +1,13 @@
+/** Where the tables of settings are in the docs, and what they say by the schemas. */
+import { proxyProgram } from "../packages/proxy/src/cli/settings.ts";
+import { createSettingsTable, settingsTablePlace } from "../packages/proxy/src/settings/table.ts";
+import { plantStore } from "../src/server/settings.ts";
+
+export const settingsTables = [
+  { page: "docs/settings.md", place: settingsTablePlace, table: createSettingsTable(plantStore) },
+  {
+    page: "packages/proxy/docs/settings.md",
+    place: settingsTablePlace,
+    table: createSettingsTable(proxyProgram),
+  },
+];

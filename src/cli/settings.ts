@@ -1,0 +1,16 @@
+/** The settings of the server, for commands that use all or some. */
+import type { Command } from "commander";
+import * as settings from "connect-gateway-proxy/settings";
+import { plantStore } from "../server/settings.ts";
+
+export type Flags = settings.Flags;
+
+/** Adds flags for settings, all of them or those named. */
+export function addSettingFlags(command: Command, ...only: readonly string[]): Command {
+  return settings.addSettingFlags(plantStore, command, ...only);
+}
+
+/** Reads all settings, or those named. @throws {WrongSettings} */
+export function readSettings(flags: Flags, ...only: readonly string[]) {
+  return settings.readSettings(plantStore, flags, ...only);
+}

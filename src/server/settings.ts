@@ -1,0 +1,162 @@
+/** The settings of the server. An entry is all that a setting needs; the shared ones come from the proxy's package. */
+import type { Log } from "connect-gateway/logging";
+import type { TlsFiles } from "connect-gateway/server";
+import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-proxy/auth";
+import { createStderrLog } from "connect-gateway-proxy/logging";
+import {
+  adminSettings,
+  corsSettings,
+  createSchema,
+  drainSettings,
+  findTlsProblems,
+  limitSettings,
+  listenerSettings,
+  logSettings,
+  type OptionsOf,
+  type Program,
+  rateLimitSettings,
+  type SettingProblem,
+  type SettingsOf,
+  tlsFilesOf,
+  tlsSettings,
+} from "connect-gateway-proxy/settings";
+import { describeStoreUrl } from "../store/open.ts";
+import { StoreOpenError } from "../store/open-error.ts";
+
+/** What tokens of `plant-store token` begin with. */
+export const tokenPrefix = "plst_";
+
+/** All settings, in the order of the help. Groups are those of ServerOptions. */
+export const schema = {
+  ...listenerSettings,
+  store: {
+    type: "text",
+    default: "sqlite:./data/plants.db",
+    placeholder: "url",
+    summary: "Where plants are kept: `sqlite:PATH` or `postgres://…`",
+    secret: "password",
+    check: findStoreProblem,
+  },
+  basePath: {
+    type: "text",
+    default: "",
+    placeholder: "path",
+    summary: "Prefix of every path, RPC too, for example `/api`",
+    pattern: {
+      form: /^(\/(?!\.{1,2}(\/|$))[\w.~-]+)*$/,
+      rule: "must look like /api, without a slash at its end",
+    },
+  },
+  auth: {
+    ...authSettings,
+    tokenFile: { ...authSettings.tokenFile, default: "./data/tokens" as string | undefined },
+  },
+  tls: tlsSettings,
+  limits: {
+    ...limitSettings,
+    bodyBytesMax: {
+      ...limitSettings.bodyBytesMax,
+      default: 1024 * 1024, // plants are small
+      // Half of what may wait for a commit: a larger plant could never be stored.
+      max: 32 * 1024 * 1024,
+    },
+  },
+  reusePort: {
+    type: "switch",
+    default: false,
+    summary: "`on`: several servers on one PostgreSQL share the port; only on Linux",
+  },
+  ...logSettings,
+  ...drainSettings,
+  ...adminSettings,
+  health: {
+    type: "switch",
+    default: true,
+    summary: "`off`: no `/healthz`, `/readyz` and `grpc.health.v1`",
+  },
+  reflection: { type: "switch", default: true, summary: "`off`: no `grpc.reflection`" },
+  page: {
+    type: "switch",
+    default: true,
+    summary: "`off`: no page at `/`, no reference at `/docs`, no `/openapi.json`",
+  },
+  ...corsSettings,
+  ...rateLimitSettings,
+} as const;
+
+/**
+ * JSON values or protobuf fields in one message; a plant has three. A body of 1 MiB could hold half
+ * a million, which would block the event loop for 200 ms.
+ */
+export const messageValuesMax = 1000;
+
+type Values = SettingsOf<typeof schema>;
+
+export type Limits = Values["limits"];
+
+/** All settings, checked, with defaults. */
+export interface ServerSettings extends Omit<Values, "tls"> {
+  /** Serves TLS instead of plaintext, if set. */
+  readonly tls: TlsFiles | undefined;
+  readonly log: Log;
+}
+
+/** Options of a caller: all are optional. */
+export type ServerOptions = OptionsOf<typeof schema> & { readonly log?: Log };
+
+const { entries, resolve } = createSchema(schema, (settings) => [
+  ...findTlsProblems(settings.tls),
+  ...findSharingProblems(settings),
+  ...findAuthProblems(settings.auth),
+  ...findAccessProblems(settings),
+]);
+
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws {SettingsError} with every problem.
+ */
+export function resolveSettings({ log, ...options }: ServerOptions): ServerSettings {
+  const settings = resolve(options);
+  const { tls, logFormat } = settings;
+  return { ...settings, tls: tlsFilesOf(tls), log: log ?? createStderrLog(logFormat) };
+}
+
+export const plantStore: Program<ServerOptions, ServerSettings> = {
+  name: "plant-store",
+  variablePrefix: "PLANT_STORE_",
+  entries,
+  resolve: resolveSettings,
+  // Of those who call a server, and may run one in the same shell.
+  otherVariables: ["PLANT_STORE_URL", "PLANT_STORE_TOKEN"],
+};
+
+function findStoreProblem(url: string): string | undefined {
+  try {
+    describeStoreUrl(url);
+    return undefined;
+  } catch (error) {
+    if (error instanceof StoreOpenError) return error.message;
+    throw error;
+  }
+}
+
+/** Elsewhere, the kernel would give all connections to one of them, or refuses. */
+function findSharingProblems({ reusePort, store }: Values): SettingProblem[] {
+  const setting = "reusePort";
+  if (!reusePort) return [];
+  if (process.platform !== "linux") {
+    return [{ setting, problem: "must be off: only Linux spreads connections over a shared port" }];
+  }
+  if (/^sqlite:/i.test(store)) {
+    const problem = "must be off unless store is PostgreSQL: one process alone serves SQLite";
+    return [{ setting, problem, other: "store" }];
+  }
+  return [];
+}
+
+function findAccessProblems({ auth }: Values): SettingProblem[] {
+  if (hasAuth(auth)) return [];
+  const problem = "is required unless tokens or JWTs are configured";
+  return [{ setting: "tokenFile", problem }];
+}

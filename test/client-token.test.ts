@@ -1,0 +1,102 @@
+import { readFileSync } from "node:fs";
+import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { PlantService } from "../gen/plantstore/v1/plant_service_pb.ts";
+import { bearerToken, type TokenSource } from "../src/client-token.ts";
+
+/** A client whose calls all succeed, and the Authorization headers that arrived. */
+function createProbe(source: TokenSource) {
+  const sent: (string | null)[] = [];
+  const transport = createRouterTransport(
+    ({ service }) =>
+      service(PlantService, {
+        createPlant(_request, context) {
+          sent.push(context.requestHeader.get("Authorization"));
+          return {};
+        },
+      }),
+    { transport: { interceptors: [bearerToken(source)] } },
+  );
+  return { sent, client: createClient(PlantService, transport) };
+}
+
+test("a string is sent with each call", async () => {
+  const { sent, client } = createProbe("secret");
+  await client.createPlant({});
+  await client.createPlant({});
+  expect(sent).toEqual(["Bearer secret", "Bearer secret"]);
+});
+
+const functions: readonly [what: string, make: (next: () => string) => TokenSource][] = [
+  ["a function", (next) => next],
+  ["an async function", (next) => async () => next()],
+];
+test.each(functions)("%s is called for each call", async (_what, make) => {
+  let calls = 0;
+  const { sent, client } = createProbe(make(() => `secret${++calls}`));
+  await client.createPlant({});
+  await client.createPlant({});
+  expect(sent).toEqual(["Bearer secret1", "Bearer secret2"]);
+});
+
+test("a header of the call itself takes precedence, and no token is requested", async () => {
+  const { sent, client } = createProbe(() => {
+    throw new Error("asked");
+  });
+  await client.createPlant({}, { headers: { Authorization: "Bearer other" } });
+  expect(sent).toEqual(["Bearer other"]);
+});
+
+test("an error of the function fails the call", async () => {
+  const { sent, client } = createProbe(async () => {
+    throw new Error("signed out");
+  });
+  await expect(client.createPlant({})).rejects.toThrow("signed out");
+  expect(sent).toEqual([]);
+});
+
+const bad = ["", "sec ret", "secret\n", "secret\r\nX-Admin: 1", "sécret", "secret,", "=secret"];
+
+test.each(bad)("the string %j is rejected at once, and not quoted", (token) => {
+  expect(() => bearerToken(token)).toThrow(TypeError);
+  expect(() => bearerToken(token)).toThrow(/^the bearer token (?!.*s.?cret)/);
+});
+
+test.each([undefined, null, 1, {}])(
+  "%j is rejected at once: it is neither a string nor a function",
+  (source) => {
+    expect(() => bearerToken(source as unknown as TokenSource)).toThrow(TypeError);
+    expect(() => bearerToken(source as unknown as TokenSource)).toThrow("must be a string");
+  },
+);
+
+test.each(bad)("the string %j from a function fails the call, and is not quoted", async (token) => {
+  const { sent, client } = createProbe(() => token);
+  const error = ConnectError.from(await client.createPlant({}).catch((error) => error));
+  expect(error.code).toBe(Code.Unauthenticated);
+  expect(error.rawMessage).toMatch(/^the bearer token (?!.*s.?cret)/);
+  expect(sent).toEqual([]);
+});
+
+test("a function that returns something else fails the call", async () => {
+  const { client } = createProbe((() => undefined) as unknown as TokenSource);
+  await expect(client.createPlant({})).rejects.toThrow("must be a string");
+});
+
+test("runs in browsers: it imports nothing from Node", () => {
+  const seen = new Set<string>();
+  const packages = new Set<string>();
+  follow(new URL("../src/client-token.ts", import.meta.url));
+  expect([...packages]).toEqual(["@connectrpc/connect"]);
+  expect(seen.size).toBe(1);
+
+  function follow(file: URL): void {
+    if (seen.has(file.href)) return;
+    seen.add(file.href);
+    const source = readFileSync(file, "utf8");
+    for (const [, path = ""] of source.matchAll(/(?:from|import) "([^"]+)"/g)) {
+      if (path.startsWith(".")) follow(new URL(path, file));
+      else packages.add(path);
+    }
+  }
+});
