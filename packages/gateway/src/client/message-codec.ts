@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
-import { writePlainBinary } from "../binary/plain-writer.ts";
+import { writePlainBinary } from "../codec/plain-writer.ts";
 import { type Envelope, EnvelopeSplitter, wrapEnvelope } from "../rpc/envelope-splitter.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
 import type { Head } from "./answer.ts";

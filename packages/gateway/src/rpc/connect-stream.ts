@@ -9,11 +9,11 @@ import {
   parseContentType,
   parseTimeout,
 } from "@connectrpc/connect/protocol-connect";
+import type { Codec } from "../codec/codec.ts";
 import { type Body, concat } from "../http/body.ts";
 import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
 import { serveCall } from "./call.ts";
-import type { Codec } from "./codec.ts";
 import { versionErrorOf } from "./connect.ts";
 import { CallContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";

@@ -13,11 +13,11 @@ import {
   parseTimeout,
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
+import type { Codec } from "../codec/codec.ts";
 import { type Body, type BodyLimit, byteLengthOf, bytesOf, readBody } from "../http/body.ts";
 import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import { resolveUrl } from "../http/target.ts";
 import { serveCall } from "./call.ts";
-import type { Codec } from "./codec.ts";
 import { parseConnectQuery } from "./connect-query.ts";
 import { CallContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";

@@ -5,12 +5,12 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import * as grpc from "@connectrpc/connect/protocol-grpc";
 import * as grpcWeb from "@connectrpc/connect/protocol-grpc-web";
+import type { Codec } from "../codec/codec.ts";
 import { concat } from "../http/body.ts";
 import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
 import { Base64Decoder, base64Of } from "./base64.ts";
 import { serveCall } from "./call.ts";
-import type { Codec } from "./codec.ts";
 import { CallContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type EnvelopeReading, readEnvelope, readEnvelopes, writeEnvelope } from "./envelope.ts";

@@ -8,11 +8,11 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { writePlainBinary } from "../binary/plain-writer.ts";
-import { assertWireFormat } from "../binary/wire-format.ts";
 import { type Body, byteLengthOf } from "../http/body.ts";
-import { messageFromJsonText } from "../json/messages.ts";
-import type { JsonOptions } from "../json/scalar.ts";
+import { messageFromJsonText } from "./json-messages.ts";
+import type { JsonOptions } from "./json-scalar.ts";
+import { writePlainBinary } from "./plain-writer.ts";
+import { assertWireFormat } from "./wire-format.ts";
 
 type Message = MessageShape<DescMessage>;
 

@@ -6,8 +6,8 @@ import type {
   DescOneof,
   JsonValue,
 } from "@bufbuild/protobuf";
-import type { JsonOptions, Normaliser } from "./scalar.ts";
-import { type ExactJson, isJsonObject } from "./value.ts";
+import type { JsonOptions, Normaliser } from "./json-scalar.ts";
+import { type ExactJson, isJsonObject } from "./json-value.ts";
 import { FieldViolation } from "./violation.ts";
 
 /** The members that the JSON of a message may have. */

@@ -1,4 +1,4 @@
-import { type ExactJson, isJsonObject } from "./value.ts";
+import { type ExactJson, isJsonObject } from "./json-value.ts";
 
 /** A string of a JSON text, with its quotes: `[start, end)`. */
 export interface Token {

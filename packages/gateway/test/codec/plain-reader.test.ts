@@ -2,9 +2,9 @@
 import { create, createRegistry, type DescMessage, toJson, toJsonString } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { messageFromJson, parseJson } from "../../src/json/messages.ts";
-import { readPlainJson } from "../../src/json/plain-reader.ts";
-import type { JsonOptions } from "../../src/json/scalar.ts";
+import { messageFromJson, parseJson } from "../../src/codec/json-messages.ts";
+import type { JsonOptions } from "../../src/codec/json-scalar.ts";
+import { readPlainJson } from "../../src/codec/plain-reader.ts";
 import { barcode } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema, EveryScalarSchema } from "../gen/library/v1/fields_pb.ts";
 import { LabelSchema } from "../gen/library/v1/label_pb.ts";

@@ -22,15 +22,15 @@ import {
   normaliseMembers,
   takesNull,
   within,
-} from "./members.ts";
+} from "./json-members.ts";
 import {
   enumNormaliser,
   integerTypes,
   type JsonOptions,
   type Normaliser,
   scalarNormaliser,
-} from "./scalar.ts";
-import { type ExactJson, JsonNumber } from "./value.ts";
+} from "./json-scalar.ts";
+import { type ExactJson, JsonNumber } from "./json-value.ts";
 import { FieldViolation } from "./violation.ts";
 
 const normalisers = new WeakMap<DescMessage, Normaliser>();

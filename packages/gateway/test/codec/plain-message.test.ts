@@ -10,7 +10,7 @@ import {
   FieldDescriptorProto_Type as Type,
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { plainMessageOf } from "../../src/binary/plain-message.ts";
+import { plainMessageOf } from "../../src/codec/plain-message.ts";
 
 type FileInit = NonNullable<Parameters<typeof create<typeof FileDescriptorProtoSchema>>[1]>;
 type MessageInit = NonNullable<FileInit["messageType"]>[number];

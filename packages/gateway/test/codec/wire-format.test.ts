@@ -2,7 +2,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createMethodImplSpec } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { createCodecs } from "../../src/rpc/codec.ts";
+import { createCodecs } from "../../src/codec/codec.ts";
 import type { EndpointOptions } from "../../src/rpc/endpoint.ts";
 import { LabelService, PrintLabelRequestSchema } from "../gen/library/v1/label_pb.ts";
 

@@ -4,11 +4,11 @@
  * directly from that, all others by protobuf-es.
  */
 import { type DescMessage, fromJson, type MessageShape } from "@bufbuild/protobuf";
-import { normaliserOf } from "./normaliser.ts";
+import { normaliserOf } from "./json-normaliser.ts";
+import type { JsonOptions } from "./json-scalar.ts";
+import { JsonTextError, parseJsonText } from "./json-text.ts";
+import type { ExactJson } from "./json-value.ts";
 import { readPlainJson } from "./plain-reader.ts";
-import type { JsonOptions } from "./scalar.ts";
-import { JsonTextError, parseJsonText } from "./text.ts";
-import type { ExactJson } from "./value.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { create, type DescMessage, type MessageShape, ScalarType } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { type PlainField, type PlainMessage, plainMessageOf } from "../binary/plain-message.ts";
-import type { JsonOptions } from "./scalar.ts";
+import type { JsonOptions } from "./json-scalar.ts";
+import { type PlainField, type PlainMessage, plainMessageOf } from "./plain-message.ts";
 
 type Message = MessageShape<DescMessage>;
 

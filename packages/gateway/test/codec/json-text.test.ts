@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { JsonTextError, parseJsonText } from "../../src/json/text.ts";
-import { type ExactJson, JsonNumber } from "../../src/json/value.ts";
+import { JsonTextError, parseJsonText } from "../../src/codec/json-text.ts";
+import { type ExactJson, JsonNumber } from "../../src/codec/json-value.ts";
 
 const encoder = new TextEncoder();
 

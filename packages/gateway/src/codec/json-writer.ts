@@ -9,7 +9,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { isJsonObject, rawJson } from "./value.ts";
+import { isJsonObject, rawJson } from "./json-value.ts";
 
 export interface JsonWriterOptions extends Partial<JsonWriteStringOptions> {
   /**

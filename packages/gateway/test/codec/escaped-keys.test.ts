@@ -1,8 +1,8 @@
 /** Keys with escapes, which JSON.parse confuses with keys of earlier texts. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { JsonTextError, parseJsonText } from "../../src/json/text.ts";
-import { type ExactJson, JsonNumber } from "../../src/json/value.ts";
+import { JsonTextError, parseJsonText } from "../../src/codec/json-text.ts";
+import { type ExactJson, JsonNumber } from "../../src/codec/json-value.ts";
 
 const parse = (text: string) => parseJsonText(Buffer.from(text));
 

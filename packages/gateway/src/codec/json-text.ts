@@ -1,6 +1,6 @@
 /** Parses JSON text without losing anything that ProtoJSON distinguishes. */
 import { EscapedKeys, type Token } from "./escaped-keys.ts";
-import { type ExactJson, isJsonObject, JsonNumber } from "./value.ts";
+import { type ExactJson, isJsonObject, JsonNumber } from "./json-value.ts";
 
 /** The bytes are not a JSON text that can be parsed without loss. The message is a predicate. */
 export class JsonTextError extends Error {

@@ -2,7 +2,7 @@
 import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { writePlainBinary } from "../../src/binary/plain-writer.ts";
+import { writePlainBinary } from "../../src/codec/plain-writer.ts";
 import { EveryFieldSchema, EveryScalarSchema } from "../gen/library/v1/fields_pb.ts";
 import {
   LabelSchema,

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { badRequest, FieldViolation } from "../../src/json/violation.ts";
+import { badRequest, FieldViolation } from "../../src/codec/violation.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { openCatalogOf } from "../support/catalog.ts";
 import { grpcProtocol } from "../support/open-client.ts";

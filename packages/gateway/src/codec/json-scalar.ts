@@ -6,8 +6,8 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { integerFromDecimal } from "./integer.ts";
-import { type ExactJson, JsonNumber } from "./value.ts";
+import { integerFromDecimal } from "./json-integer.ts";
+import { type ExactJson, JsonNumber } from "./json-value.ts";
 import { FieldViolation } from "./violation.ts";
 
 export type JsonOptions = Partial<JsonReadOptions>;
