@@ -13,7 +13,6 @@ import { RestFailure, renderStatus } from "../rest/error.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { errorResponse } from "../rest/response/response.ts";
-import { clampDeadline } from "../rpc/deadline.ts";
 import { collectEndpoints, type MessageLimits, type StreamLimits } from "../rpc/endpoint.ts";
 import { logError } from "../rpc/errors.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
@@ -103,7 +102,6 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
   ): Promise<void> | undefined {
     if (exchange.origin === "") throw noUrl();
     if (repeated !== undefined) throw sentTwice(repeated);
-    clampDeadline(exchange.headers);
     applyCors?.(exchange, route.allow);
     if (route.kind === "not_found") exchange.respond(notFound(exchange, route));
     else if (route.kind === "method_not_allowed") exchange.respond(methodNotAllowed(route));

@@ -19,8 +19,8 @@ import { CallContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type EnvelopeReading, readEnvelope, readEnvelopes, writeEnvelope } from "./envelope.ts";
 import { connectErrorFrom } from "./errors.ts";
-import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import type { Protocol, ServeRpc } from "./protocol.ts";
+import { createNegotiator, type Negotiated } from "./protocol.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "./wire.ts";
 
 export function createConnectStreams(endpoint: Endpoint): Protocol {

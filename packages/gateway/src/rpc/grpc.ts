@@ -16,8 +16,8 @@ import type { Endpoint } from "./endpoint.ts";
 import { type EnvelopeReading, readEnvelope, readEnvelopes, writeEnvelope } from "./envelope.ts";
 import { wrapEnvelope } from "./envelope-splitter.ts";
 import { connectErrorFrom, withTrailerMessage } from "./errors.ts";
-import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import type { Protocol, ServeRpc } from "./protocol.ts";
+import { createNegotiator, type Negotiated } from "./protocol.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "./wire.ts";
 
 /** The trailers of a call if the application added none. */
