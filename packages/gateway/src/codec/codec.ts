@@ -11,7 +11,6 @@ import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connec
 import { type Body, byteLengthOf } from "../http/body.ts";
 import { messageFromJsonText } from "./json-messages.ts";
 import type { JsonOptions } from "./json-scalar.ts";
-import { writePlainBinary } from "./plain-writer.ts";
 import { assertWireFormat } from "./wire-format.ts";
 
 type Message = MessageShape<DescMessage>;
@@ -48,9 +47,7 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
           return message;
         });
       },
-      serialize: (message) =>
-        writePlainBinary(output, message) ??
-        writeBinary(() => toBinary(output, message, binaryOptions)),
+      serialize: (message) => writeBinary(() => toBinary(output, message, binaryOptions)),
     }),
     json: limited(options, {
       parse: (bytes) => messageFromJsonText(input, bytes, jsonOptions, readMaxValues),

@@ -1,5 +1,19 @@
 /** A plain message is read like any other, but without protobuf-es. */
-import { create, createRegistry, type DescMessage, toJson, toJsonString } from "@bufbuild/protobuf";
+import {
+  create,
+  createFileRegistry,
+  createRegistry,
+  type DescMessage,
+  toJson,
+  toJsonString,
+} from "@bufbuild/protobuf";
+import {
+  Edition,
+  FileDescriptorProtoSchema,
+  FieldDescriptorProto_Label as Label,
+  StringValueSchema,
+  FieldDescriptorProto_Type as Type,
+} from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { messageFromJson, parseJson } from "../../src/codec/json-messages.ts";
@@ -152,4 +166,54 @@ test("a custom depth limit is respected", () => {
   expect(refusalOf(() => readRest(EveryScalarSchema, text, { recursionLimit: 1 }))).not.toBe(
     "accepted",
   );
+});
+
+type FileInit = NonNullable<Parameters<typeof create<typeof FileDescriptorProtoSchema>>[1]>;
+type MessageInit = NonNullable<FileInit["messageType"]>[number];
+
+/** The last of some messages of `test.v1`, created without a compiler. */
+function describeMessage(...messageType: MessageInit[]): DescMessage {
+  const edition = Edition.EDITION_2023;
+  const file = { name: "plain.proto", package: "test.v1", syntax: "editions", edition };
+  const registry = createFileRegistry(
+    create(FileDescriptorProtoSchema, { ...file, messageType }),
+    () => undefined,
+  );
+  const desc = registry.getMessage(`test.v1.${messageType.at(-1)?.name}`);
+  if (desc === undefined) throw new Error("there is no such message");
+  return desc;
+}
+
+const label = Label.OPTIONAL;
+const text = { name: "text", jsonName: "text", number: 1, label, type: Type.STRING };
+const inner = { name: "Inner", field: [text] };
+const held = {
+  name: "held",
+  jsonName: "held",
+  number: 2,
+  label,
+  type: Type.MESSAGE,
+  typeName: ".test.v1.Inner",
+};
+
+const others: readonly [what: string, ...fields: (typeof text & Record<string, unknown>)[]][] = [
+  ["a list", { ...text, label: Label.REPEATED }],
+  ["a member of a oneof", { ...text, oneofIndex: 0 }],
+  ["itself", { ...held, typeName: ".test.v1.Outer" }],
+  ["a key that JSON escapes", { ...text, jsonName: 'a"b' }],
+  [
+    "a key of another field",
+    { ...text, jsonName: "other" },
+    { ...text, name: "other", jsonName: "text", number: 2 },
+  ],
+];
+
+test.each(others)("a message with %s is left to protobuf-es", (_what, ...field) => {
+  const oneofDecl = [{ name: "choice" }];
+  const desc = describeMessage(inner, { name: "Outer", field, oneofDecl });
+  expect(readPlainJson(desc, Buffer.from("{}"), {})).toBeUndefined();
+});
+
+test("a message with its own JSON form is left to protobuf-es", () => {
+  expect(readPlainJson(StringValueSchema, Buffer.from("{}"), {})).toBeUndefined();
 });
