@@ -9,7 +9,6 @@ import type { OnRequested } from "./http1.ts";
 import { Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
 import type { Refusals } from "./refusal.ts";
-import { keepStreamsInTables } from "./stream-table.ts";
 import { Turns } from "./turns.ts";
 
 type Stream = http2.ServerHttp2Stream;
@@ -56,7 +55,6 @@ export function createHttp2Server(
   });
   const intake = new Intake();
   server.on("session", (session) => {
-    keepStreamsInTables(session);
     const turns = new Turns(servedAtOnce, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
       const [stream] = request;
