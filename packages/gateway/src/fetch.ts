@@ -1,4 +1,4 @@
-/** Any Connect service by fetch: gRPC-Web, Connect and REST. Nothing here is of Node. */
+/** Any Connect service by fetch: gRPC-Web, Connect and REST. Nothing here needs Node. */
 
 export type { CorsOptions } from "./adapter/cors.ts";
 export { type FetchGatewayOptions, gatewayFetchHandler } from "./adapter/fetch.ts";
