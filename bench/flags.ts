@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 
 export const partNames = [
   "rates",
+  "streams",
   "latency",
   "stores",
   "memory",

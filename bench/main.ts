@@ -14,6 +14,7 @@ import { proxy } from "./parts/proxy.ts";
 import { rates } from "./parts/rates.ts";
 import { start } from "./parts/start.ts";
 import { stores } from "./parts/stores.ts";
+import { streams } from "./parts/streams.ts";
 import { quickPlan, wholePlan } from "./plan.ts";
 import { IdStreams } from "./plant-ids.ts";
 import { stopPostgres } from "./postgres.ts";
@@ -22,6 +23,7 @@ import { formatTable } from "./table.ts";
 
 const parts: Record<PartName, Part> = {
   rates,
+  streams,
   latency,
   stores,
   memory,

@@ -2,6 +2,7 @@
 // ports, and the gateway calls the server over loopback: the setup that grpc-gateway documents.
 //
 // `peer DATABASE grpc|rest` announces the port of one of them. The token is in `PEER_TOKEN`.
+// `peer - streams` sends messages of 1 KiB without end.
 // `peer ADDRESS gateway` is grpc-gateway alone, before a server at that address.
 package main
 
@@ -29,11 +30,14 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		log.Fatal("usage: peer DATABASE grpc|rest, peer ADDRESS gateway")
+		log.Fatal("usage: peer DATABASE grpc|rest, peer ADDRESS gateway, peer - streams")
 	}
 	serve := run
-	if os.Args[2] == "gateway" {
+	switch os.Args[2] {
+	case "gateway":
 		serve = runGateway
+	case "streams":
+		serve = runStreams
 	}
 	if err := serve(os.Args[1], os.Args[2]); err != nil {
 		log.Fatal(err)

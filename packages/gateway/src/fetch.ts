@@ -1,4 +1,4 @@
-/** Any Connect service by fetch: gRPC-Web, Connect and REST. Nothing here is of Node. */
+/** Any Connect service by fetch: gRPC-Web, Connect and REST. Nothing here needs Node. */
 
 export type { CorsOptions } from "./adapter/cors.ts";
 export { type FetchGatewayOptions, gatewayFetchHandler } from "./adapter/fetch.ts";
@@ -11,10 +11,10 @@ export {
   type ProtocolName,
 } from "./adapter/observer.ts";
 export { peerAddressKey } from "./adapter/peer-address.ts";
+export { messageFromJson, parseJson } from "./codec/json-messages.ts";
+export { type ExactJson, rawJson } from "./codec/json-value.ts";
 export { addressKey } from "./http/address-key.ts";
 export { parseRequestTarget } from "./http/target.ts";
-export { messageFromJson, parseJson } from "./json/messages.ts";
-export { type ExactJson, rawJson } from "./json/value.ts";
 export {
   type RenderError,
   type RenderedError,

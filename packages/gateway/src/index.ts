@@ -1,4 +1,4 @@
-/** Any Connect service on one Node handler: gRPC, gRPC-Web, Connect and REST. And all for fetch. */
+/** Any Connect service on one Node handler: gRPC, gRPC-Web, Connect and REST. Also by fetch. */
 
 export { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "./adapter/node.ts";
 export { refuseAll } from "./adapter/refusal.ts";

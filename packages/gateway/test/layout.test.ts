@@ -14,21 +14,20 @@ const importsByFile = checkLayout({
   folders: {
     gen: [],
     // index.ts and its siblings, which users import.
-    src: ["gen", "src/adapter", "src/http", "src/json", "src/rpc", "src/rest"],
+    src: ["gen", "src/adapter", "src/http", "src/codec", "src/rpc", "src/rest"],
     "src/server": ["src/adapter", "src/rest", "src/rpc", "src/http"],
     "src/health": ["gen", "src/rest", "src/rpc", "src/http"],
     "src/reflection": ["gen", "src/rpc"],
     "src/otel": ["src/adapter"],
-    "src/client": ["gen", "src/rpc", "src/http", "src/binary"],
+    "src/client": ["gen", "src/rpc", "src/http", "src/codec"],
     "src/logging": ["src/adapter", "src/rpc", "src/http"],
     "src/metrics": ["src/server", "src/adapter", "src/rpc", "src/http"],
     // A request goes from the adapter through rest or rpc to the call.
-    "src/adapter": ["src/rest", "src/rpc", "src/json", "src/http"],
-    "src/rest": ["gen", "src/rpc", "src/json", "src/http"],
-    "src/openapi": ["gen", "src/rest", "src/json"],
-    "src/rpc": ["gen", "src/json", "src/binary", "src/http"],
-    "src/json": ["gen", "src/binary"],
-    "src/binary": [],
+    "src/adapter": ["src/rest", "src/rpc", "src/codec", "src/http"],
+    "src/rest": ["gen", "src/rpc", "src/codec", "src/http"],
+    "src/openapi": ["gen", "src/rest", "src/codec"],
+    "src/rpc": ["gen", "src/codec", "src/http"],
+    "src/codec": ["gen", "src/http"],
     "src/http": [],
   },
 });

@@ -3,7 +3,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { JsonTextError, parseJsonText } from "../src/json/text.ts";
+import { JsonTextError, parseJsonText } from "../src/codec/json-text.ts";
 import { EveryFieldSchema, FieldService } from "./gen/library/v1/fields_pb.ts";
 import { createEchoService } from "./support/echo.ts";
 import { envelope } from "./support/envelope.ts";

@@ -1,4 +1,5 @@
 /** A complete resource-oriented service, as seen by a REST client. */
+import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createCatalog } from "../../gateway/test/catalog-server.ts";
@@ -49,6 +50,12 @@ const ways: readonly (readonly [how: string, open: () => Promise<TestGateway>])[
         ["through a proxy", openProxiedCatalog],
       ]
     : [["through the command", () => openRemoteCatalog(remote)]];
+
+/** Of the bodies of requests. */
+const codings: readonly (readonly [name: string, encode: (bytes: Buffer) => Buffer])[] = [
+  ["identity", (bytes) => bytes],
+  ["gzip", (bytes) => gzipSync(bytes)],
+];
 
 describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version, how, open }))))(
   "over HTTP/$version, $how,",
@@ -314,13 +321,13 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
       expect(response.body.toString().trim().replaceAll(",\n", ",")).toBe(body.trim());
     });
 
-    test("volumes come as a stream", async () => {
+    test.each(codings)("volumes come as a stream, in %s", async (coding, encode) => {
       await using gateway = await open();
       const lines = [{ id: "5", title: "Dune" }, { id: big }].map((one) => JSON.stringify(one));
       const response = await gateway.send({
         ...{ version, method: "POST", path: "/v1/shelves/c/volumes:import" },
-        headers: { "content-type": "application/x-ndjson" },
-        body: lines.join("\n"),
+        headers: { "content-type": "application/x-ndjson", "content-encoding": coding },
+        body: encode(Buffer.from(lines.join("\n"))),
       });
       expect(jsonOf(response)).toEqual({ count: "2" });
       expect(jsonOf(await gateway.send({ version, ...get("/v1/shelves/c/volumes") }))).toEqual({
@@ -331,15 +338,20 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
       });
     });
 
-    test.each([
-      ["whole", "PUT", "upload", "download"],
-      ["in pieces", "POST", "append", "stream"],
-    ])("a text goes in and out as it is, %s", async (_how, method, put, fetch) => {
+    test.each(
+      [
+        ["whole", "PUT", "upload", "download"] as const,
+        ["in pieces", "POST", "append", "stream"] as const,
+      ].flatMap((row) => codings.map((coding) => [...row, ...coding] as const)),
+    )("a text goes in and out as it is, %s, by %s %s to %s, in %s", async (...row) => {
+      const [_how, method, put, fetch, coding, encode] = row;
       await using gateway = await open();
       const body = Buffer.from(Array.from({ length: 5000 }, (_, at) => at % 256));
       const path = "/v1/shelves/a/volumes/1";
-      const headers = { "content-type": "image/png" };
-      const kept = await gateway.send({ version, method, path: `${path}:${put}`, headers, body });
+      const kept = await gateway.send({
+        ...{ version, method, path: `${path}:${put}`, body: encode(body) },
+        headers: { "content-type": "image/png", "content-encoding": coding },
+      });
       expect(jsonOf(kept)).toEqual(walden);
       const response = await gateway.send({ version, ...get(`${path}:${fetch}`) });
       expect(response.headers.get("content-type")).toBe("image/png");

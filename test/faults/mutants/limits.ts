@@ -21,14 +21,14 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: "5 connections of one address and more are no limit",
-    file: "packages/gateway/src/server/address-limit.ts",
+    file: "packages/gateway/src/server/connection-limits.ts",
     find: "if (count >= max) return false;",
     replace: "if (count >= max && max < 5) return false;",
     campaign: "packages/gateway/test/server/address-limit.test.ts",
   },
   {
     name: "5 connections and more are no limit",
-    file: "packages/gateway/src/server/connection-limit.ts",
+    file: "packages/gateway/src/server/connection-limits.ts",
     find: "this.#open.size >= this.#max &&",
     replace: "this.#open.size >= this.#max && this.#max < 5 &&",
     campaign: "packages/gateway/test/server/connection-limit.test.ts",
@@ -104,7 +104,7 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: "silent connections make no room",
-    file: "packages/gateway/src/server/connection-limit.ts",
+    file: "packages/gateway/src/server/connection-limits.ts",
     find: "if (oldest === undefined) return false;",
     replace: "if (oldest !== undefined || this.#max > 0) return false;",
     campaign: "overload",

@@ -8,10 +8,7 @@ export interface BesideOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/**
- * A handler beside the gateway, for what it does not serve. If it throws or rejects, the answer is
- * an error, or breaks off.
- */
+/** Guards a handler for other paths: if it throws or rejects, its client gets an error. */
 export function guardHandler(
   handler: NodeHandler,
   { renderError = renderStatus, onError }: BesideOptions,

@@ -1,4 +1,4 @@
-/** Cross-origin requests of browsers: https://fetch.spec.whatwg.org/#http-cors-protocol. */
+/** Cross-origin requests: https://fetch.spec.whatwg.org/#http-cors-protocol. */
 import { cors } from "@connectrpc/connect";
 import type { Exchange } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
@@ -7,16 +7,16 @@ import { assertOptions } from "../rpc/options.ts";
 export interface CorsOptions {
   /** Origins that may call, for example `https://example.com`; `*` for any. */
   readonly origins: readonly string[];
-  /** Request headers that pages may send, beside those of the protocols and `Authorization`. */
+  /** Request headers that pages may send, in addition to those of the protocols and `Authorization`. */
   readonly allowedHeaders?: readonly string[];
-  /** Response headers that pages may read, beside those of the protocols and of errors. */
+  /** Response headers that pages may read, in addition to those of the protocols and of errors. */
   readonly exposedHeaders?: readonly string[];
-  /** How long a browser may remember a preflight, in seconds. Default 2 hours, the most that all keep. */
+  /** How long browsers may cache a preflight, in seconds. Default: 2 hours, the maximum of all browsers. */
   readonly maxAgeSeconds?: number;
 }
 
 /**
- * Marks the answer for the origin that asks, where it may. Answers a preflight.
+ * Adds the CORS headers for the origin of a request, if it is allowed. Answers preflights.
  *
  * @param allow The methods that the path has.
  */
@@ -66,7 +66,7 @@ function listOf(...lists: readonly (readonly string[] | undefined)[]): string {
   return lists.flatMap((list) => list ?? []).join(", ");
 }
 
-/** Whether a request is a preflight: it asks whether another one may follow. */
+/** Whether a request is a preflight. */
 export function isPreflight({ method, headers }: Exchange): boolean {
   return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
 }

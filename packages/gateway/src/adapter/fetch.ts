@@ -6,15 +6,15 @@ import { errorResponse } from "../rest/response/response.ts";
 import { logError } from "../rpc/errors.ts";
 import { type CommonOptions, createGateway } from "./gateway.ts";
 
-/** What a runtime passes beside the request: Bun its server, Deno `info`, Workers `env` and `ctx`. */
+/** What a runtime passes with the request: Bun its server, Deno `info`, Workers `env` and `ctx`. */
 type Beside = readonly unknown[];
 
 export interface FetchGatewayOptions<B extends Beside = []> extends CommonOptions {
   /** Serves what the gateway does not. Default: a 404. */
   readonly fallback?: (request: Request, ...beside: B) => Response | Promise<Response>;
-  /** Makes the context values of a call. */
+  /** Creates the context values of a call. */
   readonly contextValues?: (request: Request, ...beside: B) => ContextValues;
-  /** The address of a caller, as the runtime tells it. Default: unknown. */
+  /** The address of a client, from the runtime. Default: unknown. */
   readonly peerAddress?: (request: Request, ...beside: B) => string | undefined;
 }
 
@@ -66,7 +66,7 @@ const gzip: Compression = {
   },
 };
 
-/** Stops when more comes out than may. */
+/** @throws {ConnectError} RESOURCE_EXHAUSTED as soon as the result exceeds the limit. */
 async function through(
   bytes: Uint8Array,
   transform: CompressionStream | DecompressionStream,

@@ -1,4 +1,4 @@
-/** Any Connect service by every protocol: an exchange of whatever runtime becomes one call. */
+/** Any Connect service over every protocol: turns an exchange, of any runtime, into one call. */
 import {
   Code,
   type ConnectRouter,
@@ -13,7 +13,6 @@ import { RestFailure, renderStatus } from "../rest/error.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { errorResponse } from "../rest/response/response.ts";
-import { clampDeadline } from "../rpc/deadline.ts";
 import { collectEndpoints, type MessageLimits, type StreamLimits } from "../rpc/endpoint.ts";
 import { logError } from "../rpc/errors.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
@@ -29,31 +28,30 @@ export interface CommonOptions extends ConnectRouterOptions, MessageLimits, Stre
   /** A prefix of all paths, as in connect-es: `/api`. Default: none. */
   readonly requestPathPrefix?: string;
   readonly rest?: RestOptions;
-  /** Lets pages of other origins call, on every protocol. Default: none may. */
+  /** Lets pages from other origins call, over every protocol. Default: none. */
   readonly cors?: CorsOptions;
-  /** Told of every request and of its end: for metrics, logs, traces. Default: nobody is. */
+  /** Observes every request and its end: for metrics, logs, traces. Default: none. */
   readonly observer?: CallObserver;
-  /** Leaves the address of each caller under `peerAddressKey`, for gate and interceptors. Default: no. */
+  /** Stores the address of each client under `peerAddressKey`, for gate and interceptors. Default: no. */
   readonly exposePeerAddress?: boolean;
   /**
-   * Told of what went wrong behind a response, once a call: of an error that is no ConnectError,
-   * which leaves as "internal error", whoever threw it (the implementation, an interceptor, the
-   * gate), on every protocol; and of an answer that could not be made or went to pieces. Not of
-   * what is thrown when the call was given up already, by its client or its deadline. Default:
-   * `console.error`.
+   * Called once for a call that fails with anything but a ConnectError, thrown by the implementation,
+   * an interceptor or the gate. Clients get "internal error". Also called for an answer that could
+   * not be created or was cut. Not called for what is thrown after the client has left or the
+   * deadline has passed. Default: `console.error`.
    */
   readonly onError?: (error: unknown) => void;
 }
 
-/** What a runtime brings. */
+/** What a runtime provides. */
 export interface Runtime {
-  /** The compressions of RPC, if `acceptCompression` names none. */
+  /** The compressions of RPC if `acceptCompression` is not set. */
   readonly compressions: readonly Compression[];
-  /** The content codings for answers of REST, in order of preference. */
+  /** The content codings for REST answers, in order of preference. */
   readonly codings: readonly AnswerCoding[];
 }
 
-/** One request with what serves it. */
+/** A request and its route. */
 export interface Found {
   readonly exchange: Exchange;
   readonly route: Route;
@@ -62,10 +60,10 @@ export interface Found {
 export interface Gateway {
   readonly find: (method: string, target: string) => Route;
   /**
-   * Serves a request. Resolves when the answer was handed over.
+   * Serves a request. Resolves when the answer has been handed over.
    *
-   * @param repeated A header that was sent twice and must not be.
-   * @param values Makes what the call begins with.
+   * @param repeated A header that may be sent only once, but was repeated.
+   * @param values Creates the initial context values.
    */
   readonly serve: (
     found: Found,
@@ -103,7 +101,6 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
   ): Promise<void> | undefined {
     if (exchange.origin === "") throw noUrl();
     if (repeated !== undefined) throw sentTwice(repeated);
-    clampDeadline(exchange.headers);
     applyCors?.(exchange, route.allow);
     if (route.kind === "not_found") exchange.respond(notFound(exchange, route));
     else if (route.kind === "method_not_allowed") exchange.respond(methodNotAllowed(route));
@@ -143,7 +140,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     guarded(observation.end.bind(observation), { code, status });
   }
 
-  /** What an observer throws does nothing to the request. */
+  /** An observer that throws does not affect the request. */
   function guarded<A, R>(tell: (about: A) => R, about: A): R | undefined {
     try {
       return tell(about);
@@ -188,7 +185,7 @@ function sentTwice(field: string): RestFailure {
 
 const nothingServed = "nothing is served at this path";
 
-/** @throws {RestFailure} for REST, whose answers all have a body. */
+/** @throws {RestFailure} for REST: all its answers have a body. */
 function notFound({ headers }: Exchange, { isRpc }: Route): Response {
   const noBody = { body: "", code: Code.Unimplemented };
   switch (protocolOf(headers, isRpc)) {
@@ -201,7 +198,7 @@ function notFound({ headers }: Exchange, { isRpc }: Route): Response {
   }
 }
 
-/** @throws {RestFailure} for REST, whose answers all have a body. */
+/** @throws {RestFailure} for REST: all its answers have a body. */
 function methodNotAllowed({ isRpc, allow }: Route): Response {
   const header = {
     allow: allow.join(", "), // RFC 9110 section 15.5.6

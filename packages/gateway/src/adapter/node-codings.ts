@@ -3,9 +3,7 @@ import * as zlib from "node:zlib";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
 
-/**
- * As fast as gzip's default level, and as small. Brotli's own default takes forty times as long.
- */
+/** As fast as gzip's default level, and as small. Brotli's own default takes forty times as long. */
 const brotliParams = { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 };
 const zstdParams = { [zlib.constants.ZSTD_c_compressionLevel]: 3 };
 

@@ -20,21 +20,20 @@ import { nodeCodings } from "./node-codings.ts";
 export interface GatewayOptions extends CommonOptions {
   /** Serves what the gateway does not. Default: a 404. */
   readonly fallback?: NodeHandler;
-  /** Makes the context values of a call. */
+  /** Creates the context values of a call. */
   readonly contextValues?: (request: NodeRequest) => ContextValues;
 }
 
-/** A request listener, and more for those who can use it. */
+/** A request listener, with a faster way for HTTP/2. */
 export interface GatewayHandler {
-  /** Resolves when the answer was handed over. Never rejects. */
+  /** Resolves when the answer has been handed over. Never rejects. */
   (request: NodeRequest, response: NodeResponse): Promise<void>;
   /**
-   * For the event `stream` of a `node:http2` server: serves a call by the core API, which costs
-   * about half as much as a request listener.
+   * For the event `stream` of a `node:http2` server: serves a call with the core API, at about half
+   * the cost of a request listener.
    *
-   * @param rawHeaders As the event has them. Without them nobody sees that `Authorization` or
-   * `Content-Type` was sent twice, which is refused with 400.
-   * @returns false, with nothing done, for what only the request listener serves.
+   * @param rawHeaders From the event. Needed to reject a repeated `Authorization` or `Content-Type`.
+   * @returns false if only the request listener can serve the request. Nothing has been done then.
    */
   serveStream(
     stream: ServerHttp2Stream,
@@ -44,8 +43,8 @@ export interface GatewayHandler {
 }
 
 /**
- * Serves the methods of Connect services by gRPC, gRPC-Web, Connect, and by
- * REST as their `google.api.http` options say.
+ * Serves the methods of Connect services over gRPC, gRPC-Web and Connect, and over REST according to
+ * their `google.api.http` options.
  *
  * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
  */

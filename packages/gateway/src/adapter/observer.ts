@@ -1,74 +1,70 @@
-/** Who is told of calls: metrics, access logs, traces. */
+/** Observers of calls: metrics, access logs, traces. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code, ContextValues } from "@connectrpc/connect";
 import type { RequestHeaders } from "../http/headers.ts";
 
 /**
- * Told of every request to the gateway, once when it begins and once when it
- * ends, by whatever protocol and however it is served: also of what is refused
- * before any method is called. Not of preflights of CORS, nor of what `fallback`
- * serves.
+ * Observes the beginning and the end of every request, over every protocol, including requests that
+ * are rejected before a method is called. CORS preflights and what `fallback` serves are not
+ * observed.
  *
- * What it throws goes to `onError`, and does nothing to the request.
+ * What it throws goes to `onError` and does not affect the request.
  */
 export interface CallObserver {
   /**
-   * The head of a request has come; no gate has seen it yet, and nothing of the
-   * body was read.
+   * Called with the head of a request, before the gate and before the body is read.
    *
-   * @returns what is told of the end; undefined if nothing wants to know.
+   * @returns the observation of this request, if any.
    */
   begin(request: ObservedRequest): CallObservation | undefined;
 }
 
 export interface ObservedRequest {
-  /** The method that is called; undefined where there is none, as behind a 404 or 405. */
+  /** The method that is called; undefined if there is none, as for 404 or 405. */
   readonly method: DescMethod | undefined;
-  /** The path of the route, with variables in braces; undefined where none was found. */
+  /** The path of the route, with variables in braces; undefined if none was found. */
   readonly pathTemplate: string | undefined;
   readonly protocol: ProtocolName;
-  /** The method of HTTP, as it was sent. */
+  /** The HTTP method, as sent. */
   readonly requestMethod: string;
   /** Path and query, raw. */
   readonly target: string;
-  /** As Node gives them: lower-case names. Pseudo-headers may be among them. */
+  /** In Node's form, with lower-case names. May include pseudo-headers. */
   readonly headers: RequestHeaders;
-  /** The address at the other end of the connection: of a proxy, where there is one. */
+  /** The address of the peer of the connection, which may be a proxy. */
   readonly peerAddress: () => string | undefined;
 }
 
 /** One request that has begun. */
 export interface CallObservation {
-  /** What the answer shall have among its headers, by lower-case names, besides its own. */
+  /** Headers to add to the answer, with lower-case names. */
   readonly responseHeader?: Readonly<Record<string, string>> | undefined;
   /**
-   * A method is about to be called with these values, in which gates and
-   * interceptors leave what they know, as who it is that calls.
+   * Called before the method, with the values in which gates and interceptors store what they know,
+   * for example the user.
    */
   calling?(values: ContextValues): void;
-  /** The answer was handed over whole, or the client has left. */
+  /** Called when the answer has been handed over completely, or the client has left. */
   end(ending: CallEnding): void;
 }
 
 export interface CallEnding {
   /**
-   * What the client got, where it got an error; undefined for success. An answer
-   * by the status of HTTP alone has the code that says the same. `Canceled` if
-   * the client left before it was answered.
+   * The code of the error that the client got; undefined for success. For an answer with only an
+   * HTTP status, the equivalent code. `Canceled` if the client left before its answer.
    */
   readonly code: Code | undefined;
-  /** The status of HTTP that was sent; undefined if none was. */
+  /** The HTTP status that was sent, if any. */
   readonly status: number | undefined;
 }
 
-/** As connect-es calls them, and `rest`. */
+/** The names of connect-es, and `rest`. */
 export type ProtocolName = "grpc" | "grpc-web" | "connect" | "rest";
 
 /**
- * The protocol of a request, as far as its media type tells.
+ * The protocol of a request, by its media type.
  *
- * @param isRpcPath Whether its path is that of a method: if it names no protocol
- * there, it is one of Connect.
+ * @param isRpcPath Whether its path is that of a method. If the type names no protocol, it is Connect.
  */
 export function protocolOf(headers: RequestHeaders, isRpcPath: boolean): ProtocolName {
   const type = String(headers["content-type"] ?? "");
@@ -86,10 +82,10 @@ const grpcWebType = /^application\/grpc-web/i;
 const connectType = /^application\/(?:connect|proto\b)/i;
 
 /**
- * One observer that stands for several, in their order. What one of them throws
- * goes to `onError`, and the others are told all the same.
+ * Combines observers, in their order. If one throws, the error goes to `onError` and the others are
+ * still called.
  *
- * @returns the only one itself, which costs nothing; undefined for none.
+ * @returns a single observer as it is; undefined for none.
  */
 export function composeObservers(
   observers: readonly CallObserver[],

@@ -9,27 +9,27 @@ import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import { createRpcHandler } from "../rpc/rpc.ts";
 
-/** What serves a request. */
+/** What serves a request, or why nothing does. */
 export interface Route {
   readonly kind: "call" | "method_not_allowed" | "not_found";
-  /** The method that is called; undefined if none is. */
+  /** The method that is called, if any. */
   readonly method: DescMethod | undefined;
-  /** Its path below the prefix, with variables in braces; undefined if none was found. */
+  /** The path after the prefix, with variables in braces; undefined if none was found. */
   readonly pathTemplate: string | undefined;
-  /** Whether the path is that of a method, and not one of REST. */
+  /** Whether the path is that of an RPC method, not one of REST. */
   readonly isRpc: boolean;
-  /** The methods of HTTP that the path has. */
+  /** The HTTP methods that the path allows. */
   readonly allow: readonly string[];
-  /** That of the service whose path it is; undefined for one of RPC, and where nothing is served. */
+  /** That of the service; undefined for RPC, and if nothing is served. */
   readonly renderError?: RenderError;
-  /** Serves the call, if there is one. */
+  /** Serves the call, if any. */
   readonly serve: (
     exchange: Exchange,
     values: ContextValues | undefined,
   ) => Promise<void> | undefined;
 }
 
-/** Finds what serves a method and target. */
+/** Finds the route of an HTTP method and target. */
 export type FindRoute = (method: string, target: RequestTarget) => Route;
 
 const notFound: Route = {
@@ -43,15 +43,15 @@ const notFound: Route = {
 
 export interface RoutesOptions {
   readonly endpoints: readonly Endpoint[];
-  /** What stands before each path. */
+  /** The prefix of every path. */
   readonly prefix: string;
   readonly settings: RestSettings;
-  /** The content codings that the runtime has for answers. */
+  /** The content codings of the runtime for answers. */
   readonly codings: readonly AnswerCoding[];
 }
 
 /**
- * The routes of all protocols, below a prefix: a path of RPC goes before one of REST.
+ * The routes of all protocols. An RPC path takes precedence over a REST path.
  *
  * @throws {RuleError} for an option of `google.api.http` that cannot be served.
  */

@@ -9,7 +9,6 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
-import { writePlainBinary } from "../binary/plain-writer.ts";
 import { type Envelope, EnvelopeSplitter, wrapEnvelope } from "../rpc/envelope-splitter.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
 import type { Head } from "./answer.ts";
@@ -32,10 +31,7 @@ export class MessageCodec<I extends DescMessage, O extends DescMessage> {
 
   serialize(init: MessageInitShape<I>): Uint8Array {
     const message = create(this.#input, init);
-    return wrapEnvelope(
-      0,
-      writePlainBinary(this.#input, message) ?? toBinary(this.#input, message),
-    );
+    return wrapEnvelope(0, toBinary(this.#input, message));
   }
 
   /** The one message of a whole answer. @throws {ConnectError} */

@@ -15,7 +15,7 @@ import {
   servicesOf,
   smallMessages,
 } from "../rpc/own-services.ts";
-import { untilAborted } from "../rpc/until-aborted.ts";
+import { untilAborted } from "../rpc/streams.ts";
 import { createFileIndex, type FileIndex, type IndexedFile } from "./file-index.ts";
 
 type Answer = NonNullable<

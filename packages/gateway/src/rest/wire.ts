@@ -11,8 +11,7 @@ import {
 } from "../http/exchange.ts";
 import type { HeaderRecord } from "../http/headers.ts";
 import { serveCall } from "../rpc/call.ts";
-import { CallContext } from "../rpc/context.ts";
-import { noTrailer } from "../rpc/trailer-header.ts";
+import { CallContext, noTrailer } from "../rpc/context.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "../rpc/wire.ts";
 import { restErrorFrom } from "./error.ts";
 import type { ChunkedRequest, Parse, WholeRequest } from "./request/body.ts";

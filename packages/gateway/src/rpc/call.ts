@@ -13,9 +13,7 @@ import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { Response } from "../http/exchange.ts";
 import { type CallContext, CallRequest, signalOf } from "./context.ts";
 import { type ErrorListener, endingError } from "./errors.ts";
-import { watchIdle } from "./idle.ts";
-import { streamAnswer } from "./stream-answer.ts";
-import { untilAborted } from "./until-aborted.ts";
+import { streamAnswer, untilAborted, watchIdle } from "./streams.ts";
 import type { Call, Message, StreamWire } from "./wire.ts";
 
 /** What is called, and around it. */

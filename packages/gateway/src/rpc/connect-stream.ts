@@ -9,18 +9,18 @@ import {
   parseContentType,
   parseTimeout,
 } from "@connectrpc/connect/protocol-connect";
+import type { Codec } from "../codec/codec.ts";
 import { type Body, concat } from "../http/body.ts";
 import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
 import { serveCall } from "./call.ts";
-import type { Codec } from "./codec.ts";
 import { versionErrorOf } from "./connect.ts";
 import { CallContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type EnvelopeReading, readEnvelope, readEnvelopes, writeEnvelope } from "./envelope.ts";
 import { connectErrorFrom } from "./errors.ts";
-import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import type { Protocol, ServeRpc } from "./protocol.ts";
+import { createNegotiator, type Negotiated } from "./protocol.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "./wire.ts";
 
 export function createConnectStreams(endpoint: Endpoint): Protocol {

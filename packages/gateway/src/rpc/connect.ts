@@ -13,19 +13,23 @@ import {
   parseTimeout,
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
+import type { Codec } from "../codec/codec.ts";
 import { type Body, type BodyLimit, byteLengthOf, bytesOf, readBody } from "../http/body.ts";
 import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import { resolveUrl } from "../http/target.ts";
 import { serveCall } from "./call.ts";
-import type { Codec } from "./codec.ts";
 import { parseConnectQuery } from "./connect-query.ts";
-import { CallContext } from "./context.ts";
+import { CallContext, headerWithTrailer, noTrailer } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { messageTooLarge } from "./envelope-splitter.ts";
 import { connectErrorFrom } from "./errors.ts";
-import { createNegotiator, type Negotiated } from "./negotiation.ts";
-import { type Protocol, type ServeRpc, unsupportedMediaType } from "./protocol.ts";
-import { headerWithTrailer, noTrailer } from "./trailer-header.ts";
+import {
+  createNegotiator,
+  type Negotiated,
+  type Protocol,
+  type ServeRpc,
+  unsupportedMediaType,
+} from "./protocol.ts";
 import type { Message, UnaryWire } from "./wire.ts";
 
 /** The content of a unary request, from headers and body, or from the query. */

@@ -1,7 +1,8 @@
 import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
 import type { ContextKey, ContextValues, HandlerContext, UnaryRequest } from "@connectrpc/connect";
+import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { Exchange } from "../http/exchange.ts";
-import { LazyHeaders, type NodeHeaders } from "../http/headers.ts";
+import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
 import { resolveUrl } from "../http/target.ts";
 import { CallSignal, type Cancellation } from "./signal.ts";
 
@@ -16,6 +17,9 @@ export interface CallInit {
   readonly responseHeader: NodeHeaders;
   readonly responseTrailer: NodeHeaders;
 }
+
+/** A timer over 2^31 - 1 ms fires at once. Nobody waits longer than these 24.8 days. */
+const timerMaxMs = 2 ** 31 - 1;
 
 const callSignal = Symbol("the signal, not yet made");
 
@@ -40,7 +44,8 @@ export class CallContext implements HandlerContext {
   readonly [callSignal]: CallSignal;
 
   constructor(init: CallInit) {
-    const { exchange, method, timeoutMs, shutdownSignal } = init;
+    const { exchange, method, shutdownSignal } = init;
+    const timeoutMs = init.timeoutMs && Math.min(init.timeoutMs, timerMaxMs);
     this.method = method;
     this.service = method.parent;
     this.requestMethod = exchange.method;
@@ -93,11 +98,6 @@ export function signalOf(context: CallContext): CallSignal {
  */
 export function sendHeaders(context: HandlerContext): void {
   (context as Partial<CallContext>)[callSignal]?.sendHead?.();
-}
-
-/** Sets what {@link sendHeaders} does. */
-export function onSendHead(context: CallContext, sendHead: () => void): void {
-  context[callSignal].sendHead = sendHead;
 }
 
 /** What interceptors get: a `UnaryRequest`, or a `StreamRequest`. */
@@ -157,4 +157,20 @@ const lazySignal: PropertyDescriptor = {
 
 function noTimeout(): undefined {
   return undefined;
+}
+
+/** The trailers of a call before the application adds any. */
+export const noTrailer = {};
+
+/**
+ * The headers of an answer that include its trailers, as fields that begin with `trailer-`. Connect
+ * does this for unary calls.
+ */
+export function headerWithTrailer({
+  responseHeader,
+  responseTrailer,
+}: Pick<HandlerContext, "responseHeader" | "responseTrailer">): NodeHeaders {
+  const isPlain = responseTrailer instanceof LazyHeaders && responseTrailer.toNode() === noTrailer;
+  if (isPlain && responseHeader instanceof LazyHeaders) return responseHeader.toNode();
+  return toNodeHeaders(trailerMux(responseHeader, responseTrailer));
 }

@@ -11,8 +11,8 @@ import {
   type UniversalHandlerOptions,
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
-import { TypeRegistry } from "../json/type-registry.ts";
-import { type Codecs, createCodecs } from "./codec.ts";
+import { type Codecs, createCodecs } from "../codec/codec.ts";
+import { TypeRegistry } from "../codec/type-registry.ts";
 import type { ErrorListener } from "./errors.ts";
 import { definedOnly } from "./options.ts";
 import { withLegacyCheck } from "./required-fields.ts";

@@ -5,19 +5,19 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import * as grpc from "@connectrpc/connect/protocol-grpc";
 import * as grpcWeb from "@connectrpc/connect/protocol-grpc-web";
+import type { Codec } from "../codec/codec.ts";
 import { concat } from "../http/body.ts";
 import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
 import { Base64Decoder, base64Of } from "./base64.ts";
 import { serveCall } from "./call.ts";
-import type { Codec } from "./codec.ts";
 import { CallContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type EnvelopeReading, readEnvelope, readEnvelopes, writeEnvelope } from "./envelope.ts";
 import { wrapEnvelope } from "./envelope-splitter.ts";
 import { connectErrorFrom, withTrailerMessage } from "./errors.ts";
-import { createNegotiator, type Negotiated } from "./negotiation.ts";
 import type { Protocol, ServeRpc } from "./protocol.ts";
+import { createNegotiator, type Negotiated } from "./protocol.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "./wire.ts";
 
 /** The trailers of a call if the application added none. */

@@ -19,18 +19,11 @@ export function assertOptions(where: string, given: unknown, kinds: OptionKinds)
       throw new TypeError(`${where}.${name} is no option; the options are ${known}`);
     }
     if (value === undefined || kindOf(value) === kind) continue;
-    throw new TypeError(`${where}.${name} must be ${articles[kind]} ${kind}: ${String(value)}`);
+    throw new TypeError(
+      `${where}.${name} must be ${kind === "object" ? "an" : "a"} ${kind}: ${String(value)}`,
+    );
   }
 }
-
-const articles = {
-  boolean: "a",
-  number: "a",
-  string: "a",
-  function: "a",
-  object: "an",
-  list: "a",
-} as const;
 
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "list";

@@ -10,7 +10,7 @@ import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { Interceptor, StreamRequest } from "@connectrpc/connect";
 import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.ts";
-import { badRequest, FieldViolation } from "../json/violation.ts";
+import { badRequest, FieldViolation } from "../codec/violation.ts";
 import { maskedUpdateOf } from "./masked-update.ts";
 
 type Message = MessageShape<DescMessage>;

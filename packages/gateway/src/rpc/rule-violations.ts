@@ -3,7 +3,7 @@ import { create, type DescMessage } from "@bufbuild/protobuf";
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { badRequestDetail, FieldViolation, violationsMax } from "../json/violation.ts";
+import { badRequestDetail, FieldViolation, violationsMax } from "../codec/violation.ts";
 
 /**
  * The same error; one with `buf.validate.Violations` has `google.rpc.BadRequest` besides, which

@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Abortable, Exchange } from "../http/exchange.ts";
-import type { Link } from "./linked-list.ts";
-import { abortOnShutdown } from "./shutdown.ts";
+import { type Link, LinkedList } from "./linked-list.ts";
 
 export interface CallEnds {
   readonly exchange: Exchange;
@@ -128,4 +127,27 @@ export type Cancellation = Pick<
 
 function timedOut(): ConnectError {
   return new ConnectError("the operation timed out", Code.DeadlineExceeded);
+}
+
+const waitersOf = new WeakMap<AbortSignal, LinkedList<Abortable>>();
+
+/**
+ * Aborts something when a signal aborts that outlives many calls. It listens to the
+ * signal once for all of them: Node's own list of listeners has the flaw that
+ * {@link LinkedList} tells of.
+ *
+ * @returns what stops that.
+ */
+function abortOnShutdown(signal: AbortSignal, waiter: Abortable): Link {
+  const waiters = waitersOf.get(signal) ?? listen(signal);
+  return waiters.append(waiter);
+}
+
+function listen(signal: AbortSignal): LinkedList<Abortable> {
+  const waiters = new LinkedList<Abortable>();
+  waitersOf.set(signal, waiters);
+  signal.addEventListener("abort", () => {
+    for (const waiter of waiters) waiter.abort(signal.reason);
+  });
+  return waiters;
 }

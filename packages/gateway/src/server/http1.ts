@@ -8,10 +8,10 @@ import type { PortLimits } from "./limits.ts";
 import type { RefusalKind, Refusals } from "./refusal.ts";
 import type { TlsMaterial } from "./tls.ts";
 
-/** Requests of one connection that wait for their answers to be taken. Browsers pipeline none. */
+/** Pipelined requests of one connection whose answers are not sent yet. Browsers pipeline none. */
 const pipelinedMax = 64;
 
-/** A listening server for HTTP/1.1, whose connections the one port looks at first. */
+/** The server that listens. The port looks at each connection first, and hands over those of HTTP/1.1. */
 export function createHttp1Server(
   limits: PortLimits,
   tls: TlsMaterial | undefined,
@@ -22,14 +22,14 @@ export function createHttp1Server(
   const options: http.ServerOptions = {
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.requestTimeoutMs,
-    // How often that is looked at; it ends up to this much late.
+    // The limit strikes up to this much late.
     connectionsCheckingInterval: Math.min(1000, limits.requestTimeoutMs),
-    // Of bodies, limitConnections knows which may take longer.
+    // limitConnections limits bodies: some may take longer.
     requestTimeout: 0,
     keepAliveTimeout: limits.idleTimeoutMs,
     keepAlive: true,
     noDelay: true,
-    // The gateway refuses a request without a Host itself, with an error body.
+    // The gateway rejects a request without a Host itself, with an error body.
     requireHostHeader: false,
   };
   const server =
@@ -37,12 +37,12 @@ export function createHttp1Server(
       ? http.createServer(options)
       : https.createServer({
           ...options,
-          allowHalfOpen: true, // as the other has it
+          allowHalfOpen: true, // http.Server sets it by itself
           ...tls,
           ALPNProtocols: ["h2", "http/1.1"],
           handshakeTimeout: limits.requestTimeoutMs,
         });
-  // Who has sent whole requests and shuts their side gets the answers.
+  // A client that shuts its sending side after whole requests gets its answers.
   Object.assign(server, { httpAllowHalfOpen: true });
   const refusing = { limits, refusals };
   const serveRequest = (request: http.IncomingMessage, response: http.ServerResponse) => {
@@ -69,7 +69,7 @@ export function createHttp1Server(
       else if (!socket.destroyed) discardRest(request, socket);
       if (socket[isRefused] && wholeRequests(socket) === 0) socket.destroy();
     });
-    // The parser takes any digits for a version.
+    // The parser accepts any version.
     if (request.httpVersionMajor === 1) handler(request, response);
     else refusals.onResponse(response, "malformed");
   };
@@ -80,7 +80,7 @@ export function createHttp1Server(
   });
   server.on("timeout", endUnlessBusy);
   server.on("clientError", (error, socket) => refuseRequest(error, socket, refusing));
-  // Without TLS there is no way to answer, and `end` would wait for it for ever.
+  // Nothing can be answered before the handshake, and `end` would wait for it forever.
   server.on("tlsClientError", (_error: Error, socket: Duplex) => socket.destroy());
   server.on("connect", (_request, socket) => refuseLast(socket, "tunnel", refusing));
   server.on("checkExpectation", (_request, response) =>
@@ -90,20 +90,18 @@ export function createHttp1Server(
   return server;
 }
 
-/** Told once of each connection that has sent a whole request, or was answered. */
+/** Called once for each connection, after its first complete request or answer. */
 export type OnRequested = (socket: Socket) => void;
 
 function ignore(): void {}
 
 const underWay = Symbol("responses under way");
-const hasRequested = Symbol("has sent a whole request, or was answered");
-const lastResponse = Symbol(
-  "the response to the request that came last, while one of the two goes on",
-);
+const hasRequested = Symbol("has sent a complete request, or got an answer");
+const lastResponse = Symbol("the response to the last request, until both are complete");
 const isRefused = Symbol("is refused");
 const late = Symbol("the response whose request has been incomplete for a while");
 
-/** What is noted of a connection. Properties, no map: this is on the path of every request. */
+/** The state of a connection. In properties, because a map costs more on every request. */
 interface Noted {
   [underWay]?: http.ServerResponse[];
   [hasRequested]?: boolean;
@@ -114,21 +112,20 @@ interface Noted {
 
 type CountedSocket = Socket &
   Noted & {
-    /** Node's note that it has paused the connection until its answers are taken. */
+    /** Set by Node while it has paused the connection until its answers are read. */
     readonly _paused?: boolean;
   };
 
-/** A connection that rests holds nothing of its requests. */
+/** An idle connection must not keep its requests in memory. */
 function forget(response: http.ServerResponse, socket: CountedSocket): void {
   if (socket[lastResponse] === response) socket[lastResponse] = undefined;
 }
 
 /**
- * What an answer did not need of its request stands before the next one (RFC 9112
- * section 9.3). Node discards it by itself unless someone began to read it, and
- * stopped: a body that is destroyed leaves its connection paused. One that Node has
- * paused, because its client takes no answers, must be left to Node: it ends the
- * process if anything is read before.
+ * Discards the unread rest of a request, which comes before the next one (RFC 9112 section 9.3).
+ * Node does so itself unless someone began to read it and stopped: a destroyed body leaves its
+ * connection paused. A connection that Node has paused, because its client reads no answers, must
+ * be left to Node: reading from it ends the process.
  */
 function discardRest(request: http.IncomingMessage, socket: CountedSocket): void {
   (request as unknown as { _dump(): void })._dump();
@@ -136,11 +133,11 @@ function discardRest(request: http.IncomingMessage, socket: CountedSocket): void
 }
 
 /**
- * Limits how long clients may take for the body of a request, and how long they may take nothing of
- * their answers. Looks at all connections now and then: a timer for each would be set back several
- * times a request. It strikes within an interval behind the one limit, and within twice the other.
+ * Limits how long a client may take to send a body, and how long it may read nothing of its
+ * answers. Checks all connections at intervals: a timer for each would be reset several times a
+ * request. So the first limit strikes up to an interval late, the second within twice its time.
  *
- * @returns what is to be told of each connection before the server has it.
+ * @returns what to call with each connection before the server gets it.
  */
 export function limitConnections(
   server: http.Server,
@@ -161,7 +158,7 @@ export function limitConnections(
       }
     }
   };
-  // A server that cannot listen never closes.
+  // A server that failed to listen never closes.
   server.once("listening", () => {
     const timer = setInterval(look, Math.min(1000, idleTimeoutMs, requestTimeoutMs));
     server.once("close", () => clearInterval(timer));
@@ -175,7 +172,7 @@ export function limitConnections(
   };
 }
 
-/** A connection may rest while its request is at work; not while its client takes no answer. */
+/** A connection may be idle while its request is served, but not while its client reads no answer. */
 function endUnlessBusy(socket: CountedSocket): void {
   if (!socket[underWay]?.length || socket.writableLength > 0) socket.destroy();
 }
@@ -185,7 +182,7 @@ interface Refusing {
   readonly refusals: Refusals;
 }
 
-/** Answers what the parser refuses, where an answer still has a place. */
+/** Answers what the parser rejects, if an answer is still possible. */
 function refuseRequest(error: Error & { code?: string }, socket: Duplex, refusing: Refusing): void {
   switch (error.code) {
     case "ECONNRESET":
@@ -203,23 +200,23 @@ function refuseRequest(error: Error & { code?: string }, socket: Duplex, refusin
 }
 
 /**
- * Refuses the request that arrives last on a connection. Answers go in the order
- * of their requests: where earlier ones are still at work, the client would take
- * the refusal for an answer of theirs, so the connection ends behind those instead.
+ * Rejects the last request of a connection. Answers have the order of their requests. So if earlier
+ * ones are still being served, the client would mistake the rejection for an answer to them: the
+ * connection then ends after their answers.
  */
 export function refuseLast(
   socket: Duplex & Noted,
   kind: RefusalKind,
   { limits, refusals }: Refusing,
 ): void {
-  // The parser refuses all that comes behind it, too, piece by piece.
+  // The parser also rejects everything that follows, piece by piece.
   if (socket[isRefused]) return;
   socket[isRefused] = true;
   refusals.report(kind);
   const last = socket[lastResponse];
   if (wholeRequests(socket) > 0) {
     if (last?.req.complete) last.shouldKeepAlive = false;
-    // Those may have no end, or a client that takes nothing of them: no other limit holds any more.
+    // These may never end, or nobody may read them, and no other limit applies any more.
     const cutOff = setTimeout(() => socket.destroy(), limits.idleTimeoutMs).unref();
     socket.once("close", () => clearTimeout(cutOff));
     return;
@@ -229,7 +226,7 @@ export function refuseLast(
   else socket.destroy();
 }
 
-/** Requests that have come whole, and are not answered yet: all but the last have. */
+/** Complete requests without a complete answer. Only the last request may be incomplete. */
 function wholeRequests(socket: Noted): number {
   const last = socket[lastResponse];
   const isLastInPart = last !== undefined && !last.req.complete && !last.closed;

@@ -9,24 +9,23 @@ import type { OnRequested } from "./http1.ts";
 import { Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
 import type { Refusals } from "./refusal.ts";
-import { keepStreamsInTables } from "./stream-table.ts";
 import { Turns } from "./turns.ts";
 
 type Stream = http2.ServerHttp2Stream;
 
-/** Serves requests: those of HTTP/2 by their stream, where it can. */
+/** Serves requests: those of HTTP/2 by their stream, if it can. */
 export type PortHandler = NodeHandler & Pick<GatewayHandler, "serveStream">;
 
 /**
- * Requests of one connection in one turn of the event loop; of most, fewer come. Node reads 64 KiB
- * at a time, and hands over all requests in it, hundreds, before anyone else has a turn. Of those
- * that wait, many have been taken back when their turn comes, as in a flood of resets.
+ * Requests of one connection in one turn of the event loop. Most send fewer. Node reads 64 KiB at a
+ * time and emits all requests in it, often hundreds, before anyone else has a turn. In a flood of
+ * resets, most requests that wait are cancelled by their turn.
  */
 const servedAtOnce = 32;
 
 /**
- * A server for HTTP/2 that listens to nothing itself: connections are emitted
- * to it. Node gives HTTP/2 no timeouts; these are ours.
+ * A server for HTTP/2 that does not listen: the port emits connections to it. Node has no timeouts
+ * for HTTP/2, so these are ours.
  */
 export function createHttp2Server(
   limits: PortLimits,
@@ -40,27 +39,26 @@ export function createHttp2Server(
       maxHeaderListSize: limits.headerBytesMax,
       enablePush: false,
     },
-    // No client of ours sends more; HPACK makes many small headers cheap to send.
+    // HPACK makes many small headers cheap to send. No real client sends more.
     maxHeaderListPairs: 100,
-    // What a client may get wrong, reset or ping before the connection ends.
+    // How many invalid frames, resets and pings end the connection.
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
     maxOutstandingPings: 10,
     streamResetBurst: 1000,
     streamResetRate: 33,
   });
-  // A session does not hand out its socket: it is the one that came just before it.
+  // A session does not expose its socket: it is the one that came just before.
   let socket: Socket | undefined;
   server.prependListener("connection", (opened: Socket) => {
     socket = opened;
   });
   const intake = new Intake();
   server.on("session", (session) => {
-    keepStreamsInTables(session);
     const turns = new Turns(servedAtOnce, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
       const [stream] = request;
-      // While it waits, nobody else hears what becomes of it.
+      // While it waits, nobody else listens for its errors.
       if (!turns.take(request)) stream.on("error", ignoreError);
     });
     if (socket !== undefined) {
@@ -70,7 +68,7 @@ export function createHttp2Server(
     limitSession(session, socket, limits, refusals);
   });
   const answer = (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => {
-    // It ended while it waited for its turn, with nobody there to hear of it.
+    // It may have ended while it waited for its turn, when nobody listened.
     if (request.stream.readableEnded) request.push(null);
     request.stream.once("finish", () => leaveRequest(request.stream));
     const isOversized = headerBytes(request.rawHeaders) > limits.headerBytesMax;
@@ -85,7 +83,7 @@ export function createHttp2Server(
   const serveRequest = takeStreams(server);
   function serveStream(request: Parameters<StreamListener>): boolean {
     const [stream, headers, , rawHeaders] = request;
-    // To answer it, 100 (Continue) above all, would throw outside of any handler.
+    // Answering it, with 100 (Continue) for example, would throw outside of any handler.
     if (stream.destroyed || stream.closed) {
       stream.on("error", ignoreError);
       return false;
@@ -100,7 +98,7 @@ export function createHttp2Server(
   server.on("checkExpectation", (_request, response) =>
     refusals.onResponse(response, "expectation"),
   );
-  // A connection that breaks is its client's affair.
+  // The client broke the connection; nothing to report.
   server.on("sessionError", () => {});
   return server;
 }
@@ -111,7 +109,7 @@ function limitIntake(session: http2.ServerHttp2Session, socket: Socket, intake: 
   session.once("close", () => intake.remove(socket));
 }
 
-/** Listens to streams until one has come whole, or was answered. */
+/** Listens to streams until one is complete, or answered. */
 function tellFirstRequest(
   session: http2.ServerHttp2Session,
   socket: Socket,
@@ -135,18 +133,18 @@ type StreamListener = (
   rawHeaders: string[],
 ) => void;
 
-/** A stream that breaks off is its client's affair; and not all ask what a connection has sent. */
+/** The client aborted the stream; nothing to report. */
 function ignoreError(): void {}
 
-/** Takes the listener that makes requests of streams off the server, and returns it. */
+/** Removes the listener that creates requests from streams, and returns it. */
 function takeStreams(server: http2.Http2Server): StreamListener {
   const [serve] = server.listeners("stream") as StreamListener[];
-  if (serve === undefined) throw new Error("node:http2 makes no requests of streams");
+  if (serve === undefined) throw new Error("node:http2 creates no requests from streams");
   server.off("stream", serve);
   return serve;
 }
 
-/** What RFC 9113 section 6.5.2 counts for SETTINGS_MAX_HEADER_LIST_SIZE; Node only announces it. */
+/** The size as in SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113 section 6.5.2), which Node does not enforce. */
 function headerBytes(rawHeaders: readonly string[]): number {
   let bytes = 16 * rawHeaders.length;
   for (const text of rawHeaders) bytes += text.length;
@@ -154,11 +152,10 @@ function headerBytes(rawHeaders: readonly string[]): number {
 }
 
 /**
- * Ends a session that rests, never begins, or takes nothing of what it asked for.
+ * Ends a session that is idle, never begins, or reads none of its answers.
  *
- * Node sets a timeout of a session back several times a request, so there is none
- * while a request is at work: one timer looks at all streams, and everything ends
- * up to one interval late.
+ * Node resets the timeout of a session several times a request. So there is none while a request is
+ * served: one timer checks all streams, and each limit strikes up to an interval late.
  */
 function limitSession(
   session: http2.ServerHttp2Session,
@@ -175,20 +172,20 @@ function limitSession(
     if (isTimed) session.setTimeout(0);
     isTimed = false;
   });
-  // One that is closed waits for its streams, and they for its client, which may have gone.
+  // A closed session waits for its streams, and these for a client that may be gone.
   const isResting = () =>
     session.closed || [...streams].every(({ stream }) => stream.writableLength > 0);
   const timer = setInterval(
     () => {
       if (session.destroyed) {
         clearInterval(timer);
-        // Node waits for the client to take what has been written, however long that takes.
+        // Node waits without a limit until the client has read what was written.
         socket?.setTimeout(idleTimeoutMs, () => socket.destroy());
         return;
       }
       const start = performance.now() - requestTimeoutMs;
       for (const { stream, startedAt } of streams) {
-        if (startedAt > start) break; // in order of their start
+        if (startedAt > start) break; // they are in the order of their start
         if (!stream.readableEnded && !isKeptOpen(stream)) endLateRequest(stream, refusals);
       }
       if (isTimed || !isResting()) return;
@@ -202,11 +199,11 @@ function limitSession(
   session.once("goaway", () => {
     isGoing = true;
   });
-  // The client has shut its side: what has come whole is cancelled, but answered if it can be. The
-  // rest comes no more. One that has said GOAWAY before has left, as clients do that are closed.
+  // The client has shut its sending side: complete requests are cancelled, but answered if possible.
+  // The others never complete. After a GOAWAY, the client has left.
   socket?.once("end", () => {
     const isWhole = ({ state }: Stream) => state.remoteClose === 1;
-    // Node waits for ever for the rest of a frame, where a session is only told to close.
+    // With `close` alone, Node would wait forever for the rest of a frame.
     if (isGoing || ![...streams].some(({ stream }) => isWhole(stream))) {
       session.destroy();
       return;
@@ -223,7 +220,7 @@ function limitSession(
   });
   session.on("timeout", () => {
     if (isResting()) session.destroy();
-    // It strikes once: what rested has begun to move again, and may rest later.
+    // The timeout fires once. Streams that move again may be idle later.
     isTimed = false;
   });
 }

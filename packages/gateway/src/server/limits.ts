@@ -3,24 +3,24 @@ import { assertOptions, definedOnly } from "../rpc/options.ts";
 
 export { parseAddressBlocks } from "./address-blocks.ts";
 
-/** What bounds the connections of a port, and what arrives on them. */
+/** Limits on the connections of a port, and on what they send. */
 export interface PortLimits {
   /** The headers of one request, in bytes. Default: 16 KiB. */
   readonly headerBytesMax: number;
   /** How long a client may take to send a request, in ms. Default: 10 s. */
   readonly requestTimeoutMs: number;
-  /** How long a connection may rest, in ms. Default: 75 s, past a load balancer's usual 60. */
+  /** How long a connection may be idle, in ms. Default: 75 s, more than the usual 60 of load balancers. */
   readonly idleTimeoutMs: number;
-  /** Open connections. Default: 10,000, a few KiB each while they rest. */
+  /** Open connections. Default: 10,000; each takes a few KiB while idle. */
   readonly connectionsMax: number;
   /** Open connections from one address, or from one /64 of IPv6. Default: no limit of its own. */
   readonly connectionsPerAddressMax?: number;
   /**
-   * Addresses, and blocks of them (`10.0.0.0/8`), for which that limit does not hold: of proxies,
-   * which bring the connections of many clients. Default: none. Throws a TypeError for any other text.
+   * Addresses and blocks (`10.0.0.0/8`) without that limit: proxies, which open the connections of
+   * many clients. Default: none.
    */
   readonly connectionsExempt?: readonly string[];
-  /** Requests under way on one connection of HTTP/2. Default: 256. */
+  /** Concurrent requests on one HTTP/2 connection. Default: 256. */
   readonly streamsMax: number;
 }
 
@@ -36,9 +36,9 @@ export const defaultLimits: PortLimits = {
 export const timerMaxMs = 2 ** 31 - 1;
 
 /**
- * The limits with their defaults.
+ * Fills in the defaults.
  *
- * @throws {TypeError} for one that there is not.
+ * @throws {TypeError} for an unknown limit.
  * @throws {RangeError} for one that is not a whole number from 1 to {@link timerMaxMs}.
  */
 export function resolveLimits(given: Partial<PortLimits>): PortLimits {

@@ -3,8 +3,7 @@ import type { Http2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { type RenderError, renderStatus } from "../rest/error.ts";
-import { createAddressLimit } from "./address-limit.ts";
-import { ConnectionLimit } from "./connection-limit.ts";
+import { ConnectionLimit, createAddressLimit } from "./connection-limits.ts";
 import { createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
 import { createHttp2Server, type PortHandler } from "./http2.ts";
 import type { PortLimits } from "./limits.ts";
@@ -21,31 +20,28 @@ import {
 export interface PortOptions {
   /** Undefined: every address. */
   readonly host: string | undefined;
-  /** 0 takes a free one. */
+  /** 0 for any free one. */
   readonly port: number;
-  /** Whether others listen to the same port, and the kernel spreads the connections. Default: no. */
+  /** Whether others may listen on the same port; the kernel distributes connections. Default: no. */
   readonly reusePort?: boolean;
   readonly limits: PortLimits;
-  /** Serves TLS, and nothing else, when given. */
+  /** If given, only TLS is served. */
   readonly tls: TlsFiles | undefined;
   readonly handler: PortHandler;
-  /** Renders what the port itself refuses, as `rest.renderError` does. Default: `google.rpc.Status`. */
+  /** Renders the errors of the port itself, like `rest.renderError`. Default: `google.rpc.Status`. */
   readonly renderError?: RenderError | undefined;
   readonly onTlsError: (error: unknown) => void;
   readonly traffic?: TrafficObserver | undefined;
 }
 
-/** One TCP port that speaks HTTP/1.1 and HTTP/2, in clear or over TLS. */
+/** One TCP port for HTTP/1.1 and HTTP/2, in plaintext or over TLS. */
 export interface Port {
   readonly address: AddressInfo;
-  /**
-   * Takes no new connections or requests, lets those under way finish, and
-   * closes. What has not finished after `timeoutMs` is cut off.
-   */
+  /** Accepts no new connections or requests, and closes after the last answer, or after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>;
 }
 
-/** Told of connections, certificates, and requests rejected by the rules of HTTP. */
+/** Observes connections, certificates, and requests rejected by the rules of HTTP. */
 export interface TrafficObserver {
   opened(socket: Socket): void;
   readonly refused: OnRefusal;
@@ -53,20 +49,21 @@ export interface TrafficObserver {
   certificateUsed?(expiresAt: Date): void;
 }
 
-/** How long a client may take to close its end of an HTTP/2 connection that is over. */
+/** How long a client may take to close its side of a finished HTTP/2 connection. */
 const closeTimeoutMs = 1000;
 
-/** How long a connection may stay open behind its last answer in a drain. */
+/** How long a connection may stay open after its last answer in a drain. */
 const sweepIntervalMs = 20;
 
 /**
  * Opens the port.
  *
- * The HTTP/1.1 server itself listens, because its header and request timeouts
- * run only then; what it would do with a connection waits until the first bytes
- * (or ALPN) have told which of the two servers the connection is for.
+ * The HTTP/1.1 server itself listens, because its timeouts work only then. The first bytes, or ALPN,
+ * decide which of the two servers gets a connection.
  *
- * @throws {TypeError} for an exempt address that is none, {@link TlsFilesError}, or the system's error if it cannot listen.
+ * @throws {TypeError} for an invalid exempt address.
+ * @throws {TlsFilesError} for TLS files that cannot be used.
+ * @throws the system's error if it cannot listen.
  */
 export async function openPort(options: PortOptions): Promise<Port> {
   const { limits, tls, handler, traffic } = options;
@@ -79,7 +76,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
   const undecided = new Set<Socket>();
   const sessions = new Set<Http2Session>();
   const connections = new ConnectionLimit(limits.connectionsMax);
-  // Of TLS, what is counted is the connection below: it is there before its handshake.
+  // With TLS, the connection below is counted: it exists before the handshake.
   const onRequested = (socket: LayeredSocket) => connections.keep(socket._parent ?? socket);
   let draining = false;
 
@@ -117,8 +114,8 @@ export async function openPort(options: PortOptions): Promise<Port> {
     if (tls !== undefined) return;
     socket.on("error", ignoreError);
     sniffProtocol(socket, limits.requestTimeoutMs, (protocol) => {
-      // At once: a session of HTTP/2 that finds more than one piece of what was read ends the
-      // process if the first of them breaks it.
+      // At once: if an HTTP/2 session starts with several pieces and the first one breaks it, Node
+      // ends the process.
       undecided.delete(socket);
       handOver(socket, protocol);
     });
@@ -154,7 +151,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
 
   if (material !== undefined) traffic?.certificateUsed?.(expiryOf(material));
   await listen(http1, options);
-  // Only now: nobody could stop it if listening failed.
+  // Not before: nobody would stop it if listening failed.
   const unwatch = tls && watchTlsMaterial(tls, useCertificate, options.onTlsError);
 
   async function drain(timeoutMs: number): Promise<void> {
@@ -163,7 +160,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
     for (const socket of undecided) socket.destroy();
     for (const session of sessions) session.close();
-    // Node looks for idle connections only once, when the server closes.
+    // Node closes idle connections only once, when the server closes.
     const sweep = setInterval(() => http1.closeIdleConnections(), sweepIntervalMs);
     const cutOff = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
@@ -176,14 +173,14 @@ export async function openPort(options: PortOptions): Promise<Port> {
   return { address: http1.address() as AddressInfo, drain };
 }
 
-/** With Node's note of the connection below, which one of TLS has. */
+/** For TLS, Node keeps the connection below. */
 type LayeredSocket = Socket & { readonly _parent?: Socket | null };
 
 /**
- * Takes Node's own listener off the event, and returns it.
+ * Removes Node's own listener of the event, and returns it.
  *
- * @throws where there is not just that one: Bun serves the connections of a listening server itself,
- * and HTTP/2 would never be served.
+ * @throws if it is not the only one. Bun serves the connections of a listening server itself, so
+ * HTTP/2 would never be served.
  */
 function takeConnections(server: http.Server, event: "connection" | "secureConnection") {
   const [serve, ...others] = server.listeners(event) as ((socket: Socket) => void)[];
@@ -198,16 +195,16 @@ function takeConnections(server: http.Server, event: "connection" | "secureConne
 }
 
 /**
- * Node's parser takes what comes from below the socket, until someone else listens to
- * its data. TLS hands over all that it has decrypted, even when the socket is paused
- * (while a client takes no answers), and the parser, paused as well, would refuse it.
- * The socket keeps it until it is read again, and then hands it to the parser in order.
+ * Node's parser reads from below the socket until someone listens to the socket's data. TLS passes
+ * on all that it has decrypted, even if the socket is paused because the client reads no answers.
+ * The parser, also paused, would reject that. With a listener, the socket keeps it until it is read
+ * again.
  */
 function parseWhatIsRead(socket: Socket): void {
   socket.on("data", ignore);
 }
 
-/** A client that has shut its side gets what it has asked for, unless that takes for ever. */
+/** A client that has shut its sending side gets its answers, within a limit. */
 function limitHalfOpen(socket: Socket, { idleTimeoutMs }: PortLimits): void {
   socket.once("end", () => {
     const cutOff = setTimeout(() => socket.destroy(), idleTimeoutMs).unref();
@@ -228,7 +225,7 @@ function listen(
   });
 }
 
-/** An error of a connection is its client's affair: its close tells the rest. */
+/** The client broke the connection; its close event follows. */
 function ignoreError(): void {}
 
 function ignore(): void {}

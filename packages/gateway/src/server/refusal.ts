@@ -1,4 +1,4 @@
-/** Answers to what is refused before any handler sees it. */
+/** Answers to requests that are rejected before any handler sees them. */
 import { STATUS_CODES } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
@@ -30,12 +30,12 @@ export class Refusals {
     this.#onRefusal = onRefusal;
   }
 
-  /** Tells of a refusal that has no answer yet, or none at all. */
+  /** Reports a refusal whose answer is sent separately, if at all. */
   report(kind: RefusalKind): void {
     this.#onRefusal(kind);
   }
 
-  /** Refuses where there is a response to write to. */
+  /** Refuses a request that has a response object. */
   onResponse(response: NodeResponse, kind: RefusalKind): void {
     this.report(kind);
     const { status, header, body } = this.#render(kind);
@@ -43,7 +43,7 @@ export class Refusals {
     response.end(body);
   }
 
-  /** Refuses where there is only the stream of an HTTP/2 connection. */
+  /** Refuses a request that has only an HTTP/2 stream. */
   onStream(stream: ServerHttp2Stream, kind: RefusalKind): void {
     this.report(kind);
     const { status, header, body } = this.#render(kind);
@@ -51,7 +51,7 @@ export class Refusals {
     stream.end(body);
   }
 
-  /** Answers where there is only the socket of an HTTP/1.1 connection, and ends that. */
+  /** Answers on the socket of an HTTP/1.1 connection, and closes it. */
   answerOnSocket(socket: Duplex, kind: RefusalKind): void {
     const { status, header, body } = this.#render(kind);
     const lines = Object.entries({ ...header, connection: "close" });

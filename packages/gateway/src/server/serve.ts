@@ -11,71 +11,70 @@ import type { TlsFiles } from "./tls.ts";
 
 /** The options of `gatewayNodeAdapter`, and those of the port. */
 export interface ServeOptions extends Omit<GatewayOptions, "routes"> {
-  /** The address to listen at. Default: all. */
+  /** The address to listen on. Default: all. */
   readonly host?: string;
-  /** 0 takes a free one. */
+  /** 0 for any free one. */
   readonly port: number;
   /** Registers the services. */
   readonly routes: (router: ConnectRouter, server: ServerLifetime) => void;
   /**
-   * What is served beside the services, and before them, by its exact path: `/healthz`, a page.
-   * What one throws goes to `onError`, and its client gets an internal error.
+   * Handlers by exact path, for example `/healthz`. They come before the services. If one throws or
+   * rejects, the error goes to `onError` and its client gets 500.
    */
   readonly handlers?: (server: ServerLifetime) => ReadonlyMap<string, NodeHandler>;
   /** The largest message that is read, in bytes. Default: 4 MiB, as in gRPC. */
   readonly readMaxBytes?: number;
-  /** Bounds connections, and what arrives on them. Default: `defaultLimits`. */
+  /** Limits on connections, and on what they send. Default: `defaultLimits`. */
   readonly limits?: Partial<PortLimits>;
-  /** Serves TLS, and nothing else. Files that change are read again. Default: plaintext. */
+  /** Serves only TLS. Changed files are read again. Default: plaintext. */
   readonly tls?: TlsFiles | undefined;
-  /** Told when changed TLS files cannot be used; the old ones stay in use. Default: `onError`. */
+  /** Called when changed TLS files cannot be used; the old ones stay in use. Default: `onError`. */
   readonly onTlsError?: (error: unknown) => void;
   /** Whether other threads or processes may listen to the same port. Default: no. */
   readonly reusePort?: boolean;
-  /** Told of connections, certificates, and requests rejected by the rules of HTTP. */
+  /** Observes connections, certificates, and requests rejected by the rules of HTTP. */
   readonly traffic?: TrafficObserver | undefined;
 }
 
-/** What routes and handlers may want to know of their server. */
+/** The state of the server, for routes and handlers. */
 export interface ServerLifetime {
-  /** Aborts when the server begins to drain; its reason is the error for calls that end for it. */
+  /** Aborts when the server begins to drain, with the error for calls that it ends. */
   readonly draining: AbortSignal;
 }
 
-/** What a server serves, as far as it may become another. */
+/** The options that `update` can change. */
 export type ServedOptions = Pick<ServeOptions, "routes" | "rest" | "jsonOptions">;
 
 export interface Server {
   readonly address: AddressInfo;
   /**
-   * Serves other routes from now on, with what is given in place of the options of `serve`. Calls
-   * under way go on as they are.
+   * Replaces options of `serve` for new calls. Calls in progress continue unchanged.
    *
-   * @throws {RuleError} for an option of REST that cannot be served: all stays as it was.
+   * @throws {RuleError} for a REST option that cannot be served. Nothing changes then.
    */
   update(options: Partial<ServedOptions>): void;
   /**
-   * Takes no new connections or requests, lets those under way finish, and closes. Calls that
-   * have not finished after `timeoutMs` are aborted with `unavailable`; half a second later
-   * their connections are cut. Over 24 days, or Infinity, are 24 days.
+   * Accepts no new connections or requests, and closes when all calls have ended. After `timeoutMs`,
+   * calls are aborted with `unavailable`, and half a second later their connections are closed. The
+   * maximum is 24 days.
    */
   drain(timeoutMs: number): Promise<void>;
 }
 
 const readMaxBytesDefault = 4 * 1024 * 1024;
 
-/** How long aborted calls have to say so. */
+/** How long aborted calls have to answer. */
 const abortedCallsMs = 500;
 
 /**
- * Serves Connect services on one port: gRPC, gRPC-Web, Connect and REST, over HTTP/1.1 and
- * HTTP/2, in plaintext or over TLS.
+ * Serves Connect services on one port: gRPC, gRPC-Web, Connect and REST, over HTTP/1.1 and HTTP/2,
+ * in plaintext or over TLS.
  *
- * @throws {RuleError} for an option of REST that cannot be served.
+ * @throws {RuleError} for a REST option that cannot be served.
  * @throws {RangeError} for a limit that is not a whole number from 1 to 2^31 - 1.
  * @throws {TlsFilesError} for TLS files that cannot be used.
- * @throws {TypeError} for an address of `connectionsExempt` that is none.
- * @throws {Error} on a runtime whose `node:http` does not hand over its connections: Bun.
+ * @throws {TypeError} for an invalid address in `connectionsExempt`.
+ * @throws {Error} in Bun, whose `node:http` does not hand over its connections.
  * @throws the system's error if it cannot listen.
  */
 export async function serve(options: ServeOptions): Promise<Server> {
@@ -97,7 +96,6 @@ export async function serve(options: ServeOptions): Promise<Server> {
       shutdownSignal,
     });
   let gateway = createGateway(options);
-  // By its exact path: one look for all that is beside the services.
   const guard = { renderError: options.rest?.renderError, onError };
   const beside = new Map(
     [...(handlers?.(lifetime) ?? [])].map(([path, one]) => [path, guardHandler(one, guard)]),

@@ -6,20 +6,17 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 export type Protocol = "http/1.1" | "h2";
 
 /**
- * Tells by its first bytes what a connection speaks. `P` may begin POST, PUT,
- * PATCH or PRI, so it waits until the bytes can be only one of the two; they
- * stay in the socket for whoever reads it next.
+ * Detects the protocol of a connection by its first bytes. `P` may begin POST, PUT, PATCH or PRI, so
+ * it waits until only one protocol is possible. The bytes stay in the socket for its reader.
  *
  * @param timeoutMs How long the bytes may take.
- * @param onDecided Called once, unless the connection ends before; with
- * `timeout` where the time ran out.
- * @returns stops looking.
+ * @param onDecided Called once, unless the connection ends before.
  */
 export function sniffProtocol(
   socket: Socket,
   timeoutMs: number,
   onDecided: (protocol: Protocol | "timeout") => void,
-): () => void {
+): void {
   let seen: Buffer = Buffer.alloc(0);
 
   function onReadable(): void {
@@ -38,7 +35,7 @@ export function sniffProtocol(
     onDecided(protocol);
   }
 
-  /** A health check that only connects, mostly. */
+  /** Mostly a health check that only connects. */
   function onEnd(): void {
     stop();
     socket.destroy();
@@ -55,5 +52,4 @@ export function sniffProtocol(
   socket.on("readable", onReadable);
   socket.on("end", onEnd);
   socket.on("close", stop);
-  return stop;
 }

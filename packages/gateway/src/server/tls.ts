@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext } from "node:tls";
 
-/** Where the certificate chain and its private key are, in PEM. */
+/** The files of the certificate chain and its private key, in PEM. */
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
@@ -13,7 +13,7 @@ export interface TlsMaterial {
   readonly key: Buffer;
 }
 
-/** A certificate and key that cannot be used; the message says why. */
+/** A certificate and key cannot be used; the message says why. */
 export class TlsFilesError extends Error {
   override readonly name = "TlsFilesError";
 }
@@ -37,13 +37,12 @@ export function expiryOf({ cert }: TlsMaterial): Date {
   return new Date(new X509Certificate(cert).validTo);
 }
 
-/** Renewed certificates are rare; a second late is soon enough. */
+/** Certificates are rarely renewed, so a second late is soon enough. */
 const watchIntervalMs = 1000;
 
 /**
- * Calls `onChange` when one of the files has changed and both belong together
- * again; until they do, `onError`. Polls, because certificates are renewed by
- * renames and by links that no watcher follows.
+ * Calls `onChange` when a file has changed and both belong together, `onError` while they do not.
+ * Polls, because certificates are renewed by renames and links that no watcher follows.
  *
  * @returns stops watching.
  */

@@ -1,9 +1,15 @@
 /** What pages from other origins may do: https://fetch.spec.whatwg.org/#http-cors-protocol. */
+import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import type { CorsOptions } from "../../src/adapter/cors.ts";
 import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { openGateway, type SentRequest, type TestGatewayOptions } from "../support/gateway.ts";
+import {
+  isByFetch,
+  openGateway,
+  type SentRequest,
+  type TestGatewayOptions,
+} from "../support/gateway.ts";
 
 const origin = "https://reader.example";
 const rpc = "/library.v1.CatalogService/CreateVolume";
@@ -171,6 +177,22 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(response.headers.get("vary")).toBeNull();
   });
 });
+
+test.each(["1.1", "2"] as const)(
+  "over HTTP/%s, a preflight of the fallback's paths is the fallback's",
+  async (version) => {
+    const fallback = isByFetch
+      ? () => new Response(null, { status: 418 })
+      : (_request: unknown, response: ServerResponse) => void response.writeHead(418).end();
+    const options = { fallback } as Partial<TestGatewayOptions>;
+    await using gateway = await openCatalog({ origins: [origin] }, options);
+    const beside = await gateway.send({ version, ...preflight("/beside", "PUT") });
+    expect(beside.status).toBe(418);
+    expect(corsOf(beside.headers)).toEqual([]);
+    const own = await gateway.send({ version, ...preflight(rpc, "POST") });
+    expect(own.status).toBe(204);
+  },
+);
 
 test("a preflight calls neither gate nor implementation", async () => {
   let asked = 0;

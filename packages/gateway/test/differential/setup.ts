@@ -14,8 +14,8 @@ import {
   compressionBrotli,
   compressionGzip,
 } from "@connectrpc/connect-node";
-import type { JsonOptions } from "../../src/json/scalar.ts";
-import { TypeRegistry } from "../../src/json/type-registry.ts";
+import type { JsonOptions } from "../../src/codec/json-scalar.ts";
+import { TypeRegistry } from "../../src/codec/type-registry.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { exactJsonDecoder } from "../support/exact-json-decoder.ts";

@@ -1,7 +1,11 @@
 /** Ways to mount a Node handler, as in the documentation of each framework. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
 import express from "express";
 import { type FastifyInstance, fastify } from "fastify";
+import { fromNodeHandler, H3 } from "h3";
+import { toNodeHandler } from "h3/node";
+import serverless from "serverless-http";
 import { type GatewayOptions, gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
 import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
@@ -98,6 +102,23 @@ export const mounts: readonly Mount[] = [
     hasBeside: false,
     open: (onError) => createServer(apiRoute({ bodyParser: false }, onError)),
   },
+  {
+    name: "h3, by fromNodeHandler",
+    prefix: "",
+    hasBeside: true,
+    open(onError) {
+      const app = new H3()
+        .get("/beside", () => "beside")
+        .all("/**", fromNodeHandler(gatewayNodeAdapter({ routes, onError })));
+      return createServer(toNodeHandler(app));
+    },
+  },
+  {
+    name: "serverless-http",
+    prefix: "",
+    hasBeside: false,
+    open: (onError) => createServer(functionUrl(gatewayNodeAdapter({ routes, onError }))),
+  },
 ];
 
 /** Mounts after something that has read the body. The cause is reported, no call is served. */
@@ -166,4 +187,31 @@ function apiRoute(
     }
     void handler(request, response);
   };
+}
+
+/** Calls a handler as a function URL of AWS Lambda does: by an event, with whole bodies. */
+function functionUrl(handler: NodeHandler) {
+  const invoke = serverless(handler, { binary: true });
+  return async (request: IncomingMessage, response: ServerResponse) => {
+    const [rawPath = "", rawQueryString = ""] = (request.url ?? "").split("?");
+    const event = {
+      version: "2.0",
+      rawPath,
+      rawQueryString,
+      headers: request.headers,
+      body: (await buffer(request)).toString("base64"),
+      isBase64Encoded: true,
+      requestContext: { http: { method: request.method, sourceIp: "127.0.0.1" } },
+    };
+    const result = (await invoke(event, {})) as FunctionResult;
+    response.writeHead(result.statusCode, result.headers);
+    response.end(Buffer.from(result.body, result.isBase64Encoded ? "base64" : "utf8"));
+  };
+}
+
+interface FunctionResult {
+  readonly statusCode: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  readonly isBase64Encoded: boolean;
 }

@@ -1,6 +1,6 @@
 import type { DescField } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { FieldViolation } from "../../src/json/violation.ts";
+import { FieldViolation } from "../../src/codec/violation.ts";
 import { parameterReader } from "../../src/rest/request/parameter.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 

@@ -1,6 +1,6 @@
 /** Path, query and body together: equal values, and names that lead nowhere. */
 import { describe, expect, test } from "vitest";
-import { parseJson } from "../../src/json/messages.ts";
+import { parseJson } from "../../src/codec/json-messages.ts";
 import { bindRequest } from "../../src/rest/request/bind.ts";
 import { leafOf, resolveFieldPath } from "../../src/rest/rule/field-path.ts";
 import { parsePathTemplate, printPathTemplate } from "../../src/rest/rule/path-template.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FieldViolation } from "../../src/json/violation.ts";
+import { FieldViolation } from "../../src/codec/violation.ts";
 import { decodeForm, parseQuery } from "../../src/rest/request/query.ts";
 
 /** Names and values, as those of text fields are read. */

@@ -123,6 +123,18 @@ describe("a port", () => {
     await expectVolume(next);
   });
 
+  test("closes a client that only connects, and refuses nothing", async () => {
+    const refused: unknown[] = [];
+    const port = await openTestPort({
+      traffic: { opened: () => {}, refused: (kind) => void refused.push(kind) },
+    });
+    using connection = await openRawConnection(port.address.port);
+    connection.end();
+    expect(await connection.untilClosed()).toHaveLength(0);
+    expect(refused).toEqual([]);
+    await port.drain(0);
+  });
+
   test("drops a client that resets before sending anything", async () => {
     using connection = await openRawConnection(server.port);
     connection.socket.resetAndDestroy();

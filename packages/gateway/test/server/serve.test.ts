@@ -55,19 +55,29 @@ describe.each(versions)("handlers, over HTTP/%s,", (version) => {
   });
 });
 
-test.each(versions)("over HTTP/%s, a handler that throws is answered with 500", async (version) => {
-  const error = new Error("the page is gone");
-  const fail = () => {
-    throw error;
-  };
-  const handlers = () => new Map([["/page", fail]]);
-  await using server = await openTestService({ handlers, mayFail: true });
-  const request = { origin: server.origin, version, method: "GET", path: "/page" };
-  const response = await exchange(request);
-  expect(response.status).toBe(500);
-  expect(response.body.toString()).toContain("internal error");
-  expect(server.errors).toEqual([error]);
-});
+const error = new Error("the page is gone");
+const failing: readonly [how: string, NodeHandler][] = [
+  [
+    "throws",
+    () => {
+      throw error;
+    },
+  ],
+  ["rejects", () => Promise.reject(error)],
+];
+
+test.each(versions.flatMap((version) => failing.map(([how, fail]) => ({ version, how, fail }))))(
+  "over HTTP/$version, a handler that $how is answered with 500",
+  async ({ version, fail }) => {
+    const handlers = () => new Map([["/page", fail]]);
+    await using server = await openTestService({ handlers, mayFail: true });
+    const request = { origin: server.origin, version, method: "GET", path: "/page" };
+    const response = await exchange(request);
+    expect(response.status).toBe(500);
+    expect(response.body.toString()).toContain("internal error");
+    expect(server.errors).toEqual([error]);
+  },
+);
 
 test("routes and handlers get the server's lifetime, which reports its drain", async () => {
   const lifetimes: ServerLifetime[] = [];

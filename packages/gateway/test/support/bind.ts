@@ -1,5 +1,5 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
-import { parseJson } from "../../src/json/messages.ts";
+import { parseJson } from "../../src/codec/json-messages.ts";
 import { bindRequest } from "../../src/rest/request/bind.ts";
 import { type FieldPath, resolveFieldPath } from "../../src/rest/rule/field-path.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";

@@ -1,9 +1,9 @@
 import type { DescMessage, JsonValue } from "@bufbuild/protobuf";
-import { parseJson } from "../../src/json/messages.ts";
-import { normaliserOf } from "../../src/json/normaliser.ts";
-import type { JsonOptions } from "../../src/json/scalar.ts";
-import { rawJson } from "../../src/json/value.ts";
-import { badRequest, FieldViolation } from "../../src/json/violation.ts";
+import { parseJson } from "../../src/codec/json-messages.ts";
+import { normaliserOf } from "../../src/codec/json-normaliser.ts";
+import type { JsonOptions } from "../../src/codec/json-scalar.ts";
+import { rawJson } from "../../src/codec/json-value.ts";
+import { badRequest, FieldViolation } from "../../src/codec/violation.ts";
 
 /**
  * A `TextDecoder` for connect-es, whose text contains the same message in a form that protobuf-es

@@ -1,8 +1,8 @@
 import { type DescMessage, fromJsonString, type MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions } from "@connectrpc/connect/protocol";
-import { messageFromJsonText } from "../../src/json/messages.ts";
-import type { JsonOptions } from "../../src/json/scalar.ts";
+import { messageFromJsonText } from "../../src/codec/json-messages.ts";
+import type { JsonOptions } from "../../src/codec/json-scalar.ts";
 import { exactJsonDecoder } from "./exact-json-decoder.ts";
 
 /** Reads a message from JSON text, or throws the error that the caller of a method gets. */

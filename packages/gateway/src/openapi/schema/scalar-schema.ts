@@ -1,6 +1,6 @@
 /** JSON Schema of scalars, as the gateway reads and writes them. */
 import { ScalarType } from "@bufbuild/protobuf";
-import { integerTypes } from "../../json/scalar.ts";
+import { integerTypes } from "../../codec/json-scalar.ts";
 import type { JsonObject } from "../json-object.ts";
 import { integerPattern } from "./integer-pattern.ts";
 

@@ -7,10 +7,10 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
-import { messageFromJson } from "../../json/messages.ts";
-import type { JsonOptions } from "../../json/scalar.ts";
-import { type ExactJson, isJsonObject } from "../../json/value.ts";
-import { badRequest, FieldViolation } from "../../json/violation.ts";
+import { messageFromJson } from "../../codec/json-messages.ts";
+import type { JsonOptions } from "../../codec/json-scalar.ts";
+import { type ExactJson, isJsonObject } from "../../codec/json-value.ts";
+import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { type FieldPath, hasCustomJson, jsonPath, leafOf } from "../rule/field-path.ts";
 import type { MatchName } from "./name-patterns.ts";
 import { hasText, isMask, parameterReader } from "./parameter.ts";

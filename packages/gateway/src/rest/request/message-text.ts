@@ -2,9 +2,9 @@
 import type { DescEnum, DescField, DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { integerTypes } from "../../json/scalar.ts";
-import { isJsonObject } from "../../json/value.ts";
-import { type JsonWriterOptions, messageToJson } from "../../json/writer.ts";
+import { integerTypes } from "../../codec/json-scalar.ts";
+import { isJsonObject } from "../../codec/json-value.ts";
+import { type JsonWriterOptions, messageToJson } from "../../codec/json-writer.ts";
 import type { Route } from "../routing/route.ts";
 import { hasCustomJson } from "../rule/field-path.ts";
 

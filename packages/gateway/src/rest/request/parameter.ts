@@ -1,8 +1,8 @@
 /** Converts the text of a path variable or query parameter to the JSON of its field. */
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { FieldMaskSchema, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import type { ExactJson } from "../../json/value.ts";
-import { FieldViolation } from "../../json/violation.ts";
+import type { ExactJson } from "../../codec/json-value.ts";
+import { FieldViolation } from "../../codec/violation.ts";
 
 /** Converts the text of one value to JSON. @throws {FieldViolation} */
 export type ParameterReader = (text: string) => ExactJson;

@@ -1,5 +1,5 @@
 /** Parses a query (RFC 3986 section 3.4) of `name=value` pairs without losing anything. */
-import { FieldViolation } from "../../json/violation.ts";
+import { FieldViolation } from "../../codec/violation.ts";
 
 /** No real query has more; parsing it would only cost time. */
 const parametersMax = 1000;

@@ -1,9 +1,9 @@
 /** HTTP -> request message. */
 import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
-import { parseJson } from "../../json/messages.ts";
-import { readPlainJson } from "../../json/plain-reader.ts";
-import type { ExactJson } from "../../json/value.ts";
-import { badRequest, FieldViolation } from "../../json/violation.ts";
+import { parseJson } from "../../codec/json-messages.ts";
+import type { ExactJson } from "../../codec/json-value.ts";
+import { readPlainJson } from "../../codec/plain-reader.ts";
+import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { isHttpBody, setHttpBody } from "../response/http-body.ts";
 import { captureVariable } from "../routing/capture.ts";
 import type { Route, Target } from "../routing/route.ts";

@@ -2,8 +2,8 @@
 import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { type ExactJson, isJsonObject } from "../../json/value.ts";
-import { FieldViolation } from "../../json/violation.ts";
+import { type ExactJson, isJsonObject } from "../../codec/json-value.ts";
+import { FieldViolation } from "../../codec/violation.ts";
 import { maskFieldOf } from "../../rpc/masked-update.ts";
 import { type FieldPath, findField, hasCustomJson, jsonPath } from "../rule/field-path.ts";
 import type { Binding } from "../rule/rule.ts";

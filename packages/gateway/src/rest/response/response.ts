@@ -7,7 +7,7 @@ import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
 import { type HeaderRecord, toNodeHeaders } from "../../http/headers.ts";
-import { headerWithTrailer } from "../../rpc/trailer-header.ts";
+import { headerWithTrailer } from "../../rpc/context.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
 import type { RestSettings } from "../options.ts";
 import { messageText } from "../request/message-text.ts";

@@ -1,6 +1,6 @@
 /** Sequences of JSON values: NDJSON, or the elements of one JSON array. */
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { badRequest, FieldViolation } from "../../json/violation.ts";
+import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { RestFailure } from "../error.ts";
 
 const newline = 0x0a;

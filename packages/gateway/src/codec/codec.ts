@@ -1,0 +1,109 @@
+import {
+  type DescMessage,
+  type DescMethod,
+  fromBinary,
+  type MessageShape,
+  toBinary,
+  toJsonString,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { type Body, byteLengthOf } from "../http/body.ts";
+import { messageFromJsonText } from "./json-messages.ts";
+import type { JsonOptions } from "./json-scalar.ts";
+import { assertWireFormat } from "./wire-format.ts";
+
+type Message = MessageShape<DescMessage>;
+
+/** Reads and writes the messages of one method. */
+export interface Codec {
+  /** @throws {ConnectError} INVALID_ARGUMENT, or RESOURCE_EXHAUSTED above `readMaxBytes`. */
+  readonly parse: (bytes: Uint8Array) => Message;
+  /** @throws {ConnectError} INTERNAL, or RESOURCE_EXHAUSTED above `writeMaxBytes`. */
+  readonly serialize: (message: Message) => Body;
+}
+
+export interface Codecs {
+  readonly binary: Codec;
+  readonly json: Codec;
+}
+
+type CodecOptions = Pick<
+  UniversalHandlerOptions,
+  "binaryOptions" | "jsonOptions" | "readMaxBytes" | "writeMaxBytes"
+> & { readonly readMaxValues?: number };
+
+export function createCodecs({ input, output }: DescMethod, options: CodecOptions): Codecs {
+  const { binaryOptions, readMaxValues = Number.POSITIVE_INFINITY } = options;
+  const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
+  return {
+    binary: limited(options, {
+      parse(bytes) {
+        const mayBeMany = bytes.length > 2 * readMaxValues; // a field has at least two bytes
+        return readBinary(() => {
+          if (mayBeMany) assertWireFormat(input, bytes, readMaxValues);
+          const message = fromBinary(input, bytes, binaryOptions);
+          assertWireFormat(input, bytes);
+          return message;
+        });
+      },
+      serialize: (message) => writeBinary(() => toBinary(output, message, binaryOptions)),
+    }),
+    json: limited(options, {
+      parse: (bytes) => messageFromJsonText(input, bytes, jsonOptions, readMaxValues),
+      serialize: (message) => writeJson(() => toJsonString(output, message, jsonOptions)),
+    }),
+  };
+}
+
+function readBinary(read: () => Message): Message {
+  try {
+    return read();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ConnectError(`parse binary: ${reason}`, Code.InvalidArgument);
+  }
+}
+
+function writeBinary(write: () => Uint8Array): Uint8Array {
+  try {
+    return write();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ConnectError(`serialize binary: ${reason}`, Code.Internal);
+  }
+}
+
+function writeJson(write: () => string): string {
+  try {
+    return write();
+  } catch (cause) {
+    throw ConnectError.from(cause, Code.Internal);
+  }
+}
+
+function limited(
+  { readMaxBytes, writeMaxBytes }: CodecOptions,
+  { parse, serialize }: Codec,
+): Codec {
+  return {
+    parse(bytes) {
+      assertSize(bytes, "readMaxBytes", readMaxBytes);
+      return parse(bytes);
+    },
+    serialize(message) {
+      const body = serialize(message);
+      assertSize(body, "writeMaxBytes", writeMaxBytes);
+      return body;
+    },
+  };
+}
+
+function assertSize(body: Body, name: string, limit: number): void {
+  const size = byteLengthOf(body);
+  if (size <= limit) return;
+  throw new ConnectError(
+    `message size ${size} is larger than configured ${name} ${limit}`,
+    Code.ResourceExhausted,
+  );
+}

@@ -1,0 +1,67 @@
+/** Converts messages to JSON values for `JSON.stringify`. */
+import {
+  type DescField,
+  type DescMessage,
+  type JsonValue,
+  type JsonWriteStringOptions,
+  type MessageShape,
+  ScalarType,
+  toJson,
+} from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { isJsonObject, rawJson } from "./json-value.ts";
+
+export interface JsonWriterOptions extends Partial<JsonWriteStringOptions> {
+  /**
+   * How to write 64-bit integers. `string` is ProtoJSON, and the default: few readers keep a
+   * `number` past 2^53 exact.
+   */
+  readonly int64?: "string" | "number";
+}
+
+/** Writes a message. Omits unset fields, as ProtoJSON does. */
+export function messageToJson<D extends DescMessage>(
+  desc: D,
+  message: MessageShape<D>,
+  options: JsonWriterOptions,
+): JsonValue {
+  const json = toJson(desc, message, options);
+  return options.int64 === "number" ? withNumbers(desc, json) : json;
+}
+
+const longTypes = new Set<ScalarType>([
+  ScalarType.INT64,
+  ScalarType.SINT64,
+  ScalarType.SFIXED64,
+  ScalarType.UINT64,
+  ScalarType.FIXED64,
+]);
+
+function withNumbers(desc: DescMessage, json: JsonValue): JsonValue {
+  if (typeof json === "string") {
+    const isLong = isWrapperDesc(desc) && longTypes.has(desc.fields[0].scalar);
+    return isLong ? rawJson(json) : json;
+  }
+  if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) return json;
+  for (const field of desc.fields) {
+    for (const name of [field.jsonName, field.name]) {
+      const member = json[name];
+      if (member !== undefined && member !== null) json[name] = memberWithNumbers(field, member);
+      if (field.name === field.jsonName) break;
+    }
+  }
+  return json;
+}
+
+function memberWithNumbers(field: DescField, json: JsonValue): JsonValue {
+  const convert = (value: JsonValue): JsonValue => {
+    if (field.message !== undefined) return withNumbers(field.message, value);
+    const isLong = field.scalar !== undefined && longTypes.has(field.scalar);
+    return isLong && typeof value === "string" ? rawJson(value) : value;
+  };
+  if (field.fieldKind === "list" && Array.isArray(json)) return json.map(convert);
+  if (field.fieldKind === "map" && isJsonObject(json)) {
+    return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, convert(value)]));
+  }
+  return convert(json);
+}

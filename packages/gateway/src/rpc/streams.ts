@@ -1,0 +1,139 @@
+/** Streams of messages: how an answer is sent, and what ends a stream. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { BodyWriter } from "../http/exchange.ts";
+import { signalOf } from "./context.ts";
+import { connectErrorFrom } from "./errors.ts";
+import type { CallSignal, Cancellation } from "./signal.ts";
+import type { Call, Failure, Message, StreamWire } from "./wire.ts";
+
+interface Steps {
+  /** All messages have been written. */
+  readonly beforeEnd: () => void;
+  /** The call has failed. @returns the error for the client. */
+  readonly fail: (error: unknown) => unknown;
+}
+
+/**
+ * Sends an answer in messages, as fast as the client takes them.
+ *
+ * @throws an error that comes before the head was sent; later ones end the answer.
+ */
+export async function streamAnswer(
+  { exchange, context, wire }: Call<StreamWire>,
+  messages: AsyncIterable<Message>,
+  { beforeEnd, fail }: Steps,
+): Promise<void> {
+  const iterator = messages[Symbol.asyncIterator]();
+  const waiting = new Waiting(signalOf(context));
+  let writer: BodyWriter | undefined;
+  const begin = (first?: Message): BodyWriter => {
+    writer ??= exchange.begin(wire.head(first));
+    return writer;
+  };
+  const sendHead = () => void (exchange.isClosed || begin());
+  const { headDelayMs } = wire;
+  const timer = headDelayMs === undefined ? undefined : setTimeout(sendHead, headDelayMs);
+  if (headDelayMs !== undefined) signalOf(context).sendHead = sendHead;
+  let failure: Failure | undefined;
+  try {
+    for (;;) {
+      const next = await waiting.for(iterator.next());
+      if (next.done === true) break;
+      const to = begin(next.value);
+      if (exchange.method === "HEAD") break;
+      const chunk = wire.chunk(next.value);
+      const full = to.write(chunk instanceof Promise ? await chunk : chunk);
+      if (full !== undefined) await waiting.for(full);
+    }
+    beforeEnd();
+  } catch (error) {
+    if (writer === undefined) throw error;
+    failure = { error: fail(error) };
+  } finally {
+    clearTimeout(timer);
+    waiting.end();
+    // It may still be at work: nobody waits for it.
+    void iterator.return?.().catch(() => {});
+  }
+  if (exchange.isClosed) return;
+  const ending = await wire.end(failure);
+  if (ending === undefined) exchange.breakOff(connectErrorFrom(failure?.error).code);
+  else begin().end(ending);
+}
+
+/**
+ * What comes, until the call is given up: then throws its reason at once, whether or not anything
+ * is still to come, and also where that ends because of it.
+ */
+export async function* untilAborted<T>(
+  items: AsyncIterable<T>,
+  cancellation: Cancellation,
+): AsyncGenerator<T> {
+  const waiting = new Waiting(cancellation);
+  const iterator = items[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await waiting.for(iterator.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    waiting.end();
+    // It may still be at work, and this wait for a reader: neither waits for the other.
+    void iterator.return?.().catch(() => {});
+  }
+}
+
+/** Waits for one thing after another, until the call is given up. */
+export class Waiting {
+  readonly #cancellation: Cancellation;
+  // One promise for all would keep something of each until it settles.
+  #giveUp: ((reason: unknown) => void) | undefined;
+
+  constructor(cancellation: Cancellation) {
+    this.#cancellation = cancellation;
+    cancellation.addEventListener("abort", this);
+  }
+
+  /** @throws the reason, if the call is given up before, or when it comes. */
+  for<T>(promise: Promise<T>): Promise<T> {
+    const cancellation = this.#cancellation;
+    return new Promise((resolve, reject) => {
+      this.#giveUp = reject;
+      if (cancellation.aborted) reject(cancellation.reason);
+      promise.then((value) => {
+        if (cancellation.aborted) reject(cancellation.reason);
+        else resolve(value);
+      }, reject);
+    });
+  }
+
+  end(): void {
+    this.#cancellation.removeEventListener("abort", this);
+  }
+
+  handleEvent(): void {
+    this.#giveUp?.(this.#cancellation.reason);
+  }
+}
+
+/**
+ * Ends a stream in which no message comes either way for some time.
+ *
+ * @returns what is to be told of each message; undefined without a limit.
+ */
+export function watchIdle(call: CallSignal, idleMs: number | undefined): (() => void) | undefined {
+  if (idleMs === undefined) return undefined;
+  let movedAt = Date.now();
+  let timer: ReturnType<typeof setTimeout>;
+  const look = () => {
+    const leftMs = movedAt + idleMs - Date.now();
+    if (leftMs > 0) timer = setTimeout(look, leftMs);
+    else call.abort(new ConnectError(`no message for ${idleMs} ms`, Code.DeadlineExceeded));
+  };
+  timer = setTimeout(look, idleMs);
+  call.addEventListener("abort", { handleEvent: () => clearTimeout(timer) });
+  return () => {
+    movedAt = Date.now();
+  };
+}

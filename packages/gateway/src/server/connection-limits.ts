@@ -1,0 +1,107 @@
+/** Limits on open connections: of all, and of each address. */
+import { BlockList, isIP, type Socket } from "node:net";
+import { addressKey } from "../http/address-key.ts";
+import type { PortLimits } from "./limits.ts";
+
+/**
+ * Limits the open connections. At the limit, the oldest connection without a complete request is
+ * closed for a new one. So silent connections, however many, keep no client out.
+ */
+export class ConnectionLimit {
+  readonly #max: number;
+  readonly #open = new Set<Socket>();
+  /** Those without a complete request, oldest first. */
+  readonly #silent = new Set<Socket>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** @returns whether there is room for the connection, which is counted until it closes. */
+  admit(socket: Socket): boolean {
+    if (this.#open.size >= this.#max && !this.#makeRoom()) return false;
+    this.#open.add(socket);
+    this.#silent.add(socket);
+    socket.once("close", () => this.#forget(socket));
+    return true;
+  }
+
+  /** Call after its first complete request or answer. It is then never closed for another one. */
+  keep(socket: Socket): void {
+    this.#silent.delete(socket);
+  }
+
+  #makeRoom(): boolean {
+    const [oldest] = this.#silent;
+    if (oldest === undefined) return false;
+    this.#forget(oldest); // its close event comes later
+    oldest.destroy();
+    return true;
+  }
+
+  #forget(socket: Socket): void {
+    this.#open.delete(socket);
+    this.#silent.delete(socket);
+  }
+}
+
+/**
+ * Counts the open connections of each address.
+ *
+ * @returns whether there is room for the connection, which is counted until it closes.
+ * @throws {TypeError} for an invalid address.
+ */
+export function createAddressLimit({
+  connectionsPerAddressMax: max,
+  connectionsExempt = [],
+}: Pick<PortLimits, "connectionsPerAddressMax" | "connectionsExempt">): (
+  socket: Socket,
+) => boolean {
+  const exempt = parseAddressBlocks(connectionsExempt);
+  if (max === undefined) return () => true;
+  const open = new Map<string, number>();
+  return (socket) => {
+    const address = socket.remoteAddress ?? "";
+    if (hasAddress(exempt, address)) return true;
+    const key = addressKey(address);
+    const count = open.get(key) ?? 0;
+    if (count >= max) return false;
+    open.set(key, count + 1);
+    socket.once("close", () => {
+      const left = (open.get(key) ?? 1) - 1;
+      if (left === 0) open.delete(key);
+      else open.set(key, left);
+    });
+    return true;
+  };
+}
+
+/**
+ * Parses addresses and blocks: `10.0.0.1`, `10.0.0.0/8`, `fd00::/8`.
+ *
+ * @throws {TypeError} for any other text.
+ */
+function parseAddressBlocks(texts: readonly string[]): BlockList {
+  const blocks = new BlockList();
+  for (const text of texts) {
+    const [, address = "", prefix] = form.exec(text) ?? [];
+    const version = isIP(address);
+    const bits = version === 4 ? 32 : 128;
+    if (version === 0 || Number(prefix ?? 0) > bits) {
+      throw new TypeError(`not an address or a block of them: ${text}`);
+    }
+    blocks.addSubnet(address, prefix === undefined ? bits : Number(prefix), familyOf(address));
+  }
+  return blocks;
+}
+
+/** @param address In Node's form. */
+function hasAddress(blocks: BlockList, address: string): boolean {
+  return isIP(address) !== 0 && blocks.check(address, familyOf(address));
+}
+
+function familyOf(address: string): "ipv4" | "ipv6" {
+  return isIP(address) === 4 ? "ipv4" : "ipv6";
+}
+
+const form = /^([^/]*)(?:\/(\d{1,3}))?$/;

@@ -1,0 +1,354 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { JsonTextError, parseJsonText } from "../../src/codec/json-text.ts";
+import { type ExactJson, JsonNumber } from "../../src/codec/json-value.ts";
+
+const encoder = new TextEncoder();
+
+function parse(text: string): ExactJson {
+  return parseJsonText(encoder.encode(text));
+}
+
+function reasonFor(bytes: Uint8Array): string {
+  try {
+    return `read: ${JSON.stringify(parseJsonText(bytes))}`;
+  } catch (error) {
+    if (error instanceof JsonTextError) return error.message;
+    throw error;
+  }
+}
+
+/** JSON.parse creates such objects; a literal would set the prototype. */
+function own(key: string, value: ExactJson): { [key: string]: ExactJson } {
+  return Object.defineProperty({}, key, {
+    value,
+    enumerable: true,
+    configurable: true,
+    writable: true,
+  });
+}
+
+describe("reads", () => {
+  const rows: readonly [text: string, value: ExactJson][] = [
+    ["null", null],
+    ["true", true],
+    ["false", false],
+    ["0", 0],
+    ["-1", -1],
+    ['""', ""],
+    ["{}", {}],
+    ["[]", []],
+    [" \t\r\n[ 1 , 2 ] \t\r\n", [1, 2]],
+    ['{"a":{"b":[{"c":null}]}}', { a: { b: [{ c: null }] } }],
+    ['"\\"\\\\\\/\\b\\f\\n\\r\\t"', '"\\/\b\f\n\r\t'],
+    ['"\\u00e9\\uD83C\\uDF31"', "é🌱"],
+    ['"é🌱\u{10FFFF}"', "é🌱\u{10FFFF}"],
+    ['"\\u0000"', "\0"],
+    ['"\\ud800"', "\ud800"], // a lone surrogate: the reader of the field rejects it
+    ['"\ufeff"', "\ufeff"],
+    ['"\u2028\u2029\u007f"', "\u2028\u2029\u007f"],
+    ['"{\\"a\\":1,\\"a\\":2}"', '{"a":1,"a":2}'],
+    ['{"":1}', { "": 1 }],
+    ['{"a":"a","b":"a"}', { a: "a", b: "a" }], // a value may repeat
+    ['{"a":1,"A":2}', { a: 1, A: 2 }],
+    ['{"a":{"a":{"a":1}}}', { a: { a: { a: 1 } } }],
+    ['[{"a":1},{"a":2}]', [{ a: 1 }, { a: 2 }]],
+    ['{"é":1,"e\\u0301":2}', { é: 1, "e\u0301": 2 }], // no normalisation
+    ['{"constructor":1,"toString":2}', { constructor: 1, toString: 2 }],
+    ['{"__proto__":{"a":1}}', own("__proto__", { a: 1 })],
+    ['{"a":{"__proto__":null}}', { a: own("__proto__", null) }],
+  ];
+
+  test.each(rows)("%s", (text, value) => {
+    expect(parse(text)).toStrictEqual(value);
+  });
+
+  test("a member __proto__ sets no prototype", () => {
+    const value = parse('{"__proto__":{"polluted":true},"n":1.0}');
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+    expect(Object.keys(value as object)).toEqual(["__proto__", "n"]);
+    expect(value).not.toHaveProperty("polluted");
+  });
+});
+
+describe("keeps the digits of", () => {
+  const rows: readonly [source: string, value: number | JsonNumber][] = [
+    // What a double holds, written as JavaScript writes it, needs no digits.
+    ["1", 1],
+    ["-1", -1],
+    ["0.1", 0.1],
+    ["1.5e+300", 1.5e300],
+    ["123456789012345", 123456789012345],
+    ["9007199254740991", 9007199254740991],
+    ["9007199254740992", 9007199254740992],
+    // Anything else does.
+    ["9007199254740993", new JsonNumber("9007199254740993")],
+    ["-9007199254740993", new JsonNumber("-9007199254740993")],
+    ["18446744073709551615", new JsonNumber("18446744073709551615")],
+    ["1.0", new JsonNumber("1.0")],
+    ["1e1", new JsonNumber("1e1")],
+    ["1E1", new JsonNumber("1E1")],
+    ["1e+1", new JsonNumber("1e+1")],
+    ["1e-1", new JsonNumber("1e-1")],
+    ["-0", new JsonNumber("-0")],
+    ["-0.0", new JsonNumber("-0.0")],
+    ["1.0000000000000000001", new JsonNumber("1.0000000000000000001")],
+    ["0.10000000000000000000000000001", new JsonNumber("0.10000000000000000000000000001")],
+    ["1e400", new JsonNumber("1e400")],
+    ["-1e400", new JsonNumber("-1e400")],
+    ["1e-400", new JsonNumber("1e-400")],
+    ["1e999999999999", new JsonNumber("1e999999999999")],
+    ["1e-999999999999", new JsonNumber("1e-999999999999")],
+  ];
+
+  test.each(rows)("%s", (source, value) => {
+    expect(parse(source)).toStrictEqual(value);
+    expect(parse(`[${source}]`)).toStrictEqual([value]);
+    expect(parse(`{"a":[0,{"b":${source}}],"c":${source} }`)).toStrictEqual({
+      a: [0, { b: value }],
+      c: value,
+    });
+  });
+
+  test("a number of a million digits", () => {
+    const source = "9".repeat(1_000_000);
+    expect(parse(source)).toStrictEqual(new JsonNumber(source));
+  });
+
+  test("no string that looks like a number", () => {
+    expect(parse('["9007199254740993", "1.0", 1.0]')).toStrictEqual([
+      "9007199254740993",
+      "1.0",
+      new JsonNumber("1.0"),
+    ]);
+  });
+});
+
+describe("rejects bytes that are not UTF-8:", () => {
+  const quote = 0x22;
+  const rows: readonly [what: string, bytes: readonly number[]][] = [
+    ["a continuation byte alone", [0x80]],
+    ["another", [0xbf]],
+    ["a lead byte of two, alone", [0xc3]],
+    ["a lead byte of two, before ASCII", [0xc3, 0x41]],
+    ["a lead byte of three, one missing", [0xe2, 0x82]],
+    ["a lead byte of four, one missing", [0xf0, 0x9f, 0x8c]],
+    ["a lead byte of four, two missing", [0xf0, 0x9f]],
+    ["overlong NUL in two", [0xc0, 0x80]],
+    ["overlong slash in two", [0xc0, 0xaf]],
+    ["overlong U+007F in two", [0xc1, 0xbf]],
+    ["overlong slash in three", [0xe0, 0x80, 0xaf]],
+    ["overlong U+07FF in three", [0xe0, 0x9f, 0xbf]],
+    ["overlong U+FFFF in four", [0xf0, 0x8f, 0xbf, 0xbf]],
+    ["the first surrogate, U+D800", [0xed, 0xa0, 0x80]],
+    ["the last surrogate, U+DFFF", [0xed, 0xbf, 0xbf]],
+    ["a surrogate pair (CESU-8)", [0xed, 0xa0, 0xbc, 0xed, 0xbc, 0xb1]],
+    ["U+110000, beyond the last", [0xf4, 0x90, 0x80, 0x80]],
+    ["the lead byte F5", [0xf5, 0x80, 0x80, 0x80]],
+    ["a sequence of five", [0xf8, 0x88, 0x80, 0x80, 0x80]],
+    ["a sequence of six", [0xfc, 0x84, 0x80, 0x80, 0x80, 0x80]],
+    ["FE", [0xfe]],
+    ["FF", [0xff]],
+    ["Latin-1", [0xe9]],
+  ];
+
+  test.each(rows)("%s", (_what, bytes) => {
+    const invalid = "is not valid UTF-8";
+    expect(reasonFor(Uint8Array.from([quote, ...bytes, quote]))).toBe(invalid);
+    expect(reasonFor(Uint8Array.from([...bytes]))).toBe(invalid);
+    expect(reasonFor(Uint8Array.from([0x7b, quote, ...bytes, quote, 0x3a, 0x31, 0x7d]))).toBe(
+      invalid,
+    );
+  });
+
+  test("the last valid sequences stay unchanged", () => {
+    expect(parse('"\u007f\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}"')).toBe(
+      "\u007f\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}",
+    );
+  });
+});
+
+describe("rejects text that is not JSON:", () => {
+  const rows: readonly string[] = [
+    "",
+    " ",
+    "\ufeff1", // a byte order mark
+    "\ufeff{}",
+    "1 2",
+    "{} {}",
+    "[] x",
+    "1,",
+    "null\0",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "+1",
+    "-",
+    "--1",
+    "01",
+    "-01",
+    "00",
+    "1.",
+    ".1",
+    "1.e1",
+    "1e",
+    "1e+",
+    "0x10",
+    "1_000",
+    "1n",
+    "True",
+    "nul",
+    "undefined",
+    "{",
+    "[",
+    '"',
+    "}",
+    "[1,]",
+    "[,1]",
+    "[1 2]",
+    '{"a":1,}',
+    '{"a"}',
+    '{"a" 1}',
+    '{"a"::1}',
+    "{a:1}",
+    "{'a':1}",
+    "{1:1}",
+    "'a'",
+    '"\t"',
+    '"\n"',
+    '"\0"',
+    '"\u001f"',
+    '"\\x41"',
+    '"\\u12"',
+    '"\\u{41}"',
+    '"\\"',
+    "// a comment\n1",
+    "1 /* a comment */",
+    "# a comment\n1",
+    "\u00a01", // a space that is not allowed in JSON
+    "\v1",
+    "\f1",
+    "[1}",
+    '{"a":1]',
+  ];
+
+  test.each(rows.map((text) => [JSON.stringify(text), text] as const))("%s", (_name, text) => {
+    expect(reasonFor(encoder.encode(text))).toMatch(/^is not valid JSON: ./s);
+  });
+});
+
+describe("rejects a duplicate member:", () => {
+  const rows: readonly [text: string, token: string][] = [
+    ['{"a":1,"a":1}', '"a"'],
+    ['{"a":1,"b":2,"a":3}', '"a"'],
+    ['{"a":1 , "a" : 2}', '"a"'],
+    ['{"a":null,"a":null}', '"a"'],
+    ['{"a":1,"\\u0061":2}', '"\\u0061"'],
+    ['{"\\u0061":1,"a":2}', '"a"'],
+    ['{"é":1,"\\u00e9":2}', '"\\u00e9"'],
+    ['{"\\u00e9":1,"\\u00E9":2}', '"\\u00E9"'],
+    ['{"🌱":1,"\\ud83c\\udf31":2}', '"\\ud83c\\udf31"'],
+    ['{"\\/":1,"/":2}', '"/"'],
+    ['{"":1,"":2}', '""'],
+    ['{"\\"":1,"\\"":2}', '"\\""'],
+    ['{"\\\\":1,"\\\\":2}', '"\\\\"'],
+    ['{"__proto__":1,"__proto__":2}', '"__proto__"'],
+    ['{"x":{"a":1,"a":2}}', '"a"'],
+    ['[[{"a":1,"a":2}]]', '"a"'],
+    ['{"x":{"a":1},"x":{"a":1}}', '"x"'],
+    ['{"a":{"b":1},"b":[],"a":2}', '"a"'], // after a nested object and a list
+    ['{"a":["}",{"a":"{"}],"a":2}', '"a"'], // brackets in strings do not count
+    ['{"a":"\\\\","a":2}', '"a"'], // an escaped backslash does not escape the quote
+    ['{"a":9007199254740993,"a":1}', '"a"'],
+    ['{"a":1.0,"a":1.0}', '"a"'],
+  ];
+
+  test.each(rows)("%s", (text, token) => {
+    expect(reasonFor(encoder.encode(text))).toBe(`has ${token} twice in one JSON object`);
+  });
+});
+
+describe("depth", () => {
+  const tooDeep = "nests deeper than 200 levels";
+  const rows: readonly [what: string, open: string, close: string][] = [
+    ["lists", "[", "]"],
+    ["objects", '{"a":', "}"],
+    ["objects in lists", '[{"a":', "}]"],
+  ];
+
+  test.each(rows)("of %s: 200 levels are read, more are not", (_what, open, close) => {
+    const levels = open.match(/[[{]/g)?.length ?? 1;
+    const nest = (depth: number) =>
+      `${open.repeat(depth / levels)}1.0${close.repeat(depth / levels)}`;
+    expect(reasonFor(encoder.encode(nest(200)))).toMatch(/^read: /);
+    expect(reasonFor(encoder.encode(nest(200 + levels)))).toBe(tooDeep);
+  });
+
+  test("counts open brackets, not all brackets", () => {
+    expect(reasonFor(encoder.encode(`[${"[[]],".repeat(200)}{}]`))).toMatch(/^read: /);
+  });
+
+  test("of a million levels is also rejected", () => {
+    const nested = `${"[".repeat(1_000_000)}${"]".repeat(1_000_000)}`;
+    expect(reasonFor(encoder.encode(nested))).toBe(tooDeep);
+    expect(reasonFor(encoder.encode("[".repeat(1_000_000)))).toBe(tooDeep);
+  });
+});
+
+describe("for any JSON value", () => {
+  /** What JSON.parse would have read. */
+  function rounded(json: ExactJson): unknown {
+    if (json instanceof JsonNumber) return Number(json.source);
+    if (Object.is(json, -0)) return 0;
+    if (Array.isArray(json)) return json.map(rounded);
+    if (typeof json !== "object" || json === null) return json;
+    return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, rounded(value)]));
+  }
+
+  const anyJson = fc.jsonValue({ maxDepth: 5, stringUnit: "binary" });
+
+  test("the text of JSON.stringify is read as the original value", () => {
+    fc.assert(
+      fc.property(anyJson, fc.constantFrom(undefined, 0, 2, "\t"), (value, space) => {
+        const text = JSON.stringify(value, undefined, space);
+        expect(rounded(parse(text))).toEqual(rounded(value as ExactJson));
+      }),
+    );
+  });
+
+  test("a digit added to a number is kept", () => {
+    fc.assert(
+      fc.property(fc.bigInt(), fc.constantFrom("", ".0", ".10", "e0", "E+1"), (n, suffix) => {
+        const source = `${n}${suffix}`;
+        const value = parse(`{"a":[${source}]}`);
+        const number = (value as { a: (number | JsonNumber)[] }).a[0];
+        expect(number instanceof JsonNumber ? number.source : String(number)).toBe(source);
+      }),
+    );
+  });
+
+  test("any bytes are read, or rejected with a JsonTextError", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
+        expect(reasonFor(bytes)).toBeTypeOf("string");
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'{}[]",:\\ue0139.-+ n') }), (text) => {
+        const reason = reasonFor(encoder.encode(text));
+        const isJson = reason.startsWith("read: ") || reason.endsWith("twice in one JSON object");
+        expect(isJson).toBe(canParse(text));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+function canParse(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,127 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { messageFromJson, parseJson } from "../../src/codec/json-messages.ts";
+import { messageToJson } from "../../src/codec/json-writer.ts";
+import { type EveryField, EveryFieldSchema, type Genre } from "../gen/library/v1/fields_pb.ts";
+import { anyMessage } from "../support/arbitrary-message.ts";
+
+const big = 9007199254740993n;
+const least = -(2n ** 63n);
+const most = 2n ** 64n - 1n;
+
+function textOf(message: EveryField, int64?: "string" | "number"): string {
+  return JSON.stringify(messageToJson(EveryFieldSchema, message, { ...(int64 && { int64 }) }));
+}
+
+describe("int64 as number", () => {
+  const rows: readonly [
+    what: string,
+    init: MessageInitShape<typeof EveryFieldSchema>,
+    text: string,
+  ][] = [
+    ["int64", { int64: least }, `{"int64":${least}}`],
+    ["uint64", { uint64: most }, `{"uint64":${most}}`],
+    ["sint64", { sint64: -big }, `{"sint64":${-big}}`],
+    ["fixed64", { fixed64: big }, `{"fixed64":${big}}`],
+    ["sfixed64", { sfixed64: -big }, `{"sfixed64":${-big}}`],
+    ["a zero that is set", { optionalInt64: 0n }, '{"optionalInt64":0}'],
+    ["in a list", { int64List: [1n, -big] }, `{"int64List":[1,${-big}]}`],
+    ["in a list of uint64", { uint64List: [most] }, `{"uint64List":[${most}]}`],
+    ["in a map, but for its key", { int64ByInt64: { "5": big } }, `{"int64ByInt64":{"5":${big}}}`],
+    ["in a map of uint64", { uint64ByUint64: { "5": most } }, `{"uint64ByUint64":{"5":${most}}}`],
+    ["in a oneof", { choice: { case: "choiceInt64", value: big } }, `{"choiceInt64":${big}}`],
+    ["in an Int64Value", { int64Wrapper: big }, `{"int64Wrapper":${big}}`],
+    ["in an Int64Value of zero", { int64Wrapper: 0n }, '{"int64Wrapper":0}'],
+    ["in a UInt64Value", { uint64Wrapper: most }, `{"uint64Wrapper":${most}}`],
+    [
+      "in a list of Int64Value",
+      { int64WrapperList: [{ value: big }] },
+      `{"int64WrapperList":[${big}]}`,
+    ],
+    [
+      "in a map of Int64Value",
+      { int64WrapperByInt32: { 5: { value: big } } },
+      `{"int64WrapperByInt32":{"5":${big}}}`,
+    ],
+    ["in a message", { child: { int64: big } }, `{"child":{"int64":${big}}}`],
+    [
+      "in a list of messages",
+      { children: [{}, { int64: big }] },
+      `{"children":[{},{"int64":${big}}]}`,
+    ],
+    [
+      "in a map of messages",
+      { childByString: { a: { int64: big } } },
+      `{"childByString":{"a":{"int64":${big}}}}`,
+    ],
+    [
+      "in a message in a oneof",
+      { choice: { case: "choiceChild", value: { int64: big } } },
+      `{"choiceChild":{"int64":${big}}}`,
+    ],
+    ["under another JSON name", { renamed: big }, `{"another-name":${big}}`],
+    ["with jstype, which is for JavaScript alone", { asString: "5" }, '{"asString":5}'],
+  ];
+
+  test.each(rows)("%s", (_what, init, text) => {
+    expect(textOf(create(EveryFieldSchema, init), "number")).toBe(text);
+  });
+
+  test.each<[what: string, init: MessageInitShape<typeof EveryFieldSchema>]>([
+    ["text that looks like a number", { string: "5", stringList: ["5"] }],
+    ["a map of text", { stringByString: { int64: "5" } }],
+    ["bytes", { bytes: new Uint8Array([0xd7, 0x6d, 0xf8]) }],
+    ["smaller integers", { int32: 5, uint32: 5, int32List: [5] }],
+    ["wrappers of others", { stringWrapper: "5", int32Wrapper: 5, doubleWrapper: 0.5 }],
+    ["doubles that are no numbers", { double: Number.NaN, doubleList: [Number.POSITIVE_INFINITY] }],
+    ["a Struct", { struct: { int64: "5", value: "5", child: { int64: "5" } } }],
+    [
+      "a Value",
+      {
+        value: {
+          kind: {
+            case: "structValue",
+            value: { fields: { int64: { kind: { case: "stringValue", value: "5" } } } },
+          },
+        },
+      },
+    ],
+    ["a Value of text", { value: { kind: { case: "stringValue", value: "5" } } }],
+    ["a ListValue", { listValue: { values: [{ kind: { case: "stringValue", value: "5" } }] } }],
+    ["a map of Value", { valueByString: { a: { kind: { case: "stringValue", value: "5" } } } }],
+    ["a FieldMask", { fieldMask: { paths: ["int64"] } }],
+    ["an enum", { genre: 1, genreList: [2, 77 as Genre] }],
+  ])("leaves %s unchanged", (_what, init) => {
+    const message = create(EveryFieldSchema, init);
+    expect(textOf(message, "number")).toBe(textOf(message));
+  });
+
+  test("in fields with their proto names", () => {
+    const message = create(EveryFieldSchema, { int64List: [big], renamed: 5n });
+    const options = { int64: "number", useProtoFieldName: true } as const;
+    const json = messageToJson(EveryFieldSchema, message, options);
+    expect(JSON.stringify(json)).toBe(`{"int64_list":[${big}],"renamed":5}`);
+  });
+
+  test("in unset fields, if they are written", () => {
+    const options = { int64: "number", alwaysEmitImplicit: true } as const;
+    const json = messageToJson(EveryFieldSchema, create(EveryFieldSchema), options);
+    expect(JSON.parse(JSON.stringify(json))).toMatchObject({ int64: 0, uint64: 0, int64List: [] });
+  });
+});
+
+test.each([undefined, "string"] as const)("int64 is text if the option is %s", (int64) => {
+  const message = create(EveryFieldSchema, { int64: big, int64Wrapper: 0n, int64List: [1n] });
+  expect(textOf(message, int64)).toBe(`{"int64":"${big}","int64List":["1"],"int64Wrapper":"0"}`);
+});
+
+test("text with numbers is read as the same message", () => {
+  fc.assert(
+    fc.property(anyMessage(EveryFieldSchema), (message) => {
+      const text = textOf(message, "number");
+      const read = messageFromJson(EveryFieldSchema, parseJson(Buffer.from(text)), {});
+      expect(read).toEqual(message);
+    }),
+  );
+});
