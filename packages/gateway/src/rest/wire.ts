@@ -24,6 +24,7 @@ import {
   isHttpBodyRoute,
   messageResponse,
 } from "./response/response.ts";
+import { takeStatus } from "./response/success-status.ts";
 import type { Route, Target } from "./routing/route.ts";
 import { chooseStreamFormat, type StreamFormat } from "./stream/stream-format.ts";
 
@@ -33,8 +34,6 @@ export type ServeRest = (
   contextValues: ContextValues | undefined,
   target: Target,
 ) => Promise<void>;
-
-const noHeader = {};
 
 /** A page shows nothing of an EventSource before the head has come. */
 const sseType = "text/event-stream";
@@ -51,7 +50,7 @@ export function createServe(route: Route): ServeRest {
       timeoutMs: timeout.timeoutMs,
       shutdownSignal: options.shutdownSignal,
       contextValues,
-      responseHeader: noHeader,
+      responseHeader: route.header,
       responseTrailer: noTrailer,
     });
     const wire = new RestWire(route, { exchange, context, target }, timeout.error);
@@ -117,7 +116,10 @@ class RestWire implements StreamWire, WholeRequest, ChunkedRequest {
 
   head(first: Message | undefined): Head {
     const { context } = this.#parts;
-    const { status } = this.#route;
+    const { responseHeader } = context;
+    const status = this.#isRaw
+      ? takeStatus(responseHeader, this.#route.status, { mayBeEmpty: false })
+      : this.#route.status;
     const type = first && this.#isRaw ? httpBodyOf(this.#route, first).contentType : "";
     if (type !== "") context.responseHeader.set("content-type", type);
     const { "content-length": _length, ...own } = context.responseHeader.toNode();

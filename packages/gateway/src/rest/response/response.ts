@@ -12,16 +12,18 @@ import { RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
 import type { RestSettings } from "../options.ts";
 import { messageText } from "../request/message-text.ts";
 import type { Route } from "../routing/route.ts";
-import { chooseCoding, isCompressible } from "./answer-coding.ts";
+import { type AnswerCoding, chooseCoding, isCompressible } from "./answer-coding.ts";
 import { isKnown } from "./entity-tag.ts";
 import { getHttpBody, isHttpBody } from "./http-body.ts";
-import { isBodiless } from "./success-status.ts";
+import { addNextLink } from "./next-page.ts";
+import { partOf } from "./range.ts";
+import { isBodiless, statusHeader, takeStatus } from "./success-status.ts";
 
 type Message = MessageShape<DescMessage>;
 
 type ResponseContext = Pick<
   HandlerContext,
-  "requestMethod" | "requestHeader" | "responseHeader" | "responseTrailer"
+  "requestMethod" | "requestHeader" | "responseHeader" | "responseTrailer" | "url"
 >;
 
 const jsonType = "application/json";
@@ -44,8 +46,10 @@ export function messageResponse(
   message: Message,
   context: ResponseContext,
 ): Response | Promise<Response> {
-  const { options, settings, status } = route;
+  const { options, settings, pages } = route;
+  const status = takeStatus(context.responseHeader, route.status, { mayBeEmpty: true });
   if (isBodiless(status)) return bodilessResponse(status, context);
+  if (pages !== undefined) addNextLink(pages, message, context);
   const { contentType, data } = contentOf(route, message);
   const size = byteLengthOf(data);
   if (size > options.writeMaxBytes) {
@@ -65,17 +69,22 @@ export function messageResponse(
   const isPacked = header["content-encoding"] !== undefined;
   const type = String(header["content-type"] ?? "");
   const isLarge = size >= options.compressMinBytes && !isPacked && isCompressible(type);
+  if (isLarge) varyByCoding(header);
+  const accepted = isLarge ? context.requestHeader.get("accept-encoding") : null;
+  const coding = chooseCoding(accepted, route.answerCodings);
   const finish = (isKnown: boolean) => {
-    if (isKnown) return notModified(header, isLarge);
-    if (isLarge) return compressedResponse({ route, header, data, context });
-    return { status, header: { ...header, "content-length": size }, body: data };
+    if (isKnown) return notModified(header);
+    if (coding !== undefined) return compressed({ status, header, body: data }, coding);
+    const whole = { status, header: { ...header, "content-length": size }, body: data };
+    const isDivisible = settings.ranges && status === 200 && isHttpBodyRoute(route);
+    return isDivisible ? partOf(whole, context) : whole;
   };
-  return settings.etag ? isKnown(context, header, data).then(finish) : finish(false);
+  const isTagged = settings.etag && status < 300 && status !== 206;
+  return isTagged ? isKnown(context, header, data).then(finish) : finish(false);
 }
 
 /** RFC 9110 section 15.4.5: all headers of the answer except those that describe its body. */
-function notModified(header: HeaderRecord, isLarge: boolean): Response {
-  if (isLarge) varyByCoding(header);
+function notModified(header: HeaderRecord): Response {
   const { "content-type": _type, "content-length": _length, ...rest } = header;
   return { status: 304, header: rest, body: "" };
 }
@@ -91,22 +100,10 @@ function bodilessResponse(status: number, context: ResponseContext): Response {
   return { status, header: status === 204 ? header : { ...header, "content-length": 0 }, body: "" };
 }
 
-interface Compressible {
-  readonly route: Pick<Route, "answerCodings" | "status">;
-  readonly header: HeaderRecord;
-  readonly data: Body;
-  readonly context: ResponseContext;
-}
-
-async function compressedResponse(answer: Compressible): Promise<Response> {
-  const { route, header, data, context } = answer;
-  const { answerCodings, status } = route;
-  varyByCoding(header);
-  const coding = chooseCoding(context.requestHeader.get("accept-encoding"), answerCodings);
-  if (coding !== undefined) header["content-encoding"] = coding.name;
-  const body = coding === undefined ? data : await coding.compress(bytesOf(data));
-  header["content-length"] = byteLengthOf(body);
-  return { status, header, body };
+async function compressed(whole: Response, coding: AnswerCoding): Promise<Response> {
+  const body = await coding.compress(bytesOf(whole.body));
+  const about = { "content-encoding": coding.name, "content-length": byteLengthOf(body) };
+  return { ...whole, header: { ...whole.header, ...about }, body };
 }
 
 function varyByCoding(header: HeaderRecord): void {
@@ -125,6 +122,8 @@ export function errorResponse(
   const header = context
     ? trailerMux(context.responseHeader, context.responseTrailer)
     : new Headers();
+  // They are about the answer that the implementation had in mind.
+  for (const name of ["content-encoding", statusHeader]) header.delete(name);
   // If another service answered with this error, its headers are not ours to forward.
   if (!restError.error.isWireError) mergeNonProtocolHeaders(header, restError.error.metadata);
   if (reason instanceof RestFailure) {
