@@ -13,6 +13,7 @@ import { assertWireFormat } from "../binary/wire-format.ts";
 import { type Body, byteLengthOf } from "../http/body.ts";
 import { messageFromJsonText } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
+import { messageTooLarge } from "./envelope-splitter.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -102,11 +103,7 @@ function limited(
   };
 }
 
-function assertSize(body: Body, name: string, limit: number): void {
+function assertSize(body: Body, name: "readMaxBytes" | "writeMaxBytes", limit: number): void {
   const size = byteLengthOf(body);
-  if (size <= limit) return;
-  throw new ConnectError(
-    `message size ${size} is larger than configured ${name} ${limit}`,
-    Code.ResourceExhausted,
-  );
+  if (size > limit) throw messageTooLarge(size, limit, name);
 }

@@ -1,12 +1,13 @@
 /** Outcome -> HTTP. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { Code, type HandlerContext } from "@connectrpc/connect";
+import type { HandlerContext } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
 import { type HeaderRecord, toNodeHeaders } from "../../http/headers.ts";
+import { messageTooLarge } from "../../rpc/envelope-splitter.ts";
 import { headerWithTrailer } from "../../rpc/trailer-header.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
 import type { RestSettings } from "../options.ts";
@@ -53,11 +54,9 @@ export function messageResponse(
   const { contentType, data } = contentOf(route, message);
   const size = byteLengthOf(data);
   if (size > options.writeMaxBytes) {
-    // The code is that of connect-node, but not its status, 429. That would tell clients to retry,
-    // only for the implementation to create the same answer again. The error is the server's, and
-    // is permanent.
-    const reason = `the answer is larger than writeMaxBytes, ${options.writeMaxBytes}`;
-    throw new RestFailure(500, Code.ResourceExhausted, reason);
+    // Not the status of the code, 429: it asks for a retry, which would get the same answer again.
+    const { code, rawMessage } = messageTooLarge(size, options.writeMaxBytes, "writeMaxBytes");
+    throw new RestFailure(500, code, rawMessage);
   }
   // Our own type needs no check. The type of a google.api.HttpBody may not even be a valid header.
   const isJson = contentType === jsonType;
