@@ -2,15 +2,7 @@
 
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { openProxyOf } from "../proxy/open-proxy.ts";
-import {
-  type Catalog,
-  CatalogService,
-  get,
-  openCatalogOf,
-  send,
-  versions,
-} from "../support/catalog.ts";
+import { type Catalog, get, openCatalogOf, send, versions } from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
 
 const location = { location: "/v1/shelves/b/volumes/1" };
@@ -51,59 +43,53 @@ const calls: Readonly<Record<string, SentRequest>> = {
   "stream of HttpBody": get(`${volume}:stream`),
 };
 
-const doors = {
-  "in process": (catalog: Catalog, mayFail = false) => openCatalogOf(catalog, { mayFail }),
-  "through a proxy": (catalog: Catalog, mayFail = false) =>
-    openProxyOf((router) => router.service(CatalogService, catalog), { mayFail }),
-};
+const open = (catalog: Catalog, mayFail = false) => openCatalogOf(catalog, { mayFail });
 
-describe.each(Object.entries(doors))("%s,", (_door, open) => {
-  describe.each(versions)("over HTTP/%s:", (version) => {
-    const rows = Object.keys(calls).flatMap((call) =>
-      [
-        ["202", {}],
-        ["206", part],
-        ["302", location],
-        ["308", location],
-      ].map(([status, headers]) => [call, status as string, headers as object] as const),
-    );
+describe.each(versions)("over HTTP/%s:", (version) => {
+  const rows = Object.keys(calls).flatMap((call) =>
+    [
+      ["202", {}],
+      ["206", part],
+      ["302", location],
+      ["308", location],
+    ].map(([status, headers]) => [call, status as string, headers as object] as const),
+  );
 
-    test.each(rows)("%s answers %s with %j", async (call, status, headers) => {
-      await using gateway = await open(catalogOf({ "x-http-code": status, ...headers }));
-      const response = await gateway.send({ version, ...(calls[call] ?? expect.unreachable()) });
-      expect(response.status).toBe(Number(status));
-      expect(Object.fromEntries(response.headers)).toMatchObject(headers);
-      expect(response.headers.has("x-http-code")).toBe(false);
-      expect(response.body.length).toBeGreaterThan(0);
-    });
-
-    test("204 has no body", async () => {
-      await using gateway = await open(catalogOf({ "x-http-code": "204" }));
-      const response = await gateway.send({ version, ...get(volume) });
-      expect([response.status, response.body.length]).toEqual([204, 0]);
-    });
+  test.each(rows)("%s answers %s with %j", async (call, status, headers) => {
+    await using gateway = await open(catalogOf({ "x-http-code": status, ...headers }));
+    const response = await gateway.send({ version, ...(calls[call] ?? expect.unreachable()) });
+    expect(response.status).toBe(Number(status));
+    expect(Object.fromEntries(response.headers)).toMatchObject(headers);
+    expect(response.headers.has("x-http-code")).toBe(false);
+    expect(response.body.length).toBeGreaterThan(0);
   });
 
-  test.each<[call: string, headers: Record<string, string>]>([
-    ...["", "abc", "0xca", "2e2", "199", "226", "300", "304", "404", "500", "202, 202"].map(
-      (status) => ["unary", { "x-http-code": status }] as [string, Record<string, string>],
-    ),
-    ["unary", { "x-http-code": "302" }], // without Location
-    ["unary", { "x-http-code": "206" }], // without Content-Range
-    ["stream of HttpBody", { "x-http-code": "204" }],
-  ])("%s with %j is an internal error", async (call, headers) => {
-    await using gateway = await open(catalogOf(headers), true);
-    const response = await gateway.send(calls[call] ?? expect.unreachable());
-    expect([response.status, jsonOf(response)]).toMatchObject([500, { message: "internal error" }]);
-    expect(String(gateway.errors[0])).toContain("x-http-code");
+  test("204 has no body", async () => {
+    await using gateway = await open(catalogOf({ "x-http-code": "204" }));
+    const response = await gateway.send({ version, ...get(volume) });
+    expect([response.status, response.body.length]).toEqual([204, 0]);
   });
+});
 
-  test("RPC keeps the header, as metadata", async () => {
-    await using gateway = await open(catalogOf({ "x-http-code": "202" }));
-    const path = "/library.v1.CatalogService/GetVolume";
-    const response = await gateway.send(send("POST", path, {}));
-    expect([response.status, response.headers.get("x-http-code")]).toEqual([200, "202"]);
-  });
+test.each<[call: string, headers: Record<string, string>]>([
+  ...["", "abc", "0xca", "2e2", "199", "226", "300", "304", "404", "500", "202, 202"].map(
+    (status) => ["unary", { "x-http-code": status }] as [string, Record<string, string>],
+  ),
+  ["unary", { "x-http-code": "302" }], // without Location
+  ["unary", { "x-http-code": "206" }], // without Content-Range
+  ["stream of HttpBody", { "x-http-code": "204" }],
+])("%s with %j is an internal error", async (call, headers) => {
+  await using gateway = await open(catalogOf(headers), true);
+  const response = await gateway.send(calls[call] ?? expect.unreachable());
+  expect([response.status, jsonOf(response)]).toMatchObject([500, { message: "internal error" }]);
+  expect(String(gateway.errors[0])).toContain("x-http-code");
+});
+
+test("RPC keeps the header, as metadata", async () => {
+  await using gateway = await open(catalogOf({ "x-http-code": "202" }));
+  const path = "/library.v1.CatalogService/GetVolume";
+  const response = await gateway.send(send("POST", path, {}));
+  expect([response.status, response.headers.get("x-http-code")]).toEqual([200, "202"]);
 });
 
 test("an error has its own status, and none of the headers about the body", async () => {

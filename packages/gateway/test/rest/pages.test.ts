@@ -1,11 +1,8 @@
 /** Link to the next page, RFC 8288; Deprecation and Sunset, RFC 9745 and RFC 8594. */
 import type { ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { readDescriptors } from "../../src/proxy/index.ts";
-import { file_openapi_modern_v1_notes, NoteService } from "../gen/openapi/modern/v1/notes_pb.ts";
-import { openProxyOf } from "../proxy/open-proxy.ts";
+import { NoteService } from "../gen/openapi/modern/v1/notes_pb.ts";
 import { get, send, versions } from "../support/catalog.ts";
-import { descriptorSetOf } from "../support/descriptor-set.ts";
 import { openGateway, type SentRequest, type TestGatewayOptions } from "../support/gateway.ts";
 
 const routes =
@@ -83,13 +80,6 @@ test("a Link of the implementation is left as it is", async () => {
   await using gateway = await openNotes("b", { link: "</v2>; rel=successor-version" });
   const { headers } = await gateway.send(get("/v1/notes"));
   expect(headers.get("link")).toBe("</v2>; rel=successor-version");
-});
-
-test("through a proxy", async () => {
-  const proxied = readDescriptors(descriptorSetOf(file_openapi_modern_v1_notes));
-  await using proxy = await openProxyOf(routes("b"), { proxy: proxied });
-  const { headers } = await proxy.send(get("/v1/notes?pageToken=a"));
-  expect(headers.get("link")).toBe('<?pageToken=b>; rel="next"');
 });
 
 describe("deprecations:", () => {

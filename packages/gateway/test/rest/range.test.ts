@@ -1,15 +1,7 @@
 /** rest.ranges: a part of a google.api.HttpBody. */
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { openProxyOf } from "../proxy/open-proxy.ts";
-import {
-  type Catalog,
-  CatalogService,
-  get,
-  openCatalogOf,
-  send,
-  versions,
-} from "../support/catalog.ts";
+import { type Catalog, get, openCatalogOf, versions } from "../support/catalog.ts";
 import { jsonOf, type SentRequest, type TestGatewayOptions } from "../support/gateway.ts";
 
 const ranges = { rest: { ranges: true } };
@@ -148,15 +140,4 @@ test("text is divided for clients that accept no coding", async () => {
     "234",
     "bytes 2-4/10",
   ]);
-});
-
-test("by service, and in front of a gRPC server", async () => {
-  const services = { [CatalogService.typeName]: { ranges: true } };
-  await using proxy = await openProxyOf((router) => router.service(CatalogService, catalogOf()), {
-    rest: { services },
-  });
-  const response = await proxy.send(asking("bytes=2-4"));
-  expect([response.status, response.body.toString()]).toEqual([206, "234"]);
-  const rpc = await proxy.send({ ...send("POST", "/library.v1.CatalogService/GetVolume", {}) });
-  expect(rpc.status).toBe(200);
 });
