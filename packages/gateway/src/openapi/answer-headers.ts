@@ -1,7 +1,7 @@
 /** What `rest.etag`, `rest.ranges` and pages add to an operation that answers as a whole. */
 import type { RestServiceSettings } from "../rest/options.ts";
-import { isHttpBody } from "../rest/response/http-body.ts";
 import { pagesOf } from "../rest/response/next-page.ts";
+import { isHttpBody } from "../rest/rule/http-body.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { Operation } from "./operations.ts";
 

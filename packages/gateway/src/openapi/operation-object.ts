@@ -35,17 +35,17 @@ export function operationObject(
   const status = successStatusOf(method, settings.rest.statuses);
   const { openapi } = settings;
   const context = { schemas, components, openapi, errorSchema: errorForm.schema, bodyName };
+  const own = [
+    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, openapi)),
+    ...queryParameters(method.input, { ...binding, filled: updateMask?.field }, schemas),
+  ];
+  const content = requestContent(method, { ...binding, updateMask }, context);
   const success = {
     description: "Success",
     ...(!isBodiless(status) && { content: responseContent(method, binding, context) }),
   };
   const { headers, responses, ...more } = additionsOf(operation, rest, success);
-  const parameters = [
-    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, openapi)),
-    ...queryParameters(method.input, { ...binding, filled: updateMask?.field }, schemas),
-    ...more.parameters,
-  ];
-  const content = requestContent(method, { ...binding, updateMask }, context);
+  const parameters = [...own, ...more.parameters];
   const { deprecations } = settings.rest;
   const isOld = method.deprecated || method.parent.deprecated || isDeprecated(method, deprecations);
   return {

@@ -16,8 +16,8 @@ import { noTrailer } from "../rpc/trailer-header.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "../rpc/wire.ts";
 import { restErrorFrom } from "./error.ts";
 import type { ChunkedRequest, Parse, WholeRequest } from "./request/body.ts";
-import { messageText } from "./request/message-text.ts";
 import { readMessage, readMessages } from "./request/request.ts";
+import { messageText } from "./response/message-text.ts";
 import {
   errorResponse,
   httpBodyOf,
