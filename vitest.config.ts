@@ -40,7 +40,7 @@ export default defineConfig({
             "packages/gateway/test/rest/{gate,handler,headers,http-body,options}.test.ts",
             "packages/gateway/test/rest/{outcome,problem,request,stream-end}.test.ts",
             "packages/gateway/test/rest/{client,cut,server}-streams.test.ts",
-            "packages/gateway/test/rest/{success-status,update-mask}.test.ts",
+            "packages/gateway/test/rest/{answer-status,pages,range,success-status,update-mask}.test.ts",
             "packages/gateway/test/rpc/{cut-rpc-streams,deadline,rule-violations,violation}.test.ts",
           ],
           setupFiles: ["packages/gateway/test/support/by-fetch.setup.ts"],

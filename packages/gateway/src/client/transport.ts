@@ -128,7 +128,7 @@ class Http2Transport implements GrpcTransport {
     const readMaxBytes = this.#readMaxBytes;
     const limit = new CallLimit({ timeoutMs, cancellation });
     try {
-      const call = { body, bodyBytesMax: readMaxBytes + envelopeHeadBytes };
+      const call = { body, readMaxBytes };
       const { head, trailer, ...answer } = await this.#try(
         { path, header, limit, triesMax },
         (attempt) => callUnary(attempt, call),
@@ -229,8 +229,6 @@ class Http2Transport implements GrpcTransport {
     return known;
   }
 }
-
-const envelopeHeadBytes = 5;
 
 /** Calls of many share a connection, and what compresses its headers: RFC 7541, section 7.1. */
 const secrets = ["authorization", "cookie"];

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from "node:http2";
-import { Code, ConnectError } from "@connectrpc/connect";
 import { BodyBuffer } from "../http/body.ts";
+import { messageTooLarge } from "../rpc/envelope-splitter.ts";
 import type { Head } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
 
 export interface UnaryCall {
   /** The message, in its envelope. */
   readonly body: Uint8Array;
-  /** The most bytes that the answer may have, envelope included. */
-  readonly bodyBytesMax: number;
+  /** The largest message that the answer may have, in bytes. */
+  readonly readMaxBytes: number;
 }
 
 /** An answer that says that all is well. */
@@ -25,7 +25,7 @@ export interface WholeAnswer {
  */
 export function callUnary(
   attempt: Attempt,
-  { body, bodyBytesMax }: UnaryCall,
+  { body, readMaxBytes }: UnaryCall,
 ): Promise<WholeAnswer> {
   const { stream } = attempt;
   return new Promise((resolve, reject) => {
@@ -39,7 +39,8 @@ export function callUnary(
     stream.on("response", () =>
       stream.on("data", (chunk: Uint8Array) => {
         received.append(chunk);
-        if (received.length > bodyBytesMax) attempt.cancel(tooLarge(bodyBytesMax));
+        if (received.length <= envelopeHeadBytes + readMaxBytes) return;
+        attempt.cancel(messageTooLarge(undefined, readMaxBytes));
       }),
     );
     stream.on("end", () => {
@@ -53,7 +54,4 @@ export function callUnary(
   });
 }
 
-function tooLarge(bytesMax: number): ConnectError {
-  const message = `the answer is larger than ${bytesMax} bytes`;
-  return new ConnectError(message, Code.ResourceExhausted);
-}
+const envelopeHeadBytes = 5;

@@ -9,6 +9,7 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { type Body, byteLengthOf } from "../http/body.ts";
+import { messageTooLarge } from "../rpc/envelope-splitter.ts";
 import { messageFromJsonText } from "./json-messages.ts";
 import type { JsonOptions } from "./json-scalar.ts";
 import { assertWireFormat } from "./wire-format.ts";
@@ -99,11 +100,7 @@ function limited(
   };
 }
 
-function assertSize(body: Body, name: string, limit: number): void {
+function assertSize(body: Body, name: "readMaxBytes" | "writeMaxBytes", limit: number): void {
   const size = byteLengthOf(body);
-  if (size <= limit) return;
-  throw new ConnectError(
-    `message size ${size} is larger than configured ${name} ${limit}`,
-    Code.ResourceExhausted,
-  );
+  if (size > limit) throw messageTooLarge(size, limit, name);
 }

@@ -1,10 +1,10 @@
 /** Bodies: JSON, streams of JSON, and google.api.HttpBody, which is passed through unchanged. */
 import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { bodyTypesOf } from "../rest/request/body-types.ts";
 import type { UpdateMask } from "../rest/request/update-mask.ts";
-import { isHttpBody } from "../rest/response/http-body.ts";
+import { bodyTypesOf } from "../rest/request/update-mask.ts";
 import { hasCustomJson } from "../rest/rule/field-path.ts";
+import { isHttpBody } from "../rest/rule/http-body.ts";
 import type { Binding } from "../rest/rule/rule.ts";
 import type { Components, Named } from "./components.ts";
 import type { JsonObject } from "./json-object.ts";

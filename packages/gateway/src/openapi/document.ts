@@ -1,6 +1,7 @@
 /** Creates an OpenAPI document of what the gateway serves over REST. */
 import type { DescService } from "@bufbuild/protobuf";
 import { assertServices } from "../rest/options.ts";
+import { assertDeprecations } from "../rest/response/deprecation.ts";
 import { assertStatuses } from "../rest/response/success-status.ts";
 import { commentOf } from "./comments.ts";
 import { Components, Names } from "./components.ts";
@@ -27,10 +28,9 @@ export function createOpenApiDocument(
   const operations = operationsOf(services, settings);
   const methods = services.flatMap((service) => service.methods);
   assertServices(settings.rest.services, methods);
-  assertStatuses(
-    settings.rest.statuses,
-    operations.map(({ method }) => method),
-  );
+  const described = operations.map(({ method }) => method);
+  assertStatuses(settings.rest.statuses, described);
+  assertDeprecations(settings.rest.deprecations, described);
   const { rest, securitySchemes, security } = settings;
   const components = new Components(settings.names);
   const tags = new Names(settings.names);
@@ -42,7 +42,7 @@ export function createOpenApiDocument(
     const tag = tags.nameOf({ full: service.typeName, short: service.name });
     return { settings, rest: own, schemas, components, errorForm, tag };
   };
-  const served = new Set(operations.map(({ method }) => method.parent));
+  const served = new Set(described.map(({ parent }) => parent));
   const contexts = new Map([...served].map((service) => [service, contextOf(service)]));
   const paths: { [path: string]: JsonObject } = {};
   for (const one of operations) {

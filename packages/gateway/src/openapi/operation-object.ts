@@ -1,11 +1,12 @@
 /** Describes one operation: its parameters, request and responses. */
 import type { RestServiceSettings } from "../rest/options.ts";
 import { updateMaskOf } from "../rest/request/update-mask.ts";
+import { isDeprecated } from "../rest/response/deprecation.ts";
 import { isBodiless, successStatusOf } from "../rest/response/success-status.ts";
+import { additionsOf } from "./answer-headers.ts";
 import { commentOf } from "./comments.ts";
 import type { Components } from "./components.ts";
 import { mayBeAbsent, requestContent, responseContent } from "./content.ts";
-import { ifNoneMatch, notModified, tagHeaders } from "./entity-tags.ts";
 import { type ErrorForm, errorResponses } from "./errors.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { Operation } from "./operations.ts";
@@ -25,41 +26,41 @@ export interface OperationContext {
 }
 
 export function operationObject(
-  { method, binding, httpMethod, path, id, bodyName }: Operation,
+  operation: Operation,
   { settings, rest, schemas, components, errorForm, tag }: OperationContext,
 ): JsonObject {
+  const { method, binding, path, id, bodyName } = operation;
   const [summary = "", ...paragraphs] = commentOf(method).split("\n\n");
   const updateMask = rest.fillUpdateMask ? updateMaskOf(method.input, binding) : undefined;
-  const isTagged =
-    rest.etag && method.methodKind === "unary" && ["get", "head"].includes(httpMethod);
   const status = successStatusOf(method, settings.rest.statuses);
-  const hasBody = !isBodiless(status);
-  const parameters = [
-    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, settings.openapi)),
-    ...queryParameters(method.input, { ...binding, filled: updateMask?.field }, schemas),
-    ...(isTagged && hasBody ? [ifNoneMatch] : []),
-  ];
   const { openapi } = settings;
   const context = { schemas, components, openapi, errorSchema: errorForm.schema, bodyName };
+  const own = [
+    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, openapi)),
+    ...queryParameters(method.input, { ...binding, filled: updateMask?.field }, schemas),
+  ];
   const content = requestContent(method, { ...binding, updateMask }, context);
   const success = {
     description: "Success",
-    ...(isTagged && hasBody && { headers: tagHeaders }),
-    ...(hasBody && { content: responseContent(method, binding, context) }),
+    ...(!isBodiless(status) && { content: responseContent(method, binding, context) }),
   };
+  const { headers, responses, ...more } = additionsOf(operation, rest, success);
+  const parameters = [...own, ...more.parameters];
+  const { deprecations } = settings.rest;
+  const isOld = method.deprecated || method.parent.deprecated || isDeprecated(method, deprecations);
   return {
     operationId: id,
     tags: [tag],
     ...(summary !== "" && { summary: summary.replace(/\.$/, "") }),
     ...(paragraphs.length > 0 && { description: paragraphs.join("\n\n") }),
-    ...((method.deprecated || method.parent.deprecated) && { deprecated: true }),
+    ...(isOld && { deprecated: true }),
     ...(parameters.length > 0 && { parameters }),
     ...(content !== undefined && {
       requestBody: { required: !mayBeAbsent(method, { ...binding, updateMask }), content },
     }),
     responses: {
-      [status]: success,
-      ...(isTagged && hasBody && { "304": notModified }),
+      [status]: { ...success, ...(Object.keys(headers).length > 0 && { headers }) },
+      ...responses,
       ...errorResponses(settings, errorForm),
     },
   };

@@ -1,7 +1,7 @@
 import { create, createRegistry, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
-import { type Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { type RetryInfo, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { connectErrorFrom } from "../rpc/errors.ts";
@@ -55,7 +55,12 @@ export class RestFailure extends ConnectError {
 
 /** Converts what a call threw to a REST error. */
 export function restErrorFrom(reason: unknown): RestError {
-  if (reason instanceof RestFailure) return { status: reason.status, error: reason };
+  if (reason instanceof RestFailure) {
+    // An answer over a limit. To a client of REST, its code says the same as its status.
+    const { status, rawMessage } = reason;
+    const error = status === 500 ? new ConnectError(rawMessage, Code.Internal) : reason;
+    return { status, error };
+  }
   const error = connectErrorFrom(reason);
   return { status: codeToHttpStatus(error.code), error };
 }

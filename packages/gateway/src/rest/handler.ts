@@ -3,10 +3,11 @@ import type { Endpoint } from "../rpc/endpoint.ts";
 import type { RenderError } from "./error.ts";
 import { assertServices, type RestSettings } from "./options.ts";
 import { readLimits } from "./request/body.ts";
-import { bodyTypesOf } from "./request/body-types.ts";
 import { createNameMatcher } from "./request/name-patterns.ts";
-import { updateMaskOf } from "./request/update-mask.ts";
+import { bodyTypesOf, updateMaskOf } from "./request/update-mask.ts";
 import { type AnswerCoding, chooseCodings } from "./response/answer-coding.ts";
+import { assertDeprecations, deprecationHeader } from "./response/deprecation.ts";
+import { pagesOf } from "./response/next-page.ts";
 import { assertStatuses, successStatusOf } from "./response/success-status.ts";
 import type { Route } from "./routing/route.ts";
 import { RouteTable } from "./routing/route-table.ts";
@@ -47,6 +48,7 @@ export function createRestRoutes(
     const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields, int64 };
     const answerCodings = chooseCodings(codings, own.answerCodings, options.acceptCompression);
     const status = successStatusOf(spec.method, settings.statuses);
+    const header = deprecationHeader(spec.method, settings.deprecations);
     const bindings = bindingsOf(spec.method, settings.rules);
     if (bindings.length > 0) bound.push(spec.method);
     for (const binding of bindings) {
@@ -55,9 +57,10 @@ export function createRestRoutes(
       const path = printPathTemplate(template);
       const updateMask = own.fillUpdateMask ? updateMaskOf(spec.method.input, binding) : undefined;
       const handler = createHandler({
-        ...{ spec, options, binding, settings: own, jsonOptions, status },
+        ...{ spec, options, binding, settings: own, jsonOptions, status, header },
         ...{ ignoresParameter, updateMask, bodyTypes: bodyTypesOf(updateMask) },
         readLimits: readLimits(options),
+        pages: pagesOf(spec.method, binding),
         answerCodings,
       });
       if (rpcPaths.has(path) || !routes.add(method, template, handler)) {
@@ -66,6 +69,7 @@ export function createRestRoutes(
     }
   }
   assertStatuses(settings.statuses, bound);
+  assertDeprecations(settings.deprecations, bound);
   return routes;
 }
 

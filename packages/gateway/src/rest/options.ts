@@ -3,6 +3,7 @@ import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { assertOptions, definedOnly, type OptionKinds } from "../rpc/options.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { AnswerCodingName } from "./response/answer-coding.ts";
+import type { Deprecations } from "./response/deprecation.ts";
 import type { SuccessStatuses } from "./response/success-status.ts";
 import { RuleError } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
@@ -43,10 +44,18 @@ export interface RestServiceOptions {
   /**
    * Whether GET and HEAD of a unary method return a weak ETag of the body, and a 304 without body
    * if the client's If-None-Match contains it. An ETag set by the implementation takes precedence
-   * and is matched the same way. The implementation runs each time, and each answer is hashed:
-   * about 8 µs for 8 KB. Default: false.
+   * and is matched the same way. The tag of a body that is not compressed, an image for example, is
+   * strong. The implementation runs each time, and each answer is hashed: about 8 µs for 8 KB.
+   * Default: false.
    */
   readonly etag?: boolean;
+  /**
+   * Whether GET of a unary method that answers a `google.api.HttpBody` returns the part that a
+   * `Range` header names, with 206 or 416, unless the answer is compressed. Set it only where the
+   * same request gets the same bytes: clients join parts of several answers. Several ranges in one
+   * header get the whole. Default: false.
+   */
+  readonly ranges?: boolean;
   /**
    * The content codings for answers, in order of preference if the client accepts several equally.
    * Streams and answers below `compressMinBytes` are not compressed. Default:
@@ -67,10 +76,18 @@ export interface RestOptions extends RestServiceOptions {
   readonly rules?: readonly MessageInitShape<typeof HttpRuleSchema>[];
   /**
    * The success status by full method name, `{ "pkg.v1.Service.Method": 201 }`: 2xx except 206 and
-   * 226. An answer with 204 or 205 has no body. Default: 200. A method that REST does not serve, or
-   * another status, throws a TypeError at startup.
+   * 226, or a redirect. An answer with 204 or 205 has no body. Default: 200. A method that REST does
+   * not serve, or another status, throws a TypeError at startup. The response header `x-http-code`
+   * takes precedence for one answer.
    */
   readonly statuses?: SuccessStatuses;
+  /**
+   * When methods are deprecated and when they stop working, by full name: `{ "pkg.v1.Service.Method":
+   * { since: "2026-01-31", sunset: "2027-01-31" } }`. Their answers have the headers `Deprecation`
+   * (RFC 9745) and `Sunset` (RFC 8594). Default: none. A method that REST does not serve, or no date,
+   * throws a TypeError at startup.
+   */
+  readonly deprecations?: Deprecations;
   /**
    * Options by service, `{ "pkg.v1.Service": { int64: "number" } }`. Each replaces the general
    * option for the methods of the service. Default: none. A service that is not served throws a
@@ -86,6 +103,7 @@ export type RestServiceSettings = Required<Omit<RestServiceOptions, "answerCodin
 export interface RestSettings extends RestServiceSettings {
   readonly rules: readonly HttpRule[];
   readonly statuses: SuccessStatuses;
+  readonly deprecations: Deprecations;
   readonly services: ReadonlyMap<string, RestServiceSettings>;
 }
 
@@ -97,6 +115,7 @@ const serviceKinds: OptionKinds = {
   ignoreQueryParameters: "list",
   fillUpdateMask: "boolean",
   etag: "boolean",
+  ranges: "boolean",
   answerCodings: "list",
 };
 
@@ -104,6 +123,7 @@ const kinds: OptionKinds = {
   ...serviceKinds,
   rules: "list",
   statuses: "object",
+  deprecations: "object",
   services: "object",
 };
 
@@ -125,7 +145,7 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
   for (const [service, own] of Object.entries(options.services ?? {})) {
     assertRestOptions(`rest.services["${service}"]`, own, serviceKinds);
   }
-  const { rules = [], statuses = {}, services = {}, ...given } = options;
+  const { rules = [], statuses = {}, deprecations = {}, services = {}, ...given } = options;
   const common = resolve(given, {
     renderError: renderStatus,
     ignoreUnknownFields: false,
@@ -134,11 +154,13 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
     ignoreQueryParameters: [],
     fillUpdateMask: true,
     etag: false,
+    ranges: false,
   });
   return {
     ...common,
     rules: rules.map(createRule),
     statuses,
+    deprecations,
     services: new Map(
       Object.entries(services).map(([service, own]) => [service, resolve(own, common)]),
     ),

@@ -15,14 +15,15 @@ import { CallContext, noTrailer } from "../rpc/context.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "../rpc/wire.ts";
 import { restErrorFrom } from "./error.ts";
 import type { ChunkedRequest, Parse, WholeRequest } from "./request/body.ts";
-import { messageText } from "./request/message-text.ts";
 import { readMessage, readMessages } from "./request/request.ts";
+import { messageText } from "./response/message-text.ts";
 import {
   errorResponse,
   httpBodyOf,
   isHttpBodyRoute,
   messageResponse,
 } from "./response/response.ts";
+import { takeStatus } from "./response/success-status.ts";
 import type { Route, Target } from "./routing/route.ts";
 import { chooseStreamFormat, type StreamFormat } from "./stream/stream-format.ts";
 
@@ -32,8 +33,6 @@ export type ServeRest = (
   contextValues: ContextValues | undefined,
   target: Target,
 ) => Promise<void>;
-
-const noHeader = {};
 
 /** A page shows nothing of an EventSource before the head has come. */
 const sseType = "text/event-stream";
@@ -50,7 +49,7 @@ export function createServe(route: Route): ServeRest {
       timeoutMs: timeout.timeoutMs,
       shutdownSignal: options.shutdownSignal,
       contextValues,
-      responseHeader: noHeader,
+      responseHeader: route.header,
       responseTrailer: noTrailer,
     });
     const wire = new RestWire(route, { exchange, context, target }, timeout.error);
@@ -116,7 +115,10 @@ class RestWire implements StreamWire, WholeRequest, ChunkedRequest {
 
   head(first: Message | undefined): Head {
     const { context } = this.#parts;
-    const { status } = this.#route;
+    const { responseHeader } = context;
+    const status = this.#isRaw
+      ? takeStatus(responseHeader, this.#route.status, { mayBeEmpty: false })
+      : this.#route.status;
     const type = first && this.#isRaw ? httpBodyOf(this.#route, first).contentType : "";
     if (type !== "") context.responseHeader.set("content-type", type);
     const { "content-length": _length, ...own } = context.responseHeader.toNode();

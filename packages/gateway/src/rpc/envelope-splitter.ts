@@ -70,8 +70,12 @@ export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array<ArrayB
 }
 
 /** @param size If it is known. */
-export function messageTooLarge(size: number | undefined, bytesMax: number): ConnectError {
+export function messageTooLarge(
+  size: number | undefined,
+  bytesMax: number,
+  limit: "readMaxBytes" | "writeMaxBytes" = "readMaxBytes",
+): ConnectError {
   const subject = size === undefined ? "message size" : `message size ${size}`;
-  const message = `${subject} is larger than configured readMaxBytes ${bytesMax}`;
+  const message = `${subject} is larger than configured ${limit} ${bytesMax}`;
   return new ConnectError(message, Code.ResourceExhausted);
 }

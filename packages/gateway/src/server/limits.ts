@@ -1,7 +1,7 @@
 /** Limits of a port. Loads little, for programs that check settings before they start. */
 import { assertOptions, definedOnly } from "../rpc/options.ts";
 
-export { parseAddressBlocks } from "./address-blocks.ts";
+export { parseAddressBlocks } from "./connection-limits.ts";
 
 /** Limits on the connections of a port, and on what they send. */
 export interface PortLimits {

@@ -301,6 +301,56 @@ export const anyCase: fc.Arbitrary<Case> = fc.constantFrom(...doors.filter(isUna
     }),
 );
 
+/** What an interceptor may do where connect-node keeps the protocol's own headers, and serializes. */
+const streamInterceptor: fc.Arbitrary<InterceptorAct> = interceptorAct.filter(
+  (act) => !/^(replace response|answer|recover|refuse|call twice)$/.test(act.do),
+);
+
+/** Streams, whose requests are whole: what else differs is in the rows. */
+export const streamCase: fc.Arbitrary<Case> = fc
+  .constantFrom(...doors.filter((door) => !isUnary(door)))
+  .chain((door) =>
+    fc
+      .record({
+        setup: fc.constantFrom<Setup>(
+          { gate: true, interceptors: 2 },
+          { gate: true, interceptors: 1, compressMinBytes: 1, contextValues: "set" },
+          { requestPathPrefix: "/api", gate: true, interceptors: 1, readMaxBytes: 5000 },
+        ),
+        script: fc.record({
+          gate: sometimes<GateAct>({ do: "pass" }, gateAct),
+          interceptors: fc.array(streamInterceptor, { maxLength: 2 }),
+          implementation: fc.record(
+            {
+              after: fc.nat(2),
+              headers: ownFields,
+              trailers: ownFields,
+              appended: ownFields,
+              ends: fc.oneof(
+                fc.record({ do: fc.constant("echo" as const), async: fc.boolean() }),
+                fc.record({ do: fc.constant("answer" as const), message }),
+                fc.record({ do: fc.constant("throw" as const), error, async: fc.boolean() }),
+              ),
+            },
+            { requiredKeys: ["ends"] },
+          ),
+          look: fc.constantFrom("at once" as const, "late", "never"),
+        }),
+        message,
+        compression: fc.constantFrom(undefined, undefined, "gzip" as const, "br" as const),
+        fields: ownFields,
+      })
+      .map(({ setup, script, message, compression, fields }) => ({
+        what: `by chance, ${JSON.stringify(door)}`,
+        ...{ setup, script },
+        request: createRequest({
+          ...{ ...door, message, headers: oneOfEach(fields) },
+          ...(compression !== undefined && { compression }),
+          path: (setup.requestPathPrefix ?? "") + paths[door.kind],
+        }),
+      })),
+  );
+
 function oneOfEach(fields: readonly Field[]): Field[] {
   return [...new Map(fields.map(([name, value]) => [name.toLowerCase(), value]))];
 }

@@ -10,16 +10,21 @@ import type { Pair } from "./pair.ts";
  * Runs a case on both sides. Fails if they differ in anything that no listed difference explains.
  */
 export async function expectSame(pair: Pair, given: Case, replay = ""): Promise<void> {
+  const found = await differencesOf(pair, given);
+  if (found.length === 0) return;
+  expect.fail([given.what, ...found, printCase(given), replay].join("\n"));
+}
+
+/** What no listed difference explains, one line for each place. */
+export async function differencesOf(pair: Pair, given: Case): Promise<string[]> {
   const { stock, ours, core } = await pair.run(given, likeOf(given));
   const wanted = expectedOf(given, stock);
-  const found = [
+  return [
     ...differing(...comparable(wanted, ours)),
     ...(core === undefined
       ? []
       : differing(...comparable(wanted, core), "by the core API: outcome")),
   ];
-  if (found.length === 0) return;
-  expect.fail([given.what, ...found, printCase(given), replay].join("\n"));
 }
 
 /** The case in which the stock adapter behaves as ours does in this one. */

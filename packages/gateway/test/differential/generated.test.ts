@@ -4,7 +4,7 @@
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, test } from "vitest";
-import { anyCase, mixedCase } from "./arbitrary-case.ts";
+import { anyCase, mixedCase, streamCase } from "./arbitrary-case.ts";
 import type { Case } from "./case.ts";
 import { expectSame } from "./comparison.ts";
 import { openPair, type Pair } from "./pair.ts";
@@ -22,6 +22,7 @@ afterAll(() => pair[Symbol.asyncDispose]());
 
 const kinds: readonly (readonly [what: string, cases: fc.Arbitrary<Case>])[] = [
   ["calls whose every part is by chance", anyCase],
+  ["streams whose parts are by chance", streamCase],
   ["the request, the options and the script of any three rows", mixedCase],
 ];
 

@@ -4,6 +4,7 @@ import { ItemService as ItemsOfA } from "../gen/openapi/a/v1/item_pb.ts";
 import { ItemService as ItemsOfB } from "../gen/openapi/b/v1/item_pb.ts";
 import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
 import { LegacyService } from "../gen/openapi/legacy/v1/legacy_pb.ts";
+import { NoteService } from "../gen/openapi/modern/v1/notes_pb.ts";
 import { OldService } from "../gen/openapi/old/v1/old_pb.ts";
 import { ListProductsResponseSchema, ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
 import type { Rule } from "../support/described-method.ts";
@@ -33,7 +34,7 @@ describe("names", () => {
   });
 
   test("are the same whatever else the document has", () => {
-    const services = [ItemsOfA, ShopService, LegacyService, BookService, OldService];
+    const services = [ItemsOfA, ShopService, LegacyService, BookService, OldService, NoteService];
     const all = namesIn(documentOf(services));
     for (const service of services) {
       const own = namesIn(documentOf(service));
@@ -140,6 +141,18 @@ describe("fields", () => {
     });
     expect(schemas.Legacy.required).toEqual(["id"]);
     expect(schemas.LegacyInput.required).toEqual(["id"]);
+  });
+
+  test.each<[note: object, isAllowed: boolean]>([
+    [{ text: "" }, true], // has presence
+    [{ text: "a", likes: "1", colour: "COLOUR_YELLOW" }, true],
+    [{ text: "a", colour: 7 }, true], // open
+    [{ likes: 1 }, false],
+    [{ text: "a", note: "b" }, false],
+  ])("of edition 2024: %j is allowed: %s", (note, isAllowed) => {
+    const document = documentOf(compiledService("openapi.modern.v1.NoteService"));
+    const allows = validatorOf(document, { $ref: "#/components/schemas/NoteInput" });
+    expect(allows(note)).toBe(isAllowed);
   });
 
   test("of a closed enum have no other numbers", () => {

@@ -45,7 +45,7 @@ test("writes a document with comments, also for editions", () => {
   const response = run("");
   const { PROTO3_OPTIONAL, SUPPORTS_EDITIONS } = CodeGeneratorResponse_Feature;
   expect(response.supportedFeatures).toBe(BigInt(PROTO3_OPTIONAL | SUPPORTS_EDITIONS));
-  expect(response.maximumEdition).toBeGreaterThanOrEqual(Edition.EDITION_2023);
+  expect(response.maximumEdition).toBeGreaterThanOrEqual(Edition.EDITION_2024);
   expect(operationOf(documentOf(""), "GetProduct").summary).toBe("GetProduct answers one product");
 });
 

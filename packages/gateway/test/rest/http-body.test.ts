@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
-import { getHttpBody, isHttpBody, setHttpBody } from "../../src/rest/response/http-body.ts";
+import { getHttpBody, isHttpBody, setHttpBody } from "../../src/rest/rule/http-body.ts";
 import { createCatalog } from "../catalog-server.ts";
 import {
   CreateVolumeRequestSchema,

@@ -285,13 +285,14 @@ describe("what an implementation sets arrives:", () => {
 test("an answer over writeMaxBytes is rejected; REST reports an error that retries cannot fix", async () => {
   const answer = () => ({ displayName: "x".repeat(100) });
   await using gateway = await openLibrary(answer, { writeMaxBytes: 100 });
+  const message = expect.stringMatching(/^message size 1\d\d is larger than .* writeMaxBytes 100$/);
   for (const [request, status, code] of [
-    [rest, 500, Code.ResourceExhausted],
+    [rest, 500, Code.Internal],
     [{ ...connect, body: "{}" }, 429, "resource_exhausted"],
   ] as const) {
     const response = await gateway.send(request);
     expect(response.status).toBe(status);
-    expect(jsonOf(response)).toMatchObject({ code });
+    expect(jsonOf(response)).toMatchObject({ code, message });
     expect(response.headers.has("retry-after")).toBe(false);
     expect(response.body.toString()).not.toContain("xxx");
   }

@@ -224,8 +224,13 @@ test("an answer that is too large is no reason to ask again", async () => {
   });
   const transport = openGrpcTransport({ url: upstream.upstream.url, readMaxBytes: 99 });
   await using proxy = await openProxy({ url: upstream.upstream.url, proxy: { transport } });
+  const message = "message size is larger than configured readMaxBytes 99";
   const got = await proxy.send(request);
   expect(got.status).toBe(500);
-  expect(jsonOf(got)).toMatchObject({ code: Code.ResourceExhausted });
+  expect(jsonOf(got)).toMatchObject({ code: Code.Internal, message });
+  for (const protocol of openProtocols) {
+    const error = await errorOf(proxy, protocol);
+    expect(error).toMatchObject({ code: Code.ResourceExhausted, rawMessage: message });
+  }
   transport.close();
 });

@@ -1,7 +1,7 @@
 /** The parameters of a path and a query: text that sets fields of the request message. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { parameterReader } from "../../rest/request/parameter.ts";
 import { jsonPath, leafOf } from "../../rest/rule/field-path.ts";
+import { parameterReader } from "../../rest/rule/parameter.ts";
 import type { Binding } from "../../rest/rule/rule.ts";
 import type { JsonObject } from "../json-object.ts";
 import { descriptionOf } from "../schema/field-notes.ts";

@@ -20,6 +20,7 @@ const serviceOptions: Readonly<Record<string, Kind>> = {
   ignoreUnknownFields: "flag",
   fillUpdateMask: "flag",
   etag: "flag",
+  ranges: "flag",
   renderError: ["problem"],
 };
 
@@ -27,6 +28,7 @@ const serviceOptions: Readonly<Record<string, Kind>> = {
 const restOptions: Readonly<Record<string, Kind>> = {
   rules: "list",
   statuses: "object",
+  deprecations: "object",
   services: "object",
   ...serviceOptions,
 };

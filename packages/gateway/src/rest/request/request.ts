@@ -4,10 +4,9 @@ import { parseJson } from "../../codec/json-messages.ts";
 import type { ExactJson } from "../../codec/json-value.ts";
 import { readPlainJson } from "../../codec/plain-reader.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
-import { isHttpBody, setHttpBody } from "../response/http-body.ts";
-import { captureVariable } from "../routing/capture.ts";
 import type { Route, Target } from "../routing/route.ts";
 import { hasCustomJson, jsonPath } from "../rule/field-path.ts";
+import { isHttpBody, setHttpBody } from "../rule/http-body.ts";
 import { splitArray, splitLines } from "../stream/json-stream.ts";
 import { bindRequest } from "./bind.ts";
 import {
@@ -19,7 +18,8 @@ import {
   streamBody,
   type WholeRequest,
 } from "./body.ts";
-import { mergePatchType } from "./body-types.ts";
+import { captureVariable } from "./capture.ts";
+import { mergePatchType } from "./update-mask.ts";
 
 type Message = MessageShape<DescMessage>;
 

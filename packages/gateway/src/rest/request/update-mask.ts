@@ -20,6 +20,14 @@ export interface UpdateMask {
   readonly fixed: readonly FieldPath[];
 }
 
+/** RFC 7396. null clears a field, which only a mask can express. */
+export const mergePatchType = "application/merge-patch+json";
+
+/** The media types accepted for a JSON body. */
+export function bodyTypesOf(updateMask: UpdateMask | undefined): readonly string[] {
+  return ["application/json", ...(updateMask === undefined ? [] : [mergePatchType])];
+}
+
 /** The mask of a binding: only for a PATCH whose body is a field of message type. */
 export function updateMaskOf(input: DescMessage, binding: Binding): UpdateMask | undefined {
   const { method, body, variables } = binding;

@@ -46,7 +46,7 @@ export function chooseCoding(
   codings: readonly AnswerCoding[],
 ): AnswerCoding | undefined {
   if (acceptEncoding === null) return undefined;
-  const qualities = new Map(acceptEncoding.split(",").map(parseCoding));
+  const qualities = parsePreferences(acceptEncoding);
   let best: AnswerCoding | undefined;
   let least = qualities.get("identity") ?? 0;
   for (const coding of codings) {
@@ -59,8 +59,12 @@ export function chooseCoding(
   return best;
 }
 
-function parseCoding(part: string): [name: string, quality: number] {
-  const [name = "", ...parameters] = part.split(";").map((piece) => piece.trim().toLowerCase());
-  const quality = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
-  return [name, quality === undefined ? 1 : Number(quality) || 0];
+/** The qualities of an Accept or Accept-Encoding header, by name: RFC 9110 section 12.4.2. */
+export function parsePreferences(header: string): ReadonlyMap<string, number> {
+  const parts = header.split(",").map((part): [name: string, quality: number] => {
+    const [name = "", ...parameters] = part.split(";").map((one) => one.trim().toLowerCase());
+    const quality = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+    return [name, quality === undefined ? 1 : Number(quality) || 0];
+  });
+  return new Map(parts.reverse()); // the first of two counts
 }

@@ -4,6 +4,7 @@ import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { HandlerContext } from "@connectrpc/connect";
 import { type Body, bytesOf } from "../../http/body.ts";
 import type { HeaderRecord } from "../../http/headers.ts";
+import { isCompressible } from "./answer-coding.ts";
 
 /**
  * Adds an ETag to the answer to a GET or HEAD, unless the implementation has set one.
@@ -18,16 +19,16 @@ export async function isKnown(
   body: Body,
 ): Promise<boolean> {
   if (requestMethod !== "GET" && requestMethod !== "HEAD") return false;
-  header["etag"] ??= await entityTagOf(body);
+  header["etag"] ??= await entityTagOf(body, isCompressible(String(header["content-type"] ?? "")));
   const known = requestHeader.get("if-none-match");
   return known !== null && includesTag(known, String(header["etag"]));
 }
 
-/** A weak ETag: it is the same for all codings of a body, whose bytes differ. */
-async function entityTagOf(body: Body): Promise<string> {
+/** A weak ETag, if the body may be compressed: it is the same for all codings, whose bytes differ. */
+async function entityTagOf(body: Body, isWeak: boolean): Promise<string> {
   const bytes = bytesOf(body) as Uint8Array<ArrayBuffer>;
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return `W/"${base64Encode(digest, "url").slice(0, 22)}"`; // 132 bits
+  return `${isWeak ? "W/" : ""}"${base64Encode(digest, "url").slice(0, 22)}"`; // 132 bits
 }
 
 /** By weak comparison, section 8.8.3.2. */

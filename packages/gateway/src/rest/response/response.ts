@@ -1,6 +1,6 @@
 /** Outcome -> HTTP. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { Code, type HandlerContext } from "@connectrpc/connect";
+import type { HandlerContext } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
@@ -8,20 +8,23 @@ import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
 import { type HeaderRecord, toNodeHeaders } from "../../http/headers.ts";
 import { headerWithTrailer } from "../../rpc/context.ts";
+import { messageTooLarge } from "../../rpc/envelope-splitter.ts";
 import { RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
 import type { RestSettings } from "../options.ts";
-import { messageText } from "../request/message-text.ts";
 import type { Route } from "../routing/route.ts";
-import { chooseCoding, isCompressible } from "./answer-coding.ts";
+import { getHttpBody, isHttpBody } from "../rule/http-body.ts";
+import { type AnswerCoding, chooseCoding, isCompressible } from "./answer-coding.ts";
 import { isKnown } from "./entity-tag.ts";
-import { getHttpBody, isHttpBody } from "./http-body.ts";
-import { isBodiless } from "./success-status.ts";
+import { messageText } from "./message-text.ts";
+import { addNextLink } from "./next-page.ts";
+import { partOf } from "./range.ts";
+import { isBodiless, statusHeader, takeStatus } from "./success-status.ts";
 
 type Message = MessageShape<DescMessage>;
 
 type ResponseContext = Pick<
   HandlerContext,
-  "requestMethod" | "requestHeader" | "responseHeader" | "responseTrailer"
+  "requestMethod" | "requestHeader" | "responseHeader" | "responseTrailer" | "url"
 >;
 
 const jsonType = "application/json";
@@ -44,16 +47,16 @@ export function messageResponse(
   message: Message,
   context: ResponseContext,
 ): Response | Promise<Response> {
-  const { options, settings, status } = route;
+  const { options, settings, pages } = route;
+  const status = takeStatus(context.responseHeader, route.status, { mayBeEmpty: true });
   if (isBodiless(status)) return bodilessResponse(status, context);
+  if (pages !== undefined) addNextLink(pages, message, context);
   const { contentType, data } = contentOf(route, message);
   const size = byteLengthOf(data);
   if (size > options.writeMaxBytes) {
-    // The code is that of connect-node, but not its status, 429. That would tell clients to retry,
-    // only for the implementation to create the same answer again. The error is the server's, and
-    // is permanent.
-    const reason = `the answer is larger than writeMaxBytes, ${options.writeMaxBytes}`;
-    throw new RestFailure(500, Code.ResourceExhausted, reason);
+    // Not the status of the code, 429: it asks for a retry, which would get the same answer again.
+    const { code, rawMessage } = messageTooLarge(size, options.writeMaxBytes, "writeMaxBytes");
+    throw new RestFailure(500, code, rawMessage);
   }
   // Our own type needs no check. The type of a google.api.HttpBody may not even be a valid header.
   const isJson = contentType === jsonType;
@@ -65,17 +68,22 @@ export function messageResponse(
   const isPacked = header["content-encoding"] !== undefined;
   const type = String(header["content-type"] ?? "");
   const isLarge = size >= options.compressMinBytes && !isPacked && isCompressible(type);
+  if (isLarge) varyByCoding(header);
+  const accepted = isLarge ? context.requestHeader.get("accept-encoding") : null;
+  const coding = chooseCoding(accepted, route.answerCodings);
   const finish = (isKnown: boolean) => {
-    if (isKnown) return notModified(header, isLarge);
-    if (isLarge) return compressedResponse({ route, header, data, context });
-    return { status, header: { ...header, "content-length": size }, body: data };
+    if (isKnown) return notModified(header);
+    if (coding !== undefined) return compressed({ status, header, body: data }, coding);
+    const whole = { status, header: { ...header, "content-length": size }, body: data };
+    const isDivisible = settings.ranges && status === 200 && isHttpBodyRoute(route);
+    return isDivisible ? partOf(whole, context) : whole;
   };
-  return settings.etag ? isKnown(context, header, data).then(finish) : finish(false);
+  const isTagged = settings.etag && status < 300 && status !== 206;
+  return isTagged ? isKnown(context, header, data).then(finish) : finish(false);
 }
 
 /** RFC 9110 section 15.4.5: all headers of the answer except those that describe its body. */
-function notModified(header: HeaderRecord, isLarge: boolean): Response {
-  if (isLarge) varyByCoding(header);
+function notModified(header: HeaderRecord): Response {
   const { "content-type": _type, "content-length": _length, ...rest } = header;
   return { status: 304, header: rest, body: "" };
 }
@@ -91,22 +99,10 @@ function bodilessResponse(status: number, context: ResponseContext): Response {
   return { status, header: status === 204 ? header : { ...header, "content-length": 0 }, body: "" };
 }
 
-interface Compressible {
-  readonly route: Pick<Route, "answerCodings" | "status">;
-  readonly header: HeaderRecord;
-  readonly data: Body;
-  readonly context: ResponseContext;
-}
-
-async function compressedResponse(answer: Compressible): Promise<Response> {
-  const { route, header, data, context } = answer;
-  const { answerCodings, status } = route;
-  varyByCoding(header);
-  const coding = chooseCoding(context.requestHeader.get("accept-encoding"), answerCodings);
-  if (coding !== undefined) header["content-encoding"] = coding.name;
-  const body = coding === undefined ? data : await coding.compress(bytesOf(data));
-  header["content-length"] = byteLengthOf(body);
-  return { status, header, body };
+async function compressed(whole: Response, coding: AnswerCoding): Promise<Response> {
+  const body = await coding.compress(bytesOf(whole.body));
+  const about = { "content-encoding": coding.name, "content-length": byteLengthOf(body) };
+  return { ...whole, header: { ...whole.header, ...about }, body };
 }
 
 function varyByCoding(header: HeaderRecord): void {
@@ -125,6 +121,8 @@ export function errorResponse(
   const header = context
     ? trailerMux(context.responseHeader, context.responseTrailer)
     : new Headers();
+  // They are about the answer that the implementation had in mind.
+  for (const name of ["content-encoding", statusHeader]) header.delete(name);
   // If another service answered with this error, its headers are not ours to forward.
   if (!restError.error.isWireError) mergeNonProtocolHeaders(header, restError.error.metadata);
   if (reason instanceof RestFailure) {

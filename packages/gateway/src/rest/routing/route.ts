@@ -1,12 +1,14 @@
 import type { MethodImplSpec } from "@connectrpc/connect";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import type { JsonWriterOptions } from "../../codec/json-writer.ts";
+import type { NodeHeaders } from "../../http/headers.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
 import type { RestServiceSettings } from "../options.ts";
 import type { ReadLimits } from "../request/body.ts";
 import type { MatchName } from "../request/name-patterns.ts";
 import type { UpdateMask } from "../request/update-mask.ts";
 import type { AnswerCoding } from "../response/answer-coding.ts";
+import type { Pages } from "../response/next-page.ts";
 import type { Binding } from "../rule/rule.ts";
 
 /** Serves the requests that match one binding of one method. */
@@ -15,8 +17,12 @@ export interface Route {
   readonly options: Endpoint["options"];
   readonly binding: Binding;
   readonly settings: RestServiceSettings;
-  /** The status of success. */
+  /** The usual status of success. */
   readonly status: number;
+  /** Headers of every answer. */
+  readonly header: NodeHeaders;
+  /** Undefined if it does not answer in pages. */
+  readonly pages: Pages | undefined;
   readonly readLimits: ReadLimits;
   /** The codings of its answers, in order of preference. */
   readonly answerCodings: readonly AnswerCoding[];

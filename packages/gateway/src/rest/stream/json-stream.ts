@@ -1,6 +1,7 @@
 /** Sequences of JSON values: NDJSON, or the elements of one JSON array. */
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
+import { BodyBuffer } from "../../http/body.ts";
 import { RestFailure } from "../error.ts";
 
 const newline = 0x0a;
@@ -143,31 +144,20 @@ function isBlank(text: Uint8Array): boolean {
 /** Collects the pieces of one value, up to a limit. */
 class ValueBuffer {
   readonly #bytesMax: number;
-  #pieces: Uint8Array[] = [];
-  #length = 0;
+  readonly #pieces = new BodyBuffer();
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
   add(piece: Uint8Array): void {
-    this.#length += piece.length;
-    if (this.#length > this.#bytesMax) {
-      const message = `a message must not be larger than ${this.#bytesMax} bytes`;
-      throw new RestFailure(413, Code.ResourceExhausted, message);
-    }
-    if (piece.length > 0) this.#pieces.push(piece);
+    this.#pieces.append(piece);
+    if (this.#pieces.length <= this.#bytesMax) return;
+    const message = `a message must not be larger than ${this.#bytesMax} bytes`;
+    throw new RestFailure(413, Code.ResourceExhausted, message);
   }
 
   take(): Uint8Array {
-    const all = new Uint8Array(this.#length);
-    let end = 0;
-    for (const piece of this.#pieces) {
-      all.set(piece, end);
-      end += piece.length;
-    }
-    this.#pieces = [];
-    this.#length = 0;
-    return all;
+    return this.#pieces.take(this.#pieces.length);
   }
 }

@@ -1,4 +1,5 @@
 /** The format of a stream of messages in a response body. */
+import { parsePreferences } from "../response/answer-coding.ts";
 
 /** A way to write a sequence of messages. An error comes last. */
 export interface StreamFormat {
@@ -58,17 +59,11 @@ export function chooseStreamFormat(
   accept: string | null,
   byDefault: StreamFormatName,
 ): StreamFormat {
-  const preferences = (accept ?? "").split(",").map(parseMediaRange);
+  const qualities = parsePreferences(accept ?? "");
   let best = { format: formats[byDefault], quality: 0 };
   for (const format of [formats[byDefault], ...Object.values(formats)]) {
-    const quality = preferences.find(({ type }) => type === format.contentType)?.quality ?? 0;
+    const quality = qualities.get(format.contentType) ?? 0;
     if (quality > best.quality) best = { format, quality };
   }
   return best.format;
-}
-
-function parseMediaRange(range: string): { type: string; quality: number } {
-  const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
-  const quality = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
-  return { type, quality: quality === undefined ? 1 : Number(quality) || 0 };
 }

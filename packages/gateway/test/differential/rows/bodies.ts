@@ -10,6 +10,7 @@ import {
   isJson,
   isPost,
   type Row,
+  unlike,
 } from "./table.ts";
 
 const bytes = (...values: number[]) => Buffer.from(values);
@@ -51,14 +52,14 @@ const envelopes: readonly (readonly [what: string, ...body: Buffer[]])[] = [
 const enveloped = envelopes.flatMap(([what, ...body]) => [
   createRow({
     what,
-    unary: /prefix alone/.test(what),
+    unlike: /prefix alone(, of something)?$/.test(what) ? unlike.prefix : undefined,
     on: isEnveloped,
     setup: { gate: true, interceptors: 1 },
     call: { body },
   }),
   createRow({
     what: `${what}, in chunks of HTTP/1.1`,
-    unary: /prefix alone/.test(what),
+    unlike: /prefix alone(, of something)?$/.test(what) ? unlike.prefix : undefined,
     on: (door) => isEnveloped(door) && isHttp1(door),
     call: { body },
     change: (request) => ({ ...request, framing: "chunked" }),
@@ -197,12 +198,12 @@ const tooLarge = createRow({
 
 const writeLimits = [1, 2, 3, 14, 15].flatMap((writeMaxBytes) => [
   createRow({
-    unary: true,
+    unlike: writeMaxBytes <= 3 ? unlike.unserializable : undefined,
     what: `writeMaxBytes ${writeMaxBytes}`,
     setup: { writeMaxBytes, interceptors: 1 },
   }),
   createRow({
-    unary: true,
+    unlike: writeMaxBytes <= 3 ? unlike.unserializable : undefined,
     what: `writeMaxBytes ${writeMaxBytes}, compressed`,
     setup: { writeMaxBytes, compressMinBytes: 1 },
     call: { compression: "gzip" },
@@ -253,7 +254,7 @@ const earlyRefusals: readonly (readonly [
 
 const early = earlyRefusals.map(([what, headers]) =>
   createRow({
-    unary: true,
+    unlike: unlike.refusal,
     what: `${what} does not wait for the body`,
     on: isPost,
     call: { headers },
@@ -277,7 +278,7 @@ const openTooLarge = createRow({
 });
 
 const openExtra = createRow({
-  unary: true,
+  unlike: unlike.reading,
   what: "a second message is not awaited to its end",
   on: isEnveloped,
   call: { body: [Buffer.concat([one, one])] },

@@ -1,7 +1,17 @@
 /** What surrounds a call: values, signals, prefixes; and clients that leave. */
 import type { Ending, Script } from "../script.ts";
 import type { Setup } from "../setup.ts";
-import { createRow, isHttp1, isPost, isProto, namesOf, type Row, timeoutOf } from "./table.ts";
+import {
+  createRow,
+  isHttp1,
+  isPost,
+  isProto,
+  isUnary,
+  namesOf,
+  type Row,
+  timeoutOf,
+  unlike,
+} from "./table.ts";
 
 const valueSetups: readonly Setup[] = [
   { contextValues: "set" },
@@ -75,13 +85,17 @@ const shutdowns: readonly (readonly [what: string, setup: Setup, ends: Ending])[
 const shutdownRows = shutdowns.flatMap(([what, setup, ends]) =>
   (["at once", "late"] as const).map((look) =>
     createRow({
-      unary: true,
+      unlike: /^aborted(, |$)/.test(what) ? unlikeShutdown(ends) : undefined,
       what: `a shutdown signal that is ${what}, looked at ${look}`,
       setup: { ...setup, gate: true, interceptors: 1 },
       script: { look, implementation: { ends } },
     }),
   ),
 );
+
+function unlikeShutdown({ do: what }: Ending) {
+  return what === "wait" ? unlike.reading : unlike.shutdown;
+}
 
 const waits: readonly (readonly [what: string, script: Script])[] = [
   ["throws why", { implementation: { ends: { do: "wait", end: "throw reason" } } }],
@@ -96,9 +110,10 @@ const waits: readonly (readonly [what: string, script: Script])[] = [
 const leavesHttp2 = waits.flatMap(([what, script]) =>
   Array.from({ length: 14 }, (_, code) => code).map((code) =>
     createRow({
-      unary: true,
+      unlike: what === "answers" ? unlike.reading : undefined,
       what: `the client leaves with code ${code}, the implementation ${what}`,
-      on: (door) => !isHttp1(door) && isProto(door),
+      // One code for streams, which share what makes an error of it.
+      on: (door) => !isHttp1(door) && isProto(door) && (isUnary(door) || code === 8),
       setup: { interceptors: 1, gate: true },
       script,
       change: (request) => ({ ...request, end: { leave: "reset", code } }),
@@ -109,7 +124,7 @@ const leavesHttp2 = waits.flatMap(([what, script]) =>
 const leavesHttp1 = waits.flatMap(([what, script]) =>
   (["end", "reset"] as const).map((leave) =>
     createRow({
-      unary: true,
+      unlike: what === "answers" ? unlike.reading : undefined,
       what: `the client leaves by ${leave}, the implementation ${what}`,
       on: isHttp1,
       setup: { interceptors: 1, gate: true },
@@ -123,7 +138,7 @@ const leavesInBody = [true, false].flatMap((wait) =>
   (["end", "reset"] as const).flatMap((leave) =>
     (["at once", "late"] as const).map((look) =>
       createRow({
-        unary: true,
+        unlike: wait || look === "late" ? unlike.reading : undefined,
         what: `the client leaves by ${leave} in its body, the gate ${wait ? "waits" : "passes"}, ${look}`,
         on: isPost,
         setup: { gate: true, interceptors: 1 },

@@ -14,6 +14,7 @@ import {
   isProto,
   namesOf,
   type Row,
+  unlike,
 } from "./table.ts";
 
 const compressions: readonly Compression[] = ["gzip", "br"];
@@ -47,13 +48,13 @@ const known = compressions.flatMap((compression) => [
   }),
   createRow({
     what: `${compression}, which is not accepted`,
-    unary: true,
+    unlike: unlike.refusal,
     setup: { acceptCompression: compression === "br" ? ["gzip"] : ["br"] },
     call: { compression },
   }),
   createRow({
     what: `${compression}, and none is accepted`,
-    unary: true,
+    unlike: unlike.refusal,
     setup: { acceptCompression: [] },
     call: { compression },
   }),
@@ -97,7 +98,7 @@ const requested = [
   ...["identity", "", "GZIP", "gzip ", "deflate", "x-gzip", "gzip, gzip", "identity, gzip", "*"],
 ].map((encoding) =>
   createRow({
-    unary: true,
+    unlike: /^(identity|gzip )$/.test(encoding) ? undefined : unlike.refusal,
     what: `a request in ${JSON.stringify(encoding)}`,
     setup: small,
     call: (door) =>

@@ -1,7 +1,7 @@
 /** What an implementation throws, and what a client gets for it. */
 import type { Detail, ErrorSpec, WrongAnswer } from "../script.ts";
 import { wrongAnswers } from "../script.ts";
-import { createRow, isJson, isProto, namesOf, type Row } from "./table.ts";
+import { createRow, isJson, isProto, namesOf, type Row, unlike } from "./table.ts";
 
 const codes = [...Array.from({ length: 16 }, (_, i) => i + 1), 0, 17, -1, 1.5, 99];
 
@@ -48,7 +48,7 @@ const others: readonly (readonly [what: string, error: ErrorSpec])[] = [
 const thrown = [...connectErrors, ...others].flatMap(([what, error]) =>
   [true, false].map((async) =>
     createRow({
-      unary: /broken/.test(what),
+      unlike: /broken/.test(what) ? unlike.details : undefined,
       what: `the implementation ${async ? "rejects" : "throws"}: ${what}`,
       on: (door) => isProto(door) || async,
       setup: { interceptors: 1 },
@@ -125,7 +125,7 @@ const gateFirst = (
 
 /** If several things are wrong, one is reported. */
 const order = createRow({
-  unary: true,
+  unlike: unlike.refusal,
   what: "version, compression and deadline are all wrong",
   setup: { gate: true, requireConnectProtocolHeader: true },
   call: {
@@ -145,7 +145,7 @@ const order = createRow({
 });
 
 const orderBehind = createRow({
-  unary: true,
+  unlike: unlike.refusal,
   what: "compression, deadline and body are all wrong",
   setup: { gate: true, readMaxBytes: 1 },
   call: {
@@ -162,7 +162,7 @@ const orderBehind = createRow({
 
 const wrong = (Object.keys(wrongAnswers) as WrongAnswer[]).map((answer) =>
   createRow({
-    unary: true,
+    unlike: /wrong type|range|no JSON/.test(answer) ? unlike.unserializable : undefined,
     what: `the implementation answers ${answer}`,
     setup: { interceptors: 1 },
     script: { implementation: { ends: { do: "answer wrongly", with: answer } } },

@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import type { Field } from "../case.ts";
 import { updatePath } from "../request.ts";
-import { createRow, isGet, isJson, type Row } from "./table.ts";
+import { createRow, isGet, isJson, type Row, unlike } from "./table.ts";
 
 const proto = Buffer.from("r\x01>", "latin1"); // its base64 has a + or a /
 const raw: readonly (readonly [what: string, query: string])[] = [
@@ -85,7 +85,7 @@ const withHeaders = headers.map(([what, ...fields]) =>
 );
 
 const versionAsParameter = createRow({
-  unary: true,
+  unlike: unlike.refusal,
   what: "the version as a parameter, required in a POST",
   on: (door) => !isGet(door),
   setup: { requireConnectProtocolHeader: true },

@@ -1,6 +1,6 @@
 /** What gate and interceptors may do with a call. */
 import type { Ending, ErrorSpec, GateAct, InterceptorAct, Script } from "../script.ts";
-import { createRow, isProto, type Row } from "./table.ts";
+import { createRow, isProto, type Row, unlike } from "./table.ts";
 
 const error: ErrorSpec = {
   kind: "connect",
@@ -77,17 +77,31 @@ const thens: readonly (readonly [what: string, ends: Ending])[] = [
   ["a call that fails", { do: "throw", error }],
 ];
 
+function unlikeOf(what: string, ends: Ending) {
+  const isEcho = ends.do === "echo";
+  if (/partial|another kind/.test(what)) return isEcho ? unlike.unserializable : undefined;
+  const isOwn = /replaces the response|answers/.test(what) || (what === "recovers" && !isEcho);
+  return isOwn ? unlike.ownHeaders : undefined;
+}
+
+/** Of the inner of two interceptors, to which the outer one may not come, or which it may repair. */
+function unlikeBehind(outer: string, inner: string) {
+  const isReached = !/^(refuses|throws)/.test(outer);
+  const isRepaired = outer === "changes the response message" && /partial/.test(inner);
+  return isReached && !isRepaired ? unlikeOf(inner, { do: "echo" }) : undefined;
+}
+
 const single = acts.flatMap(([what, act]) =>
   thens.flatMap(([call, ends]) => [
     createRow({
-      unary: true,
+      unlike: unlikeOf(what, ends),
       what: `an interceptor ${what}: ${call}`,
       on: isProto,
       setup: { interceptors: 1, contextValues: "set" },
       script: scriptOf([act], ends),
     }),
     createRow({
-      unary: true,
+      unlike: unlikeOf(what, ends),
       what: `between two others, an interceptor ${what}: ${call}`,
       on: isProto,
       setup: { interceptors: 3, gate: true },
@@ -99,7 +113,7 @@ const single = acts.flatMap(([what, act]) =>
 const pairs = acts.flatMap(([what, act]) =>
   acts.slice(4, 10).map(([other, otherAct]) =>
     createRow({
-      unary: true,
+      unlike: unlikeOf(what, { do: "echo" }) ?? unlikeBehind(what, other),
       what: `an interceptor ${what}, and one ${other}`,
       setup: { interceptors: 2 },
       script: scriptOf([act, otherAct], { do: "echo" }),

@@ -1,7 +1,7 @@
 /** Headers and trailers, in both directions. */
 import type { Field } from "../case.ts";
 import type { ImplementationAct } from "../script.ts";
-import { createRow, isHttp1, isProto, type Row } from "./table.ts";
+import { createRow, isHttp1, isProto, type Row, unlike } from "./table.ts";
 
 const incoming: readonly (readonly [what: string, ...headers: Field[]])[] = [
   ["text", ["x-text", "a, b;c=d"]],
@@ -83,14 +83,14 @@ const written = names.flatMap((name) => {
   return acts(field).flatMap(([what, act]) => [
     createRow({
       what: `the implementation sets ${name}: ${what}`,
-      unary: name === "content-length",
+      unlike: name === "content-length" ? unlike.length : undefined,
       on: isProto,
       setup: { interceptors: 1, compressMinBytes: 1 },
       script: { implementation: { ...act, ends: { do: "echo" } } },
     }),
     createRow({
       what: `the implementation sets ${name}, and fails: ${what}`,
-      unary: name === "content-length",
+      unlike: name === "content-length" ? unlike.length : undefined,
       on: isProto,
       setup: { interceptors: 1 },
       script: {

@@ -1,6 +1,6 @@
 /** The handler for a request: path, method, content type, protocol version. */
 import { echoPath, updatePath } from "../request.ts";
-import { createRow, isConnect, isGet, isHttp1, isPost, type Row } from "./table.ts";
+import { createRow, isConnect, isGet, isHttp1, isPost, type Row, unlike } from "./table.ts";
 
 const contentTypes = [
   ...["application/json", "application/proto", "application/json; charset=utf-8"],
@@ -96,7 +96,7 @@ const unknownPaths = [
 
 const versions = ["1", "v1", "2", "", "01", "1, 1"].map((version) =>
   createRow({
-    unary: true,
+    unlike: version === "1" ? undefined : unlike.refusal,
     what: `protocol version ${JSON.stringify(version)}, required`,
     setup: { requireConnectProtocolHeader: true, gate: true },
     call: (door) =>
@@ -108,7 +108,7 @@ const versions = ["1", "v1", "2", "", "01", "1, 1"].map((version) =>
 
 const noVersion = [true, false].map((requireConnectProtocolHeader) =>
   createRow({
-    unary: true,
+    unlike: requireConnectProtocolHeader ? unlike.refusal : undefined,
     what: `no protocol version, ${requireConnectProtocolHeader ? "" : "not "}required`,
     setup: { requireConnectProtocolHeader },
   }),

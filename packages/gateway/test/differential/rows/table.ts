@@ -7,7 +7,25 @@ import type { Setup } from "../setup.ts";
 export interface Row {
   readonly what: string;
   readonly cases: readonly Case[];
+  /** Cases of streams, on which connect-node deliberately has not the same outcome. */
+  readonly unlike: { readonly why: Unlike; readonly cases: readonly Case[] } | undefined;
 }
+
+/** Why streams are not as connect-node has them. docs/differences.md says it to users. */
+export const unlike = {
+  refusal: "connect-node calls the implementation, and refuses the request when that reads it",
+  deadline: "connect-node answers after the deadline, if the implementation does",
+  shutdown: "connect-node answers after a shutdown, if the implementation does",
+  unserializable: "connect-node aborts the signal with an AbortError, and not with the error",
+  ownHeaders: "connect-node loses the Content-Type that an interceptor's own response has not",
+  text: "connect-node does not know gRPC-Web text",
+  prefix: "connect-node ignores an envelope prefix without a message, at the end",
+  length: "connect-node sends a Content-Length of the application, which breaks the response",
+  details: "connect-node writes another message for details that are no messages",
+  reading: "connect-node reads on: a message, or its end, comes after what ends the call",
+} as const;
+
+export type Unlike = (typeof unlike)[keyof typeof unlike];
 
 export interface Door {
   readonly protocol: Protocol;
@@ -45,8 +63,8 @@ export interface RowSpec {
   readonly script?: Script;
   /** Default: every door. */
   readonly on?: (door: Door) => boolean;
-  /** Whether it is for unary calls alone. Default: no. */
-  readonly unary?: boolean;
+  /** Why the outcome of streams is not the same. Default: it is. */
+  readonly unlike?: Unlike | undefined;
 }
 
 export function createRow({
@@ -56,21 +74,25 @@ export function createRow({
   setup,
   script,
   on,
-  unary: isOfUnary = false,
+  unlike: why,
 }: RowSpec): Row {
-  const cases = doors
-    .filter((door) => (on?.(door) ?? true) && (!isOfUnary || isUnary(door)))
-    .map((door): Case => {
-      const spec = typeof call === "function" ? call(door) : call;
-      const request = createRequest({ message: { string: "a" }, ...door, ...spec });
-      return {
-        what: `${what}, by ${door.protocol} ${door.codec} ${door.kind} over HTTP/${door.http}`,
-        setup: setup ?? {},
-        request: change === undefined ? request : change(request, door),
-        script: script ?? echo,
-      };
-    });
-  return { what, cases };
+  const caseOf = (door: Door): Case => {
+    const spec = typeof call === "function" ? call(door) : call;
+    const request = createRequest({ message: { string: "a" }, ...door, ...spec });
+    return {
+      what: `${what}, by ${door.protocol} ${door.codec} ${door.kind} over HTTP/${door.http}`,
+      setup: setup ?? {},
+      request: change === undefined ? request : change(request, door),
+      script: script ?? echo,
+    };
+  };
+  const all = doors.filter((door) => on?.(door) ?? true);
+  if (why === undefined) return { what, cases: all.map(caseOf), unlike: undefined };
+  const streams = all.filter((door) => !isUnary(door));
+  return {
+    ...{ what, cases: all.filter(isUnary).map(caseOf) },
+    unlike: { why, cases: streams.map(caseOf) },
+  };
 }
 
 /** Whether the method has one message each way. */

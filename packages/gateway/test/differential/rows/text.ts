@@ -4,7 +4,7 @@ import type { WireRequest } from "../case.ts";
 import type { CallSpec } from "../request.ts";
 import type { Script } from "../script.ts";
 import type { Setup } from "../setup.ts";
-import { createRow, type Door, echo, type Row } from "./table.ts";
+import { createRow, type Door, echo, type Row, unlike } from "./table.ts";
 
 const isWeb = ({ protocol }: Door): boolean => protocol === "grpc-web";
 
@@ -21,7 +21,7 @@ function inText(
 ): Row {
   const { setup = { gate: true, interceptors: 1 }, script = echo, call = {}, type } = rest;
   return createRow({
-    unary: true,
+    unlike: unlike.text,
     what: `in text: ${what}`,
     on: isWeb,
     setup,
