@@ -42,7 +42,6 @@ const sqlite: EngineEntry = {
   async *check(at) {
     yield* (await import("./sqlite/tools.ts")).checkSqlite(at);
   },
-  // SQLite has one writer, on its own thread.
 };
 
 const postgres: EngineEntry = {

@@ -11,8 +11,12 @@ import { SessionPool } from "./pool.ts";
 import type { Session } from "./session.ts";
 import { type Query, tryInsert, writeBatch } from "./writer.ts";
 
-/** Works in a session of a pool, when it is its turn. */
-export type Attempt = <T>(work: (session: Session) => Promise<T>, pool: SessionPool) => Promise<T>;
+/** Works in a session of a pool, when it is the turn of this work among that for the same node. */
+export type Attempt = <T>(
+  work: (session: Session) => Promise<T>,
+  pool: SessionPool,
+  node?: string,
+) => Promise<T>;
 
 export interface ClusterOptions {
   readonly connectTo: (host: Host) => Promise<Session>;
@@ -70,11 +74,15 @@ export class Cluster {
       if (outcomes !== undefined) return outcomes;
       await this.#locate();
     }
-    return await this.#options.attempt(async (session) => {
-      if (placement !== undefined)
-        await assertCoordinator(session, this.#options.limits.connectTimeoutMs);
-      return await this.#insert(session, plants);
-    }, this.main);
+    return await this.#options.attempt(
+      async (session) => {
+        if (placement !== undefined)
+          await assertCoordinator(session, this.#options.limits.connectTimeoutMs);
+        return await this.#insert(session, plants);
+      },
+      this.main,
+      name,
+    );
   }
 
   /** Inspects all hosts, and finds out which there are. */
@@ -122,6 +130,7 @@ export class Cluster {
       const outcomes = await this.#options.attempt(
         (session) => this.#insert(session, plants),
         node.pool,
+        name,
       );
       const answer = await this.#coordinator.ask(placement, name, node.host);
       if (answer !== "unknown") return answer === "current" ? outcomes : undefined;

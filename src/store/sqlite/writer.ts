@@ -2,7 +2,6 @@ import type { StatementSync } from "node:sqlite";
 import { textFields } from "../../plant.ts";
 import { checkpoint } from "./database.ts";
 import { type Database, inTransaction, readValue } from "./driver.ts";
-import type { RowValues } from "./queue/queue-reader.ts";
 
 /**
  * The number of frames (pages of 4 KiB) in the log that triggers a checkpoint. Few enough that the
@@ -15,6 +14,9 @@ const logFramesMax = 4000;
 const framesPerLook = 256;
 
 const frameBytes = 4096;
+
+/** The values of a row in the order of the columns: the id, then the texts. */
+export type RowValues = [id: bigint, ...texts: (string | null)[]];
 
 /** Writes batches of plants to an open database. */
 export class Writer {
@@ -37,15 +39,20 @@ export class Writer {
   }
 
   /**
-   * Writes all batches in one transaction.
+   * Writes all rows in one transaction.
    *
-   * @returns After COMMIT: for each row of each batch, whether its id belongs to another plant.
+   * @returns After COMMIT: the indexes of the rows whose ids belong to other plants.
    * @throws The error that made the commit fail, after a rollback.
    */
-  write(batches: readonly (readonly RowValues[])[]): readonly (readonly boolean[])[] {
-    for (const row of batches.flat()) this.#frames += framesOf(row);
-    const write = (all: typeof batches) => all.map((rows) => rows.map((row) => this.#isTaken(row)));
-    return inTransaction(this.#db, () => write(batches));
+  write(rows: readonly RowValues[]): readonly number[] {
+    const taken: number[] = [];
+    inTransaction(this.#db, () => {
+      for (const [index, row] of rows.entries()) {
+        this.#frames += framesOf(row);
+        if (this.#isTaken(row)) taken.push(index);
+      }
+    });
+    return taken;
   }
 
   /**

@@ -18,9 +18,9 @@ export const ioMutants: readonly Mutant[] = [
   },
   {
     name: "a commit that failed is acknowledged",
-    file: "src/store/sqlite/queue/queue-reader.ts",
-    find: "if (idTaken === undefined) return rowState.failed;",
-    replace: "if (idTaken === undefined) return rowState.created;",
+    file: "src/store/sqlite/worker.ts",
+    find: 'if (isPassing(failureCode(error))) reply({ kind: "failed", ...describe(error) });',
+    replace: 'if (isPassing(failureCode(error))) reply({ kind: "done", taken: [] });',
     campaign: "io",
   },
   {

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { NewPlant } from "../../../src/plant.ts";
 import type { Finding } from "../../../src/store/finding.ts";
 import { checkStore } from "../../../src/store/open.ts";
+import type { CommitLimits } from "../../../src/store/options.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { hashOf } from "../../../src/store/postgres/placement.ts";
 import type { PostgresDatabases } from "../../support/postgres-databases.ts";
@@ -24,9 +25,12 @@ const safe = "on on on";
 describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer({ settings: withoutSync });
 
-  async function openFresh(limits: Partial<PostgresLimits> = {}) {
+  async function openFresh(
+    limits: Partial<PostgresLimits> = {},
+    commitLimits: Partial<CommitLimits> = {},
+  ) {
     const { database, url, citus } = await openDatabase(server.current);
-    const store = await openTestStore(url, limits);
+    const store = await openTestStore(url, limits, { limits: commitLimits });
     const [ones, twos] = await Promise.all([citus.idsOf(1, 100), citus.idsOf(2, 100)]);
     return { database, store, citus, ones: ones.map(plantOf), twos: twos.map(plantOf) };
   }
@@ -126,22 +130,20 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await failing;
   });
 
-  test("plants that wait for a node are limited", async () => {
-    const { store, citus, ones, twos } = await openFresh({ stragglerBytesMax: 3000 });
+  test("plants that wait for a node leave room for those of others", async () => {
+    const { store, citus, ones, twos } = await openFresh({}, { waitingRowsMax: 20 });
+    // Each node has had a plant.
+    await Promise.all([ones, twos].map(([plant]) => store.create(plant ?? plantOf(0n))));
     await citus.fail(1, "XX000");
-    // The limit allows five. The others are rejected before the node is back.
-    const others = Promise.withResolvers<void>();
     let refused = 0;
-    const creating = ones.map(async (plant) => {
-      await store.create(plant).catch(() => {
-        if (++refused === ones.length - 5) others.resolve();
-      });
-    });
-    await others.promise;
-    await Promise.all(twos.map((plant) => store.create(plant)));
+    const creating = ones.map((plant) => store.create(plant).catch(() => refused++));
+    for (let round = 0; round < twos.length; round += 10) {
+      await Promise.all(twos.slice(round, round + 10).map((plant) => store.create(plant)));
+    }
+    expect(store.isFull()).toBe(false);
     await citus.mend();
     await Promise.all(creating);
-    expect(refused).toBe(ones.length - 5);
+    expect(refused).toBe(ones.length - 10);
     for (const plant of ones) await store.create(plant);
   });
 
@@ -283,7 +285,13 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
     const [first, second, third] = plants as [NewPlant, NewPlant, NewPlant];
     await using proxy = await openTcpProxy(coordinator.current.port, "none");
     const unreachable: (readonly string[])[] = [];
-    const store = await openTestStore(through(proxy, url), {}, (nodes) => unreachable.push(nodes));
+    const store = await openTestStore(
+      through(proxy, url),
+      {},
+      {
+        onUnreachable: (nodes) => unreachable.push(nodes),
+      },
+    );
     await store.create(first);
     proxy.refuse();
     await store.create(second);
