@@ -6,7 +6,7 @@ import type { PlantReader } from "./plant-reader.ts";
 import { describePostgres } from "./postgres/address.ts";
 import type { SchemaState } from "./schema-state.ts";
 import type { BackupOptions } from "./sqlite/backup.ts";
-import { describeSqlite, identifySqlite } from "./sqlite/location.ts";
+import { describeSqlite, identifySqlite, parsePath } from "./sqlite/location.ts";
 import { migrateSqlite, openSqlite } from "./sqlite/open.ts";
 
 /** Opens the store at `location`, which is the part of the URL after the scheme and its colon. */
@@ -36,11 +36,13 @@ const sqlite: EngineEntry = {
   identify: identifySqlite,
   open: openSqlite,
   migrate: migrateSqlite,
-  openReader: async (at) => (await import("./sqlite/tools.ts")).openSqliteReader(at),
-  readSchema: async (at) => (await import("./sqlite/tools.ts")).readSqliteSchema(at),
-  backUp: async (at, options) => (await import("./sqlite/tools.ts")).backupSqlite(at, options),
+  openReader: async (at) => (await import("./sqlite/reader.ts")).SqliteReader.open(parsePath(at)),
+  readSchema: async (at) => (await import("./sqlite/database.ts")).readSchemaState(parsePath(at)),
+  async backUp(at, options) {
+    return await (await import("./sqlite/backup.ts")).backupDatabase(parsePath(at), options);
+  },
   async *check(at) {
-    yield* (await import("./sqlite/tools.ts")).checkSqlite(at);
+    yield* (await import("./sqlite/check.ts")).checkDatabase(parsePath(at));
   },
 };
 

@@ -4,6 +4,7 @@ import type { Finding } from "../finding.ts";
 import { configure, openError } from "./database.ts";
 import { assertDriver, Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
+import { busyTimeoutMs } from "./location.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
 /** Below `fail`, a commit may soon fail. Below `warn`, it is time to act. */
@@ -19,10 +20,7 @@ const logBytesMax = 256 * 1024 * 1024;
  *
  * @param path Absolute.
  */
-export async function* checkDatabase(
-  path: string,
-  busyTimeoutMs: number,
-): AsyncGenerator<Finding, void> {
+export async function* checkDatabase(path: string): AsyncGenerator<Finding, void> {
   const driver = attempt("SQLite", assertDriver);
   yield driver;
   if (driver.level === "fail") return;

@@ -1,33 +1,35 @@
 import { existsSync } from "node:fs";
 import { textFields } from "../../plant.ts";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
+import type { SchemaState } from "../schema-state.ts";
 import { assertDriver, Database, inTransaction, readValue } from "./driver.ts";
 import { failureCode, primaryCode } from "./failure.ts";
 import { assertOurs, createFile, logPath, rewriteFile, syncDirectories } from "./files.ts";
-import { assertKnown, migrate } from "./schema.ts";
+import { busyTimeoutMs } from "./location.ts";
+import { assertKnown, migrate, migrations } from "./schema.ts";
 
 /**
  * Opens the database for writing, and creates it if it is missing. When it returns, everything in
  * it is on stable storage, and so is the path to it.
  *
  * @param path Absolute.
- * @param busyTimeoutMs How long to wait for locks of other processes, here and in every later
+ * @param timeoutMs How long to wait for locks of other processes, here and in every later
  * transaction.
  * @throws {StoreOpenError}
  */
-export function openDatabase(path: string, busyTimeoutMs: number): Database {
+export function openDatabase(path: string, timeoutMs: number): Database {
   assertDriver();
   createFile(path);
   assertOurs(path);
   let db: Database | undefined;
   try {
-    db = new Database(path, { timeout: busyTimeoutMs });
+    db = new Database(path, { timeout: timeoutMs });
     // Before the first write, so that creating the database is synced, too.
     configure(db);
     migrate(db);
     enterWal(db);
     assertDurable(db);
-    settle(db, path, busyTimeoutMs);
+    settle(db, path, timeoutMs);
     assertUsable(db);
     syncDirectories(path);
     return db;
@@ -38,21 +40,22 @@ export function openDatabase(path: string, busyTimeoutMs: number): Database {
 }
 
 /**
- * Reads the number of migrations applied to a database. Changes nothing.
+ * Reads the schema version of a database. Changes nothing.
  *
  * @param path Absolute.
  * @throws {StoreOpenError}
  */
-export function readSchemaVersion(path: string, busyTimeoutMs: number): number {
+export function readSchemaState(path: string): SchemaState {
   assertDriver();
-  if (!existsSync(path)) return 0;
+  const latest = migrations.length;
+  if (!existsSync(path)) return { version: 0, latest };
   assertOurs(path);
   let db: Database | undefined;
   try {
     db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
     const version = Number(readValue(db, "PRAGMA user_version"));
     assertKnown(path, version);
-    return version;
+    return { version, latest };
   } catch (error) {
     throw openError(path, error);
   } finally {
@@ -114,10 +117,10 @@ export function assertDurable(db: Database): void {
  *
  * @throws {StoreOpenError} `in_use`, `inaccessible`
  */
-function settle(db: Database, path: string, busyTimeoutMs: number): void {
+function settle(db: Database, path: string, timeoutMs: number): void {
   // IMMEDIATE: nobody else appends to the log or restarts it in the meantime.
   inTransaction(db, () => rewriteFile(logPath(path)));
-  const deadline = Date.now() + busyTimeoutMs;
+  const deadline = Date.now() + timeoutMs;
   while (checkpoint(db, "FULL").busy !== 0) {
     if (Date.now() >= deadline) {
       throw new StoreOpenError(

@@ -7,6 +7,7 @@ import { StoreReadError } from "../read-error.ts";
 import { openError } from "./database.ts";
 import { assertDriver, Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
+import { busyTimeoutMs } from "./location.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
 type PlantRow<Text> = Readonly<Record<TextField, Text | null>> & {
@@ -35,7 +36,7 @@ export class SqliteReader implements PlantReader {
    * @param path Absolute.
    * @throws {StoreOpenError}
    */
-  static open(path: string, busyTimeoutMs: number): SqliteReader {
+  static open(path: string): SqliteReader {
     assertDriver();
     if (!existsSync(path)) {
       throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);

@@ -42,7 +42,7 @@ export const powerMutants: readonly Mutant[] = [
   {
     name: "what a killed process left unsynced is confirmed as it is",
     file: "src/store/sqlite/database.ts",
-    find: "    settle(db, path, busyTimeoutMs);\n",
+    find: "    settle(db, path, timeoutMs);\n",
     replace: "",
     campaign: "power",
   },
