@@ -96,6 +96,26 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await store.close();
   });
 
+  test("a node that hangs delays no plant of another", async () => {
+    const { url, citus } = await openDatabase(server.current);
+    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants AS kept");
+    await citus.open(1, proxy.port);
+    const hour = 3_600_000;
+    const store = await openTestStore(url, { statementTimeoutMs: hour, aliveIntervalMs: hour });
+    const [ones, twos] = await Promise.all([citus.idsOf(1, 100), citus.idsOf(2, 100)]);
+    proxy.hang();
+    let stored = 0;
+    const waiting: Promise<unknown>[] = [];
+    for (const [index, id] of ones.entries()) {
+      waiting.push(store.create(plantOf(id)).then(() => stored++));
+      await store.create(plantOf(twos[index] ?? 0n));
+    }
+    expect(stored).toBe(0);
+    expect(store.obstacle()).toBeUndefined();
+    proxy.refuse();
+    await Promise.all(waiting);
+  });
+
   test("a node that stays down makes its own plants unavailable, and no others", async () => {
     const { database, store, citus, ones, twos } = await openFresh({ retryLimitMs: 100 });
     await citus.fail(1, "XX000");
