@@ -8,6 +8,9 @@ export type RowOutcome = "created" | "id_taken";
 
 /** A database that holds plants. */
 export interface Engine extends BatchEngine {
+  /** What prevented commits when it was opened, if that may pass. A probe says when it is gone. */
+  readonly openedWith?: unknown;
+
   /**
    * Repeats all the checks that opening the store required. Writes nothing, so it may run every few
    * seconds.

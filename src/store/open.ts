@@ -6,8 +6,8 @@ import type { PlantReader } from "./plant-reader.ts";
 import { describePostgres } from "./postgres/address.ts";
 import type { SchemaState } from "./schema-state.ts";
 import type { BackupOptions } from "./sqlite/backup.ts";
-import { describeSqlite, identifySqlite, parsePath } from "./sqlite/location.ts";
-import { migrateSqlite, openSqlite } from "./sqlite/open.ts";
+import { busyTimeoutMs, describeSqlite, identifySqlite, parsePath } from "./sqlite/location.ts";
+import { openSqlite } from "./sqlite/open.ts";
 
 /** Opens the store at `location`, which is the part of the URL after the scheme and its colon. */
 type OpenEngine = (location: string, options: StoreOptions) => Promise<PlantStore>;
@@ -35,7 +35,9 @@ const sqlite: EngineEntry = {
   describe: describeSqlite,
   identify: identifySqlite,
   open: openSqlite,
-  migrate: migrateSqlite,
+  async migrate(at) {
+    (await import("./sqlite/database.ts")).openDatabase(parsePath(at), busyTimeoutMs).close();
+  },
   openReader: async (at) => (await import("./sqlite/reader.ts")).SqliteReader.open(parsePath(at)),
   readSchema: async (at) => (await import("./sqlite/database.ts")).readSchemaState(parsePath(at)),
   async backUp(at, options) {

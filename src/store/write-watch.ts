@@ -53,7 +53,9 @@ export class WriteWatch {
     this.#engine = engine;
     this.#onObstacle = onObstacle;
     this.#times = times;
-    this.#schedule(times.inspectIntervalMs);
+    const cause = engine.openedWith;
+    if (cause !== undefined) this.#find(engine.obstacleFrom(cause), cause);
+    this.#schedule(cause === undefined ? times.inspectIntervalMs : times.backoffMinMs);
   }
 
   obstacle(): Obstacle | undefined {

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, statSync } from "node:fs";
 import { BackupError } from "../backup-error.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { openError } from "./database.ts";
-import { assertDriver, backup, Database, readValue } from "./driver.ts";
+import { assertDriver, backup, Database, openFile, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { busyTimeoutMs } from "./location.ts";
 import { assertPlantStore } from "./schema.ts";
@@ -58,7 +58,7 @@ async function copy(
 ): Promise<number> {
   let db: Database | undefined;
   try {
-    db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+    db = openFile(path, { readOnly: true, timeout: busyTimeoutMs });
     assertPlantStore(db);
     db.exec("BEGIN");
     const count = Number(readValue(db, "SELECT count(*) FROM plants"));

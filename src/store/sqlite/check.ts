@@ -2,7 +2,7 @@ import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Finding } from "../finding.ts";
 import { configure, openError } from "./database.ts";
-import { assertDriver, Database, readValue } from "./driver.ts";
+import { assertDriver, type Database, openFile, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { busyTimeoutMs } from "./location.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
@@ -35,7 +35,7 @@ export async function* checkDatabase(path: string): AsyncGenerator<Finding, void
   yield checkLog(path);
   let db: Database | undefined;
   try {
-    db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+    db = openFile(path, { readOnly: true, timeout: busyTimeoutMs });
     yield* checkOpen(db, path);
   } catch (error) {
     yield { level: "fail", subject: "store", text: openError(path, error).message };

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { textFields } from "../../plant.ts";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 import type { SchemaState } from "../schema-state.ts";
-import { assertDriver, Database, inTransaction, readValue } from "./driver.ts";
-import { failureCode, primaryCode } from "./failure.ts";
+import { assertDriver, type Database, inTransaction, openFile, readValue } from "./driver.ts";
+import { failureCode, isFull, primaryCode } from "./failure.ts";
 import { assertOurs, createFile, logPath, rewriteFile, syncDirectories } from "./files.ts";
 import { busyTimeoutMs } from "./location.ts";
 import { assertKnown, migrate, migrations } from "./schema.ts";
@@ -23,7 +23,7 @@ export function openDatabase(path: string, timeoutMs: number): Database {
   assertOurs(path);
   let db: Database | undefined;
   try {
-    db = new Database(path, { timeout: timeoutMs });
+    db = openFile(path, { timeout: timeoutMs });
     // Before the first write, so that creating the database is synced, too.
     configure(db);
     migrate(db);
@@ -52,7 +52,7 @@ export function readSchemaState(path: string): SchemaState {
   assertOurs(path);
   let db: Database | undefined;
   try {
-    db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+    db = openFile(path, { readOnly: true, timeout: busyTimeoutMs });
     const version = Number(readValue(db, "PRAGMA user_version"));
     assertKnown(path, version);
     return { version, latest };
@@ -115,13 +115,15 @@ export function assertDurable(db: Database): void {
  * differ from the one we see. A power failure would then restore an older log and apply it to the
  * newer database.
  *
+ * The rewrite makes all plants safe. If the disk has no space for the checkpoint, the log keeps them.
+ *
  * @throws {StoreOpenError} `in_use`, `inaccessible`
  */
 function settle(db: Database, path: string, timeoutMs: number): void {
   // IMMEDIATE: nobody else appends to the log or restarts it in the meantime.
   inTransaction(db, () => rewriteFile(logPath(path)));
   const deadline = Date.now() + timeoutMs;
-  while (checkpoint(db, "FULL").busy !== 0) {
+  while (isLockedOut(db)) {
     if (Date.now() >= deadline) {
       throw new StoreOpenError(
         "in_use",
@@ -129,6 +131,15 @@ function settle(db: Database, path: string, timeoutMs: number): void {
       );
     }
     pause(10);
+  }
+}
+
+function isLockedOut(db: Database): boolean {
+  try {
+    return checkpoint(db, "FULL").busy !== 0;
+  } catch (error) {
+    if (isFull(failureCode(error))) return false;
+    throw error;
   }
 }
 
@@ -180,7 +191,7 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
 export function openError(path: string, error: unknown): StoreOpenError {
   if (error instanceof StoreOpenError) return error;
   const code = failureCode(error);
-  const [openCode, advice] = openErrors[primaryCode(code)] ?? [
+  const [openCode, advice] = openErrors[isFull(code) ? "SQLITE_FULL" : primaryCode(code)] ?? [
     "damaged",
     "the database is not as this release left it; restore it from a backup",
   ];

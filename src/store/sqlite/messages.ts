@@ -19,13 +19,20 @@ export type Request =
   | { readonly kind: "probe" }
   | { readonly kind: "close" };
 
+/** An error of SQLite, or of our checks. */
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+}
+
 /** A message from the worker. */
 export type Reply =
-  | { readonly kind: "opened" }
+  /** `failure`: why nothing can be committed yet. The next request may succeed. */
+  | { readonly kind: "opened"; readonly failure: Failure | undefined }
   | { readonly kind: "refused"; readonly code: StoreOpenErrorCode; readonly message: string }
   /** `taken`: which rows of a commit have the id of another plant. */
   | { readonly kind: "done"; readonly taken: readonly number[] }
   /** It was rolled back; the next may succeed. */
-  | { readonly kind: "failed"; readonly code: string; readonly message: string }
+  | { readonly kind: "failed"; readonly failure: Failure }
   /** Nothing will be committed any more, and no request answered. May be sent at any time. */
-  | { readonly kind: "broken"; readonly code: string; readonly message: string };
+  | { readonly kind: "broken"; readonly failure: Failure };

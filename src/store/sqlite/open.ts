@@ -18,8 +18,3 @@ export async function openSqlite(
   const thread = await SqliteThread.open(parsePath(location), busyTimeoutMs, options.onFailure);
   return new BatchedStore(thread, limits, options);
 }
-
-/** @throws {StoreOpenError} */
-export async function migrateSqlite(location: string): Promise<void> {
-  await (await openSqlite(location, {})).close();
-}

@@ -5,7 +5,7 @@ import { StoreOpenError } from "../open-error.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { StoreReadError } from "../read-error.ts";
 import { openError } from "./database.ts";
-import { assertDriver, Database, readValue } from "./driver.ts";
+import { assertDriver, type Database, openFile, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { busyTimeoutMs } from "./location.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
@@ -45,7 +45,7 @@ export class SqliteReader implements PlantReader {
     try {
       // Does not read the file's header first, as opening for writing does: closing any descriptor
       // of the file would release the locks that this process holds on it.
-      db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+      db = openFile(path, { readOnly: true, timeout: busyTimeoutMs });
       assertReadable(db, path);
       return new SqliteReader(db, path);
     } catch (error) {

@@ -4,8 +4,8 @@ import { Worker } from "node:worker_threads";
 import { type NewPlant, type Obstacle, textFields } from "../../plant.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
-import { primaryCode } from "./failure.ts";
-import type { Reply, Request, WorkerSetup } from "./messages.ts";
+import { isFull, primaryCode } from "./failure.ts";
+import type { Failure, Reply, Request, WorkerSetup } from "./messages.ts";
 import type { RowValues } from "./writer.ts";
 
 /** The worker is a .ts file in the sources and a .js file in the build, like this file. */
@@ -19,7 +19,7 @@ class SqliteFailure extends Error {
   override readonly name = "SqliteFailure";
   readonly code: string;
 
-  constructor(code: string, message: string) {
+  constructor({ code, message }: Failure) {
     super(`${message} (${code})`);
     this.code = code;
   }
@@ -29,6 +29,7 @@ class SqliteFailure extends Error {
 export class SqliteThread implements Engine {
   readonly commitsMax = 1;
   readonly commitsAhead = 1;
+  readonly openedWith: Error | undefined;
   readonly #worker: Worker;
   readonly #bell: Int32Array;
   readonly #ended: Promise<void>;
@@ -58,7 +59,8 @@ export class SqliteThread implements Engine {
     void ended.then(() => openPaths.delete(path));
     const reply = await firstReply(worker, ended);
     if (reply.kind === "opened") {
-      return new SqliteThread(worker, { bell: new Int32Array(bell), ended, onFailure });
+      const openedWith = reply.failure && new SqliteFailure(reply.failure);
+      return new SqliteThread(worker, { bell: new Int32Array(bell), ended, openedWith, onFailure });
     }
     await ended;
     if (reply.kind === "refused") throw new StoreOpenError(reply.code, reply.message);
@@ -67,26 +69,25 @@ export class SqliteThread implements Engine {
 
   private constructor(
     worker: Worker,
-    {
-      bell,
-      ended,
-      onFailure,
-    }: {
+    options: {
       bell: Int32Array;
       ended: Promise<void>;
+      openedWith: Error | undefined;
       onFailure: ((error: Error) => void) | undefined;
     },
   ) {
+    const { bell, ended, openedWith, onFailure } = options;
     this.#worker = worker;
     this.#bell = bell;
     this.#ended = ended;
+    this.openedWith = openedWith;
     this.#onFailure = onFailure;
     worker.on("message", (reply: Reply) => this.#receive(reply));
     worker.on("messageerror", (error) => this.#fail(error));
     worker.on("error", (error: Error) => this.#fail(error));
     void ended.then(() => {
       if (this.#closing) return;
-      this.#fail(new SqliteFailure("exit", "the SQLite thread ended by itself"));
+      this.#fail(new SqliteFailure({ code: "exit", message: "the SQLite thread ended by itself" }));
     });
   }
 
@@ -116,7 +117,8 @@ export class SqliteThread implements Engine {
   obstacleFrom(error: unknown): Obstacle {
     if (this.#failure !== undefined) return "failed";
     const code = error instanceof SqliteFailure ? error.code : "";
-    return obstacleByCode[code] ?? obstacleByCode[primaryCode(code)] ?? "unwritable";
+    if (isFull(code)) return "disk_full";
+    return primaryCode(code) === "SQLITE_BUSY" ? "locked" : "unwritable";
   }
 
   /** Checkpoints, closes the database and ends the thread. */
@@ -146,14 +148,14 @@ export class SqliteThread implements Engine {
         this.#asked.shift()?.resolve(reply.taken);
         break;
       case "failed":
-        this.#asked.shift()?.reject(new SqliteFailure(reply.code, reply.message));
+        this.#asked.shift()?.reject(new SqliteFailure(reply.failure));
         break;
       case "broken":
-        this.#fail(new SqliteFailure(reply.code, reply.message));
+        this.#fail(new SqliteFailure(reply.failure));
         break;
       case "opened":
       case "refused":
-        this.#fail(new SqliteFailure("protocol", `unexpected ${reply.kind}`));
+        this.#fail(new SqliteFailure({ code: "protocol", message: `unexpected ${reply.kind}` }));
         break;
     }
   }
@@ -169,14 +171,6 @@ export class SqliteThread implements Engine {
 function toRow(plant: NewPlant): RowValues {
   return [plant.id, ...textFields.map((field) => plant[field] ?? null)];
 }
-
-/** For the codes that do not end the store. */
-const obstacleByCode: Readonly<Record<string, Obstacle>> = {
-  SQLITE_BUSY: "locked",
-  SQLITE_FULL: "disk_full",
-  SQLITE_IOERR_SHMSIZE: "disk_full",
-  SQLITE_IOERR_TRUNCATE: "disk_full",
-};
 
 async function firstReply(worker: Worker, ended: Promise<void>): Promise<Reply> {
   try {

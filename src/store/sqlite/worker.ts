@@ -5,10 +5,11 @@
  */
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
-import { assertDurable, checkpoint, openDatabase } from "./database.ts";
-import { failureCode, isPassing } from "./failure.ts";
+import { assertDurable, checkpoint, openDatabase, openError } from "./database.ts";
+import type { Database } from "./driver.ts";
+import { failureCode, isFull, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
-import type { Reply, Request, WorkerSetup } from "./messages.ts";
+import type { Failure, Reply, Request, WorkerSetup } from "./messages.ts";
 import { type RowValues, Writer } from "./writer.ts";
 
 /**
@@ -24,15 +25,19 @@ const probeTimeoutMs = 250;
  */
 const filesCheckMs = 10;
 
+interface Opened {
+  readonly db: Database;
+  readonly writer: Writer;
+  readonly assertFilesInPlace: () => void;
+}
+
 function main(): void {
   const { path, busyTimeoutMs, bell: bellMemory } = workerData as WorkerSetup;
-  const db = openDatabase(path, busyTimeoutMs);
-  const writer = new Writer(db);
-  const assertFilesInPlace = watchFiles(path);
   const bell = new Int32Array(bellMemory);
+  let opened: Opened | undefined;
   let filesCheckedAt = Number.NEGATIVE_INFINITY;
   let isBroken = false;
-  reply({ kind: "opened" });
+  reply({ kind: "opened", failure: begin() });
 
   for (;;) {
     const rings = Atomics.load(bell, 0);
@@ -42,6 +47,31 @@ function main(): void {
     else if (!isBroken) follow(request);
   }
   close();
+
+  /**
+   * On a full disk, the database may be opened later, by a probe.
+   *
+   * @returns What prevents commits for now.
+   * @throws {StoreOpenError} Anything else.
+   */
+  function begin(): Failure | undefined {
+    try {
+      probe();
+      return undefined;
+    } catch (error) {
+      const code = failureCode(error);
+      if (opened === undefined ? isFull(code) : isPassing(code)) return describe(error);
+      throw openError(path, error);
+    }
+  }
+
+  function open(): Opened {
+    if (opened === undefined) {
+      const db = openDatabase(path, busyTimeoutMs);
+      opened = { db, writer: new Writer(db), assertFilesInPlace: watchFiles(path) };
+    }
+    return opened;
+  }
 
   function follow(request: Exclude<Request, { kind: "close" }>): void {
     switch (request.kind) {
@@ -63,12 +93,13 @@ function main(): void {
     try {
       reply({ kind: "done", taken: work() });
     } catch (error) {
-      if (isPassing(failureCode(error))) reply({ kind: "failed", ...describe(error) });
+      if (isPassing(failureCode(error))) reply({ kind: "failed", failure: describe(error) });
       else breakDown(error);
     }
   }
 
   function write(rows: readonly RowValues[]): readonly number[] {
+    const { writer, assertFilesInPlace } = open();
     const taken = writer.write(rows);
     const now = performance.now();
     if (now - filesCheckedAt >= filesCheckMs) {
@@ -79,6 +110,7 @@ function main(): void {
   }
 
   function inspect(): readonly [] {
+    const { db, assertFilesInPlace } = open();
     assertDurable(db);
     assertFilesInPlace();
     return [];
@@ -86,6 +118,7 @@ function main(): void {
 
   function probe(): readonly [] {
     inspect();
+    const { db, writer } = open();
     db.exec(`PRAGMA busy_timeout = ${probeTimeoutMs}`);
     try {
       writer.probe();
@@ -101,7 +134,7 @@ function main(): void {
    */
   function checkpointWhenDue(): void {
     try {
-      writer.checkpointWhenDue();
+      opened?.writer.checkpointWhenDue();
     } catch (error) {
       if (!isPassing(failureCode(error))) breakDown(error);
     }
@@ -109,10 +142,12 @@ function main(): void {
 
   function breakDown(error: unknown): void {
     isBroken = true;
-    reply({ kind: "broken", ...describe(error) });
+    reply({ kind: "broken", failure: describe(error) });
   }
 
   function close(): void {
+    if (opened === undefined) return;
+    const { db } = opened;
     try {
       // Closing would also checkpoint, but without reporting errors.
       checkpoint(db, "PASSIVE");
@@ -127,10 +162,11 @@ function receiveRequest(): Request | undefined {
   return parentPort === null ? undefined : receiveMessageOnPort(parentPort)?.message;
 }
 
-function describe(error: unknown): { code: string; message: string } {
+function describe(error: unknown): Failure {
+  const cause = error instanceof StoreOpenError ? (error.cause ?? error) : error;
   return {
     code: failureCode(error),
-    message: error instanceof Error ? error.message : String(error),
+    message: cause instanceof Error ? cause.message : String(cause),
   };
 }
 
