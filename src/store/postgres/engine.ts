@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine, Retries, RowOutcome } from "../engine.ts";
 import { type Attempt, Cluster, type ClusterOptions } from "./cluster.ts";
-import { mayPass, remedyFor } from "./failure.ts";
+import { isSilent, mayPass, remedyFor } from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
 import { connectionsCeiling, type PostgresLimits } from "./limits.ts";
 import { obstacleFrom } from "./obstacle.ts";
@@ -43,7 +43,9 @@ export class PostgresEngine implements Engine {
       backoffMinMs: limits.backoffMinMs,
       backoffMaxMs: limits.backoffMaxMs,
       mayHelp: (error) =>
-        inspection.placement === undefined ? remedyFor(error) !== "none" : mayPass(error),
+        inspection.placement === undefined
+          ? remedyFor(error) !== "none"
+          : mayPass(error) && !isSilent(error),
     };
   }
 

@@ -25,6 +25,7 @@ export class Session {
   readonly #tls: ReturnType<typeof tlsOptionsFor>;
   readonly #lost = Promise.withResolvers<void>();
   #isLost = false;
+  #isSilent = false;
   #isUnconfirmed = false;
 
   private constructor(
@@ -79,7 +80,7 @@ export class Session {
       return session;
     } catch (error) {
       session.destroy();
-      throw asFailure(error, host);
+      throw session.#asFailure(error);
     } finally {
       clearTimeout(timer);
     }
@@ -125,14 +126,14 @@ export class Session {
     // others.
     let timer = setTimeout(() => {
       this.#cancel();
-      timer = setTimeout(() => this.destroy(), this.#limits.cancelGraceMs);
+      timer = setTimeout(() => this.#giveUp(), this.#limits.cancelGraceMs);
     }, timeoutMs);
     try {
       const result = await work();
       if (this.#isUnconfirmed) throw new Unconfirmed("a commit did not wait for its standby");
       return result;
     } catch (error) {
-      throw error instanceof Unconfirmed ? error : asFailure(error, this.host);
+      throw error instanceof Unconfirmed ? error : this.#asFailure(error);
     } finally {
       clearTimeout(timer);
       clearInterval(watch);
@@ -154,6 +155,18 @@ export class Session {
     this.#isLost = true;
     this.#socket.destroy();
     this.#lost.resolve();
+  }
+
+  #giveUp(): void {
+    this.#isSilent = true;
+    this.destroy();
+  }
+
+  /** An error that did not come from the server means that the connection was lost. */
+  #asFailure(cause: unknown): unknown {
+    if (cause instanceof pg.DatabaseError) return cause;
+    const message = `the connection to ${describeHost(this.host)} was lost`;
+    return new ConnectionLost(message, { cause, isSilent: this.#isSilent });
   }
 
   /**
@@ -201,7 +214,7 @@ export class Session {
    */
   #assertAlive(): void {
     const socket = this.#connectAgain(this.#limits.aliveIntervalMs);
-    socket.once("timeout", () => this.destroy());
+    socket.once("timeout", () => this.#giveUp());
     socket.once("data", () => socket.destroy());
     socket.write(sslRequest);
   }
@@ -217,10 +230,4 @@ export class Session {
 
 function connectOptions({ name, port }: Host): NetConnectOpts {
   return isSocketFolder(name) ? { path: `${name}/.s.PGSQL.${port}` } : { host: name, port };
-}
-
-/** An error that did not come from the server means that the connection was lost. */
-function asFailure(error: unknown, host: Host): unknown {
-  if (error instanceof pg.DatabaseError) return error;
-  return new ConnectionLost(`the connection to ${describeHost(host)} was lost`, { cause: error });
 }

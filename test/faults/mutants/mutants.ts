@@ -73,7 +73,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "PostgreSQL: acknowledges, and writes a little later",
     file: "src/store/postgres/cluster.ts",
-    find: "return await writeBatch(this.#queryOn(session), plants);",
+    find: "return await writeBatch((text, values) => session.query(text, values, timeoutMs), plants);",
     replace: `
           setTimeout(() => writeBatch(this.#queryOn(session), plants).catch(() => {}), 50);
           return plants.map(() => "created" as const);`,
