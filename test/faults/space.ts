@@ -16,6 +16,8 @@ import type { Campaign } from "./campaign.ts";
 import { createRandom, type Random } from "./random.ts";
 import { patienceMs, startServer } from "./start-server.ts";
 
+/** So little that SQLite's index of 32 KiB can only be begun. */
+const inIndexKib = [8, 16, 24];
 const stepKib = 64;
 const freeKibMax = 2048;
 
@@ -43,7 +45,8 @@ export const space: Campaign = {
 };
 
 function cases() {
-  const free = Array.from({ length: freeKibMax / stepKib + 1 }, (_, index) => index * stepKib);
+  const steps = Array.from({ length: freeKibMax / stepKib + 1 }, (_, index) => index * stepKib);
+  const free = [...inIndexKib, ...steps];
   return fileSystems.flatMap((kind) =>
     times.flatMap((time) => free.map((freeKib) => ({ kind, time, freeKib }))),
   );
