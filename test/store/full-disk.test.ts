@@ -33,7 +33,9 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
     const store = await openStore(url, { onObstacle: (obstacle) => void changes.push(obstacle) });
     onTestFinished(() => store.close());
     expect(store.obstacle()).toBe("disk_full");
-    await expect(store.create({ ...plantOf(99n), name: "x".repeat(99_999) })).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.create({ ...plantOf(99n), name: "x".repeat(99_999) })).rejects.toMatchObject(
+      { code: "unavailable" },
+    );
     disk.empty();
     await untilObstacle(store, undefined);
     await create(store, 20);
@@ -67,23 +69,26 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
     expect(reader.count).toBe(401);
   });
 
-  test.each([0, 16])("%i KiB free: commands read, or say that the disk is full", async (freeKib) => {
-    const { disk, url } = await openDisk();
-    const store = await openStore(url);
-    await create(store, 100);
-    await store.close();
-    disk.fill(freeKib);
-    const isFull = { message: expect.stringContaining("no space left on the disk") };
-    const read = async () => {
-      const reader = await openPlantReader(url);
-      for await (const _ of readPages(reader));
-      await reader.close();
-    };
-    for (const work of [read, () => readSchemaState(url)]) {
-      await work().catch((error) => expect(error).toMatchObject(isFull));
-    }
-    const findings = [];
-    for await (const finding of checkStore(url)) findings.push(finding);
-    expect(findings).toContainEqual(expect.objectContaining({ subject: "disk", level: "fail" }));
-  });
+  test.each([0, 16])(
+    "%i KiB free: commands read, or say that the disk is full",
+    async (freeKib) => {
+      const { disk, url } = await openDisk();
+      const store = await openStore(url);
+      await create(store, 100);
+      await store.close();
+      disk.fill(freeKib);
+      const isFull = { message: expect.stringContaining("no space left on the disk") };
+      const read = async () => {
+        const reader = await openPlantReader(url);
+        for await (const _ of readPages(reader));
+        await reader.close();
+      };
+      for (const work of [read, () => readSchemaState(url)]) {
+        await work().catch((error) => expect(error).toMatchObject(isFull));
+      }
+      const findings = [];
+      for await (const finding of checkStore(url)) findings.push(finding);
+      expect(findings).toContainEqual(expect.objectContaining({ subject: "disk", level: "fail" }));
+    },
+  );
 });

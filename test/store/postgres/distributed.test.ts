@@ -116,6 +116,19 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await Promise.all(waiting);
   });
 
+  test("plants of a node that hangs are not retried, and the next go through the coordinator", async () => {
+    const { url, citus } = await openDatabase(server.current);
+    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants AS kept");
+    await citus.open(1, proxy.port);
+    const store = await openTestStore(url, { retryLimitMs: 3_600_000, aliveIntervalMs: 100 });
+    const [first = 0n, next = 0n] = await citus.idsOf(1, 2);
+    proxy.hang();
+    await expect(store.create(plantOf(first))).rejects.toMatchObject({ code: "unavailable" });
+    await store.create(plantOf(next));
+    proxy.allow();
+    await store.create(plantOf(first));
+  });
+
   test("a node that stays down makes its own plants unavailable, and no others", async () => {
     const { database, store, citus, ones, twos } = await openFresh({ retryLimitMs: 100 });
     await citus.fail(1, "XX000");
