@@ -1,10 +1,8 @@
 import { Command, CommanderError, Help } from "commander";
 import { TokenFileError } from "../auth/token-file.ts";
 import { version } from "../server/version.ts";
-import { BackupError } from "../store/backup-error.ts";
 import { CopyError } from "../store/copy-error.ts";
-import { StoreOpenError } from "../store/open-error.ts";
-import { StoreReadError } from "../store/read-error.ts";
+import { BackupError, StoreOpenError, StoreReadError } from "../store/open-error.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { WrongSettings } from "./settings/wrong-settings.ts";
 

@@ -188,10 +188,10 @@ export class CommitQueue {
     const { retries } = this.#options.engine;
     if (retries?.mayHelp(error) !== true) return Number.POSITIVE_INFINITY;
     const now = performance.now();
-    const isNew = this.#outage === undefined || now - this.#outage.failedAt > retries.limitMs;
+    const isNew = this.#outage === undefined || now - this.#outage.failedAt > retries.retryLimitMs;
     this.#outage = { begunAt: isNew ? now : (this.#outage?.begunAt ?? now), failedAt: now };
-    const isLong = now - this.#outage.begunAt >= retries.limitMs;
-    return isLong ? Number.POSITIVE_INFINITY : now - retries.limitMs;
+    const isLong = now - this.#outage.begunAt >= retries.retryLimitMs;
+    return isLong ? Number.POSITIVE_INFINITY : now - retries.retryLimitMs;
   }
 
   /**

@@ -72,7 +72,7 @@ export interface BatchEngine {
 
 export interface Retries {
   /** How long a plant is retried. */
-  readonly limitMs: number;
+  readonly retryLimitMs: number;
   /** The pauses between tries double from the minimum to the maximum. */
   readonly backoffMinMs: number;
   readonly backoffMaxMs: number;

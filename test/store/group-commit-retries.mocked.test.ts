@@ -16,7 +16,7 @@ async function turns(): Promise<void> {
 
 function beginRetrying(limits: Partial<CommitLimits> = {}) {
   const mayHelp = (error: unknown) => error === passing;
-  const retries = { limitMs: 10_000, backoffMinMs: 10, backoffMaxMs: 100, mayHelp };
+  const retries = { retryLimitMs: 10_000, backoffMinMs: 10, backoffMaxMs: 100, mayHelp };
   const opened = begin(limits, { retries });
   return {
     ...opened,

@@ -39,9 +39,7 @@ export class PostgresEngine implements Engine {
     this.#limits = limits;
     this.#cluster = new Cluster(pool, inspection, { ...options, attempt: this.#attempt });
     this.retries = {
-      limitMs: limits.retryLimitMs,
-      backoffMinMs: limits.backoffMinMs,
-      backoffMaxMs: limits.backoffMaxMs,
+      ...limits,
       mayHelp: (error) =>
         inspection.placement === undefined
           ? remedyFor(error) !== "none"

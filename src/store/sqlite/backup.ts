@@ -1,10 +1,8 @@
-import { chmodSync, existsSync, statSync } from "node:fs";
-import { BackupError } from "../backup-error.ts";
-import { StoreOpenError } from "../open-error.ts";
-import { openError } from "./database.ts";
-import { assertDriver, backup, Database, openFile, readValue } from "./driver.ts";
+import { chmodSync, statSync } from "node:fs";
+import { BackupError, StoreOpenError } from "../open-error.ts";
+import { openError, openForReading } from "./database.ts";
+import { assertDriver, backup, Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
-import { busyTimeoutMs } from "./location.ts";
 import { assertPlantStore } from "./schema.ts";
 
 export interface BackupOptions {
@@ -35,9 +33,6 @@ const pagesEach = 2000;
  */
 export async function backupDatabase(path: string, options: BackupOptions): Promise<number> {
   assertDriver();
-  if (!existsSync(path)) {
-    throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
-  }
   const { file } = options;
   try {
     const count = await copy(path, file, options);
@@ -58,7 +53,7 @@ async function copy(
 ): Promise<number> {
   let db: Database | undefined;
   try {
-    db = openFile(path, { readOnly: true, timeout: busyTimeoutMs });
+    db = openForReading(path);
     assertPlantStore(db);
     db.exec("BEGIN");
     const count = Number(readValue(db, "SELECT count(*) FROM plants"));

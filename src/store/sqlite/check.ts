@@ -1,10 +1,9 @@
 import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Finding } from "../finding.ts";
-import { configure, openError } from "./database.ts";
-import { assertDriver, type Database, openFile, readValue } from "./driver.ts";
+import { configure, openError, openForReading } from "./database.ts";
+import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
-import { busyTimeoutMs } from "./location.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
 /** Below `fail`, a commit may soon fail. Below `warn`, it is time to act. */
@@ -35,7 +34,7 @@ export async function* checkDatabase(path: string): AsyncGenerator<Finding, void
   yield checkLog(path);
   let db: Database | undefined;
   try {
-    db = openFile(path, { readOnly: true, timeout: busyTimeoutMs });
+    db = openForReading(path);
     yield* checkOpen(db, path);
   } catch (error) {
     yield { level: "fail", subject: "store", text: openError(path, error).message };

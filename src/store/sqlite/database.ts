@@ -40,6 +40,18 @@ export function openDatabase(path: string, timeoutMs: number): Database {
 }
 
 /**
+ * Opens a database for reading. Servers may use it.
+ *
+ * @throws {StoreOpenError} `inaccessible` if it does not exist, or the error of SQLite.
+ */
+export function openForReading(path: string): Database {
+  if (!existsSync(path)) {
+    throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
+  }
+  return openFile(path, { readOnly: true, timeout: busyTimeoutMs });
+}
+
+/**
  * Reads the schema version of a database. Changes nothing.
  *
  * @param path Absolute.
@@ -52,7 +64,7 @@ export function readSchemaState(path: string): SchemaState {
   assertOurs(path);
   let db: Database | undefined;
   try {
-    db = openFile(path, { readOnly: true, timeout: busyTimeoutMs });
+    db = openForReading(path);
     const version = Number(readValue(db, "PRAGMA user_version"));
     assertKnown(path, version);
     return { version, latest };
