@@ -220,6 +220,20 @@ export const mutants: readonly Mutant[] = [
     campaign: "test/store/sqlite-failure.test.ts",
   },
   {
+    name: "Citus: plants of a node that hangs are retried",
+    file: "src/store/postgres/engine.ts",
+    find: "mayPass(error) && !isSilent(error)",
+    replace: "mayPass(error)",
+    campaign: "test/store/postgres/distributed.test.ts",
+  },
+  {
+    name: "PostgreSQL: idle sessions of an old primary stay",
+    file: "src/store/postgres/pool.ts",
+    find: "        this.dropIdle();\n",
+    replace: "",
+    campaign: "test/store/postgres/fail-over.test.ts",
+  },
+  {
     name: "a doubt about a store stays for ever",
     file: "src/store/write-watch.ts",
     find: "    this.#isInDoubt = false;\n",
