@@ -133,10 +133,11 @@ export interface AbortListener {
  */
 export interface PlantStore {
   /**
-   * Creates a plant that {@link assertValidPlant} accepts.
+   * Creates a plant.
    *
    * @param signal Stops waiting when it aborts, and rejects with its reason.
-   * @throws {PlantError} `id_taken`, `overloaded` or `unavailable`.
+   * @throws {PlantError} `invalid` if {@link assertValidPlant} rejects the plant, `id_taken`,
+   * `overloaded` or `unavailable`.
    */
   create(plant: NewPlant, signal?: Cancellation): Promise<Plant>;
 

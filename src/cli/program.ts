@@ -2,10 +2,8 @@ import { Command } from "commander";
 import { TokenFileError } from "connect-gateway-proxy/auth";
 import { type Explanation, runCommandLine } from "connect-gateway-proxy/command";
 import { version } from "../server/version.ts";
-import { BackupError } from "../store/backup-error.ts";
 import { CopyError } from "../store/copy-error.ts";
-import { StoreOpenError } from "../store/open-error.ts";
-import { StoreReadError } from "../store/read-error.ts";
+import { BackupError, StoreOpenError, StoreReadError } from "../store/open-error.ts";
 
 /** In the order of the help. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {

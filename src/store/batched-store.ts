@@ -8,30 +8,34 @@ import {
   type PlantStore,
   withoutId,
 } from "../plant.ts";
-import type { Backing } from "./backing.ts";
-import type { CommitObserver } from "./commit-observer.ts";
-import type { Commits } from "./commits.ts";
-import type { BatchEngine } from "./engine.ts";
+import type { Engine } from "./engine.ts";
 import { GroupCommit } from "./group-commit.ts";
-import type { CommitLimits } from "./options.ts";
-import { type OnObstacle, type WatchTimes, WriteWatch } from "./write-watch.ts";
+import type { CommitLimits, StoreOptions } from "./options.ts";
+import { type WatchTimes, WriteWatch } from "./write-watch.ts";
 
-/** Keeps the PlantStore promise on top of any {@link Commits}. */
+/** Keeps the PlantStore promise on top of any {@link Engine}. */
 export class BatchedStore implements PlantStore {
-  readonly #commits: Commits;
-  readonly #backing: Backing;
+  readonly #engine: Engine;
+  readonly #watch: WriteWatch;
+  readonly #commits: GroupCommit;
   #closed: Promise<void> | undefined;
 
-  constructor(commits: Commits, backing: Backing) {
-    this.#commits = commits;
-    this.#backing = backing;
+  constructor(
+    engine: Engine,
+    limits: CommitLimits,
+    { observer, onObstacle }: StoreOptions = {},
+    watchTimes?: WatchTimes,
+  ) {
+    this.#engine = engine;
+    this.#watch = new WriteWatch(engine, onObstacle, watchTimes);
+    this.#commits = new GroupCommit(engine, limits, { watch: this.#watch, observer });
   }
 
   async create(plant: NewPlant, signal?: Cancellation): Promise<Plant> {
     // Otherwise an engine might silently change an invalid plant into a different one.
     assertValidPlant(plant);
     if (this.#closed !== undefined) throw new PlantError("unavailable", "the store is closed");
-    const refusal = this.#backing.refusal?.();
+    const refusal = this.#watch.refusal();
     if (refusal !== undefined) {
       const { cause } = refusal;
       throw new PlantError("unavailable", "the store does not accept plants now; try again later", {
@@ -54,7 +58,7 @@ export class BatchedStore implements PlantStore {
   }
 
   obstacle(): Obstacle | undefined {
-    return this.#closed === undefined ? this.#backing.obstacle() : "closed";
+    return this.#closed === undefined ? this.#watch.obstacle() : "closed";
   }
 
   /**
@@ -62,38 +66,9 @@ export class BatchedStore implements PlantStore {
    * The event loop stays free, so the owner can set its own limit.
    */
   close(): Promise<void> {
-    this.#closed ??= Promise.all([this.#backing.stop?.(), this.#commits.drain()]).then(() =>
-      this.#backing.close(),
+    this.#closed ??= Promise.all([this.#watch.stop(), this.#commits.drain()]).then(() =>
+      this.#engine.close(),
     );
     return this.#closed;
   }
-}
-
-export interface BatchedStoreOptions {
-  readonly observer?: CommitObserver | undefined;
-  readonly onObstacle?: OnObstacle | undefined;
-  readonly watchTimes?: WatchTimes;
-}
-
-/** @returns A PlantStore that commits through the given engine. */
-export function createBatchedStore(
-  engine: BatchEngine,
-  limits: CommitLimits,
-  { observer, onObstacle, watchTimes }: BatchedStoreOptions = {},
-): BatchedStore {
-  const watch = new WriteWatch(engine, onObstacle, watchTimes);
-  const watched: Pick<BatchEngine, "commit" | "commitsMax"> = {
-    commitsMax: engine.commitsMax,
-    async commit(batch, abandoned) {
-      try {
-        const outcomes = await engine.commit(batch, abandoned);
-        watch.commitSucceeded();
-        return outcomes;
-      } catch (error) {
-        watch.commitFailed(error);
-        throw error;
-      }
-    },
-  };
-  return new BatchedStore(new GroupCommit(watched, limits, observer), watch);
 }

@@ -7,7 +7,10 @@ import type { NewPlant, Obstacle } from "../plant.ts";
 export type RowOutcome = "created" | "id_taken";
 
 /** A database that holds plants. */
-export interface Engine {
+export interface Engine extends BatchEngine {
+  /** What prevented commits when it was opened, if that may pass. A probe says when it is gone. */
+  readonly openedWith?: unknown;
+
   /**
    * Repeats all the checks that opening the store required. Writes nothing, so it may run every few
    * seconds.
@@ -34,28 +37,44 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** An engine that commits the batches it is given. */
-export interface BatchEngine extends Engine {
+/** The part of an engine that commits batches. */
+export interface BatchEngine {
   /**
-   * How many commits run in parallel. With more than one, the database decides which of several
-   * rows with the same id comes first.
+   * How many commits of a part run in parallel. With more than one, the database decides which of
+   * several rows with the same id comes first.
    */
   readonly commitsMax: number;
+
+  /** How many commits it takes beyond these, so that it never waits for the next one. */
+  readonly commitsAhead: number;
+
+  /**
+   * The name of the part of the database that stores an id. Parts fail and stall by themselves, so
+   * a batch has plants of one part only.
+   */
+  partOf(id: bigint): string;
+
+  /** When a commit that failed is tried again. Undefined: never. */
+  readonly retries?: Retries;
 
   /**
    * Stores all of the batch or none of it. An id may occur more than once in the batch; the first
    * row wins.
    *
-   * @param abandoned Aborts when no caller waits for any row of the batch. An engine that is
-   * retrying may then stop.
+   * @param part That of all its plants when they were submitted.
    * @returns One outcome a row, in the order of the rows, once every `created` row is on stable
-   * storage. An outcome is a promise if the engine is still retrying that row because the part of
-   * the database that stores it fails; `close` waits for these.
+   * storage.
    * @throws If it is unknown whether the batch is durable. Each of its rows may or may not be
    * stored.
    */
-  commit(
-    batch: readonly NewPlant[],
-    abandoned: AbortSignal,
-  ): Promise<readonly (RowOutcome | Promise<RowOutcome>)[]>;
+  commit(batch: readonly NewPlant[], part: string): Promise<readonly RowOutcome[]>;
+}
+
+export interface Retries {
+  /** How long a plant is retried. */
+  readonly retryLimitMs: number;
+  /** The pauses between tries double from the minimum to the maximum. */
+  readonly backoffMinMs: number;
+  readonly backoffMaxMs: number;
+  mayHelp(error: unknown): boolean;
 }

@@ -17,17 +17,31 @@ export type StoreOpenErrorCode =
   /** The database cannot guarantee that its commits survive a crash. */
   | "not_durable";
 
-/**
- * A store could not be opened. The message is one line for an operator: what is wrong, and what to
- * do.
- */
-export class StoreOpenError extends Error {
+/** The message is one line for an operator. */
+class OneLineError extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    // A path may contain any character, including a line break.
+    super(message.replaceAll(/\p{Cc}/gu, "\ufffd"), options);
+  }
+}
+
+/** A store could not be opened. The message says what is wrong, and what to do. */
+export class StoreOpenError extends OneLineError {
   override readonly name = "StoreOpenError";
   readonly code: StoreOpenErrorCode;
 
   constructor(code: StoreOpenErrorCode, message: string, options?: { cause?: unknown }) {
-    // A path may contain any character, including a line break.
-    super(message.replaceAll(/\p{Cc}/gu, "\ufffd"), options);
+    super(message, options);
     this.code = code;
   }
+}
+
+/** An opened store could not be read. */
+export class StoreReadError extends OneLineError {
+  override readonly name = "StoreReadError";
+}
+
+/** A backup failed. Nothing is left of it. */
+export class BackupError extends OneLineError {
+  override readonly name = "BackupError";
 }

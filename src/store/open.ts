@@ -6,8 +6,8 @@ import type { PlantReader } from "./plant-reader.ts";
 import { describePostgres } from "./postgres/address.ts";
 import type { SchemaState } from "./schema-state.ts";
 import type { BackupOptions } from "./sqlite/backup.ts";
-import { describeSqlite, identifySqlite } from "./sqlite/location.ts";
-import { migrateSqlite, openSqlite } from "./sqlite/open.ts";
+import { busyTimeoutMs, describeSqlite, identifySqlite, parsePath } from "./sqlite/location.ts";
+import { openSqlite } from "./sqlite/open.ts";
 
 /** Opens the store at `location`, which is the part of the URL after the scheme and its colon. */
 type OpenEngine = (location: string, options: StoreOptions) => Promise<PlantStore>;
@@ -35,14 +35,17 @@ const sqlite: EngineEntry = {
   describe: describeSqlite,
   identify: identifySqlite,
   open: openSqlite,
-  migrate: migrateSqlite,
-  openReader: async (at) => (await import("./sqlite/tools.ts")).openSqliteReader(at),
-  readSchema: async (at) => (await import("./sqlite/tools.ts")).readSqliteSchema(at),
-  backUp: async (at, options) => (await import("./sqlite/tools.ts")).backupSqlite(at, options),
-  async *check(at) {
-    yield* (await import("./sqlite/tools.ts")).checkSqlite(at);
+  async migrate(at) {
+    (await import("./sqlite/database.ts")).openDatabase(parsePath(at), busyTimeoutMs).close();
   },
-  // SQLite has one writer, on its own thread.
+  openReader: async (at) => (await import("./sqlite/reader.ts")).SqliteReader.open(parsePath(at)),
+  readSchema: async (at) => (await import("./sqlite/database.ts")).readSchemaState(parsePath(at)),
+  async backUp(at, options) {
+    return await (await import("./sqlite/backup.ts")).backupDatabase(parsePath(at), options);
+  },
+  async *check(at) {
+    yield* (await import("./sqlite/check.ts")).checkDatabase(parsePath(at));
+  },
 };
 
 const postgres: EngineEntry = {

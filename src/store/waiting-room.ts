@@ -2,16 +2,48 @@ import type { CommitObserver } from "./commit-observer.ts";
 import { heapBytesMin } from "./heap-bytes.ts";
 import type { CommitLimits } from "./options.ts";
 
-/** Tracks what waits for a commit, and limits it. */
+/** Limits what waits for the commits of a store. */
 export class WaitingRoom {
   readonly #limits: CommitLimits;
   readonly #observer: CommitObserver | undefined;
   #rows = 0;
   #bytes = 0;
+  #shares = 0;
 
   constructor(limits: CommitLimits, observer: CommitObserver | undefined) {
     this.#limits = limits;
     this.#observer = observer;
+  }
+
+  /** For one more part of the database. All shares are equal, so that no part fills the room. */
+  openShare(): Share {
+    this.#shares++;
+    return new Share(this);
+  }
+
+  hasRoom(share: Share, bytes: number): boolean {
+    const { waitingRowsMax, waitingBytesMax } = this.#limits;
+    if (share.rows >= Math.max(1, waitingRowsMax / this.#shares)) return false;
+    if (this.#bytes + bytes > waitingBytesMax) return false;
+    // One plant may be larger than a share.
+    return share.rows === 0 || share.bytes + bytes <= waitingBytesMax / this.#shares;
+  }
+
+  change(rows: number, bytes: number): void {
+    this.#rows += rows;
+    this.#bytes += bytes;
+    this.#observer?.queueChanged(this.#rows, this.#bytes);
+  }
+}
+
+/** What waits for one part of the database. */
+export class Share {
+  readonly #room: WaitingRoom;
+  #rows = 0;
+  #bytes = 0;
+
+  constructor(room: WaitingRoom) {
+    this.#room = room;
   }
 
   get rows(): number {
@@ -22,29 +54,14 @@ export class WaitingRoom {
     return this.#bytes;
   }
 
-  hasRoomFor(bytes: number): boolean {
-    return (
-      this.#rows < this.#limits.waitingRowsMax &&
-      this.#bytes + bytes <= this.#limits.waitingBytesMax
-    );
+  /** @param bytes Default: the smallest plant. */
+  hasRoom(bytes = heapBytesMin): boolean {
+    return this.#room.hasRoom(this, bytes);
   }
 
-  /** Whether even the smallest plant would be rejected now. */
-  get isFull(): boolean {
-    return !this.hasRoomFor(heapBytesMin);
-  }
-
-  enter(bytes: number): void {
-    this.#change(1, bytes);
-  }
-
-  leave(rows: number, bytes: number): void {
-    this.#change(-rows, -bytes);
-  }
-
-  #change(rows: number, bytes: number): void {
+  change(rows: number, bytes: number): void {
     this.#rows += rows;
     this.#bytes += bytes;
-    this.#observer?.queueChanged(this.#rows, this.#bytes);
+    this.#room.change(rows, bytes);
   }
 }

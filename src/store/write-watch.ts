@@ -1,5 +1,4 @@
 import type { Obstacle } from "../plant.ts";
-import type { Backing } from "./backing.ts";
 import { backoffMs } from "./backoff.ts";
 import type { Engine } from "./engine.ts";
 import { StoreOpenError } from "./open-error.ts";
@@ -36,7 +35,7 @@ export const defaultWatchTimes: WatchTimes = {
  * disk does not count as a failure. Waiting for two failed commits in a row would be weaker: on a
  * full disk, a retry of a stored plant succeeds in between, because it writes nothing.
  */
-export class WriteWatch implements Backing {
+export class WriteWatch {
   readonly #engine: Engine;
   readonly #onObstacle: OnObstacle | undefined;
   readonly #times: WatchTimes;
@@ -54,13 +53,16 @@ export class WriteWatch implements Backing {
     this.#engine = engine;
     this.#onObstacle = onObstacle;
     this.#times = times;
-    this.#schedule(times.inspectIntervalMs);
+    const cause = engine.openedWith;
+    if (cause !== undefined) this.#find(engine.obstacleFrom(cause), cause);
+    this.#schedule(cause === undefined ? times.inspectIntervalMs : times.backoffMinMs);
   }
 
   obstacle(): Obstacle | undefined {
     return this.#found?.obstacle ?? this.#engine.obstacle();
   }
 
+  /** Why commits must not be tried now; undefined if they may be. */
   refusal(): { readonly cause: unknown } | undefined {
     return isUnsafe(this.#found?.cause) ? this.#found : undefined;
   }
@@ -81,10 +83,6 @@ export class WriteWatch implements Backing {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#checking;
-  }
-
-  close(): Promise<void> {
-    return this.#engine.close();
   }
 
   #schedule(ms: number): void {

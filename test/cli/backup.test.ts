@@ -55,7 +55,7 @@ test("a server that writes meanwhile is not waited for, and does not disturb", a
   await serving.create(plantOf(-1n));
   const other = new DatabaseSync(database, { timeout: 5000 });
   let steps = 0;
-  const count = await backupDatabase(database, 5000, {
+  const count = await backupDatabase(database, {
     ...optionsFor(file),
     onProgress() {
       // Each commit of another would make SQLite begin anew.
@@ -97,7 +97,7 @@ test("a store that is damaged has no backup", async () => {
 test("one that is stopped ends at once", async () => {
   const { database, file } = await prepare();
   const options = optionsFor(file, AbortSignal.abort());
-  await expect(backupDatabase(database, 5000, options)).rejects.toThrow("interrupted");
+  await expect(backupDatabase(database, options)).rejects.toThrow("interrupted");
 });
 
 test("what a killed one has left is told, and left alone", async () => {

@@ -7,6 +7,7 @@ import { overload } from "./overload/overload.ts";
 import { postgres } from "./postgres/postgres.ts";
 import { power } from "./power/power.ts";
 import { race } from "./race.ts";
+import { space } from "./space.ts";
 import { upstream } from "./upstream/upstream.ts";
 
 /** In the order of a run, which divides its time among them. */
@@ -19,5 +20,6 @@ export const campaigns: readonly Campaign[] = [
   postgres,
   power,
   race,
+  space,
   upstream,
 ];

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { NewPlant, Plant } from "../../src/plant.ts";
-import { createBatchedStore } from "../../src/store/batched-store.ts";
+import { BatchedStore } from "../../src/store/batched-store.ts";
 import { defaultLimits } from "../../src/store/options.ts";
 import { MemoryEngine } from "./memory-engine.ts";
 import { plantOf } from "./plant-of.ts";
@@ -11,12 +11,12 @@ import { storeSuite } from "./suite.ts";
 // database has.
 storeSuite("memory", async () => {
   const plants = new Map<bigint, Plant>();
-  return async () => createBatchedStore(new MemoryEngine(plants), defaultLimits);
+  return async () => new BatchedStore(new MemoryEngine(plants), defaultLimits);
 });
 
 function openMemory() {
   const engine = new MemoryEngine();
-  return { engine, store: createBatchedStore(engine, defaultLimits) };
+  return { engine, store: new BatchedStore(engine, defaultLimits) };
 }
 
 describe("a commit that fails", () => {

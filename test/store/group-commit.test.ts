@@ -1,11 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { CommitObserver } from "../../src/store/commit-observer.ts";
 import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
 import { GroupCommit } from "../../src/store/group-commit.ts";
 import { heapBytes } from "../../src/store/heap-bytes.ts";
 import { defaultLimits } from "../../src/store/options.ts";
 import { begin, type OpenCommit } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
+
+const single = { commitsMax: 1, commitsAhead: 0, partOf: () => "" } as const;
 
 describe("commits are shared", () => {
   test("by all plants that arrive while a commit is running, in order", async () => {
@@ -86,7 +89,7 @@ describe("commits are shared", () => {
 
 describe("an engine with parallel commits", () => {
   test("gets a burst in that many commits, and no more", async () => {
-    const { group, nextCommit, begun } = begin({}, 2);
+    const { group, nextCommit, begun } = begin({}, { commitsMax: 2 });
     for (let id = 0n; id < 40n; id++) void group.submit(plantOf(id));
     for (let turn = 0; turn < 2; turn++) await nextTurn();
     for (let id = 40n; id < 100n; id++) void group.submit(plantOf(id));
@@ -97,7 +100,7 @@ describe("an engine with parallel commits", () => {
   });
 
   test("gets the next plant at once, up to that number; then waiting plants share a commit", async () => {
-    const { group, nextCommit, begun } = begin({}, 2);
+    const { group, nextCommit, begun } = begin({}, { commitsMax: 2 });
     const all = [group.submit(plantOf(0n))];
     const first = await nextCommit();
     all.push(group.submit(plantOf(1n)));
@@ -117,7 +120,7 @@ describe("an engine with parallel commits", () => {
   });
 
   test("gets a burst larger than one commit as several", async () => {
-    const { group, nextCommit } = begin({ batchRowsMax: 10 }, 3);
+    const { group, nextCommit } = begin({ batchRowsMax: 10 }, { commitsMax: 3 });
     for (let id = 0n; id < 40n; id++) void group.submit(plantOf(id));
     const sizes = [await nextCommit(), await nextCommit(), await nextCommit()].map(
       ({ ids }) => ids.length,
@@ -126,7 +129,7 @@ describe("an engine with parallel commits", () => {
   });
 
   test("is drained when all have ended", async () => {
-    const { group, nextCommit } = begin({}, 2);
+    const { group, nextCommit } = begin({}, { commitsMax: 2 });
     const ends: string[] = [];
     void group.submit(plantOf(0n));
     const first = await nextCommit();
@@ -138,33 +141,6 @@ describe("an engine with parallel commits", () => {
     expect(ends).toEqual([]);
     first.succeed();
     await drained;
-  });
-});
-
-describe("a commit is abandoned", () => {
-  test("when its last caller gives up, and not before", async () => {
-    const { group, nextCommit } = begin();
-    const controllers = [new AbortController(), new AbortController()];
-    const all = controllers.map(({ signal }, id) => group.submit(plantOf(BigInt(id)), signal));
-    const { abandoned } = await nextCommit();
-    controllers[0]?.abort("gone");
-    expect(abandoned.aborted).toBe(false);
-    controllers[1]?.abort("gone");
-    expect(abandoned.aborted).toBe(true);
-    await Promise.allSettled(all);
-  });
-
-  test("never while a caller without a signal waits", async () => {
-    const { group, nextCommit } = begin();
-    const controller = new AbortController();
-    const staying = group.submit(plantOf(0n));
-    const leaving = group.submit(plantOf(1n), controller.signal);
-    const commit = await nextCommit();
-    controller.abort("gone");
-    await Promise.allSettled([leaving]);
-    expect(commit.abandoned.aborted).toBe(false);
-    commit.succeed();
-    await staying;
   });
 });
 
@@ -197,7 +173,7 @@ describe("a commit that fails", () => {
     const commit = () => {
       throw cause;
     };
-    const group = new GroupCommit({ commit, commitsMax: 1 }, defaultLimits);
+    const group = new GroupCommit({ ...single, commit }, defaultLimits);
     await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "unavailable", cause });
     await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "unavailable", cause });
   });
@@ -218,7 +194,7 @@ test("drain waits for the running commit and for everything that waits", async (
 });
 
 test("drain, called twice, also waits for plants that are ready", async () => {
-  const { group, nextCommit } = begin({}, 2);
+  const { group, nextCommit } = begin({}, { commitsMax: 2 });
   const ends: string[] = [];
   for (let id = 0n; id < 70n; id++) void group.submit(plantOf(id));
   const commits = [await nextCommit(), await nextCommit()];
@@ -234,17 +210,18 @@ test("drain, called twice, also waits for plants that are ready", async () => {
 describe("an observer", () => {
   test("is notified of queue changes and of each commit, including failed ones", async () => {
     const told: string[] = [];
+    const observer: CommitObserver = {
+      queueChanged: (rows, bytes) => told.push(`${rows} wait, ${bytes > 0 ? "some" : "no"} bytes`),
+      commitEnded: ({ rows, durationMs, isFailed }) =>
+        told.push(`${rows} ${isFailed ? "failed" : "done"}, ${durationMs >= 0 ? "timed" : "?"}`),
+    };
     const begun: PromiseWithResolvers<readonly RowOutcome[]>[] = [];
     const commit: BatchEngine["commit"] = () => {
       const one = Promise.withResolvers<readonly RowOutcome[]>();
       begun.push(one);
       return one.promise;
     };
-    const group = new GroupCommit({ commit, commitsMax: 1 }, defaultLimits, {
-      queueChanged: (rows, bytes) => told.push(`${rows} wait, ${bytes > 0 ? "some" : "no"} bytes`),
-      commitEnded: ({ rows, durationMs, isFailed }) =>
-        told.push(`${rows} ${isFailed ? "failed" : "done"}, ${durationMs >= 0 ? "timed" : "?"}`),
-    });
+    const group = new GroupCommit({ ...single, commit }, defaultLimits, { observer });
     const leaving = new AbortController();
     const all = [1n, 2n, 3n].map((id) =>
       group.submit(plantOf(id), id === 3n ? leaving.signal : undefined).catch(() => {}),

@@ -1,8 +1,8 @@
 import { type NewPlant, type Obstacle, obstacles, type Plant } from "../../src/plant.ts";
-import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
+import type { Engine, RowOutcome } from "../../src/store/engine.ts";
 
 /** An engine that stores plants in a map and can be made to fail. */
-export class MemoryEngine implements BatchEngine {
+export class MemoryEngine implements Engine {
   readonly plants: Map<bigint, Plant>;
   readonly commits: (readonly NewPlant[])[] = [];
   /** Runs before the next commit writes. If it throws, the commit fails. */
@@ -16,9 +16,14 @@ export class MemoryEngine implements BatchEngine {
   knows: Obstacle | undefined;
   closed = 0;
   readonly commitsMax = 1;
+  readonly commitsAhead = 0;
 
   constructor(plants: Map<bigint, Plant> = new Map()) {
     this.plants = plants;
+  }
+
+  partOf(): string {
+    return "";
   }
 
   async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {

@@ -3,7 +3,7 @@ import { copyFile, open, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import type { NewPlant, PlantStore } from "../../src/plant.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -92,7 +92,7 @@ describe("a temporary failure", () => {
     const writer = new Writer(db);
     let longest = 0;
     for (let id = 1n; id <= 40n; id++) {
-      writer.write([[rowOf({ id, name: "x".repeat(1_000_000), tag: undefined })]]);
+      writer.write([rowOf({ id, name: "x".repeat(1_000_000), tag: undefined })]);
       writer.checkpointWhenDue();
       longest = Math.max(longest, (await stat(`${path}-wal`)).size);
     }
@@ -110,14 +110,14 @@ describe("a temporary failure", () => {
     db.exec("PRAGMA max_page_count = 10");
     let code = "none";
     try {
-      writer.write([batch]);
+      writer.write(batch);
     } catch (error) {
       code = failureCode(error);
     }
     expect(code).toBe("SQLITE_FULL");
     expect(kept()).toBe(0);
     db.exec("PRAGMA max_page_count = 1000");
-    expect(writer.write([batch])).toEqual([Array(100).fill(false)]);
+    expect(writer.write(batch)).toEqual([]);
     expect(kept()).toBe(100);
   });
 });
@@ -179,10 +179,13 @@ describe("a permanent failure", () => {
       },
     ],
   ])("%s: later writes are not confirmed", async (_, interfere) => {
+    // Commits look by themselves, without the inspections of an idle store.
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
     const { path, store, failures } = await openFresh();
     await store.create(plantOf(1n));
     await interfere(path);
-    // It looks every 10 ms.
+    // Every 10 ms.
     let outcome: unknown;
     for (let id = 2n; outcome === undefined; id++) {
       outcome = await store.create(plantOf(id)).then(
@@ -193,6 +196,30 @@ describe("a permanent failure", () => {
     expect(outcome).toMatchObject({ code: "unavailable" });
     await expectFailedForGood(store, failures);
     expect(failures[0]?.message).toMatch(/deleted, moved or replaced/);
+  });
+
+  test("a commit that was sent ahead of a failed one is neither confirmed nor written", async () => {
+    const { path, store, failures } = await openFresh(5000);
+    const holder = new DatabaseSync(path, { timeout: 5000 });
+    onTestFinished(() => void holder.close());
+    holder.exec("BEGIN IMMEDIATE");
+    const first = store.create(plantOf(1n));
+    await nextTurn();
+    await nextTurn();
+    // Enough for a commit of their own, which waits behind the first.
+    const ahead = Array.from({ length: 40 }, (_, id) => store.create(plantOf(BigInt(id + 2))));
+    const results = Promise.allSettled([first, ...ahead]);
+    holder.exec(
+      "CREATE TRIGGER broken AFTER INSERT ON plants WHEN NEW.id = 1 BEGIN SELECT raise(ABORT, 'x'); END",
+    );
+    holder.exec("COMMIT");
+    for (const result of await results) {
+      expect(result).toMatchObject({ reason: { code: "unavailable" } });
+    }
+    await expectFailedForGood(store, failures);
+    holder.exec("DROP TRIGGER broken");
+    await store.close();
+    expect(readValue(holder, "SELECT count(*) FROM plants")).toBe(0);
   });
 
   test("the thread ends while idle", async () => {

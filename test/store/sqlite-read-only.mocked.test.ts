@@ -10,12 +10,9 @@ const forReading = vi.hoisted(() => ({ path: "" }));
 // read-only.
 vi.mock(import("../../src/store/sqlite/driver.ts"), async (original) => {
   const driver = await original();
-  class Database extends driver.Database {
-    constructor(path: string, options?: DatabaseSyncOptions) {
-      super(path, { ...options, readOnly: path === forReading.path });
-    }
-  }
-  return { ...driver, Database };
+  const openFile = (path: string, options: DatabaseSyncOptions) =>
+    driver.openFile(path, { ...options, readOnly: path === forReading.path });
+  return { ...driver, openFile };
 });
 
 async function createDatabase(): Promise<string> {

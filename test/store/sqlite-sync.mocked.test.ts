@@ -63,7 +63,7 @@ test.each([
   const folder = await temporaryFolder();
   const running = openDatabase(join(folder, "plants.db"), 100);
   const rows = Array.from({ length: 400 }, (_, id) => plantOf(BigInt(id)));
-  new Writer(running).write([rows.map((row) => rowOf({ ...row, name: "x".repeat(5000) }))]);
+  new Writer(running).write(rows.map((row) => rowOf({ ...row, name: "x".repeat(5000) })));
   const path = join(folder, "crashed.db");
   for (const file of ["", "-wal"]) copyFileSync(`${running.location()}${file}`, `${path}${file}`);
   running.close();

@@ -125,14 +125,15 @@ describe("while another process holds the database's lock, as on a stalled disk"
     while (store.isFull() || waiting() > 0) await nextTurn();
     const controller = new AbortController();
     const leaving = store.create(plantOf(1000n), controller.signal);
-    const all = Array.from({ length: 500 }, (_, id) => store.create(plantOf(BigInt(id))));
     controller.abort("deadline");
+    const all = Array.from({ length: 500 }, (_, id) => store.create(plantOf(BigInt(id))));
     await expect(leaving).rejects.toBe("deadline");
     expect(store.obstacle()).toBeUndefined();
-    expect([waiting(), commits]).toEqual([500, []]);
+    expect(commits).toEqual([]);
     release();
     await Promise.all([first, ...all]);
-    expect(commits).toEqual([1, 500]);
+    // One begins with the first rows of the burst.
+    expect(commits).toEqual([1, 32, 468]);
     // Nothing has its id.
     await store.create({ ...plantOf(1000n), name: "another" });
   });

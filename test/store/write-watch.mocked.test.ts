@@ -1,7 +1,7 @@
 /** When a store reports that it is not writable, with an engine controlled by the test. */
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { Obstacle } from "../../src/plant.ts";
-import { createBatchedStore } from "../../src/store/batched-store.ts";
+import { BatchedStore } from "../../src/store/batched-store.ts";
 import { StoreOpenError } from "../../src/store/open-error.ts";
 import { defaultLimits } from "../../src/store/options.ts";
 import { MemoryEngine } from "./memory-engine.ts";
@@ -24,7 +24,7 @@ function open() {
   const told: [Obstacle | undefined, unknown][] = [];
   const onObstacle = (...change: [Obstacle | undefined, unknown]) => void told.push(change);
   const times = { inspectIntervalMs: 2000, backoffMinMs: 250, backoffMaxMs: 5000 };
-  const store = createBatchedStore(engine, defaultLimits, { onObstacle, watchTimes: times });
+  const store = new BatchedStore(engine, defaultLimits, { onObstacle }, times);
   onTestFinished(() => store.close());
   const create = (id: bigint) => store.create(plantOf(id)).catch(() => "failed");
   return { engine, store, told, create, after: (ms: number) => vi.advanceTimersByTimeAsync(ms) };
@@ -156,4 +156,42 @@ test("nothing is checked after the end", async () => {
   await after(60_000);
   expect(store.obstacle()).toBe("closed");
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a doubt ends with the probe that refutes it: an idle store is only inspected", async () => {
+  const { engine, create, after } = open();
+  engine.before = full;
+  await create(1n);
+  await after(0);
+  const { probes } = engine;
+  await after(60_000);
+  expect(engine.probes).toBe(probes);
+});
+
+test("a database that the engine cannot reach is probed less and less often", async () => {
+  const { engine, store, create, after } = open();
+  engine.before = full;
+  engine.probed = full;
+  engine.knows = "unreachable";
+  await create(1n);
+  await after(60_000);
+  expect(engine.probes).toBeGreaterThan(5);
+  expect(engine.probes).toBeLessThan(35);
+  // The engine is the first to know when it is back.
+  engine.probed = well;
+  engine.knows = undefined;
+  await after(250);
+  expect(store.obstacle()).toBeUndefined();
+});
+
+test("what a check finds during the stop is not reported", async () => {
+  const { engine, store, told, create } = open();
+  const checking = Promise.withResolvers<never>();
+  engine.before = full;
+  engine.probed = () => checking.promise;
+  await create(1n);
+  const closing = store.close();
+  checking.reject(new Error("disk_full"));
+  await closing;
+  expect(told).toEqual([]);
 });

@@ -7,6 +7,7 @@ import { openError } from "./open-failure.ts";
 import { coordinator, readPlacement } from "./placement.ts";
 import { assertTable, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
+import { readSettings } from "./settings.ts";
 
 /** Makes the same checks as opening the store, and more that an operator may want to know. */
 export async function* checkAddress(
@@ -100,9 +101,6 @@ async function* distributionOf(
     }
   }
 }
-
-const readSettings =
-  "SELECT name, current_setting(name, true) FROM unnest($1::text[]) AS wanted (name)";
 
 async function* settingsOf(session: Session, limits: PostgresLimits): AsyncGenerator<Finding> {
   const names = ["server_version", ...safetySettings];

@@ -3,7 +3,7 @@ import type { RowOutcome } from "../engine.ts";
 import type { OnUnreachable } from "../options.ts";
 import { describeHost, type Host } from "./address.ts";
 import { assertCoordinator, Coordinator, isUntouched } from "./coordinator.ts";
-import { ConnectionLost, remedyFor, Unconfirmed } from "./failure.ts";
+import { ConnectionLost, remedyFor, sqlState, Unconfirmed } from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
 import type { PostgresLimits } from "./limits.ts";
 import { coordinator, type Placement } from "./placement.ts";
@@ -11,8 +11,12 @@ import { SessionPool } from "./pool.ts";
 import type { Session } from "./session.ts";
 import { type Query, tryInsert, writeBatch } from "./writer.ts";
 
-/** Works in a session of a pool, when it is its turn. */
-export type Attempt = <T>(work: (session: Session) => Promise<T>, pool: SessionPool) => Promise<T>;
+/** Works in a session of a pool, when it is the turn of this work among that for the same node. */
+export type Attempt = <T>(
+  work: (session: Session) => Promise<T>,
+  pool: SessionPool,
+  node?: string,
+) => Promise<T>;
 
 export interface ClusterOptions {
   readonly connectTo: (host: Host) => Promise<Session>;
@@ -20,6 +24,9 @@ export interface ClusterOptions {
   readonly attempt: Attempt;
   readonly onUnreachable?: OnUnreachable | undefined;
 }
+
+/** The SQLSTATE of a statement that took too long. */
+const queryCanceled = "57014";
 
 /** The sessions on one host of a cluster. */
 interface OpenNode {
@@ -70,11 +77,23 @@ export class Cluster {
       if (outcomes !== undefined) return outcomes;
       await this.#locate();
     }
-    return await this.#options.attempt(async (session) => {
-      if (placement !== undefined)
-        await assertCoordinator(session, this.#options.limits.connectTimeoutMs);
-      return await this.#insert(session, plants);
-    }, this.main);
+    const { statementTimeoutMs, connectTimeoutMs, aliveIntervalMs } = this.#options.limits;
+    // A worker that cannot be reached may not answer the coordinator either.
+    const isDoubtful = placement?.nodes.get(name) !== undefined && node === undefined;
+    const timeoutMs = isDoubtful ? aliveIntervalMs : statementTimeoutMs;
+    try {
+      return await this.#options.attempt(
+        async (session) => {
+          if (placement !== undefined) await assertCoordinator(session, connectTimeoutMs);
+          return await this.#insert(session, plants, timeoutMs);
+        },
+        this.main,
+        name,
+      );
+    } catch (cause) {
+      if (!isDoubtful || sqlState(cause) !== queryCanceled) throw cause;
+      throw new ConnectionLost("a node does not answer", { cause, isSilent: true });
+    }
   }
 
   /** Inspects all hosts, and finds out which there are. */
@@ -120,8 +139,9 @@ export class Cluster {
   ): Promise<readonly RowOutcome[] | undefined> {
     try {
       const outcomes = await this.#options.attempt(
-        (session) => this.#insert(session, plants),
+        (session) => this.#insert(session, plants, this.#options.limits.statementTimeoutMs),
         node.pool,
+        name,
       );
       const answer = await this.#coordinator.ask(placement, name, node.host);
       if (answer !== "unknown") return answer === "current" ? outcomes : undefined;
@@ -138,9 +158,13 @@ export class Cluster {
     }
   }
 
-  async #insert(session: Session, plants: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
+  async #insert(
+    session: Session,
+    plants: readonly NewPlant[],
+    timeoutMs: number,
+  ): Promise<readonly RowOutcome[]> {
     await this.#inspection.runWhenDue(session);
-    return await writeBatch(this.#queryOn(session), plants);
+    return await writeBatch((text, values) => session.query(text, values, timeoutMs), plants);
   }
 
   /** Reads where the plants are now. Calls at the same time share it. */

@@ -1,33 +1,32 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 import type { NewPlant, Obstacle } from "../../plant.ts";
-import { backoffMs } from "../backoff.ts";
-import type { BatchEngine, RowOutcome } from "../engine.ts";
+import type { Engine, Retries, RowOutcome } from "../engine.ts";
 import { type Attempt, Cluster, type ClusterOptions } from "./cluster.ts";
-import { remedyFor } from "./failure.ts";
+import { isSilent, mayPass, remedyFor } from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
-import type { PostgresLimits } from "./limits.ts";
-import { NodeWrites, type Room } from "./node-writes.ts";
+import { connectionsCeiling, type PostgresLimits } from "./limits.ts";
 import { obstacleFrom } from "./obstacle.ts";
-import type { Placement } from "./placement.ts";
 import type { SessionPool } from "./pool.ts";
-import type { Session } from "./session.ts";
 import { Turns } from "./turns.ts";
 import { probeWrite } from "./writer.ts";
+
+/** The part of a database that is not distributed. */
+const whole = "";
 
 /**
  * Never fails for good, because any problem of a server can be fixed while the store is running.
  */
-export class PostgresEngine implements BatchEngine {
-  readonly commitsMax: number;
+export class PostgresEngine implements Engine {
+  readonly commitsAhead = 0;
+  readonly retries: Retries;
   readonly #inspection: Inspection;
   readonly #limits: PostgresLimits;
-  /** A check uses a commit's turn, so that the number of sessions stays within the limit. */
-  readonly #turns: Turns;
-  /** By node. Empty if the table is not distributed. */
-  readonly #nodes = new Map<string, NodeWrites>();
+  readonly #connectionsMax: number;
+  /** By node, so that none waits for another. */
+  readonly #turns = new Map<string, Turns>();
+  /** Nodes whose last statement failed, but may succeed later. */
+  readonly #failing = new Set<string>();
   readonly #cluster: Cluster;
-  readonly #room: Room = { bytes: 0 };
 
   constructor(
     pool: SessionPool,
@@ -36,21 +35,41 @@ export class PostgresEngine implements BatchEngine {
   ) {
     const { connectionsMax, limits } = options;
     this.#inspection = inspection;
-    this.commitsMax = connectionsMax;
+    this.#connectionsMax = connectionsMax;
     this.#limits = limits;
-    this.#turns = new Turns(connectionsMax);
-    const attempt: Attempt = (work, pool) => this.#attempt(work, pool);
-    this.#cluster = new Cluster(pool, inspection, { ...options, attempt });
+    this.#cluster = new Cluster(pool, inspection, { ...options, attempt: this.#attempt });
+    this.retries = {
+      ...limits,
+      mayHelp: (error) =>
+        inspection.placement === undefined
+          ? remedyFor(error) !== "none"
+          : mayPass(error) && !isSilent(error),
+    };
   }
 
-  async commit(
-    batch: readonly NewPlant[],
-    abandoned: AbortSignal,
-  ): Promise<readonly (RowOutcome | Promise<RowOutcome>)[]> {
-    const { placement } = this.#inspection;
-    return placement === undefined
-      ? await this.#commitWhole(batch, abandoned)
-      : await this.#commitByNode(batch, placement);
+  /** For each node of a cluster, as far as the total allows. */
+  get commitsMax(): number {
+    const nodes = this.#inspection.placement?.nodes.size ?? 1;
+    return Math.max(1, Math.min(this.#connectionsMax, Math.floor(connectionsCeiling / nodes)));
+  }
+
+  /**
+   * The node that stores a plant: a commit on a single node needs no second phase, and if a node
+   * fails or hangs, only its own plants wait.
+   */
+  partOf(id: bigint): string {
+    return this.#inspection.placement?.nodeOf(id) ?? whole;
+  }
+
+  async commit(batch: readonly NewPlant[], node: string): Promise<readonly RowOutcome[]> {
+    try {
+      const outcomes = await this.#cluster.write(batch, node);
+      this.#failing.delete(node);
+      return outcomes;
+    } catch (error) {
+      if (mayPass(error)) this.#failing.add(node);
+      throw error;
+    }
   }
 
   async inspect(): Promise<void> {
@@ -86,64 +105,12 @@ export class PostgresEngine implements BatchEngine {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#nodes.values()].map((node) => node.drain()));
     await this.#cluster.close();
-  }
-
-  /** Retries until it succeeds, a retry cannot help, no caller waits, or the time is up. */
-  async #commitWhole(
-    batch: readonly NewPlant[],
-    abandoned: AbortSignal,
-  ): Promise<readonly RowOutcome[]> {
-    const begin = this.#cluster.main.downSince ?? performance.now();
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#cluster.write(batch, "");
-      } catch (error) {
-        const pauseMs = backoffMs(tries, this.#limits);
-        const isLate = performance.now() + pauseMs - begin > this.#limits.retryLimitMs;
-        if (remedyFor(error) === "none" || isLate || abandoned.aborted) throw error;
-        await delay(pauseMs, undefined, { signal: abandoned }).catch(() => {});
-      }
-    }
-  }
-
-  /**
-   * Runs one statement for each node. A commit on a single node needs no second phase, and if a
-   * node fails, only its own plants fail.
-   */
-  async #commitByNode(
-    batch: readonly NewPlant[],
-    placement: Placement,
-  ): Promise<readonly (RowOutcome | Promise<RowOutcome>)[]> {
-    const parts = Map.groupBy(batch, ({ id }) => placement.nodeOf(id));
-    const outcomes = new Map<NewPlant, RowOutcome | Promise<RowOutcome>>();
-    const writes = [...parts].map(async ([name, plants]) => {
-      const found = await this.#nodeOf(name).write(plants);
-      for (const [index, outcome] of found.entries()) {
-        outcomes.set(plants[index] as NewPlant, outcome);
-      }
-    });
-    await Promise.all(writes);
-    return batch.map((plant) => outcomes.get(plant) as RowOutcome);
-  }
-
-  #nodeOf(name: string): NodeWrites {
-    const known = this.#nodes.get(name);
-    if (known !== undefined) return known;
-    const share = this.commitsMax / (this.#inspection.placement?.nodes.size ?? 1);
-    const node = new NodeWrites((plants) => this.#cluster.write(plants, name), {
-      limits: this.#limits,
-      room: this.#room,
-      statementsMax: Math.max(1, Math.floor(share)),
-    });
-    this.#nodes.set(name, node);
-    return node;
   }
 
   #isEveryNodeFailing(): boolean {
     const nodes = [...(this.#inspection.placement?.nodes.keys() ?? [])];
-    return nodes.length > 0 && nodes.every((name) => this.#nodes.get(name)?.isFailing);
+    return nodes.length > 0 && nodes.every((name) => this.#failing.has(name));
   }
 
   /**
@@ -157,23 +124,31 @@ export class PostgresEngine implements BatchEngine {
       const name = placement?.nodeOf(id);
       if (wanted !== undefined && name !== wanted) continue;
       if (name === undefined || this.#isEveryNodeFailing()) return id;
-      if (this.#nodes.get(name)?.isFailing !== true) return id;
+      if (!this.#failing.has(name)) return id;
     }
   }
 
   #workerThatStores(): string | undefined {
     const names = [...(this.#inspection.placement?.nodes.keys() ?? [])];
     return names.find(
-      (name) => this.#cluster.worker(name) !== undefined && !this.#nodes.get(name)?.isFailing,
+      (name) => this.#cluster.worker(name) !== undefined && !this.#failing.has(name),
     );
   }
 
-  async #attempt<T>(work: (session: Session) => Promise<T>, pool: SessionPool): Promise<T> {
-    await this.#turns.take();
+  /**
+   * Checks and retries use a commit's turn, so that the number of sessions stays within the limit.
+   */
+  readonly #attempt: Attempt = async (work, pool, node = whole) => {
+    let turns = this.#turns.get(node);
+    if (turns === undefined) {
+      turns = new Turns(this.commitsMax);
+      this.#turns.set(node, turns);
+    }
+    await turns.take();
     try {
       return await pool.use(work);
     } finally {
-      this.#turns.giveBack();
+      turns.giveBack();
     }
-  }
+  };
 }

@@ -4,6 +4,13 @@ import { StoreOpenError } from "../open-error.ts";
 /** The connection was lost or given up before the server answered a statement. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
+  /** Whether it was given up because the server was silent. */
+  readonly isSilent: boolean;
+
+  constructor(message: string, options: { cause?: unknown; isSilent?: boolean } = {}) {
+    super(message, options);
+    this.isSilent = options.isSilent ?? false;
+  }
 }
 
 /**
@@ -67,6 +74,11 @@ export function remedyFor(error: unknown): Remedy {
  */
 export function mayPass(error: unknown): boolean {
   return remedyFor(error) !== "none" || sqlState(error) === "XX000";
+}
+
+/** Each try takes seconds, and a node that hangs rarely comes back soon. */
+export function isSilent(error: unknown): boolean {
+  return error instanceof ConnectionLost && error.isSilent;
 }
 
 /** Only for errors of the server: EPIPE and other system errors look alike. */

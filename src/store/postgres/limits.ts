@@ -18,14 +18,8 @@ export interface PostgresLimits {
    * answer.
    */
   readonly cancelGraceMs: number;
-  /** How long a batch is retried. During an outage, the time counts from its start. */
+  /** How long a plant is retried. During an outage, the time counts from its start. */
   readonly retryLimitMs: number;
-  /** The most plants of several batches that share a statement for a node of a cluster. */
-  readonly rowsMax: number;
-  /** The most heap that these plants may hold. */
-  readonly bytesMax: number;
-  /** The most heap that plants may hold while they wait for failing nodes. */
-  readonly stragglerBytesMax: number;
   /** The pauses between tries double from the minimum to the maximum. */
   readonly backoffMinMs: number;
   readonly backoffMaxMs: number;
@@ -50,11 +44,6 @@ export const defaultPostgresLimits: PostgresLimits = {
   cancelGraceMs: 1000,
   // A failover takes seconds; after ten, most callers have given up.
   retryLimitMs: 10_000,
-  // The same as in a batch.
-  rowsMax: 512,
-  bytesMax: 4 * 1024 * 1024,
-  // Enough for a few seconds of small plants at a cluster's usual rate.
-  stragglerBytesMax: 16 * 1024 * 1024,
   backoffMinMs: 20,
   backoffMaxMs: 1000,
   // The same interval as for an idle store. What is acknowledged in this time may be lost.

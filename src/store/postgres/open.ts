@@ -1,6 +1,6 @@
 import type { PlantStore } from "../../plant.ts";
 import { backoffMs } from "../backoff.ts";
-import { createBatchedStore } from "../batched-store.ts";
+import { BatchedStore } from "../batched-store.ts";
 import type { Finding } from "../finding.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { type OnUnreachable, resolveLimits, type StoreOptions } from "../options.ts";
@@ -25,9 +25,12 @@ import { tryInsert } from "./writer.ts";
  */
 export async function openPostgres(location: string, options: StoreOptions): Promise<PlantStore> {
   const limits = resolveLimits(options.limits);
-  const address = parseAddress(location);
-  const engine = await openEngine(address, defaultPostgresLimits, options.onUnreachable);
-  return createBatchedStore(engine, limits, options);
+  const engine = await openEngine(
+    parseAddress(location),
+    defaultPostgresLimits,
+    options.onUnreachable,
+  );
+  return new BatchedStore(engine, limits, options);
 }
 
 /**

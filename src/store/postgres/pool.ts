@@ -19,7 +19,6 @@ export class SessionPool {
   /** The running attempt to open a session while there is none. */
   #recovery: Promise<void> | undefined;
   #recovering: Promise<void> | undefined;
-  #downSince: number | undefined;
 
   /** @param first An open session to start with. */
   constructor(connect: Connect, limits: PostgresLimits, first: Session) {
@@ -32,11 +31,6 @@ export class SessionPool {
   /** Whether there is a session, or was a moment ago. */
   get isUp(): boolean {
     return this.#open.size > 0;
-  }
-
-  /** When the last session was lost (`performance.now()`), if none has been opened since. */
-  get downSince(): number | undefined {
-    return this.#downSince;
   }
 
   /**
@@ -109,7 +103,6 @@ export class SessionPool {
 
   #adopt(session: Session): Session {
     this.#open.add(session);
-    this.#downSince = undefined;
     void session.lost.then(() => this.#forget(session));
     return session;
   }
@@ -118,7 +111,6 @@ export class SessionPool {
     const index = this.#idle.findIndex((entry) => entry.session === session);
     for (const { timer } of index === -1 ? [] : this.#idle.splice(index, 1)) clearTimeout(timer);
     if (!this.#open.delete(session) || this.isUp || this.#closing.signal.aborted) return;
-    this.#downSince ??= performance.now();
     this.#recovering ??= this.#recover().finally(() => {
       this.#recovering = undefined;
     });

@@ -1,6 +1,6 @@
 import { type NewPlant, type TextField, textFields } from "../../plant.ts";
+import { StoreReadError } from "../open-error.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
-import { StoreReadError } from "../read-error.ts";
 import { describeHost } from "./address.ts";
 import { failureCode } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";

@@ -1,4 +1,5 @@
-import { connect, type NetConnectOpts, Socket } from "node:net";
+import { connect, isIP, type NetConnectOpts, Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import pg from "pg";
 import {
   describeHost,
@@ -12,17 +13,27 @@ import type { PostgresLimits } from "./limits.ts";
 
 export type Row = readonly unknown[];
 
+/** Asks whether the server speaks TLS (protocol 3.0). It answers with one byte. */
+const sslRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
+
 /** One connection to one host. */
 export class Session {
   readonly host: Host;
   readonly #client: pg.Client;
   readonly #socket: Socket;
   readonly #limits: PostgresLimits;
+  readonly #tls: ReturnType<typeof tlsOptionsFor>;
   readonly #lost = Promise.withResolvers<void>();
   #isLost = false;
+  #isSilent = false;
   #isUnconfirmed = false;
 
-  private constructor(host: Host, client: pg.Client, socket: Socket, limits: PostgresLimits) {
+  private constructor(
+    address: PostgresAddress,
+    host: Host,
+    { client, socket, limits }: { client: pg.Client; socket: Socket; limits: PostgresLimits },
+  ) {
+    this.#tls = tlsOptionsFor(address, host);
     this.host = host;
     this.#client = client;
     this.#socket = socket;
@@ -62,14 +73,14 @@ export class Session {
       keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
       stream: () => socket,
     });
-    const session = new Session(host, client, socket, limits);
+    const session = new Session(address, host, { client, socket, limits });
     const timer = setTimeout(() => socket.destroy(new Error("timeout")), limits.connectTimeoutMs);
     try {
       await client.connect();
       return session;
     } catch (error) {
       session.destroy();
-      throw asFailure(error, host);
+      throw session.#asFailure(error);
     } finally {
       clearTimeout(timer);
     }
@@ -115,14 +126,14 @@ export class Session {
     // others.
     let timer = setTimeout(() => {
       this.#cancel();
-      timer = setTimeout(() => this.destroy(), this.#limits.cancelGraceMs);
+      timer = setTimeout(() => this.#giveUp(), this.#limits.cancelGraceMs);
     }, timeoutMs);
     try {
       const result = await work();
       if (this.#isUnconfirmed) throw new Unconfirmed("a commit did not wait for its standby");
       return result;
     } catch (error) {
-      throw error instanceof Unconfirmed ? error : asFailure(error, this.host);
+      throw error instanceof Unconfirmed ? error : this.#asFailure(error);
     } finally {
       clearTimeout(timer);
       clearInterval(watch);
@@ -146,6 +157,18 @@ export class Session {
     this.#lost.resolve();
   }
 
+  #giveUp(): void {
+    this.#isSilent = true;
+    this.destroy();
+  }
+
+  /** An error that did not come from the server means that the connection was lost. */
+  #asFailure(cause: unknown): unknown {
+    if (cause instanceof pg.DatabaseError) return cause;
+    const message = `the connection to ${describeHost(this.host)} was lost`;
+    return new ConnectionLost(message, { cause, isSilent: this.#isSilent });
+  }
+
   /**
    * Asks the server to cancel the running statement (protocol 3.0, CancelRequest). Otherwise a
    * statement that waits for a standby would hold its connection forever, and each retry one more.
@@ -159,22 +182,41 @@ export class Session {
     message.writeInt32BE(80_877_102, 4);
     message.writeInt32BE(processID, 8);
     message.writeInt32BE(secretKey, 12);
-    this.#connectAgain(this.#limits.cancelGraceMs).end(message);
+    const socket = this.#connectAgain(this.#limits.cancelGraceMs);
+    const tls = this.#tls;
+    if (tls === false) {
+      socket.end(message);
+      return;
+    }
+    // In plaintext, whoever sees the key could cancel every later statement of the session.
+    socket.write(sslRequest);
+    socket.once("data", ([answer]) => {
+      if (answer !== "S".charCodeAt(0)) {
+        socket.destroy();
+        return;
+      }
+      const { name } = this.host;
+      const encrypted = connectTls({
+        ...tls,
+        socket,
+        host: name,
+        ...(isIP(name) === 0 && { servername: name }),
+      });
+      encrypted.on("error", () => socket.destroy());
+      encrypted.end(message);
+    });
   }
 
   /**
    * Closes the connection if its host hangs: one that is only busy with the statement answers
-   * whether it speaks TLS (protocol 3.0, SSLRequest). Otherwise the time of a statement would pass
+   * whether it speaks TLS. Otherwise the time of a statement would pass
    * before another host is tried.
    */
   #assertAlive(): void {
-    const message = Buffer.alloc(8);
-    message.writeInt32BE(8, 0);
-    message.writeInt32BE(80_877_103, 4);
     const socket = this.#connectAgain(this.#limits.aliveIntervalMs);
-    socket.once("timeout", () => this.destroy());
+    socket.once("timeout", () => this.#giveUp());
     socket.once("data", () => socket.destroy());
-    socket.write(message);
+    socket.write(sslRequest);
   }
 
   #connectAgain(timeoutMs: number): Socket {
@@ -188,10 +230,4 @@ export class Session {
 
 function connectOptions({ name, port }: Host): NetConnectOpts {
   return isSocketFolder(name) ? { path: `${name}/.s.PGSQL.${port}` } : { host: name, port };
-}
-
-/** An error that did not come from the server means that the connection was lost. */
-function asFailure(error: unknown, host: Host): unknown {
-  if (error instanceof pg.DatabaseError) return error;
-  return new ConnectionLost(`the connection to ${describeHost(host)} was lost`, { cause: error });
 }

@@ -41,10 +41,12 @@ export function assertSafe(
 
 const names = [...safetySettings, "server_encoding", "transaction_read_only"];
 
-const readAll = "SELECT name, current_setting(name, true) FROM unnest($1::text[]) AS wanted (name)";
+/** The values of the settings with the names $1. */
+export const readSettings =
+  "SELECT name, current_setting(name, true) FROM unnest($1::text[]) AS wanted (name)";
 
 async function read(session: Session, timeoutMs: number): Promise<Settings> {
-  const rows = await session.query(readAll, [names], timeoutMs);
+  const rows = await session.query(readSettings, [names], timeoutMs);
   return new Map(rows.map(([name, value]) => [String(name), value as string | null]));
 }
 

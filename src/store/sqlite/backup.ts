@@ -1,7 +1,6 @@
-import { chmodSync, existsSync, statSync } from "node:fs";
-import { BackupError } from "../backup-error.ts";
-import { StoreOpenError } from "../open-error.ts";
-import { openError } from "./database.ts";
+import { chmodSync, statSync } from "node:fs";
+import { BackupError, StoreOpenError } from "../open-error.ts";
+import { openError, openForReading } from "./database.ts";
 import { assertDriver, backup, Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertPlantStore } from "./schema.ts";
@@ -32,18 +31,11 @@ const pagesEach = 2000;
  * @returns The number of plants in the copy.
  * @throws {StoreOpenError} {@link BackupError}
  */
-export async function backupDatabase(
-  path: string,
-  busyTimeoutMs: number,
-  options: BackupOptions,
-): Promise<number> {
+export async function backupDatabase(path: string, options: BackupOptions): Promise<number> {
   assertDriver();
-  if (!existsSync(path)) {
-    throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
-  }
   const { file } = options;
   try {
-    const count = await copy(path, file, busyTimeoutMs, options);
+    const count = await copy(path, file, options);
     verify(file, count);
     chmodSync(file, statSync(path).mode & 0o777);
     return count;
@@ -57,12 +49,11 @@ export async function backupDatabase(
 async function copy(
   path: string,
   temporary: string,
-  busyTimeoutMs: number,
   { signal, onProgress }: BackupOptions,
 ): Promise<number> {
   let db: Database | undefined;
   try {
-    db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+    db = openForReading(path);
     assertPlantStore(db);
     db.exec("BEGIN");
     const count = Number(readValue(db, "SELECT count(*) FROM plants"));

@@ -1,8 +1,8 @@
 import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Finding } from "../finding.ts";
-import { configure, openError } from "./database.ts";
-import { assertDriver, Database, readValue } from "./driver.ts";
+import { configure, openError, openForReading } from "./database.ts";
+import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
@@ -19,10 +19,7 @@ const logBytesMax = 256 * 1024 * 1024;
  *
  * @param path Absolute.
  */
-export async function* checkDatabase(
-  path: string,
-  busyTimeoutMs: number,
-): AsyncGenerator<Finding, void> {
+export async function* checkDatabase(path: string): AsyncGenerator<Finding, void> {
   const driver = attempt("SQLite", assertDriver);
   yield driver;
   if (driver.level === "fail") return;
@@ -37,7 +34,7 @@ export async function* checkDatabase(
   yield checkLog(path);
   let db: Database | undefined;
   try {
-    db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+    db = openForReading(path);
     yield* checkOpen(db, path);
   } catch (error) {
     yield { level: "fail", subject: "store", text: openError(path, error).message };

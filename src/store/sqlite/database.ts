@@ -1,33 +1,35 @@
 import { existsSync } from "node:fs";
 import { textFields } from "../../plant.ts";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
-import { assertDriver, Database, inTransaction, readValue } from "./driver.ts";
-import { failureCode, primaryCode } from "./failure.ts";
+import type { SchemaState } from "../schema-state.ts";
+import { assertDriver, type Database, inTransaction, openFile, readValue } from "./driver.ts";
+import { failureCode, isFull, primaryCode } from "./failure.ts";
 import { assertOurs, createFile, logPath, rewriteFile, syncDirectories } from "./files.ts";
-import { assertKnown, migrate } from "./schema.ts";
+import { busyTimeoutMs } from "./location.ts";
+import { assertKnown, migrate, migrations } from "./schema.ts";
 
 /**
  * Opens the database for writing, and creates it if it is missing. When it returns, everything in
  * it is on stable storage, and so is the path to it.
  *
  * @param path Absolute.
- * @param busyTimeoutMs How long to wait for locks of other processes, here and in every later
+ * @param timeoutMs How long to wait for locks of other processes, here and in every later
  * transaction.
  * @throws {StoreOpenError}
  */
-export function openDatabase(path: string, busyTimeoutMs: number): Database {
+export function openDatabase(path: string, timeoutMs: number): Database {
   assertDriver();
   createFile(path);
   assertOurs(path);
   let db: Database | undefined;
   try {
-    db = new Database(path, { timeout: busyTimeoutMs });
+    db = openFile(path, { timeout: timeoutMs });
     // Before the first write, so that creating the database is synced, too.
     configure(db);
     migrate(db);
     enterWal(db);
     assertDurable(db);
-    settle(db, path, busyTimeoutMs);
+    settle(db, path, timeoutMs);
     assertUsable(db);
     syncDirectories(path);
     return db;
@@ -38,21 +40,34 @@ export function openDatabase(path: string, busyTimeoutMs: number): Database {
 }
 
 /**
- * Reads the number of migrations applied to a database. Changes nothing.
+ * Opens a database for reading. Servers may use it.
+ *
+ * @throws {StoreOpenError} `inaccessible` if it does not exist, or the error of SQLite.
+ */
+export function openForReading(path: string): Database {
+  if (!existsSync(path)) {
+    throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
+  }
+  return openFile(path, { readOnly: true, timeout: busyTimeoutMs });
+}
+
+/**
+ * Reads the schema version of a database. Changes nothing.
  *
  * @param path Absolute.
  * @throws {StoreOpenError}
  */
-export function readSchemaVersion(path: string, busyTimeoutMs: number): number {
+export function readSchemaState(path: string): SchemaState {
   assertDriver();
-  if (!existsSync(path)) return 0;
+  const latest = migrations.length;
+  if (!existsSync(path)) return { version: 0, latest };
   assertOurs(path);
   let db: Database | undefined;
   try {
-    db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+    db = openForReading(path);
     const version = Number(readValue(db, "PRAGMA user_version"));
     assertKnown(path, version);
-    return version;
+    return { version, latest };
   } catch (error) {
     throw openError(path, error);
   } finally {
@@ -112,13 +127,15 @@ export function assertDurable(db: Database): void {
  * differ from the one we see. A power failure would then restore an older log and apply it to the
  * newer database.
  *
+ * The rewrite makes all plants safe. If the disk has no space for the checkpoint, the log keeps them.
+ *
  * @throws {StoreOpenError} `in_use`, `inaccessible`
  */
-function settle(db: Database, path: string, busyTimeoutMs: number): void {
+function settle(db: Database, path: string, timeoutMs: number): void {
   // IMMEDIATE: nobody else appends to the log or restarts it in the meantime.
   inTransaction(db, () => rewriteFile(logPath(path)));
-  const deadline = Date.now() + busyTimeoutMs;
-  while (checkpoint(db, "FULL").busy !== 0) {
+  const deadline = Date.now() + timeoutMs;
+  while (isLockedOut(db)) {
     if (Date.now() >= deadline) {
       throw new StoreOpenError(
         "in_use",
@@ -126,6 +143,15 @@ function settle(db: Database, path: string, busyTimeoutMs: number): void {
       );
     }
     pause(10);
+  }
+}
+
+function isLockedOut(db: Database): boolean {
+  try {
+    return checkpoint(db, "FULL").busy !== 0;
+  } catch (error) {
+    if (isFull(failureCode(error))) return false;
+    throw error;
   }
 }
 
@@ -177,7 +203,7 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
 export function openError(path: string, error: unknown): StoreOpenError {
   if (error instanceof StoreOpenError) return error;
   const code = failureCode(error);
-  const [openCode, advice] = openErrors[primaryCode(code)] ?? [
+  const [openCode, advice] = openErrors[isFull(code) ? "SQLITE_FULL" : primaryCode(code)] ?? [
     "damaged",
     "the database is not as this release left it; restore it from a backup",
   ];

@@ -1,5 +1,6 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync, DatabaseSyncOptions, SQLOutputValue } from "node:sqlite";
 import { StoreOpenError } from "../open-error.ts";
+import { assertRoom } from "./room.ts";
 
 /** Node's own SQLite. */
 export const { DatabaseSync: Database, backup } = loadDriver();
@@ -46,6 +47,12 @@ export function isBelow(version: string, least: readonly number[]): boolean {
     if (difference !== 0) return difference < 0;
   }
   return false;
+}
+
+/** Opens a file that exists. */
+export function openFile(path: string, options: DatabaseSyncOptions): Database {
+  assertRoom(path);
+  return new Database(path, options);
 }
 
 /** @returns The first column of the first row; undefined if there is no row. */

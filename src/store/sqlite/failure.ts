@@ -1,4 +1,15 @@
+import { StoreOpenError } from "../open-error.ts";
 import { resultCodeName } from "./result-code.ts";
+
+/** The disk is full, or seems so. */
+const full: ReadonlySet<string> = new Set([
+  "SQLITE_FULL",
+  // There was no room for the wal-index. That is a cache, which SQLite can rebuild at any time.
+  "SQLITE_IOERR_SHMSIZE",
+  // A checkpoint could not truncate the database, for which some file systems need free space.
+  // SQLite does not distinguish that from other errors. The log still holds everything.
+  "SQLITE_IOERR_TRUNCATE",
+]);
 
 /**
  * After these, a rollback restores the previous state, and the next transaction may succeed. Every
@@ -7,20 +18,18 @@ import { resultCodeName } from "./result-code.ts";
  * the disk.
  */
 const passing: ReadonlySet<string> = new Set([
+  ...full,
   "SQLITE_BUSY",
   "SQLITE_BUSY_RECOVERY",
   "SQLITE_BUSY_SNAPSHOT",
   "SQLITE_BUSY_TIMEOUT",
-  "SQLITE_FULL",
-  // The disk is full, so there was no room for the wal-index. That is a cache, which SQLite can
-  // rebuild at any time.
-  "SQLITE_IOERR_SHMSIZE",
   "SQLITE_IOERR_NOMEM",
-  // A checkpoint could not truncate the database, for which some file systems need free space.
-  // SQLite does not distinguish that from other errors. The log still holds everything.
-  "SQLITE_IOERR_TRUNCATE",
   "SQLITE_NOMEM",
 ]);
+
+export function isFull(code: string): boolean {
+  return full.has(code);
+}
 
 /** Whether the store can continue after a failure with this code. */
 export function isPassing(code: string): boolean {
@@ -35,7 +44,8 @@ export function primaryCode(code: string): string {
 /** The name of SQLite's extended code (`SQLITE_IOERR_FSYNC`), or the class of any other error. */
 export function failureCode(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
-  return "errcode" in error && typeof error.errcode === "number"
-    ? resultCodeName(error.errcode)
-    : error.name;
+  if (error instanceof StoreOpenError && error.cause !== undefined) return failureCode(error.cause);
+  if ("errcode" in error && typeof error.errcode === "number") return resultCodeName(error.errcode);
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOSPC" || code === "EDQUOT" ? "SQLITE_FULL" : error.name;
 }

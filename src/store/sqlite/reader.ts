@@ -1,11 +1,9 @@
-import { existsSync } from "node:fs";
 import type { StatementSync } from "node:sqlite";
 import { type NewPlant, type TextField, textFields } from "../../plant.ts";
-import { StoreOpenError } from "../open-error.ts";
+import { StoreOpenError, StoreReadError } from "../open-error.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
-import { StoreReadError } from "../read-error.ts";
-import { openError } from "./database.ts";
-import { assertDriver, Database, readValue } from "./driver.ts";
+import { openError, openForReading } from "./database.ts";
+import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
@@ -35,16 +33,13 @@ export class SqliteReader implements PlantReader {
    * @param path Absolute.
    * @throws {StoreOpenError}
    */
-  static open(path: string, busyTimeoutMs: number): SqliteReader {
+  static open(path: string): SqliteReader {
     assertDriver();
-    if (!existsSync(path)) {
-      throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
-    }
     let db: Database | undefined;
     try {
       // Does not read the file's header first, as opening for writing does: closing any descriptor
       // of the file would release the locks that this process holds on it.
-      db = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+      db = openForReading(path);
       assertReadable(db, path);
       return new SqliteReader(db, path);
     } catch (error) {

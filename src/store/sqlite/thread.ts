@@ -1,15 +1,12 @@
 import { once } from "node:events";
 import { extname } from "node:path";
-import { MessageChannel, type Transferable, Worker } from "node:worker_threads";
-import type { Obstacle } from "../../plant.ts";
-import type { Engine } from "../engine.ts";
+import { Worker } from "node:worker_threads";
+import { type NewPlant, type Obstacle, textFields } from "../../plant.ts";
+import type { Engine, RowOutcome } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
-import { primaryCode } from "./failure.ts";
-import type { Reply, Request, WorkerSetup } from "./messages.ts";
-import { Bell } from "./queue/bell.ts";
-import { createQueueMemory, notifyProducer } from "./queue/memory.ts";
-import type { QueueEnd } from "./queue/messages.ts";
-import { SqliteFailure } from "./sqlite-failure.ts";
+import { isFull, primaryCode } from "./failure.ts";
+import type { Failure, Reply, Request, WorkerSetup } from "./messages.ts";
+import type { RowValues } from "./writer.ts";
 
 /** The worker is a .ts file in the sources and a .js file in the build, like this file. */
 const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
@@ -17,89 +14,111 @@ const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url
 /** Absolute paths of the databases that threads of this process have open. */
 const openPaths = new Set<string>();
 
-/** Receives the results of the thread's commits. */
-export interface ThreadListener {
-  /** A commit failed; the next may succeed. */
-  commitFailed(error: Error): void;
-  /** The first commit that succeeded after a failed commit or probe. */
-  commitSucceeded(): void;
-  /** Nothing will be committed any more. Called at most once. */
-  failed(error: Error): void;
+/** An error of SQLite. `code` is the name of its extended code, or the class of another error. */
+class SqliteFailure extends Error {
+  override readonly name = "SqliteFailure";
+  readonly code: string;
+
+  constructor({ code, message }: Failure) {
+    super(`${message} (${code})`);
+    this.code = code;
+  }
 }
 
 /** The service's side of the thread that owns the database. */
 export class SqliteThread implements Engine {
+  readonly commitsMax = 1;
+  readonly commitsAhead = 1;
+  readonly openedWith: Error | undefined;
   readonly #worker: Worker;
-  readonly #bell: Bell;
+  readonly #bell: Int32Array;
   readonly #ended: Promise<void>;
-  readonly #queues = new Set<SharedArrayBuffer>();
-  /** Inspections and probes, answered in order. */
-  readonly #asked: PromiseWithResolvers<void>[] = [];
-  #listener: ThreadListener | undefined;
+  readonly #onFailure: ((error: Error) => void) | undefined;
+  /** What the thread was asked, answered in order. */
+  readonly #asked: PromiseWithResolvers<readonly number[]>[] = [];
   #failure: Error | undefined;
   #closing = false;
 
-  private constructor(worker: Worker, bell: Bell, ended: Promise<void>) {
-    this.#worker = worker;
-    this.#bell = bell;
-    this.#ended = ended;
-    worker.on("message", (reply: Reply) => this.#receive(reply));
-    worker.on("messageerror", (error) => this.#fail(error));
-    worker.on("error", (error: Error) => this.#fail(error));
-    void ended.then(() => {
-      if (this.#closing) return;
-      this.#fail(new SqliteFailure("exit", "the SQLite thread ended by itself"));
-    });
-  }
-
-  /** @throws {StoreOpenError} */
-  static async open(setup: Omit<WorkerSetup, "bell">): Promise<SqliteThread> {
-    if (openPaths.has(setup.path)) {
-      throw new StoreOpenError("in_use", `${setup.path} is already open in this process`);
+  /**
+   * @param onFailure Called at most once: nothing will be committed any more.
+   * @throws {StoreOpenError}
+   */
+  static async open(
+    path: string,
+    busyTimeoutMs: number,
+    onFailure?: (error: Error) => void,
+  ): Promise<SqliteThread> {
+    if (openPaths.has(path)) {
+      throw new StoreOpenError("in_use", `${path} is already open in this process`);
     }
-    openPaths.add(setup.path);
-    const bell = Bell.create();
-    const workerData: WorkerSetup = { ...setup, bell: bell.memory };
+    openPaths.add(path);
+    const bell = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const workerData: WorkerSetup = { path, busyTimeoutMs, bell };
     const worker = new Worker(workerUrl, { workerData, name: "plant-store-sqlite" });
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-    void ended.then(() => openPaths.delete(setup.path));
+    void ended.then(() => openPaths.delete(path));
     const reply = await firstReply(worker, ended);
-    if (reply.kind === "opened") return new SqliteThread(worker, bell, ended);
+    if (reply.kind === "opened") {
+      const openedWith = reply.failure && new SqliteFailure(reply.failure);
+      return new SqliteThread(worker, { bell: new Int32Array(bell), ended, openedWith, onFailure });
+    }
     await ended;
     if (reply.kind === "refused") throw new StoreOpenError(reply.code, reply.message);
     throw notStarted(new Error(`unexpected ${reply.kind}`));
   }
 
-  listen(listener: ThreadListener): void {
-    this.#listener = listener;
+  private constructor(
+    worker: Worker,
+    options: {
+      bell: Int32Array;
+      ended: Promise<void>;
+      openedWith: Error | undefined;
+      onFailure: ((error: Error) => void) | undefined;
+    },
+  ) {
+    const { bell, ended, openedWith, onFailure } = options;
+    this.#worker = worker;
+    this.#bell = bell;
+    this.#ended = ended;
+    this.openedWith = openedWith;
+    this.#onFailure = onFailure;
+    worker.on("message", (reply: Reply) => this.#receive(reply));
+    worker.on("messageerror", (error) => this.#fail(error));
+    worker.on("error", (error: Error) => this.#fail(error));
+    void ended.then(() => {
+      if (this.#closing) return;
+      this.#fail(new SqliteFailure({ code: "exit", message: "the SQLite thread ended by itself" }));
+    });
   }
 
-  /** Creates a queue whose plants the thread commits. */
-  openQueue(): QueueEnd {
-    const memory = createQueueMemory();
-    const { port1, port2 } = new MessageChannel();
-    this.#queues.add(memory);
-    this.#send({ kind: "attach", memory, port: port1 }, [port1]);
-    return { memory, bell: this.#bell.memory, port: port2 };
+  partOf(): string {
+    return "";
   }
 
-  inspect(): Promise<void> {
-    return this.#ask("inspect");
+  async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
+    const taken = await this.#ask({ kind: "commit", rows: batch.map(toRow) });
+    const outcomes = batch.map((): RowOutcome => "created");
+    for (const index of taken) outcomes[index] = "id_taken";
+    return outcomes;
   }
 
-  probe(): Promise<void> {
-    return this.#ask("probe");
+  async inspect(): Promise<void> {
+    await this.#ask({ kind: "inspect" });
+  }
+
+  async probe(): Promise<void> {
+    await this.#ask({ kind: "probe" });
   }
 
   obstacle(): Obstacle | undefined {
-    // The thread sets this in shared memory before it sends its message.
-    return this.#bell.isBroken ? "failed" : undefined;
+    return this.#failure && "failed";
   }
 
   obstacleFrom(error: unknown): Obstacle {
-    if (this.#bell.isBroken) return "failed";
+    if (this.#failure !== undefined) return "failed";
     const code = error instanceof SqliteFailure ? error.code : "";
-    return obstacleByCode[code] ?? obstacleByCode[primaryCode(code)] ?? "unwritable";
+    if (isFull(code)) return "disk_full";
+    return primaryCode(code) === "SQLITE_BUSY" ? "locked" : "unwritable";
   }
 
   /** Checkpoints, closes the database and ends the thread. */
@@ -109,39 +128,34 @@ export class SqliteThread implements Engine {
     await this.#ended;
   }
 
-  async #ask(kind: "inspect" | "probe"): Promise<void> {
+  async #ask(request: Request): Promise<readonly number[]> {
     if (this.#failure !== undefined) throw this.#failure;
-    const asked = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<readonly number[]>();
     this.#asked.push(asked);
-    this.#send({ kind });
-    await asked.promise;
+    this.#send(request);
+    return await asked.promise;
   }
 
-  #send(request: Request, transfer: readonly Transferable[] = []): void {
-    this.#worker.postMessage(request, transfer);
-    this.#bell.ring();
+  #send(request: Request): void {
+    this.#worker.postMessage(request);
+    Atomics.add(this.#bell, 0, 1);
+    Atomics.notify(this.#bell, 0);
   }
 
   #receive(reply: Reply): void {
     switch (reply.kind) {
-      case "well":
-        this.#asked.shift()?.resolve();
+      case "done":
+        this.#asked.shift()?.resolve(reply.taken);
         break;
-      case "unwell":
-        this.#asked.shift()?.reject(new SqliteFailure(reply.code, reply.message));
-        break;
-      case "commit_failed":
-        this.#listener?.commitFailed(new SqliteFailure(reply.code, reply.message));
-        break;
-      case "commit_succeeded":
-        this.#listener?.commitSucceeded();
+      case "failed":
+        this.#asked.shift()?.reject(new SqliteFailure(reply.failure));
         break;
       case "broken":
-        this.#fail(new SqliteFailure(reply.code, reply.message));
+        this.#fail(new SqliteFailure(reply.failure));
         break;
       case "opened":
       case "refused":
-        this.#fail(new SqliteFailure("protocol", `unexpected ${reply.kind}`));
+        this.#fail(new SqliteFailure({ code: "protocol", message: `unexpected ${reply.kind}` }));
         break;
     }
   }
@@ -150,19 +164,13 @@ export class SqliteThread implements Engine {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     for (const asked of this.#asked.splice(0)) asked.reject(error);
-    this.#bell.break();
-    for (const memory of this.#queues) notifyProducer(memory);
-    this.#listener?.failed(error);
+    this.#onFailure?.(error);
   }
 }
 
-/** For the codes that do not end the store. */
-const obstacleByCode: Readonly<Record<string, Obstacle>> = {
-  SQLITE_BUSY: "locked",
-  SQLITE_FULL: "disk_full",
-  SQLITE_IOERR_SHMSIZE: "disk_full",
-  SQLITE_IOERR_TRUNCATE: "disk_full",
-};
+function toRow(plant: NewPlant): RowValues {
+  return [plant.id, ...textFields.map((field) => plant[field] ?? null)];
+}
 
 async function firstReply(worker: Worker, ended: Promise<void>): Promise<Reply> {
   try {

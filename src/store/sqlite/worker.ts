@@ -5,13 +5,12 @@
  */
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
-import { assertDurable, checkpoint, openDatabase } from "./database.ts";
-import { failureCode, isPassing } from "./failure.ts";
+import { assertDurable, checkpoint, openDatabase, openError } from "./database.ts";
+import type { Database } from "./driver.ts";
+import { failureCode, isFull, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
-import type { Reply, Request, WorkerSetup } from "./messages.ts";
-import { Bell } from "./queue/bell.ts";
-import { QueueReader, type RowValues } from "./queue/queue-reader.ts";
-import { Writer } from "./writer.ts";
+import type { Failure, Reply, Request, WorkerSetup } from "./messages.ts";
+import { type RowValues, Writer } from "./writer.ts";
 
 /**
  * How long a probe waits for another process's lock. Short, because a probe follows a commit that
@@ -26,146 +25,107 @@ const probeTimeoutMs = 250;
  */
 const filesCheckMs = 10;
 
-interface Batch {
-  readonly queue: QueueReader;
-  readonly rows: readonly RowValues[];
+interface Opened {
+  readonly db: Database;
+  readonly writer: Writer;
+  readonly assertFilesInPlace: () => void;
 }
 
 function main(): void {
-  const { path, busyTimeoutMs, limits, bell: bellMemory } = workerData as WorkerSetup;
-  const db = openDatabase(path, busyTimeoutMs);
-  const writer = new Writer(db);
-  const assertFilesInPlace = watchFiles(path);
-  const bell = Bell.share(bellMemory);
-  let queues: QueueReader[] = [];
-  /** A commit or a probe failed, and none has succeeded since. */
-  let isAiling = false;
+  const { path, busyTimeoutMs, bell: bellMemory } = workerData as WorkerSetup;
+  const bell = new Int32Array(bellMemory);
+  let opened: Opened | undefined;
   let filesCheckedAt = Number.NEGATIVE_INFINITY;
-  reply({ kind: "opened" });
+  let isBroken = false;
+  reply({ kind: "opened", failure: begin() });
 
   for (;;) {
-    const rings = bell.rings;
-    if (!followRequests()) break;
-    if (!bell.isBroken && commitWaiting()) continue;
-    bell.wait(rings);
+    const rings = Atomics.load(bell, 0);
+    const request = receiveRequest();
+    if (request === undefined) Atomics.wait(bell, 0, rings);
+    else if (request.kind === "close") break;
+    else if (!isBroken) follow(request);
   }
+  close();
 
-  /** @returns Whether to continue. */
-  function followRequests(): boolean {
-    for (;;) {
-      const request = receiveRequest();
-      switch (request?.kind) {
-        case undefined:
-          return true;
-        case "attach":
-          queues.push(new QueueReader(request.memory, request.port));
-          break;
-        case "inspect":
-          answer(inspect);
-          break;
-        case "probe":
-          isAiling = !answer(probe);
-          if (!isAiling) checkpointWhenDue();
-          break;
-        case "close":
-          close();
-          return false;
-      }
-    }
-  }
-
-  /** @returns Whether there was anything to do. */
-  function commitWaiting(): boolean {
-    const batches = takeWaiting();
-    const rows = batches.reduce((sum, batch) => sum + batch.rows.length, 0);
-    const startedAt = performance.now();
-    let idTaken: ReturnType<Writer["write"]> | undefined;
-    let failure: unknown;
+  /**
+   * On a full disk, the database may be opened later, by a probe.
+   *
+   * @returns What prevents commits for now.
+   * @throws {StoreOpenError} Anything else.
+   */
+  function begin(): Failure | undefined {
     try {
-      // If all callers have left, there is nothing to write.
-      if (rows > 0) idTaken = write(batches);
+      probe();
+      return undefined;
     } catch (error) {
-      failure = error;
-      for (const { queue } of batches) queue.explain(describe(error));
+      const code = failureCode(error);
+      if (opened === undefined ? isFull(code) : isPassing(code)) return describe(error);
+      throw openError(path, error);
     }
-    const durationUs = Math.round((performance.now() - startedAt) * 1000);
-    const teller = batches.find((batch) => batch.rows.length > 0);
-    for (const [index, batch] of batches.entries()) {
-      const told = batch === teller ? rows : 0;
-      batch.queue.report({ idTaken: idTaken?.[index], rows: told, durationUs });
-    }
-    if (failure !== undefined) commitFailed(failure);
-    for (const { queue } of batches) queue.notify();
-    if (failure === undefined && rows > 0) commitSucceeded();
-    return batches.length > 0;
   }
 
-  /** Takes from each queue in turn, starting with a different one each time. */
-  function takeWaiting(): readonly Batch[] {
-    const batches: Batch[] = [];
-    const room = { rows: limits.batchRowsMax, bytes: limits.batchBytesMax, isWhole: true };
-    for (const queue of queues) {
-      if (queue.hasLeft) {
-        queue.close();
-        queues = queues.filter((other) => other !== queue);
-        continue;
-      }
-      const rows = queue.take(room);
-      if (queue.isDue) batches.push({ queue, rows });
+  function open(): Opened {
+    if (opened === undefined) {
+      const db = openDatabase(path, busyTimeoutMs);
+      opened = { db, writer: new Writer(db), assertFilesInPlace: watchFiles(path) };
     }
-    const first = queues.shift();
-    if (first !== undefined) queues.push(first);
-    return batches;
+    return opened;
   }
 
-  function write(batches: readonly Batch[]): ReturnType<Writer["write"]> {
-    const idTaken = writer.write(batches.map(({ rows }) => rows));
+  function follow(request: Exclude<Request, { kind: "close" }>): void {
+    switch (request.kind) {
+      case "commit":
+        answer(() => write(request.rows));
+        break;
+      case "inspect":
+        answer(inspect);
+        break;
+      case "probe":
+        answer(probe);
+        break;
+    }
+    if (!isBroken) checkpointWhenDue();
+  }
+
+  /** @param work Returns which rows have the id of another plant. */
+  function answer(work: () => readonly number[]): void {
+    try {
+      reply({ kind: "done", taken: work() });
+    } catch (error) {
+      if (isPassing(failureCode(error))) reply({ kind: "failed", failure: describe(error) });
+      else breakDown(error);
+    }
+  }
+
+  function write(rows: readonly RowValues[]): readonly number[] {
+    const { writer, assertFilesInPlace } = open();
+    const taken = writer.write(rows);
     const now = performance.now();
     if (now - filesCheckedAt >= filesCheckMs) {
       assertFilesInPlace();
       filesCheckedAt = now;
     }
-    return idTaken;
+    return taken;
   }
 
-  function commitSucceeded(): void {
-    if (isAiling) reply({ kind: "commit_succeeded" });
-    isAiling = false;
-    checkpointWhenDue();
-  }
-
-  function commitFailed(error: unknown): void {
-    isAiling = true;
-    if (isPassing(failureCode(error))) reply({ kind: "commit_failed", ...describe(error) });
-    else breakDown(error);
-  }
-
-  /** @returns Whether the check succeeded. */
-  function answer(look: () => void): boolean {
-    try {
-      look();
-      reply({ kind: "well" });
-      return true;
-    } catch (error) {
-      if (isPassing(failureCode(error))) reply({ kind: "unwell", ...describe(error) });
-      else breakDown(error);
-      return false;
-    }
-  }
-
-  function inspect(): void {
+  function inspect(): readonly [] {
+    const { db, assertFilesInPlace } = open();
     assertDurable(db);
     assertFilesInPlace();
+    return [];
   }
 
-  function probe(): void {
+  function probe(): readonly [] {
     inspect();
+    const { db, writer } = open();
     db.exec(`PRAGMA busy_timeout = ${probeTimeoutMs}`);
     try {
       writer.probe();
     } finally {
       db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     }
+    return [];
   }
 
   /**
@@ -174,29 +134,27 @@ function main(): void {
    */
   function checkpointWhenDue(): void {
     try {
-      writer.checkpointWhenDue();
+      opened?.writer.checkpointWhenDue();
     } catch (error) {
       if (!isPassing(failureCode(error))) breakDown(error);
     }
   }
 
   function breakDown(error: unknown): void {
-    const failure = describe(error);
-    for (const queue of queues) queue.explain(failure);
-    bell.break();
-    for (const queue of queues) queue.notify();
-    reply({ kind: "broken", ...failure });
+    isBroken = true;
+    reply({ kind: "broken", failure: describe(error) });
   }
 
   function close(): void {
+    if (opened === undefined) return;
+    const { db } = opened;
     try {
       // Closing would also checkpoint, but without reporting errors.
       checkpoint(db, "PASSIVE");
     } catch (error) {
-      if (!isPassing(failureCode(error))) reply({ kind: "broken", ...describe(error) });
+      if (!isPassing(failureCode(error))) breakDown(error);
     }
     db.close();
-    for (const queue of queues) queue.close();
   }
 }
 
@@ -204,10 +162,11 @@ function receiveRequest(): Request | undefined {
   return parentPort === null ? undefined : receiveMessageOnPort(parentPort)?.message;
 }
 
-function describe(error: unknown): { code: string; message: string } {
+function describe(error: unknown): Failure {
+  const cause = error instanceof StoreOpenError ? (error.cause ?? error) : error;
   return {
     code: failureCode(error),
-    message: error instanceof Error ? error.message : String(error),
+    message: cause instanceof Error ? cause.message : String(cause),
   };
 }
 

@@ -1,8 +1,9 @@
+import { dirname } from "node:path";
 import type { StatementSync } from "node:sqlite";
 import { textFields } from "../../plant.ts";
 import { checkpoint } from "./database.ts";
 import { type Database, inTransaction, readValue } from "./driver.ts";
-import type { RowValues } from "./queue/queue-reader.ts";
+import { assertRoom, pageBytes } from "./room.ts";
 
 /**
  * The number of frames (pages of 4 KiB) in the log that triggers a checkpoint. Few enough that the
@@ -14,11 +15,13 @@ const logFramesMax = 4000;
 /** How many frames may be written, about, before the length of the log is read again. */
 const framesPerLook = 256;
 
-const frameBytes = 4096;
+/** The values of a row in the order of the columns: the id, then the texts. */
+export type RowValues = [id: bigint, ...texts: (string | null)[]];
 
 /** Writes batches of plants to an open database. */
 export class Writer {
   readonly #db: Database;
+  readonly #folder: string;
   readonly #insert: StatementSync;
   readonly #same: StatementSync;
   /** Written since the length of the log was last read, at most. */
@@ -26,6 +29,7 @@ export class Writer {
 
   constructor(db: Database) {
     this.#db = db;
+    this.#folder = dirname(db.location() ?? "");
     this.#insert = db.prepare(
       `INSERT INTO plants (id, ${textFields.join(", ")})
        VALUES (?${", ?".repeat(textFields.length)}) ON CONFLICT (id) DO NOTHING`,
@@ -37,15 +41,20 @@ export class Writer {
   }
 
   /**
-   * Writes all batches in one transaction.
+   * Writes all rows in one transaction.
    *
-   * @returns After COMMIT: for each row of each batch, whether its id belongs to another plant.
+   * @returns After COMMIT: the indexes of the rows whose ids belong to other plants.
    * @throws The error that made the commit fail, after a rollback.
    */
-  write(batches: readonly (readonly RowValues[])[]): readonly (readonly boolean[])[] {
-    for (const row of batches.flat()) this.#frames += framesOf(row);
-    const write = (all: typeof batches) => all.map((rows) => rows.map((row) => this.#isTaken(row)));
-    return inTransaction(this.#db, () => write(batches));
+  write(rows: readonly RowValues[]): readonly number[] {
+    const taken: number[] = [];
+    const frames = rows.reduce((sum, row) => sum + framesOf(row), 0);
+    assertRoom(this.#folder, frames);
+    this.#frames += frames;
+    inTransaction(this.#db, () => {
+      for (const [index, row] of rows.entries()) if (this.#isTaken(row)) taken.push(index);
+    });
+    return taken;
   }
 
   /**
@@ -56,6 +65,7 @@ export class Writer {
    * @throws The error that made the commit fail, after a rollback.
    */
   probe(): void {
+    assertRoom(this.#folder);
     const version = Number(readValue(this.#db, "PRAGMA user_version"));
     inTransaction(this.#db, () => this.#db.exec(`PRAGMA user_version = ${version}`));
   }
@@ -79,5 +89,5 @@ export class Writer {
 function framesOf([, ...texts]: RowValues): number {
   // A UTF-16 code unit is at most three bytes of UTF-8.
   const bytes = texts.reduce((sum, text) => sum + 3 * (text?.length ?? 0), 0);
-  return 4 + bytes / frameBytes;
+  return 4 + bytes / pageBytes;
 }

@@ -89,7 +89,7 @@ async function useDatabase(path: string, next: NewPlant): Promise<Plants> {
       db,
       "SELECT * FROM plants",
     );
-    new Writer(db).write([[rowOf(next)]]);
+    new Writer(db).write([rowOf(next)]);
     return new Map(rows.map(({ id, name, tag }) => [id, { name, tag: tag ?? undefined }]));
   } finally {
     db.close();

@@ -90,8 +90,8 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: "strangers: plants of any size may wait",
     file: "src/store/waiting-room.ts",
-    find: "this.#bytes + bytes <= this.#limits.waitingBytesMax",
-    replace: "this.#bytes + bytes > 0",
+    find: "if (this.#bytes + bytes > waitingBytesMax) return false;",
+    replace: "",
     campaign: "test/store/group-commit-queue.test.ts",
   },
   {

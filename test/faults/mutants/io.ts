@@ -18,9 +18,9 @@ export const ioMutants: readonly Mutant[] = [
   },
   {
     name: "a commit that failed is acknowledged",
-    file: "src/store/sqlite/queue/queue-reader.ts",
-    find: "if (idTaken === undefined) return rowState.failed;",
-    replace: "if (idTaken === undefined) return rowState.created;",
+    file: "src/store/sqlite/worker.ts",
+    find: 'if (isPassing(failureCode(error))) reply({ kind: "failed", failure: describe(error) });',
+    replace: 'if (isPassing(failureCode(error))) reply({ kind: "done", taken: [] });',
     campaign: "io",
   },
   {
@@ -29,5 +29,19 @@ export const ioMutants: readonly Mutant[] = [
     find: '  db.exec("DELETE FROM plants WHERE false");\n',
     replace: "",
     campaign: "test/store/sqlite-read-only.mocked.test.ts",
+  },
+  {
+    name: "a full disk with small blocks kills the process",
+    file: "src/store/sqlite/room.ts",
+    find: "if (bsize >= pageBytes ||",
+    replace: "if (bsize > 0 ||",
+    campaign: "test/store/full-disk.test.ts",
+  },
+  {
+    name: "a full disk prevents the start",
+    file: "src/store/sqlite/worker.ts",
+    find: "opened === undefined ? isFull(code) : isPassing(code)",
+    replace: "opened !== undefined && isPassing(code)",
+    campaign: "test/store/full-disk.test.ts",
   },
 ];

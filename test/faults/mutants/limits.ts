@@ -80,8 +80,8 @@ export const limitMutants: readonly Mutant[] = [
   {
     ...watch,
     name: "readiness: nothing is inspected until something fails",
-    find: "this.#schedule(times.inspectIntervalMs);",
-    replace: "",
+    find: "cause === undefined ? times.inspectIntervalMs : times.backoffMinMs",
+    replace: "cause === undefined ? 2 ** 30 : times.backoffMinMs",
   },
   {
     ...watch,

@@ -58,21 +58,22 @@ export const mutants: readonly Mutant[] = [
   {
     name: "SQLite: acknowledges, and writes a little later",
     file: "src/store/sqlite/writer.ts",
-    find: "return inTransaction(this.#db, () => write(batches));",
+    find: "inTransaction(this.#db, () => {",
     replace: `
       const late = globalThis.late ?? [];
-      globalThis.late = batches;
+      globalThis.late = rows;
+      inTransaction(this.#db, () => late.forEach((row) => this.#isTaken(row)));
       this.#db.exec("BEGIN IMMEDIATE");
-      const taken = write(batches);
+      for (const [index, row] of rows.entries()) if (this.#isTaken(row)) taken.push(index);
       this.#db.exec("ROLLBACK");
-      inTransaction(this.#db, () => write(late));
-      return taken;`,
+      if (taken.length >= 0) return taken;
+      inTransaction(this.#db, () => {`,
     campaign: "kill",
   },
   {
     name: "PostgreSQL: acknowledges, and writes a little later",
     file: "src/store/postgres/cluster.ts",
-    find: "return await writeBatch(this.#queryOn(session), plants);",
+    find: "return await writeBatch((text, values) => session.query(text, values, timeoutMs), plants);",
     replace: `
           setTimeout(() => writeBatch(this.#queryOn(session), plants).catch(() => {}), 50);
           return plants.map(() => "created" as const);`,
@@ -81,7 +82,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "PostgreSQL: takes a lost connection for a success",
     file: "src/store/postgres/engine.ts",
-    find: `if (remedyFor(error) === "none" || isLate || abandoned.aborted) throw error;`,
+    find: "if (mayPass(error)) this.#failing.add(node);",
     replace: `if (remedyFor(error) === "elsewhere") return batch.map(() => "created" as const);`,
     campaign: "postgres",
   },
@@ -149,33 +150,109 @@ export const mutants: readonly Mutant[] = [
     campaign: "race",
   },
   {
-    name: "threads: a refusal crosses as a success",
-    file: "src/store/sqlite/queue/queue-reader.ts",
-    find: "return idTaken[index] ? rowState.idTaken : rowState.created;",
-    replace: "return rowState.created;",
+    name: "SQLite: a refusal crosses to the service as a success",
+    file: "src/store/sqlite/thread.ts",
+    find: 'for (const index of taken) outcomes[index] = "id_taken";',
+    replace: "",
     campaign: "race",
   },
   {
     name: "the queue: a plant whose caller has left is written",
-    file: "src/store/sqlite/queue/queue-reader.ts",
-    find: "const { waiting, taken } = rowState;",
-    replace:
-      "const { waiting, taken } = rowState;\n      ring.words[at + field.state] = rowState.waiting;",
+    file: "src/store/line.ts",
+    find: "if (waiter.hasLeft) continue;",
+    replace: "",
     campaign: "test/store/group-commit-queue.test.ts",
   },
   {
-    name: "the queue: a plant is written over another that waits",
-    file: "src/store/sqlite/queue/queued-commits.ts",
-    find: "return head + bytes <= tail ? head : undefined;",
-    replace: "return head;",
-    campaign: "test/store/queued-commits.test.ts",
+    name: "the queue: a plant whose caller has left is retried",
+    file: "src/store/commit-queue.ts",
+    find: "if (waiter.hasLeft) continue;",
+    replace: "",
+    campaign: "test/store/group-commit-retries.mocked.test.ts",
   },
   {
-    name: "the queue: the mark at the end of the ring counts as free",
-    file: "src/store/sqlite/queue/queued-commits.ts",
-    find: "const tail = this.#sent[0]?.from;",
-    replace: "const tail = this.#sent[0]?.start;",
-    campaign: "test/store/queue-model.test.ts",
+    name: "the queue: a part of the database that hangs fills it",
+    file: "src/store/waiting-room.ts",
+    find: "waitingRowsMax / this.#shares",
+    replace: "waitingRowsMax",
+    campaign: "test/store/group-commit-parts.test.ts",
+  },
+  {
+    name: "the queue: parts of the database share one",
+    file: "src/store/group-commit.ts",
+    find: "const part = this.#engine.partOf(id);",
+    replace: 'const part = this.#engine.partOf(id) && "all";',
+    campaign: "test/store/group-commit-parts.test.ts",
+  },
+  {
+    name: "the queue: a drain forgets what is retried",
+    file: "src/store/commit-queue.ts",
+    find: " && !this.#isRetrying;",
+    replace: ";",
+    campaign: "test/store/group-commit-retries.mocked.test.ts",
+  },
+  {
+    name: "SQLite: a store that breaks tells nobody",
+    file: "src/store/sqlite/thread.ts",
+    find: "this.#onFailure?.(error);",
+    replace: "",
+    campaign: "test/store/sqlite-failure.test.ts",
+  },
+  {
+    name: "SQLite: a broken store goes on writing",
+    file: "src/store/sqlite/worker.ts",
+    find: "else if (!isBroken) follow(request);",
+    replace: "else follow(request);",
+    campaign: "test/store/sqlite-failure.test.ts",
+  },
+  {
+    name: "SQLite: a broken store takes plants",
+    file: "src/store/sqlite/thread.ts",
+    find: "if (this.#failure !== undefined) throw this.#failure;",
+    replace: "",
+    campaign: "test/store/sqlite-failure.test.ts",
+  },
+  {
+    name: "SQLite: commits never look at the files",
+    file: "src/store/sqlite/worker.ts",
+    find: "if (now - filesCheckedAt >= filesCheckMs) {",
+    replace: "if (now < 0) {",
+    campaign: "test/store/sqlite-failure.test.ts",
+  },
+  {
+    name: "Citus: plants of a node that hangs are retried",
+    file: "src/store/postgres/engine.ts",
+    find: "mayPass(error) && !isSilent(error)",
+    replace: "mayPass(error)",
+    campaign: "test/store/postgres/distributed.test.ts",
+  },
+  {
+    name: "PostgreSQL: idle sessions of an old primary stay",
+    file: "src/store/postgres/pool.ts",
+    find: "        this.dropIdle();\n",
+    replace: "",
+    campaign: "test/store/postgres/fail-over.test.ts",
+  },
+  {
+    name: "a doubt about a store stays for ever",
+    file: "src/store/write-watch.ts",
+    find: "    this.#isInDoubt = false;\n",
+    replace: "",
+    campaign: "test/store/write-watch.mocked.test.ts",
+  },
+  {
+    name: "a database that cannot be reached is probed without a pause",
+    file: "src/store/write-watch.ts",
+    find: "      this.#nextProbeAt = performance.now() + pauseMs;\n",
+    replace: "",
+    campaign: "test/store/write-watch.mocked.test.ts",
+  },
+  {
+    name: "obstacles are told after the stop",
+    file: "src/store/write-watch.ts",
+    find: "obstacle !== before && !this.#isClosed",
+    replace: "obstacle !== before",
+    campaign: "test/store/write-watch.mocked.test.ts",
   },
   ...hostileMutants,
   ...ioMutants,

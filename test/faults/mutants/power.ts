@@ -19,13 +19,10 @@ export const powerMutants: readonly Mutant[] = [
   {
     name: "acknowledged before the commit",
     file: "src/store/sqlite/worker.ts",
-    find: "if (rows > 0) idTaken = write(batches);",
+    find: "answer(() => write(request.rows));",
     replace: `
-      for (const { queue, rows: own } of batches) {
-        queue.report({ idTaken: own.map(() => false), rows: 0, durationUs: 0 });
-        queue.notify();
-      }
-      if (rows > 0) idTaken = write(batches);`,
+        reply({ kind: "done", taken: [] });
+        write(request.rows);`,
     campaign: "power",
   },
   {
@@ -45,7 +42,7 @@ export const powerMutants: readonly Mutant[] = [
   {
     name: "what a killed process left unsynced is confirmed as it is",
     file: "src/store/sqlite/database.ts",
-    find: "    settle(db, path, busyTimeoutMs);\n",
+    find: "    settle(db, path, timeoutMs);\n",
     replace: "",
     campaign: "power",
   },

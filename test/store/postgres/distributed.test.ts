@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { NewPlant } from "../../../src/plant.ts";
 import type { Finding } from "../../../src/store/finding.ts";
 import { checkStore } from "../../../src/store/open.ts";
+import type { CommitLimits } from "../../../src/store/options.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { hashOf } from "../../../src/store/postgres/placement.ts";
 import type { PostgresDatabases } from "../../support/postgres-databases.ts";
@@ -24,9 +25,12 @@ const safe = "on on on";
 describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer({ settings: withoutSync });
 
-  async function openFresh(limits: Partial<PostgresLimits> = {}) {
+  async function openFresh(
+    limits: Partial<PostgresLimits> = {},
+    commitLimits: Partial<CommitLimits> = {},
+  ) {
     const { database, url, citus } = await openDatabase(server.current);
-    const store = await openTestStore(url, limits);
+    const store = await openTestStore(url, limits, { limits: commitLimits });
     const [ones, twos] = await Promise.all([citus.idsOf(1, 100), citus.idsOf(2, 100)]);
     return { database, store, citus, ones: ones.map(plantOf), twos: twos.map(plantOf) };
   }
@@ -92,6 +96,39 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await store.close();
   });
 
+  test("a node that hangs delays no plant of another", async () => {
+    const { url, citus } = await openDatabase(server.current);
+    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants AS kept");
+    await citus.open(1, proxy.port);
+    const hour = 3_600_000;
+    const store = await openTestStore(url, { statementTimeoutMs: hour, aliveIntervalMs: hour });
+    const [ones, twos] = await Promise.all([citus.idsOf(1, 100), citus.idsOf(2, 100)]);
+    proxy.hang();
+    let stored = 0;
+    const waiting: Promise<unknown>[] = [];
+    for (const [index, id] of ones.entries()) {
+      waiting.push(store.create(plantOf(id)).then(() => stored++));
+      await store.create(plantOf(twos[index] ?? 0n));
+    }
+    expect(stored).toBe(0);
+    expect(store.obstacle()).toBeUndefined();
+    proxy.refuse();
+    await Promise.all(waiting);
+  });
+
+  test("plants of a node that hangs are not retried, and the next go through the coordinator", async () => {
+    const { url, citus } = await openDatabase(server.current);
+    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants AS kept");
+    await citus.open(1, proxy.port);
+    const store = await openTestStore(url, { retryLimitMs: 3_600_000, aliveIntervalMs: 100 });
+    const [first = 0n, next = 0n] = await citus.idsOf(1, 2);
+    proxy.hang();
+    await expect(store.create(plantOf(first))).rejects.toMatchObject({ code: "unavailable" });
+    await store.create(plantOf(next));
+    proxy.allow();
+    await store.create(plantOf(first));
+  });
+
   test("a node that stays down makes its own plants unavailable, and no others", async () => {
     const { database, store, citus, ones, twos } = await openFresh({ retryLimitMs: 100 });
     await citus.fail(1, "XX000");
@@ -126,22 +163,20 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await failing;
   });
 
-  test("plants that wait for a node are limited", async () => {
-    const { store, citus, ones, twos } = await openFresh({ stragglerBytesMax: 3000 });
+  test("plants that wait for a node leave room for those of others", async () => {
+    const { store, citus, ones, twos } = await openFresh({}, { waitingRowsMax: 20 });
+    // Each node has had a plant.
+    await Promise.all([ones, twos].map(([plant]) => store.create(plant ?? plantOf(0n))));
     await citus.fail(1, "XX000");
-    // The limit allows five. The others are rejected before the node is back.
-    const others = Promise.withResolvers<void>();
     let refused = 0;
-    const creating = ones.map(async (plant) => {
-      await store.create(plant).catch(() => {
-        if (++refused === ones.length - 5) others.resolve();
-      });
-    });
-    await others.promise;
-    await Promise.all(twos.map((plant) => store.create(plant)));
+    const creating = ones.map((plant) => store.create(plant).catch(() => refused++));
+    for (let round = 0; round < twos.length; round += 10) {
+      await Promise.all(twos.slice(round, round + 10).map((plant) => store.create(plant)));
+    }
+    expect(store.isFull()).toBe(false);
     await citus.mend();
     await Promise.all(creating);
-    expect(refused).toBe(ones.length - 5);
+    expect(refused).toBe(ones.length - 10);
     for (const plant of ones) await store.create(plant);
   });
 
@@ -283,7 +318,13 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
     const [first, second, third] = plants as [NewPlant, NewPlant, NewPlant];
     await using proxy = await openTcpProxy(coordinator.current.port, "none");
     const unreachable: (readonly string[])[] = [];
-    const store = await openTestStore(through(proxy, url), {}, (nodes) => unreachable.push(nodes));
+    const store = await openTestStore(
+      through(proxy, url),
+      {},
+      {
+        onUnreachable: (nodes) => unreachable.push(nodes),
+      },
+    );
     await store.create(first);
     proxy.refuse();
     await store.create(second);

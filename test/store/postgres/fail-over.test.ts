@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { CommitObserver } from "../../../src/store/commit-observer.ts";
 import { migrateStore } from "../../../src/store/open.ts";
 import { hasPostgres, type PostgresServer } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
@@ -69,6 +70,27 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     await creating;
     expect(await idsIn(one.current, database)).toEqual(plants.slice(0, 1500).map(({ id }) => id));
     expect(await idsIn(two.current, database)).toEqual(plants.slice(1500).map(({ id }) => id));
+  });
+
+  test("one failure on a primary that became read-only is enough to leave all its sessions", async () => {
+    const database = await createBoth();
+    await migrateStore(two.current.url(database));
+    await two.current.set(readOnly, "on");
+    let failed = 0;
+    const observer: CommitObserver = {
+      queueChanged() {},
+      commitEnded({ isFailed }) {
+        if (isFailed) failed++;
+      },
+    };
+    const url = urlOf([one.current.port, two.current.port], database);
+    const store = await openTestStore(url, {}, { observer });
+    const plants = Array.from({ length: 1500 }, (_, id) => plantOf(BigInt(id)));
+    await Promise.all(plants.map((plant) => store.create(plant)));
+    await one.current.set(readOnly, "on");
+    await two.current.set(readOnly, "off");
+    await store.create(plantOf(-1n));
+    expect(failed).toBe(1);
   });
 
   test("a primary that hangs is left long before a statement would be cancelled", async () => {

@@ -1,7 +1,7 @@
 import { beforeAll, onTestFinished } from "vitest";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
-import { createBatchedStore } from "../../../src/store/batched-store.ts";
-import { defaultLimits, type OnUnreachable } from "../../../src/store/options.ts";
+import { BatchedStore } from "../../../src/store/batched-store.ts";
+import { resolveLimits, type StoreOptions } from "../../../src/store/options.ts";
 import { parseAddress } from "../../../src/store/postgres/address.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { openEngine } from "../../../src/store/postgres/open.ts";
@@ -49,11 +49,11 @@ export const quickLimits: PostgresLimits = {
 export async function openTestStore(
   url: string,
   limits: Partial<PostgresLimits> = {},
-  onUnreachable?: OnUnreachable,
+  { limits: commitLimits, onUnreachable, observer }: StoreOptions = {},
 ): Promise<PlantStore> {
   const address = parseAddress(url.slice("postgres:".length));
   const engine = await openEngine(address, { ...quickLimits, ...limits }, onUnreachable);
-  const store = createBatchedStore(engine, defaultLimits);
+  const store = new BatchedStore(engine, resolveLimits(commitLimits), { observer });
   onTestFinished(() => store.close());
   return store;
 }

@@ -1,7 +1,7 @@
 /** Changes to a PostgreSQL server in use: the store detects the obstacle, and its end. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Obstacle, PlantStore } from "../../../src/plant.ts";
-import { createBatchedStore } from "../../../src/store/batched-store.ts";
+import { BatchedStore } from "../../../src/store/batched-store.ts";
 import { defaultLimits } from "../../../src/store/options.ts";
 import { parseAddress } from "../../../src/store/postgres/address.ts";
 import { openEngine } from "../../../src/store/postgres/open.ts";
@@ -120,7 +120,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
       `${server.current.url(database)}?pool_max_conns=1`.slice("postgres:".length),
     );
     const engine = await openEngine(address, { ...quickLimits, inspectIntervalMs: 0 });
-    const store = createBatchedStore(engine, defaultLimits);
+    const store = new BatchedStore(engine, defaultLimits);
     onTestFinished(() => store.close());
     const work = Array.from({ length: 20 }, (_, id) => [
       store.create(plantOf(BigInt(id))),

@@ -7,6 +7,7 @@ import {
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { openStore, readSchemaState } from "../../../src/store/open.ts";
 import type { StoreOpenErrorCode } from "../../../src/store/open-error.ts";
+import { openPostgresClient } from "../../support/postgres-client.ts";
 import { password } from "../../support/postgres-databases.ts";
 import { hasPostgres, startPostgres } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
@@ -220,6 +221,17 @@ describe.skipIf(!hasPostgres || !hasOpenssl)("a server with TLS", () => {
       expect(await isEncrypted(), params).toBe(expected);
       await store.close();
     }
+    // A CancelRequest in plaintext: its length, and the first byte of its code.
+    await using proxy = await openTcpProxy(server.port, "\0\0\0\x10\x04");
+    const stored = await openTestStore(through(proxy, url) + verified, { retryLimitMs: 1 });
+    await using locked = await openPostgresClient(url);
+    await locked.query("BEGIN; LOCK TABLE plants");
+    await expect(stored.create(plantOf(2n))).rejects.toMatchObject({
+      cause: { code: "57014" }, // query_canceled
+    });
+    expect(proxy.seen).toEqual([]);
+    await locked.query("ROLLBACK");
+    await stored.close();
     const wrong = `?sslmode=verify-full&sslrootcert=${encodeURIComponent(other.certFile)}`;
     for (const params of [wrong, "?sslmode=verify-full"]) {
       await expect(openStore(url + params)).rejects.toMatchObject({ code: "inaccessible" });

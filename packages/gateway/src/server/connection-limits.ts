@@ -81,7 +81,7 @@ export function createAddressLimit({
  *
  * @throws {TypeError} for any other text.
  */
-function parseAddressBlocks(texts: readonly string[]): BlockList {
+export function parseAddressBlocks(texts: readonly string[]): BlockList {
   const blocks = new BlockList();
   for (const text of texts) {
     const [, address = "", prefix] = form.exec(text) ?? [];

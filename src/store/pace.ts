@@ -1,25 +1,28 @@
-/** More rows are worth a commit of their own, however many callers there are. */
-const worthwhileMax = 64;
+/** Where commits run in parallel, and before anything is known about the callers. */
+const worthwhileInParallel = 32;
 
-/** A report; after some fifty, callers that have gone no longer count. */
+/** Per commit. After some fifty commits, callers that have gone no longer count. */
 const callersDecay = 0.95;
 
 /** About how long callers take to read their answers and come again. */
 const returnMs = { base: 0.5, each: 0.04 } as const;
 
-/** Decides how many rows make a commit worth its while, and how long to wait for them. */
+/** Decides how many rows make a commit worthwhile, and how long to wait for them. */
 export class Pace {
-  readonly #batchRowsMax: number;
-  /** How many there are at a time, about. */
+  readonly #rowsMax: number;
+  readonly #isParallel: boolean;
+  /** About how many there are at a time. */
   #callers = 0;
-  #worthwhile = 1;
+  #worthwhile: number;
   #patienceMs = 0;
 
-  constructor(batchRowsMax: number) {
-    this.#batchRowsMax = batchRowsMax;
+  constructor({ rowsMax, isParallel }: { rowsMax: number; isParallel: boolean }) {
+    this.#rowsMax = rowsMax;
+    this.#isParallel = isParallel;
+    this.#worthwhile = Math.min(worthwhileInParallel, rowsMax);
   }
 
-  /** As many rows that wait are worth a commit. */
+  /** This many waiting rows are worth a commit. */
   get worthwhile(): number {
     return this.#worthwhile;
   }
@@ -35,16 +38,15 @@ export class Pace {
    * come again, all share it: in two halves, each would wait for two commits. A lone caller has its
    * commit at once.
    *
-   * @param waiting How many wait for an outcome as one is reported.
-   * @param commitMs How long its commit took.
+   * @param waiting How many callers waited for an outcome at its end, including its own.
    */
   commitEnded(waiting: number, commitMs: number): void {
+    if (this.#isParallel) return;
     this.#callers = Math.max(waiting, this.#callers * callersDecay);
     const untilBackMs = returnMs.base + returnMs.each * this.#callers;
     const isSlow = commitMs > untilBackMs;
     this.#patienceMs = isSlow ? untilBackMs : 0;
-    this.#worthwhile = isSlow
-      ? Math.min(Math.ceil(this.#callers), this.#batchRowsMax)
-      : Math.min(Math.ceil(this.#callers / 2), worthwhileMax);
+    const wanted = isSlow ? this.#callers : this.#callers / 2;
+    this.#worthwhile = Math.min(Math.ceil(wanted), this.#rowsMax);
   }
 }

@@ -1,0 +1,228 @@
+import { type Cancellation, type NewPlant, overloaded, PlantError } from "../plant.ts";
+import { backoffMs } from "./backoff.ts";
+import type { CommitObserver } from "./commit-observer.ts";
+import type { BatchEngine, RowOutcome } from "./engine.ts";
+import { heapBytes } from "./heap-bytes.ts";
+import { Line, Waiter } from "./line.ts";
+import type { CommitLimits } from "./options.ts";
+import { Pace } from "./pace.ts";
+import type { Share } from "./waiting-room.ts";
+
+export interface CommitQueueOptions {
+  readonly engine: BatchEngine;
+  readonly limits: CommitLimits;
+  readonly share: Share;
+  readonly watch: CommitWatch | undefined;
+  readonly observer: CommitObserver | undefined;
+}
+
+/** Hears of commits whose callers get their result. */
+export interface CommitWatch {
+  commitSucceeded(): void;
+  commitFailed(error: unknown): void;
+}
+
+/**
+ * Groups the plants of one part of a database into commits. Plants that arrive while the engine
+ * runs its maximum of commits share the next one, up to the limits, in order of arrival. A commit
+ * with enough rows begins at once, so it is written while the rest of a burst is still being read.
+ *
+ * If the engine says that a commit may succeed later, its plants are retried beside all others.
+ */
+export class CommitQueue {
+  readonly #part: string;
+  readonly #options: CommitQueueOptions;
+  readonly #pace: Pace;
+  readonly #waiting: Line;
+  readonly #late: Line;
+  #isRetrying = false;
+  /** Of the failures that were retried since the last success. */
+  #outage: { begunAt: number; failedAt: number } | undefined;
+  #isGathering = false;
+  #underWay = 0;
+  #rowsUnderWay = 0;
+  #endedAt = 0;
+  #drained: PromiseWithResolvers<void> | undefined;
+
+  constructor(part: string, options: CommitQueueOptions) {
+    const { engine, limits, share } = options;
+    this.#part = part;
+    this.#options = options;
+    this.#waiting = new Line(share);
+    this.#late = new Line(share);
+    this.#pace = new Pace({ rowsMax: limits.batchRowsMax, isParallel: engine.commitsMax > 1 });
+  }
+
+  /** Whether even the smallest plant would be rejected now. */
+  get isFull(): boolean {
+    return !this.#options.share.hasRoom();
+  }
+
+  submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
+    const bytes = heapBytes(plant);
+    if (!this.#options.share.hasRoom(bytes)) return Promise.reject(overloaded());
+    const waiter = new Waiter(plant, bytes, signal);
+    this.#waiting.push(waiter);
+    this.#gather();
+    return waiter.outcome;
+  }
+
+  async drain(): Promise<void> {
+    while (!this.#isDrained()) {
+      this.#drained ??= Promise.withResolvers();
+      await this.#drained.promise;
+    }
+  }
+
+  #isDrained(): boolean {
+    return this.#underWay === 0 && !this.#isGathering && !this.#isRetrying;
+  }
+
+  /** Begins commits that are worthwhile, or else one when the expected rows have come. */
+  #gather(): void {
+    const { commitsMax, commitsAhead } = this.#options.engine;
+    while (this.#underWay < commitsMax + commitsAhead && this.#isWorthwhile()) this.#begin();
+    if (this.#isGathering) return;
+    if (this.#mayBegin()) {
+      this.#isGathering = true;
+      // Plants that arrive in the same turn of the event loop share a commit. Otherwise the first
+      // plant of a burst would be committed alone, and the others would wait for it.
+      const { patienceMs } = this.#pace;
+      if (patienceMs > 0) setTimeout(this.#endGathering, patienceMs);
+      else setImmediate(this.#endGathering);
+    }
+    this.#endDrain();
+  }
+
+  #endDrain(): void {
+    if (!this.#isDrained()) return;
+    this.#drained?.resolve();
+    this.#drained = undefined;
+  }
+
+  readonly #endGathering = () => {
+    this.#isGathering = false;
+    if (this.#mayBegin()) this.#begin();
+    this.#gather();
+  };
+
+  /** Whether the next commit has enough rows or is full. */
+  #isWorthwhile(): boolean {
+    const { rows, bytes } = this.#waiting;
+    if (rows === 0) return false;
+    return rows >= this.#pace.worthwhile || bytes >= this.#options.limits.batchBytesMax;
+  }
+
+  #mayBegin(): boolean {
+    return this.#waiting.rows > 0 && this.#underWay < this.#options.engine.commitsMax;
+  }
+
+  #begin(): void {
+    const { batchRowsMax, batchBytesMax } = this.#options.limits;
+    const batch = this.#waiting.take(batchRowsMax, batchBytesMax);
+    this.#underWay++;
+    this.#rowsUnderWay += batch.length;
+    void this.#commit(batch).then(() => {
+      this.#underWay--;
+      this.#rowsUnderWay -= batch.length;
+      this.#gather();
+    });
+  }
+
+  /** @returns Whether it succeeded. */
+  async #commit(batch: readonly Waiter[]): Promise<boolean> {
+    try {
+      const outcomes = await this.#observed(batch.map(({ plant }) => plant));
+      if (outcomes.length !== batch.length) {
+        throw new Error(`a commit of ${batch.length} rows had ${outcomes.length} outcomes`);
+      }
+      for (const [index, waiter] of batch.entries()) waiter.resolve(outcomes[index] as RowOutcome);
+      this.#outage = undefined;
+      this.#options.watch?.commitSucceeded();
+      return true;
+    } catch (error) {
+      this.#retryOrReject(batch, error);
+      return false;
+    }
+  }
+
+  /** Commits the batch, and reports it to the observer and the pace. */
+  async #observed(plants: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
+    const { engine, observer } = this.#options;
+    const isAhead = this.#underWay > engine.commitsMax;
+    const begunAt = performance.now();
+    let isFailed = true;
+    try {
+      const outcomes = await engine.commit(plants, this.#part);
+      isFailed = false;
+      return outcomes;
+    } finally {
+      const now = performance.now();
+      const durationMs = now - (isAhead ? Math.max(begunAt, this.#endedAt) : begunAt);
+      this.#endedAt = now;
+      this.#pace.commitEnded(this.#waiting.rows + this.#rowsUnderWay, durationMs);
+      observer?.commitEnded({ rows: plants.length, durationMs, isFailed });
+    }
+  }
+
+  #retryOrReject(batch: readonly Waiter[], error: unknown): void {
+    const { share, watch } = this.#options;
+    const lateBefore = this.#lateBefore(error);
+    let isRejected = false;
+    for (const waiter of batch) {
+      if (waiter.hasLeft) continue;
+      waiter.failedAt ??= performance.now();
+      if (waiter.failedAt > lateBefore && share.hasRoom(waiter.bytes)) {
+        this.#late.push(waiter);
+      } else {
+        isRejected = true;
+        waiter.reject(notConfirmed(error));
+      }
+    }
+    if (isRejected) watch?.commitFailed(error);
+    if (this.#late.rows > 0 && !this.#isRetrying) void this.#retry();
+  }
+
+  /** @returns Plants that failed before are not retried. In an outage, time counts from its start. */
+  #lateBefore(error: unknown): number {
+    const { retries } = this.#options.engine;
+    if (retries?.mayHelp(error) !== true) return Number.POSITIVE_INFINITY;
+    const now = performance.now();
+    const isNew = this.#outage === undefined || now - this.#outage.failedAt > retries.retryLimitMs;
+    this.#outage = { begunAt: isNew ? now : (this.#outage?.begunAt ?? now), failedAt: now };
+    const isLong = now - this.#outage.begunAt >= retries.retryLimitMs;
+    return isLong ? Number.POSITIVE_INFINITY : now - retries.retryLimitMs;
+  }
+
+  /**
+   * Runs until nothing is left to retry. A single row may be the cause, so each failure retries
+   * fewer rows at once, and others first.
+   */
+  async #retry(): Promise<void> {
+    const { engine, limits } = this.#options;
+    this.#isRetrying = true;
+    let rowsMax = limits.batchRowsMax;
+    for (let failures = 1; engine.retries !== undefined && this.#late.rows > 0; ) {
+      if (failures > 0) await pause(backoffMs(failures, engine.retries));
+      const batch = this.#late.take(rowsMax, limits.batchBytesMax);
+      if (batch.length === 0) break;
+      const isDone = await this.#commit(batch);
+      failures = isDone ? 0 : failures + 1;
+      rowsMax = isDone ? limits.batchRowsMax : Math.ceil(batch.length / 2);
+    }
+    this.#isRetrying = false;
+    this.#endDrain();
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function notConfirmed(cause: unknown): PlantError {
+  return new PlantError(
+    "unavailable",
+    "the store could not confirm that the plant was written; try again",
+    { cause },
+  );
+}

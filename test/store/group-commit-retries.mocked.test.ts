@@ -1,0 +1,153 @@
+/** Commits that failed and may succeed later. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { CommitLimits } from "../../src/store/options.ts";
+import { begin } from "./open-commits.ts";
+import { plantOf } from "./plant-of.ts";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+const passing = new Error("passing");
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+}
+
+function beginRetrying(limits: Partial<CommitLimits> = {}) {
+  const mayHelp = (error: unknown) => error === passing;
+  const retries = { retryLimitMs: 10_000, backoffMinMs: 10, backoffMaxMs: 100, mayHelp };
+  const opened = begin(limits, { retries });
+  return {
+    ...opened,
+    async nextRetry() {
+      await turns();
+      vi.advanceTimersByTime(100);
+      return await opened.nextCommit();
+    },
+  };
+}
+
+test("are retried, and their callers hear nothing of it", async () => {
+  const { group, nextCommit, nextRetry, told } = beginRetrying();
+  const created = group.submit(plantOf(1n));
+  (await nextCommit()).fail(passing);
+  for (let tries = 0; tries < 3; tries++) (await nextRetry()).fail(passing);
+  (await nextRetry()).succeed();
+  expect(await created).toBe("created");
+  expect(told).toEqual(["succeeded"]);
+});
+
+test("are not retried after an error that will not pass", async () => {
+  const { group, nextCommit, told } = beginRetrying();
+  const failing = group.submit(plantOf(1n));
+  (await nextCommit()).fail(new Error("final"));
+  await expect(failing).rejects.toMatchObject({ code: "unavailable" });
+  expect(told).toEqual(["final"]);
+});
+
+test("delay no other", async () => {
+  const { group, nextCommit, nextRetry } = beginRetrying();
+  void group.submit(plantOf(1n));
+  (await nextCommit()).fail(passing);
+  const retry = await nextRetry();
+  const created = group.submit(plantOf(2n));
+  (await nextCommit()).succeed();
+  expect(await created).toBe("created");
+  retry.succeed();
+});
+
+test("are retried with fewer and fewer rows, as one of them may be the cause", async () => {
+  const { group, nextCommit, nextRetry } = beginRetrying();
+  const failing = group.submit(plantOf(0n));
+  let stored = 0;
+  for (let id = 1n; id < 8n; id++) void group.submit(plantOf(id)).then(() => stored++);
+  (await nextCommit()).fail(passing);
+  while (stored < 7) {
+    const retry = await nextRetry();
+    if (retry.ids.includes(0n)) retry.fail(passing);
+    else retry.succeed();
+    await turns();
+  }
+  (await nextRetry()).succeed();
+  expect(await failing).toBe("created");
+});
+
+test("fail after the limit; then, while nothing succeeds, others fail at once", async () => {
+  const { group, nextCommit, nextRetry, told } = beginRetrying();
+  const failing = group.submit(plantOf(1n));
+  (await nextCommit()).fail(passing);
+  for (let tries = 0; tries < 2; tries++) {
+    const retry = await nextRetry();
+    vi.advanceTimersByTime(5000);
+    retry.fail(passing);
+  }
+  await expect(failing).rejects.toMatchObject({ code: "unavailable", cause: passing });
+  const late = group.submit(plantOf(2n));
+  (await nextCommit()).fail(passing);
+  await expect(late).rejects.toMatchObject({ code: "unavailable", cause: passing });
+  const created = group.submit(plantOf(3n));
+  (await nextCommit()).succeed();
+  await created;
+  const retried = group.submit(plantOf(4n));
+  (await nextCommit()).fail(passing);
+  (await nextRetry()).succeed();
+  await retried;
+  expect(told).toEqual(["passing", "passing", "succeeded", "succeeded"]);
+});
+
+test("an outage that nobody has met for long does not count", async () => {
+  const { group, nextCommit, nextRetry } = beginRetrying();
+  const leaving = new AbortController();
+  const left = group.submit(plantOf(1n), leaving.signal);
+  (await nextCommit()).fail(passing);
+  await turns();
+  leaving.abort("left");
+  await expect(left).rejects.toBe("left");
+  vi.advanceTimersByTime(60_000);
+  const created = group.submit(plantOf(2n));
+  (await nextCommit()).fail(passing);
+  (await nextRetry()).succeed();
+  expect(await created).toBe("created");
+});
+
+test.each([
+  ["while it waits for the retry", false],
+  ["during the first try", true],
+])("are not written again for a caller that left %s", async (_, isEarly) => {
+  const { group, nextCommit, begun } = beginRetrying({ waitingRowsMax: 1 });
+  const leaving = new AbortController();
+  const left = expect(group.submit(plantOf(1n), leaving.signal)).rejects.toBe("left");
+  const commit = await nextCommit();
+  if (isEarly) leaving.abort("left");
+  commit.fail(passing);
+  await turns();
+  leaving.abort("left");
+  await left;
+  vi.advanceTimersByTime(100);
+  await group.drain();
+  expect(begun).toEqual([]);
+  expect(group.isFull()).toBe(false);
+});
+
+test("are limited with all that wait", async () => {
+  const { group, nextCommit } = beginRetrying({ waitingRowsMax: 2 });
+  for (const id of [1n, 2n]) void group.submit(plantOf(id));
+  (await nextCommit()).fail(passing);
+  await turns();
+  expect(group.isFull()).toBe(true);
+  await expect(group.submit(plantOf(3n))).rejects.toMatchObject({ code: "overloaded" });
+});
+
+test("are finished by a drain", async () => {
+  const { group, nextCommit, nextRetry } = beginRetrying();
+  const ends: string[] = [];
+  void group.submit(plantOf(1n)).then(() => ends.push("created"));
+  (await nextCommit()).fail(passing);
+  await turns();
+  const drained = group.drain().then(() => ends.push("drained"));
+  await turns();
+  (await nextRetry()).succeed();
+  await drained;
+  expect(ends).toEqual(["created", "drained"]);
+});

@@ -1,0 +1,89 @@
+/** How long a queue waits for callers that were just answered. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { begin } from "./open-commits.ts";
+import { plantOf } from "./plant-of.ts";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+const exclusive = { commitsMax: 1, commitsAhead: 1 };
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+}
+
+/** Ten callers have shared a commit that took this long. */
+async function afterCommit(durationMs: number, engine = exclusive) {
+  const opened = begin({}, engine);
+  const submit = (id: number) => opened.group.submit(plantOf(BigInt(id)));
+  const callers = Promise.all(Array.from({ length: 10 }, (_, id) => submit(id)));
+  const commit = await opened.nextCommit();
+  vi.advanceTimersByTime(durationMs);
+  commit.succeed();
+  await callers;
+  return { ...opened, submit };
+}
+
+test.each([
+  ["fast, half of the callers share one", 0.1, 5],
+  ["slow, all share it", 60, 10],
+])("if commits are %s", async (_, durationMs, rows) => {
+  const { submit, nextCommit, begun } = await afterCommit(durationMs);
+  for (let id = 1; id < rows; id++) void submit(id);
+  // The rest of this turn is over only for a queue that waits for more.
+  if (durationMs > 1) await turns();
+  expect(begun).toEqual([]);
+  void submit(rows);
+  expect((await nextCommit()).ids).toHaveLength(rows);
+});
+
+test("slow commits do not wait long for callers that do not come again", async () => {
+  const { submit, nextCommit, begun } = await afterCommit(60);
+  void submit(20);
+  await turns();
+  expect(begun).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect((await nextCommit()).ids).toEqual([20n]);
+});
+
+test("slow commits that run in parallel wait for nobody", async () => {
+  const { submit, nextCommit } = await afterCommit(60, { commitsMax: 2, commitsAhead: 0 });
+  void submit(20);
+  expect((await nextCommit()).ids).toEqual([20n]);
+});
+
+test("a lone caller has its commit at once", async () => {
+  const { group, nextCommit, begun } = begin({}, exclusive);
+  const first = group.submit(plantOf(1n));
+  const commit = await nextCommit();
+  vi.advanceTimersByTime(60);
+  commit.succeed();
+  await first;
+  void group.submit(plantOf(2n));
+  expect(begun).toHaveLength(1);
+});
+
+test("the next commit is taken ahead as soon as it has enough rows, and no other", async () => {
+  const { submit, nextCommit, begun } = await afterCommit(0.1);
+  for (let id = 0; id < 20; id++) void submit(id);
+  expect(begun.map(({ ids }) => ids.length)).toEqual([5, 5]);
+  (await nextCommit()).succeed();
+  await turns();
+  expect(begun.map(({ ids }) => ids.length)).toEqual([5, 10]);
+});
+
+test("a slow commit is not mistaken for two slow ones by the next that waits behind it", async () => {
+  const { submit, nextCommit, begun } = await afterCommit(0.1);
+  for (let id = 0; id < 10; id++) void submit(id);
+  const [first, ahead] = [await nextCommit(), await nextCommit()];
+  vi.advanceTimersByTime(0.8);
+  first.succeed();
+  await turns();
+  vi.advanceTimersByTime(0.8);
+  ahead.succeed();
+  await turns();
+  void submit(20);
+  await turns();
+  expect(begun.map(({ ids }) => ids)).toEqual([[20n]]);
+});

@@ -1,0 +1,82 @@
+/** Small file systems of their own, to fill up. */
+import { spawnSync } from "node:child_process";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+
+/** Unmounted and removed at the end of an `await using`. */
+export interface FileSystem extends AsyncDisposable {
+  readonly path: string;
+  /** Fills it with a file that leaves this much. */
+  fill(freeKib: number): void;
+  /** Removes that file. */
+  empty(): void;
+}
+
+export const fileSystems = ["tmpfs", "ext4 -b 1024", "ext4 -b 4096"] as const;
+
+/** Only root may mount. */
+export const canMount =
+  process.platform === "linux" &&
+  runs("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt") &&
+  existsSync("/dev/loop-control");
+
+export async function mountFileSystem(kind: (typeof fileSystems)[number]): Promise<FileSystem> {
+  const folder = await createTemporaryFolder();
+  const path = join(folder.path, "mounted");
+  await mkdir(path);
+  const isMounted = kind === "tmpfs" ? mountMemory(path) : mountImage(path, kind);
+  if (!isMounted) throw new Error(`${kind} cannot be mounted`);
+  const file = join(path, "filling");
+  return {
+    path,
+    fill: (freeKib) => fill(file, freeKib),
+    empty: () => rmSync(file, { force: true }),
+    async [Symbol.asyncDispose]() {
+      runs("umount", "--lazy", path);
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function mountMemory(path: string): boolean {
+  return runs("mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", path);
+}
+
+function mountImage(path: string, kind: string): boolean {
+  const image = `${path}.img`;
+  const [type, ...flags] = kind.split(" ");
+  return (
+    runs("truncate", "--size", "16M", image) &&
+    runs(`mkfs.${type}`, "-q", "-m", "0", ...flags, image) &&
+    runs("mount", image, path)
+  );
+}
+
+function runs(command: string, ...args: readonly string[]): boolean {
+  return spawnSync(command, args, { stdio: "ignore" }).status === 0;
+}
+
+function fill(path: string, freeKib: number): void {
+  const file = openSync(path, "w");
+  const block = Buffer.alloc(1024);
+  let bytes = 0;
+  try {
+    for (;;) bytes += writeSync(file, block);
+  } catch {
+    // It is full.
+  }
+  fsyncSync(file);
+  ftruncateSync(file, Math.max(0, bytes - freeKib * 1024));
+  fsyncSync(file);
+  closeSync(file);
+}
