@@ -14,7 +14,12 @@ import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { clampDeadline } from "../rpc/deadline.ts";
-import { collectEndpoints, type MessageLimits, type StreamLimits } from "../rpc/endpoint.ts";
+import {
+  collectEndpoints,
+  type MessageLimits,
+  type StreamLimits,
+  type TypeListener,
+} from "../rpc/endpoint.ts";
 import { logError } from "../rpc/errors.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
 import { type CorsOptions, createCors, isPreflight } from "./cors.ts";
@@ -23,7 +28,11 @@ import { peerAddressKey } from "./peer-address.ts";
 import { createRoutes, type Route } from "./routes.ts";
 
 /** The options of a Connect router, with the same meaning, and those of REST. */
-export interface CommonOptions extends ConnectRouterOptions, MessageLimits, StreamLimits {
+export interface CommonOptions
+  extends ConnectRouterOptions,
+    MessageLimits,
+    StreamLimits,
+    TypeListener {
   /** Registers the services. */
   readonly routes: (router: ConnectRouter) => void;
   /** A prefix of all paths, as in connect-es: `/api`. Default: none. */

@@ -13,6 +13,7 @@ import { assertWireFormat } from "../binary/wire-format.ts";
 import { type Body, byteLengthOf } from "../http/body.ts";
 import { messageFromJsonText } from "../json/messages.ts";
 import type { JsonOptions } from "../json/scalar.ts";
+import { type OnUnknownType, telling, writeJson } from "../json/writer.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -32,11 +33,12 @@ export interface Codecs {
 type CodecOptions = Pick<
   UniversalHandlerOptions,
   "binaryOptions" | "jsonOptions" | "readMaxBytes" | "writeMaxBytes"
-> & { readonly readMaxValues?: number };
+> & { readonly readMaxValues?: number; readonly onUnknownType?: OnUnknownType };
 
 export function createCodecs({ input, output }: DescMethod, options: CodecOptions): Codecs {
   const { binaryOptions, readMaxValues = Number.POSITIVE_INFINITY } = options;
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
+  const writerOptions = telling(jsonOptions, options.onUnknownType);
   return {
     binary: limited(options, {
       parse(bytes) {
@@ -54,7 +56,7 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
     }),
     json: limited(options, {
       parse: (bytes) => messageFromJsonText(input, bytes, jsonOptions, readMaxValues),
-      serialize: (message) => writeJson(() => toJsonString(output, message, jsonOptions)),
+      serialize: (message) => writeJson(() => toJsonString(output, message, writerOptions)),
     }),
   };
 }
@@ -74,14 +76,6 @@ function writeBinary(write: () => Uint8Array): Uint8Array {
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new ConnectError(`serialize binary: ${reason}`, Code.Internal);
-  }
-}
-
-function writeJson(write: () => string): string {
-  try {
-    return write();
-  } catch (cause) {
-    throw ConnectError.from(cause, Code.Internal);
   }
 }
 

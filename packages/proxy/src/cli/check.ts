@@ -56,7 +56,7 @@ function line({ name, methodKind }: DescMethod, route: string): string {
 }
 
 function routesOf(method: DescMethod, { rules }: Served): string[] {
-  const bindings = bindingsOf(method, rules);
+  const bindings = bindingsOf(method, { rules });
   return bindings.length === 0 ? ["gRPC, gRPC-Web and Connect alone"] : bindings.map(printRoute);
 }
 

@@ -8,7 +8,7 @@ import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
 import { type HeaderRecord, toNodeHeaders } from "../../http/headers.ts";
 import { headerWithTrailer } from "../../rpc/trailer-header.ts";
-import { RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
+import { type RestError, RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
 import type { RestSettings } from "../options.ts";
 import { messageText } from "../request/message-text.ts";
 import type { Route } from "../routing/route.ts";
@@ -117,11 +117,11 @@ function varyByCoding(header: HeaderRecord): void {
 /** The response for an error. */
 export function errorResponse(
   reason: unknown,
-  settings: Pick<RestSettings, "renderError">,
+  { renderError, registry }: Pick<RestSettings, "renderError"> & Pick<RestError, "registry">,
   context?: ResponseContext,
 ): Response {
-  const restError = restErrorFrom(reason);
-  const { status, body, contentType = jsonType } = settings.renderError(restError);
+  const restError = restErrorFrom(reason, registry);
+  const { status, body, contentType = jsonType } = renderError(restError);
   const header = context
     ? trailerMux(context.responseHeader, context.responseTrailer)
     : new Headers();
