@@ -1,8 +1,8 @@
+import { findOriginProblem } from "connect-gateway";
 import type { TlsFiles } from "connect-gateway/server";
 import type { AuthOptions } from "../../auth/settings.ts";
 import { describeStoreUrl } from "../../store/open.ts";
 import { StoreOpenError } from "../../store/open-error.ts";
-import { findOriginProblem } from "../cors.ts";
 import { limitSettings, timerMaxMs } from "./limits.ts";
 import type { Setting } from "./setting.ts";
 

@@ -22,6 +22,7 @@ import {
 } from "../rpc/endpoint.ts";
 import { logError } from "../rpc/errors.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
+import type { OptionKindsOf } from "../rpc/options.ts";
 import { type CorsOptions, createCors, isPreflight } from "./cors.ts";
 import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
 import { peerAddressKey } from "./peer-address.ts";
@@ -53,6 +54,34 @@ export interface CommonOptions
    */
   readonly onError?: (error: unknown) => void;
 }
+
+export const commonOptionKinds: OptionKindsOf<CommonOptions> = {
+  routes: "function",
+  requestPathPrefix: "string",
+  rest: "object",
+  cors: "object",
+  observer: "object",
+  exposePeerAddress: "boolean",
+  onError: "function",
+  onUnknownType: "function",
+  readMaxValues: "number",
+  streamIdleTimeoutMs: "number",
+  // Those of connect-es:
+  grpc: "boolean",
+  grpcWeb: "boolean",
+  connect: "boolean",
+  acceptCompression: "list",
+  compressMinBytes: "number",
+  interceptors: "list",
+  readMaxBytes: "number",
+  writeMaxBytes: "number",
+  jsonOptions: "object",
+  binaryOptions: "object",
+  maxTimeoutMs: "number",
+  requireConnectProtocolHeader: "boolean",
+  shutdownSignal: "object",
+  requestGate: "function",
+};
 
 /** What a runtime brings. */
 export interface Runtime {

@@ -13,28 +13,50 @@ const flags = {
   upstream: {
     placeholder: "[SERVICE=]URL",
     isRepeated: true,
-    help: "gRPC server: http://HOST:PORT or https://; with SERVICE=, for that service alone",
+    help: "gRPC server: http://HOST:PORT, https:// or unix:PATH; with SERVICE=, for that service",
   },
   descriptors: {
     placeholder: "file",
     help: "the services, as a descriptor set: buf build -o services.binpb",
   },
   reflection: { help: "the services, from the upstreams' server reflection" },
+  "reflection-interval": {
+    placeholder: "ms",
+    help: "how often the upstreams are asked for their services (default: 300000)",
+  },
   rules: {
     placeholder: "file",
     help: "google.api.http rules in YAML, for methods without annotations",
   },
   check: { help: "print what would be served and what is wrong, and exit with 0 or 1" },
-  host: { placeholder: "address", help: "address to listen on (default: 127.0.0.1)" },
+  host: { placeholder: "address", help: "where to listen: 127.0.0.1 (default), or unix:PATH" },
   port: { placeholder: "number", help: "port; 0 takes a free one and prints it (default: 8080)" },
   "tls-cert": { placeholder: "file", help: "certificate chain in PEM: the port speaks TLS" },
   "tls-key": { placeholder: "file", help: "its private key in PEM" },
-  "upstream-ca": { placeholder: "file", help: "certificates to trust of https upstreams, in PEM" },
-  "upstream-cert": { placeholder: "file", help: "client certificate for the upstreams (mTLS)" },
-  "upstream-key": { placeholder: "file", help: "its private key in PEM" },
+  "upstream-ca": {
+    placeholder: "[SERVICE=]file",
+    isRepeated: true,
+    help: "certificates to trust of https upstreams; with SERVICE=, of the one of that service",
+  },
+  "upstream-cert": {
+    placeholder: "[SERVICE=]file",
+    isRepeated: true,
+    help: "client certificate for the upstreams (mTLS)",
+  },
+  "upstream-key": {
+    placeholder: "[SERVICE=]file",
+    isRepeated: true,
+    help: "its private key in PEM",
+  },
   "upstream-server-name": {
-    placeholder: "name",
+    placeholder: "[SERVICE=]name",
+    isRepeated: true,
     help: "name that the upstreams' certificate must have (default: the host of the URL)",
+  },
+  "upstream-authority": {
+    placeholder: "[SERVICE=]name",
+    isRepeated: true,
+    help: "what :authority says to the upstreams (default: the host and port of the URL)",
   },
   "request-metadata": {
     placeholder: "list",
@@ -44,6 +66,11 @@ const flags = {
     placeholder: "list",
     help: "origins whose pages may call: https://a.example,…, or *",
   },
+  "cors-exposed-headers": {
+    placeholder: "list",
+    help: "response headers that those pages may read, besides x-request-id",
+  },
+  "cors-credentials": { help: "those pages may send cookies and client certificates" },
   openapi: { help: "serve the OpenAPI document at /openapi.json, and a page of it at /docs" },
   "body-bytes-max": {
     placeholder: "number",

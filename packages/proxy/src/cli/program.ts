@@ -40,11 +40,13 @@ function print(text: string): ExitCode {
 
 async function check(settings: Settings): Promise<ExitCode> {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
-  const served = createServed(await readParts(settings), rules);
-  const report = checkServed(served, settings.requestMetadata);
+  const parts = await readParts(settings);
+  const upstreams = parts.map(({ upstream }) => upstream);
+  const report = checkServed(createServed({ parts, upstreams, rules }), settings);
   print(report.served.map((line) => `${line}\n`).join(""));
-  for (const problem of report.problems)
-    process.stderr.write(`connect-gateway-proxy: ${problem}\n`);
+  for (const line of [...report.warnings, ...report.problems]) {
+    process.stderr.write(`connect-gateway-proxy: ${line}\n`);
+  }
   return report.problems.length === 0 ? 0 : 1;
 }
 

@@ -1,21 +1,24 @@
+import { type CorsOptions, findOriginProblem } from "connect-gateway";
 import { readTlsMaterial, type TlsFiles, TlsFilesError } from "connect-gateway/server";
 import { CommandError } from "./command-error.ts";
 import type { GivenFlags } from "./flags.ts";
-import { parseUpstreams, type UpstreamPlace } from "./upstream-place.ts";
-import { readUpstreamTls, type UpstreamTlsFiles } from "./upstream-tls.ts";
+import { pairOf, parseUpstreams, type UpstreamPlace } from "./upstream-place.ts";
+import { readUpstreamTls } from "./upstream-tls.ts";
 
 export interface Settings {
   readonly upstreams: readonly UpstreamPlace[];
   /** The file of the descriptor set; undefined for reflection. */
   readonly descriptors: string | undefined;
   readonly rules: string | undefined;
+  readonly reflectionIntervalMs: number;
   readonly host: string;
   readonly port: number;
+  /** In place of host and port. */
+  readonly socketPath: string | undefined;
   readonly tls: TlsFiles | undefined;
-  readonly upstreamTls: UpstreamTlsFiles;
   /** Besides those that are passed on by default. */
   readonly requestMetadata: readonly string[];
-  readonly corsOrigins: readonly string[];
+  readonly cors: CorsOptions | undefined;
   readonly openapi: boolean;
   readonly bodyBytesMax: number;
   readonly requestTimeoutMs: number;
@@ -44,23 +47,28 @@ export function resolveSettings(flags: GivenFlags): Settings {
     parseInteger(`--${name}`, value, range);
   const timeout = { min: 1, max: timerMaxMs, fallback: 10_000 };
   const adminPort = flags["admin-port"];
+  if (adminPort === undefined && flags["admin-host"] !== undefined) {
+    throw new CommandError("--admin-host does nothing without --admin-port");
+  }
+  const { host = "127.0.0.1" } = flags;
+  const socketPath = host.startsWith("unix:") ? host.slice("unix:".length) : undefined;
+  if (socketPath !== undefined && flags.port !== undefined) {
+    throw new CommandError("--host unix:PATH has no --port");
+  }
+  const requestMetadata = listOf(flags["request-metadata"]);
   const settings: Settings = {
-    upstreams: parseUpstreams(flags.upstream ?? []),
+    upstreams: parseUpstreams(flags),
+    reflectionIntervalMs: integer("reflection-interval", flags["reflection-interval"], {
+      ...{ ...timeout, fallback: 300_000 },
+    }),
     descriptors,
     rules: flags.rules,
-    host: flags.host ?? "127.0.0.1",
+    host,
+    socketPath,
     port: integer("port", flags.port, { min: 0, max: portMax, fallback: 8080 }),
     tls: pairOf("tls-cert", flags["tls-cert"], "tls-key", flags["tls-key"]),
-    upstreamTls: {
-      caFile: flags["upstream-ca"],
-      client: pairOf(
-        ...(["upstream-cert", flags["upstream-cert"]] as const),
-        ...(["upstream-key", flags["upstream-key"]] as const),
-      ),
-      serverName: flags["upstream-server-name"],
-    },
-    requestMetadata: listOf(flags["request-metadata"]),
-    corsOrigins: listOf(flags["cors-origin"]),
+    requestMetadata,
+    cors: corsOf(flags, requestMetadata),
     openapi: flags.openapi ?? false,
     bodyBytesMax: integer("body-bytes-max", flags["body-bytes-max"], {
       ...{ min: 1, max: bodyBytesCeiling, fallback: 4 * 1024 * 1024 },
@@ -103,21 +111,27 @@ function listOf(value = ""): readonly string[] {
   return value.split(",").filter((one) => one !== "");
 }
 
-function pairOf(
-  certFlag: string,
-  certFile: string | undefined,
-  keyFlag: string,
-  keyFile: string | undefined,
-): TlsFiles | undefined {
-  if (certFile === undefined && keyFile === undefined) return undefined;
-  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile };
-  throw new CommandError(`--${certFlag} and --${keyFlag} must be given together`);
+function corsOf(flags: GivenFlags, requestMetadata: readonly string[]): CorsOptions | undefined {
+  const { "cors-origin": given, "cors-exposed-headers": exposed } = flags;
+  const credentials = flags["cors-credentials"] ?? false;
+  const origins = listOf(given);
+  if (origins.length === 0) {
+    if (exposed === undefined && !credentials) return undefined;
+    throw new CommandError("--cors-exposed-headers, --cors-credentials: give --cors-origin too");
+  }
+  const problem = findOriginProblem(origins);
+  if (problem !== undefined) throw new CommandError(`--cors-origin ${problem}`);
+  if (credentials && origins.includes("*")) {
+    throw new CommandError("--cors-credentials: name the origins in --cors-origin, not *");
+  }
+  const exposedHeaders = listOf(exposed);
+  return { origins, credentials, exposedHeaders, allowedHeaders: requestMetadata };
 }
 
-function assertTlsFiles({ tls, upstreamTls }: Settings): void {
+function assertTlsFiles({ tls, upstreams }: Settings): void {
   try {
     if (tls !== undefined) readTlsMaterial(tls);
-    readUpstreamTls(upstreamTls);
+    for (const upstream of upstreams) readUpstreamTls(upstream.tls);
   } catch (error) {
     if (error instanceof TlsFilesError) throw new CommandError(error.message, { cause: error });
     throw error;
