@@ -25,13 +25,15 @@ export function guardHandler(
     try {
       if (applyCors !== undefined) {
         const { method = "", headers } = request;
-        const exchange = {
-          ...{ method, headers },
-          addHeader(header: NodeHeaders) {
-            for (const name in header) response.setHeader(name, header[name] ?? "");
-          },
-          respond: (answer: Response) => response.writeHead(answer.status, answer.header).end(),
+        const addHeader = (header: NodeHeaders) => {
+          for (const name in header) response.setHeader(name, `${header[name]}`);
         };
+        const respond = ({ status, header }: Response) => {
+          addHeader(header);
+          response.statusCode = status;
+          response.end();
+        };
+        const exchange = { method, headers, addHeader, respond };
         applyCors(exchange, [`${headers["access-control-request-method"]}`]);
         if (isPreflight(exchange)) return;
       }
