@@ -1,4 +1,4 @@
-import type { TlsFiles } from "../server/index.ts";
+import type { TlsFiles } from "connect-gateway/server";
 import { CommandError } from "./command-error.ts";
 import type { GivenFlags } from "./flags.ts";
 import type { UpstreamTlsFiles } from "./upstream-tls.ts";

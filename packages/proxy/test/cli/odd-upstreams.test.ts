@@ -6,18 +6,27 @@ import { create } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, expect, test } from "vitest";
 import { openGrpcTransport } from "connect-gateway/client";
 import { Health } from "connect-gateway/health";
-import { reflectServices } from "../../src/services/index.ts";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
 import { serve } from "connect-gateway/server";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
-import { CatalogService, file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
-import { FieldService, file_library_v1_fields } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
-import { openUpstream } from "../services/open-proxy.ts";
-import { createTemporaryFolder, type TemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
+import {
+  CatalogService,
+  file_library_v1_catalog,
+} from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import {
+  FieldService,
+  file_library_v1_fields,
+} from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import {
+  createTemporaryFolder,
+  type TemporaryFolder,
+} from "../../../gateway/test/support/temporary-folder.ts";
 import { within } from "../../../gateway/test/support/within.ts";
+import { reflectServices } from "../../src/services/index.ts";
+import { openUpstream } from "../services/open-proxy.ts";
 import { startCommand, until } from "./command.ts";
 import { oddFile, reflecting } from "./reflecting.ts";
 

@@ -6,9 +6,9 @@ import {
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { Code, type ServiceImpl } from "@connectrpc/connect";
+import type { ServerReflection } from "connect-gateway/reflection";
 import { http } from "../../../gateway/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../../gateway/gen/google/api/http_pb.ts";
-import type { ServerReflection } from "connect-gateway/reflection";
 
 /** A file with one service, `odd.v1.OddService`, whose method `Echo` has this path. */
 export function oddFile({
