@@ -1,10 +1,12 @@
 /** The command in front of upstreams whose services are odd, or change. */
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http2";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter, createClient } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { openGrpcTransport } from "connect-gateway/client";
 import { Health } from "connect-gateway/health";
@@ -20,6 +22,7 @@ import {
   FieldService,
   file_library_v1_fields,
 } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import {
   createTemporaryFolder,
   type TemporaryFolder,
@@ -143,19 +146,33 @@ test.each([Code.Unauthenticated, Code.PermissionDenied])(
   },
 );
 
-test("health and reflection are served and listed, by descriptors and by reflection", async () => {
-  await using upstream = await openUpstream((router) => {
-    echo(router);
-    addReflection(router);
-  });
-  await using first = await start("--upstream", upstream.url, "--reflection");
-  await until(200, `${first.origin}/readyz`);
-  const transport = openGrpcTransport({ url: first.origin });
-  const services = [Health.typeName, FieldService.typeName];
-  const { registry } = await reflectServices(transport, { services });
-  transport.close();
-  expect(registry.getService(Health.typeName)).toBeDefined();
-});
+test.each([["--reflection"], ["--descriptors", "services.binpb"]])(
+  "health and reflection are served and listed, with %s",
+  async (...args) => {
+    await writeFile(join(folder.path, "services.binpb"), descriptorSetOf(file_library_v1_fields));
+    await using upstream = await openUpstream((router) => {
+      echo(router);
+      addReflection(router);
+    });
+    await using server = await start("--upstream", upstream.url, ...args);
+    await until(200, `${server.origin}/readyz`);
+    const transport = openGrpcTransport({ url: server.origin });
+    const listed = createClient(ServerReflection, transport).serverReflectionInfo(
+      createAsyncIterable([{ messageRequest: { case: "listServices" as const, value: "" } }]),
+    );
+    const names: string[] = [];
+    for await (const { messageResponse } of listed) {
+      if (messageResponse.case !== "listServicesResponse") continue;
+      names.push(...messageResponse.value.service.map(({ name }) => name));
+    }
+    expect(names).toEqual(expect.arrayContaining([Health.typeName, FieldService.typeName]));
+    const { status } = await createClient(Health, transport).check({
+      service: FieldService.typeName,
+    });
+    expect(status).toBe(1);
+    transport.close();
+  },
+);
 
 test("pages may send what is passed on, and read the id of a request and the document", async () => {
   await using upstream = await openUpstream((router) => {
