@@ -29,6 +29,12 @@ const copied = [
   "vitest.config.ts",
 ];
 
+/** Our own packages, by folder. */
+const own = new Map([
+  ["connect-gateway", "packages/gateway"],
+  ["connect-gateway-proxy", "packages/proxy"],
+]);
+
 /** The duration of a campaign: enough to catch each mutant, even on a slow machine. */
 const minutes = 1;
 const limitMs = 10 * 60_000;
@@ -86,11 +92,6 @@ async function inCopy<T>(work: (folder: string) => Promise<T>): Promise<T> {
     await rm(folder, { recursive: true, force: true });
   }
 }
-
-const own = new Map([
-  ["connect-gateway", "packages/gateway"],
-  ["connect-gateway-proxy", "packages/proxy"],
-]);
 
 /** Links everything installed, except our own packages: those are the ones of the copy. */
 async function linkModules(folder: string): Promise<void> {

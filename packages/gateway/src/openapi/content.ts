@@ -137,7 +137,7 @@ function events(item: JsonObject, { openapi, errorSchema }: ContentContext): Jso
       required: ["event"],
     };
     const end = {
-      properties: { event: { const: "end" }, data: { const: "{}" } },
+      properties: { event: { const: "end" }, data: { const: "" } },
       required: ["event"],
     };
     return { itemSchema: { type: "object", required: ["data"], anyOf: [message, failure, end] } };

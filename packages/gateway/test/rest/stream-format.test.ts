@@ -49,8 +49,8 @@ describe("a stream", () => {
     ["ndjson", "", '{"a":1}\n{"a":2}\n', '{"a":1}\n{"error":{"code":5}}\n'],
     [
       "sse",
-      "event: end\ndata: {}\n\n",
-      'data: {"a":1}\n\ndata: {"a":2}\n\nevent: end\ndata: {}\n\n',
+      "event: end\ndata:\n\n",
+      'data: {"a":1}\n\ndata: {"a":2}\n\nevent: end\ndata:\n\n',
       'data: {"a":1}\n\nevent: error\ndata: {"code":5}\n\n',
     ],
     ["array", "[]\n", '[{"a":1},\n{"a":2}]\n', '[{"a":1},\n{"error":{"code":5}}]\n'],

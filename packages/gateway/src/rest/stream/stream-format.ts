@@ -33,7 +33,7 @@ const serverSentEvents: StreamFormat = {
   open: "",
   message: (json, _index, id) => `${id === undefined ? "" : `id: ${id}\n`}data: ${json}\n\n`,
   // An EventSource calls again when an answer ends, unless its page closes it.
-  close: "event: end\ndata: {}\n\n",
+  close: "event: end\ndata:\n\n",
   error: (json) => `event: error\ndata: ${json}\n\n`,
   comment: ":\n\n",
 };
