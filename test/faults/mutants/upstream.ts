@@ -21,9 +21,10 @@ export const upstreamMutants: readonly Mutant[] = [
   },
   {
     name: "upstream: takes an answer without a status for a success",
-    file: answer,
-    find: "if (status === undefined) return noStatus(head);",
-    replace: "if (status === undefined) return head === end ? noStatus(head) : undefined;",
+    file: attempt,
+    find: "if (this.#trailer === undefined) return this.brokenOff;",
+    replace:
+      "if (this.#trailer === undefined && this.#head === undefined) return this.brokenOff;\n    if (this.#trailer === undefined) return undefined;",
     campaign: "upstream",
   },
   {
