@@ -1,6 +1,6 @@
 /** Any Connect service by fetch: gRPC-Web, Connect and REST. Nothing here needs Node. */
 
-export type { CorsOptions } from "./adapter/cors.ts";
+export { type CorsOptions, findOriginProblem } from "./adapter/cors.ts";
 export { type FetchGatewayOptions, gatewayFetchHandler } from "./adapter/fetch.ts";
 export {
   type CallEnding,

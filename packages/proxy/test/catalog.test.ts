@@ -310,7 +310,10 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
 
     test.each([
       ["application/x-ndjson", `${JSON.stringify(walden)}\n${JSON.stringify(emma)}\n`],
-      ["text/event-stream", `data: ${JSON.stringify(walden)}\n\ndata: ${JSON.stringify(emma)}\n\n`],
+      [
+        "text/event-stream",
+        `data: ${JSON.stringify(walden)}\n\ndata: ${JSON.stringify(emma)}\n\nevent: end\ndata:`,
+      ],
       ["application/json", `[${JSON.stringify(walden)},${JSON.stringify(emma)}]`],
     ])("a stream of volumes is %s for who accepts that", async (accept, body) => {
       await using gateway = await open();

@@ -4,6 +4,7 @@ import { limitMutants } from "./limits.ts";
 import type { Mutant } from "./mutant.ts";
 import { powerMutants } from "./power.ts";
 import { tokenMutants } from "./tokens.ts";
+import { upstreamMutants } from "./upstream.ts";
 
 const checker = {
   file: "test/faults/history/check.ts",
@@ -259,6 +260,7 @@ export const mutants: readonly Mutant[] = [
   ...limitMutants,
   ...powerMutants,
   ...tokenMutants,
+  ...upstreamMutants,
   {
     name: "a drain cuts HTTP/2 connections in the middle of their requests",
     file: "packages/gateway/src/server/port.ts",

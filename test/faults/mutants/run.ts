@@ -29,6 +29,12 @@ const copied = [
   "vitest.config.ts",
 ];
 
+/** Our own packages, by folder. */
+const own = new Map([
+  ["connect-gateway", "packages/gateway"],
+  ["connect-gateway-proxy", "packages/proxy"],
+]);
+
 /** The duration of a campaign: enough to catch each mutant, even on a slow machine. */
 const minutes = 1;
 const limitMs = 10 * 60_000;
@@ -87,13 +93,14 @@ async function inCopy<T>(work: (folder: string) => Promise<T>): Promise<T> {
   }
 }
 
-/** Links everything installed, except our own package: that is the one of the copy. */
+/** Links everything installed, except our own packages: those are the ones of the copy. */
 async function linkModules(folder: string): Promise<void> {
   const modules = join(folder, "node_modules");
   await mkdir(modules);
   for (const name of await readdir(join(root, "node_modules"))) {
-    const target = name === "connect-gateway" ? join(folder, "packages/gateway") : undefined;
-    await symlink(target ?? join(root, "node_modules", name), join(modules, name));
+    const source = own.get(name);
+    const target = source === undefined ? join(root, "node_modules", name) : join(folder, source);
+    await symlink(target, join(modules, name));
   }
 }
 

@@ -13,6 +13,7 @@ import type { Planned } from "../../../packages/gateway/test/support/model-upstr
 import {
   type Caller,
   modelDescriptors,
+  type Outcome,
   openCallers,
 } from "../../../packages/gateway/test/support/model-upstream/callers.ts";
 import type { Campaign, CampaignResult } from "../campaign.ts";
@@ -31,6 +32,8 @@ const callsUnderFault = 30;
 const callsAfter = 10;
 const recoveryMsMax = 15_000;
 const foundMax = 20;
+/** Far more than any call may take. */
+const callMsMax = 20_000;
 
 export const upstream: Campaign = {
   name: "upstream",
@@ -174,10 +177,16 @@ async function callAll({ callers }: Arena, { random, round, count }: Load) {
 
 async function callOnce(caller: Caller, planned: Planned, timeoutMs: number | undefined) {
   const begin = performance.now();
-  const outcome = await caller.call(planned, timeoutMs);
+  const outcome = await Promise.race([caller.call(planned, timeoutMs), givenUp()]);
   const end = performance.now();
   const call = { ...planned, caller, timeoutMs, outcome, elapsedMs: end - begin };
   return { ...call, starvedMs: starvedMs(begin, end) };
+}
+
+/** So that a call without an end is found, and does not keep the campaign from its own. */
+async function givenUp(): Promise<Outcome> {
+  await delay(callMsMax, undefined, { ref: false });
+  return { code: -1, message: "it has no end", ids: [] };
 }
 
 /** Until calls find their upstream as often as there are addresses, in turn. */

@@ -11,6 +11,11 @@ export interface CorsOptions {
   readonly allowedHeaders?: readonly string[];
   /** Response headers that pages may read, in addition to those of the protocols and of errors. */
   readonly exposedHeaders?: readonly string[];
+  /**
+   * Whether pages may send cookies and client certificates, and read the answers. Not with `*`: any
+   * page could then act for its user. Default: no.
+   */
+  readonly credentials?: boolean;
   /** How long browsers may cache a preflight, in seconds. Default: 2 hours, the maximum of all browsers. */
   readonly maxAgeSeconds?: number;
 }
@@ -20,30 +25,45 @@ export interface CorsOptions {
  *
  * @param allow The methods that the path has.
  */
-export type ApplyCors = (exchange: Exchange, allow: readonly string[]) => void;
+export type ApplyCors = (exchange: CorsExchange, allow: readonly string[]) => void;
+
+type CorsExchange = Pick<Exchange, "method" | "headers" | "addHeader" | "respond">;
 
 export function createCors(options: CorsOptions): ApplyCors {
   assertOptions("cors", options, {
     origins: "list",
     allowedHeaders: "list",
     exposedHeaders: "list",
+    credentials: "boolean",
     maxAgeSeconds: "number",
   });
-  const { maxAgeSeconds = 7200 } = options;
+  const { maxAgeSeconds = 7200, credentials = false } = options;
+  const problem = findOriginProblem(options.origins);
+  if (problem !== undefined) throw new TypeError(`cors.origins ${problem}`);
   const origins = new Set(options.origins);
   const isForAll = origins.has("*");
-  const allowedHeaders = listOf(cors.allowedHeaders, ["Authorization"], options.allowedHeaders);
+  if (isForAll && credentials) throw new TypeError("cors.credentials needs origins by name, not *");
+  const allowedHeaders = listOf(
+    cors.allowedHeaders,
+    // Traced pages, or pages that set request ids, send these: https://www.w3.org/TR/trace-context/
+    ["Authorization", "Traceparent", "Tracestate", "X-Request-Id"],
+    options.allowedHeaders,
+  );
   const exposedHeaders = listOf(
     cors.exposedHeaders,
-    ["WWW-Authenticate", "Retry-After"],
+    ["WWW-Authenticate", "Retry-After", "X-Request-Id"],
     options.exposedHeaders,
   );
 
-  function headersFor(exchange: Exchange, allow: readonly string[]): NodeHeaders {
+  function headersFor(exchange: CorsExchange, allow: readonly string[]): NodeHeaders {
     const { origin } = exchange.headers;
     const vary = { vary: "origin" };
     if (origin === undefined || !(isForAll || origins.has(String(origin)))) return vary;
-    const allowed = { ...vary, "access-control-allow-origin": isForAll ? "*" : String(origin) };
+    const allowed = {
+      ...vary,
+      "access-control-allow-origin": isForAll ? "*" : String(origin),
+      ...(credentials && { "access-control-allow-credentials": "true" }),
+    };
     if (!isPreflight(exchange)) {
       return { ...allowed, "access-control-expose-headers": exposedHeaders };
     }
@@ -67,6 +87,25 @@ function listOf(...lists: readonly (readonly string[] | undefined)[]): string {
 }
 
 /** Whether a request is a preflight. */
-export function isPreflight({ method, headers }: Exchange): boolean {
+export function isPreflight({ method, headers }: Pick<Exchange, "method" | "headers">): boolean {
   return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
+}
+
+/**
+ * What is wrong with a list of origins. They are compared as text, so one in another form than
+ * browsers send would never match.
+ */
+export function findOriginProblem(origins: readonly string[]): string | undefined {
+  const wrong = origins.find((origin) => (origin === "*" ? origins.length > 1 : !isOrigin(origin)));
+  if (wrong === undefined) return undefined;
+  return `must be origins like https://app.example, or * alone: ${wrong}`;
+}
+
+/** In the form that browsers send: https://html.spec.whatwg.org/#ascii-serialisation-of-an-origin. */
+function isOrigin(text: string): boolean {
+  const parsed = URL.parse(text);
+  if (parsed === null || text.includes("*")) return false;
+  if (/^https?:$/.test(parsed.protocol)) return parsed.origin === text;
+  // Origins of apps and extensions, which URL cannot parse.
+  return /^[a-z][a-z\d+.-]*:\/\/[a-z\d._-]+(:\d+)?$/.test(text);
 }

@@ -4,7 +4,8 @@ import { FetchExchange } from "../http/fetch-exchange.ts";
 import { renderStatus } from "../rest/error.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { logError } from "../rpc/errors.ts";
-import { type CommonOptions, createGateway } from "./gateway.ts";
+import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
+import { type CommonOptions, commonOptionKinds, createGateway } from "./gateway.ts";
 
 /** What a runtime passes with the request: Bun its server, Deno `info`, Workers `env` and `ctx`. */
 type Beside = readonly unknown[];
@@ -18,6 +19,13 @@ export interface FetchGatewayOptions<B extends Beside = []> extends CommonOption
   readonly peerAddress?: (request: Request, ...beside: B) => string | undefined;
 }
 
+const optionKinds: OptionKindsOf<FetchGatewayOptions> = {
+  ...commonOptionKinds,
+  fallback: "function",
+  contextValues: "function",
+  peerAddress: "function",
+};
+
 /**
  * The same as `gatewayNodeAdapter` for runtimes that serve by fetch: Bun, Deno, Cloudflare Workers,
  * Hono, Next.js. It needs nothing of Node.
@@ -29,6 +37,7 @@ export interface FetchGatewayOptions<B extends Beside = []> extends CommonOption
 export function gatewayFetchHandler<B extends Beside = []>(
   options: FetchGatewayOptions<B>,
 ): (request: Request, ...beside: B) => Promise<Response> {
+  assertOptions("gatewayFetchHandler", options, optionKinds);
   const { fallback, contextValues, peerAddress, onError = logError } = options;
   const { renderError = renderStatus } = options.rest ?? {};
   const gateway = createGateway(options, { compressions: [gzip], codings: [gzip] });

@@ -13,16 +13,26 @@ import { RestFailure, renderStatus } from "../rest/error.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { errorResponse } from "../rest/response/response.ts";
-import { collectEndpoints, type MessageLimits, type StreamLimits } from "../rpc/endpoint.ts";
+import {
+  collectEndpoints,
+  type MessageLimits,
+  type StreamLimits,
+  type TypeListener,
+} from "../rpc/endpoint.ts";
 import { logError } from "../rpc/errors.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
+import type { OptionKindsOf } from "../rpc/options.ts";
 import { type CorsOptions, createCors, isPreflight } from "./cors.ts";
 import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
 import { peerAddressKey } from "./peer-address.ts";
 import { createRoutes, type Route } from "./routes.ts";
 
 /** The options of a Connect router, with the same meaning, and those of REST. */
-export interface CommonOptions extends ConnectRouterOptions, MessageLimits, StreamLimits {
+export interface CommonOptions
+  extends ConnectRouterOptions,
+    MessageLimits,
+    StreamLimits,
+    TypeListener {
   /** Registers the services. */
   readonly routes: (router: ConnectRouter) => void;
   /** A prefix of all paths, as in connect-es: `/api`. Default: none. */
@@ -42,6 +52,34 @@ export interface CommonOptions extends ConnectRouterOptions, MessageLimits, Stre
    */
   readonly onError?: (error: unknown) => void;
 }
+
+export const commonOptionKinds: OptionKindsOf<CommonOptions> = {
+  routes: "function",
+  requestPathPrefix: "string",
+  rest: "object",
+  cors: "object",
+  observer: "object",
+  exposePeerAddress: "boolean",
+  onError: "function",
+  onUnknownType: "function",
+  readMaxValues: "number",
+  streamIdleTimeoutMs: "number",
+  // Those of connect-es:
+  grpc: "boolean",
+  grpcWeb: "boolean",
+  connect: "boolean",
+  acceptCompression: "list",
+  compressMinBytes: "number",
+  interceptors: "list",
+  readMaxBytes: "number",
+  writeMaxBytes: "number",
+  jsonOptions: "object",
+  binaryOptions: "object",
+  maxTimeoutMs: "number",
+  requireConnectProtocolHeader: "boolean",
+  shutdownSignal: "object",
+  requestGate: "function",
+};
 
 /** What a runtime provides. */
 export interface Runtime {

@@ -12,8 +12,9 @@ import { StreamExchange } from "../http/stream-exchange.ts";
 import { originOf, parseOrigin } from "../http/target.ts";
 import { logError } from "../rpc/errors.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
+import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { guardHandler } from "./beside.ts";
-import { type CommonOptions, createGateway, type Runtime } from "./gateway.ts";
+import { type CommonOptions, commonOptionKinds, createGateway, type Runtime } from "./gateway.ts";
 import { nodeCodings } from "./node-codings.ts";
 
 /** The options of `connectNodeAdapter`, with the same meaning, and those of the gateway. */
@@ -23,6 +24,12 @@ export interface GatewayOptions extends CommonOptions {
   /** Creates the context values of a call. */
   readonly contextValues?: (request: NodeRequest) => ContextValues;
 }
+
+export const gatewayOptionKinds: OptionKindsOf<GatewayOptions> = {
+  ...commonOptionKinds,
+  fallback: "function",
+  contextValues: "function",
+};
 
 /** A request listener, with a faster way for HTTP/2. */
 export interface GatewayHandler {
@@ -49,6 +56,7 @@ export interface GatewayHandler {
  * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
  */
 export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
+  assertOptions("gatewayNodeAdapter", options, gatewayOptionKinds);
   const { contextValues, onError = logError } = options;
   const gateway = createGateway(options, node);
   const guard = { renderError: options.rest?.renderError, onError };

@@ -119,7 +119,8 @@ export class Channel {
     const resolution = { startedAt: performance.now(), isRunning: true };
     this.#resolution = resolution;
     try {
-      this.#use(await addressesOf(this.#host));
+      const { socketPath } = this.#options;
+      this.#use(socketPath === undefined ? await addressesOf(this.#host) : [socketPath]);
       this.#failures = 0;
       this.#failure = undefined;
     } catch (error) {

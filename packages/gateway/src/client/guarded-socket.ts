@@ -19,10 +19,13 @@ export interface Place {
   readonly origin: string;
   /** The address that is connected to. */
   readonly address: string;
+  /** The path of a socket of this machine, in place of the address and the origin's port. */
+  readonly socketPath?: string | undefined;
   readonly tls: ClientTls;
 }
 
-export function openSocket({ origin, address: host, tls }: Place): GuardedSocket {
+export function openSocket({ origin, address: host, socketPath, tls }: Place): GuardedSocket {
+  if (socketPath !== undefined) return new GuardedSocket(connectTcp(socketPath));
   const { protocol, hostname, port } = new URL(origin);
   const isSecure = protocol === "https:";
   const place = { host, port: Number(port) || (isSecure ? 443 : 80), noDelay: true };

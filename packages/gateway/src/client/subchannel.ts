@@ -16,6 +16,8 @@ const connectionsMax = 16;
 export type SubchannelOptions = Omit<ConnectionOptions, "tls"> & {
   /** Called for each connection, so that renewed certificates are used. */
   readonly tls: () => ConnectionOptions["tls"];
+  /** Told when a connection that was open takes no more calls. */
+  readonly onDisconnect?: () => void;
 };
 
 /**
@@ -80,7 +82,7 @@ export class Subchannel {
   /** Makes a connection, unless one is being made. */
   #connect(): void {
     for (const { isConnecting } of this.#connections) if (isConnecting) return;
-    const { tls, ...options } = this.#options;
+    const { tls, onDisconnect: _, ...options } = this.#options;
     try {
       this.#connections.add(new Connection({ ...options, tls: tls() }, this.#listener()));
     } catch (error) {
@@ -99,6 +101,7 @@ export class Subchannel {
       vacated: this.#onChange,
       left: (_connection, error) => {
         if (openedAt === undefined) return this.#failed(error);
+        this.#options.onDisconnect?.();
         const hasLived = performance.now() - openedAt > livedMsMin;
         this.#failures = hasLived ? 0 : this.#failures + 1;
         if (hasLived) {

@@ -14,6 +14,7 @@ import {
   toNodeHeaders,
   withoutConnection,
 } from "../http/headers.ts";
+import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import type { Cancellation } from "../rpc/signal.ts";
 import { Attempt } from "./attempt.ts";
 import { CallLimit } from "./call-limit.ts";
@@ -24,8 +25,13 @@ import { StreamCall } from "./stream-call.ts";
 import { callUnary } from "./unary-call.ts";
 
 export interface GrpcTransportOptions {
-  /** `http://HOST:PORT` speaks HTTP/2 at once, `https://` TLS. It may have a path. */
+  /**
+   * `http://HOST:PORT` speaks HTTP/2 at once, `https://` TLS. It may have a path. `unix:PATH` is a
+   * socket of this machine.
+   */
   readonly url: string;
+  /** What `:authority` says. Default: the host and port of the URL; `localhost` for a socket. */
+  readonly authority?: string | undefined;
   /** Called for each connection, so that renewed certificates are used. Default: what Node trusts. */
   readonly tls?: () => ClientTls;
   /** The largest message that is read of an answer, in bytes. Default: 4 MiB, as in gRPC. */
@@ -46,6 +52,12 @@ export interface GrpcTransportOptions {
 export interface GrpcTransport extends Transport {
   /** Whether a connection stands. */
   readonly isConnected: boolean;
+  /**
+   * Calls a function each time a connection takes no more calls, for whatever reason.
+   *
+   * @returns ends that.
+   */
+  onDisconnect(listener: () => void): () => void;
   /** Ends the connections, and the calls on them. */
   close(): void;
   unary<I extends DescMessage, O extends DescMessage>(
@@ -64,6 +76,15 @@ export interface GrpcTransport extends Transport {
   ): Promise<StreamResponse<I, O>>;
 }
 
+const optionKinds: OptionKindsOf<GrpcTransportOptions> = {
+  url: "string",
+  authority: "string",
+  tls: "function",
+  readMaxBytes: "number",
+  quietMsMax: "number",
+  userAgent: "string",
+};
+
 const readMaxBytesDefault = 4 * 1024 * 1024;
 const quietMsMaxDefault = 5000;
 
@@ -75,6 +96,7 @@ const triesMax = 3;
 
 /** Makes a transport of gRPC, over HTTP/2. A unary call takes a sixth of the CPU of connect-node's. */
 export function openGrpcTransport(options: GrpcTransportOptions): GrpcTransport {
+  assertOptions("openGrpcTransport", options, optionKinds);
   return new Http2Transport(options);
 }
 
@@ -92,25 +114,43 @@ interface Outgoing {
   readonly triesMax: number;
 }
 
+/** Sockets as in gRPC's naming: `unix:PATH`, or `unix://` and an absolute path. */
+function parseTarget(url: string) {
+  const [, socketPath] = /^unix:(?:\/\/(?=\/))?(.+)$/s.exec(url) ?? [];
+  const { origin, pathname } = new URL(socketPath === undefined ? url : "http://localhost");
+  return { origin, pathname, socketPath };
+}
+
 class Http2Transport implements GrpcTransport {
   readonly #channel: Channel;
   readonly #readMaxBytes: number;
   readonly #basePath: string;
   readonly #userAgent: string;
+  readonly #authority: string | undefined;
+  readonly #listeners = new Set<() => void>();
   readonly #methods = new WeakMap<DescMethod, KnownMethod<DescMessage, DescMessage>>();
 
   constructor(options: GrpcTransportOptions) {
-    const { origin, pathname } = new URL(options.url);
+    const { origin, pathname, socketPath } = parseTarget(options.url);
     const { tls = () => ({}), quietMsMax = quietMsMaxDefault } = options;
-    this.#channel = new Channel({ origin, tls, quietMsMax });
+    const onDisconnect = () => {
+      for (const listener of this.#listeners) listener();
+    };
+    this.#channel = new Channel({ origin, socketPath, tls, quietMsMax, onDisconnect });
     this.#readMaxBytes = options.readMaxBytes ?? readMaxBytesDefault;
     this.#basePath = pathname.replace(/\/$/, "");
     this.#userAgent = options.userAgent ?? "connect-gateway";
+    this.#authority = options.authority;
   }
 
   get isConnected(): boolean {
     return this.#channel.isConnected;
   }
+
+  readonly onDisconnect = (listener: () => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
 
   close(): void {
     this.#channel.close();
@@ -209,6 +249,7 @@ class Http2Transport implements GrpcTransport {
       ...(header !== undefined && withoutConnection(nodeHeaders(header))),
       ":method": "POST",
       ":path": path,
+      ...(this.#authority !== undefined && { ":authority": this.#authority }),
       "content-type": "application/grpc",
       te: "trailers",
       "grpc-accept-encoding": acceptEncoding,

@@ -12,6 +12,7 @@ import { type Body, byteLengthOf } from "../http/body.ts";
 import { messageTooLarge } from "../rpc/envelope-splitter.ts";
 import { messageFromJsonText } from "./json-messages.ts";
 import type { JsonOptions } from "./json-scalar.ts";
+import { type OnUnknownType, telling, writeJson } from "./json-writer.ts";
 import { assertWireFormat } from "./wire-format.ts";
 
 type Message = MessageShape<DescMessage>;
@@ -32,11 +33,12 @@ export interface Codecs {
 type CodecOptions = Pick<
   UniversalHandlerOptions,
   "binaryOptions" | "jsonOptions" | "readMaxBytes" | "writeMaxBytes"
-> & { readonly readMaxValues?: number };
+> & { readonly readMaxValues?: number; readonly onUnknownType?: OnUnknownType };
 
 export function createCodecs({ input, output }: DescMethod, options: CodecOptions): Codecs {
   const { binaryOptions, readMaxValues = Number.POSITIVE_INFINITY } = options;
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
+  const writerOptions = telling(jsonOptions, options.onUnknownType);
   return {
     binary: limited(options, {
       parse(bytes) {
@@ -52,7 +54,7 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
     }),
     json: limited(options, {
       parse: (bytes) => messageFromJsonText(input, bytes, jsonOptions, readMaxValues),
-      serialize: (message) => writeJson(() => toJsonString(output, message, jsonOptions)),
+      serialize: (message) => writeJson(() => toJsonString(output, message, writerOptions)),
     }),
   };
 }
@@ -72,14 +74,6 @@ function writeBinary(write: () => Uint8Array): Uint8Array {
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new ConnectError(`serialize binary: ${reason}`, Code.Internal);
-  }
-}
-
-function writeJson(write: () => string): string {
-  try {
-    return write();
-  } catch (cause) {
-    throw ConnectError.from(cause, Code.Internal);
   }
 }
 

@@ -9,6 +9,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { isJsonObject, rawJson } from "./json-value.ts";
 
 export interface JsonWriterOptions extends Partial<JsonWriteStringOptions> {
@@ -19,14 +20,41 @@ export interface JsonWriterOptions extends Partial<JsonWriteStringOptions> {
   readonly int64?: "string" | "number";
 }
 
-/** Writes a message. Omits unset fields, as ProtoJSON does. */
+/** Called with the type of a `google.protobuf.Any` that cannot be written, as it is not known. */
+export type OnUnknownType = (typeName: string) => void;
+
+/** The same options for writing: a type that their registry does not have is told. */
+export function telling<T extends JsonWriterOptions>(options: T, onUnknownType?: OnUnknownType): T {
+  const { registry } = options;
+  if (registry === undefined || onUnknownType === undefined) return options;
+  const getMessage = (typeName: string) => {
+    const desc = registry.getMessage(typeName);
+    if (desc === undefined) onUnknownType(typeName);
+    return desc;
+  };
+  return { ...options, registry: Object.create(registry, { getMessage: { value: getMessage } }) };
+}
+
+/**
+ * Writes a message. Omits unset fields, as ProtoJSON does.
+ *
+ * @throws {ConnectError} INTERNAL for a `google.protobuf.Any` of a type that is not known, by name.
+ */
 export function messageToJson<D extends DescMessage>(
   desc: D,
   message: MessageShape<D>,
   options: JsonWriterOptions,
 ): JsonValue {
-  const json = toJson(desc, message, options);
+  const json = writeJson(() => toJson(desc, message, options));
   return options.int64 === "number" ? withNumbers(desc, json) : json;
+}
+
+export function writeJson<T>(write: () => T): T {
+  try {
+    return write();
+  } catch (cause) {
+    throw ConnectError.from(cause, Code.Internal);
+  }
 }
 
 const longTypes = new Set<ScalarType>([

@@ -136,10 +136,14 @@ function events(item: JsonObject, { openapi, errorSchema }: ContentContext): Jso
       properties: { event: { const: "error" }, data: data(errorSchema) },
       required: ["event"],
     };
-    return { itemSchema: { type: "object", required: ["data"], anyOf: [message, failure] } };
+    const end = {
+      properties: { event: { const: "end" }, data: { const: "" } },
+      required: ["event"],
+    };
+    return { itemSchema: { type: "object", required: ["data"], anyOf: [message, failure, end] } };
   }
   const description =
-    "Server-sent events. The data of each is one JSON value; that of an event `error` is the error that ended the stream.";
+    "Server-sent events. The data of each is one JSON value; that of an event `error` is the error that ended the stream. An event `end` is the last of a whole stream.";
   return { schema: text("application/json", description, item) };
 }
 

@@ -5,7 +5,9 @@ import {
   assertSelectors,
   type Binding,
   bindingsOf,
+  ofRule,
   RuleError,
+  type Rules,
   selectorOf,
 } from "../rest/rule/rule.ts";
 import { type Named, Names } from "./components.ts";
@@ -41,10 +43,10 @@ type Settings = Pick<OpenApiSettings, "openapi" | "names" | "rest">;
 export function operationsOf(services: readonly DescService[], settings: Settings): Operation[] {
   const { openapi, rest } = settings;
   const methods = services.flatMap((service) => service.methods);
-  assertSelectors(rest.rules, methods);
+  assertSelectors(rest, methods);
   const places = methods
-    .filter((method) => isServed(method, rest.rules))
-    .flatMap((method) => placesOf(method, rest.rules));
+    .filter(({ methodKind }) => methodKind !== "bidi_streaming")
+    .flatMap((method) => placesOf(method, rest));
   const taken = new Set(places.map(({ path, binding }) => `${binding.method} ${path.shape}`));
   const all = openapi === "3.1" ? places.flatMap((place) => withRests(place, taken)) : places;
   const verbs = openapi === "3.1" ? known : [...known, "QUERY"];
@@ -52,19 +54,20 @@ export function operationsOf(services: readonly DescService[], settings: Setting
   const names = new Names(settings.names);
   const paths = new Map<string, OpenApiPath>();
   const found = new Map<string, DescMethod>();
-  return open.map((place) => {
+  const named = (place: Place): Operation => {
     const { shape } = place.path;
     const first = paths.get(shape) ?? place.path;
     paths.set(shape, first);
-    const named = { ...place, path: withNames(place.path, first) };
-    assertPlace(named, found);
+    const one = { ...place, path: withNames(place.path, first) };
+    assertPlace(one, found);
     const { httpMethod } = place;
     const isKnown = verbs.includes(httpMethod);
     return {
-      ...{ ...named, ...namesOf(place, names) },
+      ...{ ...one, ...namesOf(place, names) },
       httpMethod: isKnown ? httpMethod.toLowerCase() : httpMethod,
     };
-  });
+  };
+  return open.flatMap((place) => ofRule(rest, () => [named(place)]) ?? []);
 }
 
 /** `BookService_GetBook`, as grpc-gateway has it. Additional bindings have a number. */
@@ -77,7 +80,7 @@ function namesOf({ method: { name, parent }, number, suffix }: Place, names: Nam
 
 /** Bidirectional streams are served only over gRPC, whatever a rule says. */
 export function isServed(method: DescMethod, rules: readonly HttpRule[]): boolean {
-  return method.methodKind !== "bidi_streaming" && bindingsOf(method, rules).length > 0;
+  return method.methodKind !== "bidi_streaming" && bindingsOf(method, { rules }).length > 0;
 }
 
 interface Place {
@@ -91,7 +94,7 @@ interface Place {
   readonly suffix: string;
 }
 
-function placesOf(method: DescMethod, rules: readonly HttpRule[]): Place[] {
+function placesOf(method: DescMethod, rules: Rules): Place[] {
   return bindingsOf(method, rules).map((binding, i) => ({
     ...{ method, binding, path: createOpenApiPath(binding), httpMethod: binding.method },
     ...{ number: i === 0 ? "" : String(i + 1), suffix: "" },

@@ -1,4 +1,12 @@
-import { create, createRegistry, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  createRegistry,
+  type DescMessage,
+  type JsonValue,
+  type Registry,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -10,6 +18,8 @@ import { connectErrorFrom } from "../rpc/errors.ts";
 export interface RestError {
   readonly status: number;
   readonly error: ConnectError;
+  /** The types of the gateway, for a `google.protobuf.Any` in the details. */
+  readonly registry?: Registry | undefined;
 }
 
 /** The answer to a client for an error. */
@@ -54,20 +64,20 @@ export class RestFailure extends ConnectError {
 }
 
 /** Converts what a call threw to a REST error. */
-export function restErrorFrom(reason: unknown): RestError {
+export function restErrorFrom(reason: unknown, registry?: Registry): RestError {
   if (reason instanceof RestFailure) {
     // An answer over a limit. To a client of REST, its code says the same as its status.
     const { status, rawMessage } = reason;
     const error = status === 500 ? new ConnectError(rawMessage, Code.Internal) : reason;
-    return { status, error };
+    return { status, error, registry };
   }
   const error = connectErrorFrom(reason);
-  return { status: codeToHttpStatus(error.code), error };
+  return { status: codeToHttpStatus(error.code), error, registry };
 }
 
 /** The default rendering: `google.rpc.Status` in JSON, as in https://google.aip.dev/193. */
-export function renderStatus({ status, error }: RestError) {
-  const details = error.details.map(renderDetail);
+export function renderStatus({ status, error, registry }: RestError) {
+  const details = error.details.map((detail) => renderDetail(detail, registry));
   return {
     status,
     body: { code: error.code, message: error.rawMessage, details },
@@ -75,17 +85,26 @@ export function renderStatus({ status, error }: RestError) {
 }
 
 /** A google.protobuf.Any. If its type is unknown here, contains its bytes. */
-function renderDetail(detail: ConnectError["details"][number]): JsonValue {
+function renderDetail(
+  detail: ConnectError["details"][number],
+  registry: Registry | undefined,
+): JsonValue {
   const isOurs = "desc" in detail;
   const bytes = isOurs ? toBinary(detail.desc, create(detail.desc, detail.value)) : detail.value;
   const typeUrl = `type.googleapis.com/${isOurs ? detail.desc.typeName : detail.type}`;
   const any = create(AnySchema, { typeUrl, value: bytes });
   try {
-    if (isOurs) return toJson(AnySchema, any, { registry: createRegistry(detail.desc) });
+    if (isOurs) return toJson(AnySchema, any, { registry: withType(detail.desc, registry) });
   } catch {
-    // Also used for anything without a JSON form (a nested Any, for example).
+    // It has no JSON form: it may contain an Any of an unknown type.
   }
   return { "@type": typeUrl, value: base64Encode(bytes) };
+}
+
+/** To copy a whole registry costs more than the rest of an error, and is rarely needed. */
+function withType(desc: DescMessage, registry: Registry = createRegistry()): Registry {
+  const isKnown = registry.getMessage(desc.typeName) !== undefined;
+  return isKnown ? registry : createRegistry(registry, desc);
 }
 
 /** The delay of `google.rpc.RetryInfo` in the details, rounded up to whole seconds. */

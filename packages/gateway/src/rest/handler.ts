@@ -1,4 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { telling } from "../codec/json-writer.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import type { RenderError } from "./error.ts";
 import { assertServices, type RestSettings } from "./options.ts";
@@ -12,7 +13,7 @@ import { assertStatuses, successStatusOf } from "./response/success-status.ts";
 import type { Route } from "./routing/route.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { printPathTemplate } from "./rule/path-template.ts";
-import { assertSelectors, bindingsOf, RuleError } from "./rule/rule.ts";
+import { assertSelectors, bindingsOf, ofRule, RuleError } from "./rule/rule.ts";
 import { createServe, type ServeRest } from "./wire.ts";
 
 /** Handles the requests of a bound method and path. */
@@ -38,7 +39,7 @@ export function createRestRoutes(
   const routes = new RouteTable<RestHandler>();
   const methods = endpoints.map(({ spec }) => spec.method);
   const rpcPaths = new Set(endpoints.map(({ rpc }) => rpc.requestPath));
-  assertSelectors(settings.rules, methods);
+  assertSelectors(settings, methods);
   assertServices(settings.services, methods);
   const bound: DescMethod[] = [];
   for (const { spec, options } of endpoints) {
@@ -46,10 +47,11 @@ export function createRestRoutes(
     const { ignoreUnknownFields, int64, ignoreQueryParameters } = own;
     const ignoresParameter = createNameMatcher(ignoreQueryParameters);
     const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields, int64 };
+    const writerOptions = telling(jsonOptions, options.onUnknownType);
     const answerCodings = chooseCodings(codings, own.answerCodings, options.acceptCompression);
     const status = successStatusOf(spec.method, settings.statuses);
     const header = deprecationHeader(spec.method, settings.deprecations);
-    const bindings = bindingsOf(spec.method, settings.rules);
+    const bindings = bindingsOf(spec.method, settings);
     if (bindings.length > 0) bound.push(spec.method);
     for (const binding of bindings) {
       if (spec.kind === "bidi_streaming") continue; // rejected by bindingsOf
@@ -57,15 +59,16 @@ export function createRestRoutes(
       const path = printPathTemplate(template);
       const updateMask = own.fillUpdateMask ? updateMaskOf(spec.method.input, binding) : undefined;
       const handler = createHandler({
-        ...{ spec, options, binding, settings: own, jsonOptions, status, header },
+        ...{ spec, options, binding, settings: own, jsonOptions, writerOptions, status, header },
         ...{ ignoresParameter, updateMask, bodyTypes: bodyTypesOf(updateMask) },
         readLimits: readLimits(options),
         pages: pagesOf(spec.method, binding),
         answerCodings,
       });
-      if (rpcPaths.has(path) || !routes.add(method, template, handler)) {
+      ofRule(settings, () => {
+        if (!rpcPaths.has(path) && routes.add(method, template, handler)) return;
         throw new RuleError(spec.method, `${method} ${path} is bound already`);
-      }
+      });
     }
   }
   assertStatuses(settings.statuses, bound);

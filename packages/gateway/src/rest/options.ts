@@ -26,6 +26,16 @@ export interface RestServiceOptions {
   /** The format of a stream if the client's Accept header does not choose one. Default `ndjson`. */
   readonly streamFormat?: StreamFormatName;
   /**
+   * How often a stream of server-sent events gets a comment, in ms, so that no proxy takes its
+   * connection for idle. 0: never. Default: 15 s.
+   */
+  readonly streamCommentMs?: number;
+  /**
+   * The field of a stream's messages whose value is the `id` of their server-sent events, by its
+   * name in the proto. Default: none; events have no id.
+   */
+  readonly eventIdField?: string;
+  /**
    * Unknown query parameters to ignore, for example `["utm_*", "fbclid"]`, which campaigns and
    * analytics append to links. `*` matches any text. A parameter that matches a field is always
    * read, and must be valid. Default: none; an unknown parameter gets a 400. An empty pattern
@@ -75,6 +85,11 @@ export interface RestOptions extends RestServiceOptions {
    */
   readonly rules?: readonly MessageInitShape<typeof HttpRuleSchema>[];
   /**
+   * Told of a rule that cannot be served, which is then left out: for a gateway whose protos others write.
+   * It may be told twice. Default: the error is thrown at startup.
+   */
+  readonly onRuleError?: (error: RuleError) => void;
+  /**
    * The success status by full method name, `{ "pkg.v1.Service.Method": 201 }`: 2xx except 206 and
    * 226, or a redirect. An answer with 204 or 205 has no body. Default: 200. A method that REST does
    * not serve, or another status, throws a TypeError at startup. The response header `x-http-code`
@@ -102,6 +117,7 @@ export type RestServiceSettings = Required<Omit<RestServiceOptions, "answerCodin
 
 export interface RestSettings extends RestServiceSettings {
   readonly rules: readonly HttpRule[];
+  readonly onRuleError: ((error: RuleError) => void) | undefined;
   readonly statuses: SuccessStatuses;
   readonly deprecations: Deprecations;
   readonly services: ReadonlyMap<string, RestServiceSettings>;
@@ -112,6 +128,8 @@ const serviceKinds: OptionKinds = {
   ignoreUnknownFields: "boolean",
   int64: "string",
   streamFormat: "string",
+  streamCommentMs: "number",
+  eventIdField: "string",
   ignoreQueryParameters: "list",
   fillUpdateMask: "boolean",
   etag: "boolean",
@@ -122,6 +140,7 @@ const serviceKinds: OptionKinds = {
 const kinds: OptionKinds = {
   ...serviceKinds,
   rules: "list",
+  onRuleError: "function",
   statuses: "object",
   deprecations: "object",
   services: "object",
@@ -137,6 +156,10 @@ function assertRestOptions(where: string, options: object, known: OptionKinds): 
     if (value === undefined || (values as readonly string[]).includes(value)) continue;
     throw new TypeError(`${where}.${name} must be one of ${values.join(", ")}: ${value}`);
   }
+  const { streamCommentMs = 0 } = options as RestServiceOptions;
+  if (Number.isInteger(streamCommentMs) && streamCommentMs >= 0 && streamCommentMs < 2 ** 31)
+    return;
+  throw new TypeError(`${where}.streamCommentMs must be from 0 to 2^31 - 1: ${streamCommentMs}`);
 }
 
 /** @throws {TypeError} for an option that there is not, or of another kind. */
@@ -145,12 +168,21 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
   for (const [service, own] of Object.entries(options.services ?? {})) {
     assertRestOptions(`rest.services["${service}"]`, own, serviceKinds);
   }
-  const { rules = [], statuses = {}, deprecations = {}, services = {}, ...given } = options;
+  const {
+    rules = [],
+    onRuleError,
+    statuses = {},
+    deprecations = {},
+    services = {},
+    ...given
+  } = options;
   const common = resolve(given, {
     renderError: renderStatus,
     ignoreUnknownFields: false,
     int64: "string",
     streamFormat: "ndjson",
+    streamCommentMs: 15_000,
+    eventIdField: "",
     ignoreQueryParameters: [],
     fillUpdateMask: true,
     etag: false,
@@ -159,6 +191,7 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
   return {
     ...common,
     rules: rules.map(createRule),
+    onRuleError,
     statuses,
     deprecations,
     services: new Map(

@@ -12,7 +12,13 @@ import {
 import type { HeaderRecord } from "../http/headers.ts";
 import { serveCall } from "../rpc/call.ts";
 import { CallContext, noTrailer } from "../rpc/context.ts";
-import { type Failure, headDelayMs, type Message, type StreamWire } from "../rpc/wire.ts";
+import {
+  type Failure,
+  headDelayMs,
+  type Message,
+  type Quiet,
+  type StreamWire,
+} from "../rpc/wire.ts";
 import { restErrorFrom } from "./error.ts";
 import type { ChunkedRequest, Parse, WholeRequest } from "./request/body.ts";
 import { readMessage, readMessages } from "./request/request.ts";
@@ -25,6 +31,7 @@ import {
 } from "./response/response.ts";
 import { takeStatus } from "./response/success-status.ts";
 import type { Route, Target } from "./routing/route.ts";
+import { eventId } from "./stream/event-id.ts";
 import { chooseStreamFormat, type StreamFormat } from "./stream/stream-format.ts";
 
 /** Serves one call and answers the exchange. */
@@ -35,7 +42,6 @@ export type ServeRest = (
 ) => Promise<void>;
 
 /** A page shows nothing of an EventSource before the head has come. */
-const sseType = "text/event-stream";
 const sseDelayMs = 100;
 
 export function createServe(route: Route): ServeRest {
@@ -100,13 +106,22 @@ class RestWire implements StreamWire, WholeRequest, ChunkedRequest {
   }
 
   fail(error: unknown): Response {
-    return errorResponse(error, this.#route.settings, this.#parts.context);
+    const { settings, jsonOptions } = this.#route;
+    const { renderError } = settings;
+    return errorResponse(error, { renderError, ...jsonOptions }, this.#parts.context);
   }
 
   /** The type of a google.api.HttpBody is in its first message. */
   get headDelayMs(): number | undefined {
     if (this.#isRaw) return undefined;
-    return this.#writer.header["content-type"] === sseType ? sseDelayMs : headDelayMs;
+    return this.#writer.comment === undefined ? headDelayMs : sseDelayMs;
+  }
+
+  /** Proxies close a connection on which nothing moves, often after 60 s. */
+  get quiet(): Quiet | undefined {
+    const chunk = this.#isRaw ? undefined : this.#writer.comment;
+    const { streamCommentMs } = this.#route.settings;
+    return chunk && streamCommentMs > 0 ? { chunk, everyMs: streamCommentMs } : undefined;
   }
 
   get #isRaw(): boolean {
@@ -127,14 +142,14 @@ class RestWire implements StreamWire, WholeRequest, ChunkedRequest {
 
   chunk(message: Message): Uint8Array {
     if (this.#isRaw) return httpBodyOf(this.#route, message).data;
-    return this.#writer.message(messageText(this.#route, message));
+    return this.#writer.message(messageText(this.#route, message), eventId(this.#route, message));
   }
 
   end(failure: Failure | undefined): Ending | undefined {
     const trailer = this.#trailer();
     if (this.#isRaw) return failure === undefined ? trailer : undefined;
     if (failure === undefined) return { ...trailer, body: this.#writer.end() };
-    const restError = restErrorFrom(failure.error);
+    const restError = restErrorFrom(failure.error, this.#route.jsonOptions.registry);
     const { body } = this.#route.settings.renderError(restError);
     const last = this.#writer.end(JSON.stringify(body));
     return { ...trailer, body: last, code: restError.error.code };
@@ -169,14 +184,18 @@ class MessageWriter {
     return { ...this.#format.header, "content-type": this.#format.contentType };
   }
 
-  message(json: string): Uint8Array {
-    return this.#take(this.#format.message(json, this.#index++));
+  get comment(): Uint8Array | undefined {
+    return this.#format.comment === undefined ? undefined : utf8.encode(this.#format.comment);
+  }
+
+  message(json: string, id: string | undefined): Uint8Array {
+    return this.#take(this.#format.message(json, this.#index++, id));
   }
 
   /** @param error Its JSON, if the stream ends by one. */
   end(error?: string): Uint8Array {
-    const item = error === undefined ? "" : this.#format.error(error, this.#index);
-    return this.#take(item + this.#format.close);
+    const { close } = this.#format;
+    return this.#take(error === undefined ? close : this.#format.error(error, this.#index));
   }
 
   #take(text: string): Uint8Array {

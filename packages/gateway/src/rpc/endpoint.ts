@@ -6,12 +6,14 @@ import {
   createServiceImplSpec,
   type MethodImplSpec,
 } from "@connectrpc/connect";
-import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
 import {
+  type Compression,
+  type UniversalHandler,
   type UniversalHandlerOptions,
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
 import { type Codecs, createCodecs } from "../codec/codec.ts";
+import type { OnUnknownType } from "../codec/json-writer.ts";
 import { TypeRegistry } from "../codec/type-registry.ts";
 import type { ErrorListener } from "./errors.ts";
 import { definedOnly } from "./options.ts";
@@ -27,6 +29,15 @@ export interface MessageLimits {
   readonly readMaxValues?: number;
 }
 
+/** Told of types, in addition to the options of connect-es. */
+export interface TypeListener {
+  /**
+   * Told the name of a type that is not known: that of a `google.protobuf.Any` in a response, whose
+   * JSON cannot be written. The call fails with INTERNAL. Default: nobody is told.
+   */
+  readonly onUnknownType?: OnUnknownType;
+}
+
 /** Limits on streams, in addition to the options of connect-es. */
 export interface StreamLimits {
   /**
@@ -40,6 +51,7 @@ export interface StreamLimits {
 export type EndpointOptions = Omit<UniversalHandlerOptions, "acceptCompression"> &
   MessageLimits &
   StreamLimits &
+  TypeListener &
   ErrorListener & { readonly acceptCompression: readonly Compression[] };
 
 /** One method of one service, with everything that serves it. */
@@ -57,7 +69,7 @@ export interface Endpoint {
  * protocol.
  */
 export function collectEndpoints(
-  routerOptions: ConnectRouterOptions & MessageLimits & StreamLimits & ErrorListener,
+  routerOptions: ConnectRouterOptions & MessageLimits & StreamLimits & TypeListener & ErrorListener,
   routes: (router: ConnectRouter) => void,
 ): Endpoint[] {
   const base = { ...routerOptions, ...validateUniversalHandlerOptions(routerOptions) };

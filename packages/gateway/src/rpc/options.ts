@@ -3,6 +3,9 @@ export type OptionKinds = Readonly<
   Record<string, "boolean" | "number" | "string" | "function" | "object" | "list">
 >;
 
+/** Those of all options of a type. */
+export type OptionKindsOf<T> = Readonly<Record<keyof T, OptionKinds[string]>>;
+
 /**
  * Asserts that all options are known, and of their kinds: one that is misspelled would be passed
  * over, one of another kind would fail amid a call. Undefined stands for the default.

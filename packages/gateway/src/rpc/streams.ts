@@ -31,10 +31,20 @@ export async function streamAnswer(
     return writer;
   };
   const sendHead = () => void (exchange.isClosed || begin());
-  const { headDelayMs } = wire;
+  const { headDelayMs, quiet } = wire;
   const timer = headDelayMs === undefined ? undefined : setTimeout(sendHead, headDelayMs);
   if (headDelayMs !== undefined) signalOf(context).sendHead = sendHead;
   let failure: Failure | undefined;
+  let full: Promise<void> | undefined;
+  const tick =
+    quiet &&
+    setInterval(() => {
+      if (exchange.isClosed || full !== undefined) return;
+      full = begin().write(quiet.chunk);
+      void full?.then(() => {
+        full = undefined;
+      });
+    }, quiet.everyMs);
   try {
     for (;;) {
       const next = await waiting.for(iterator.next());
@@ -42,8 +52,9 @@ export async function streamAnswer(
       const to = begin(next.value);
       if (exchange.method === "HEAD") break;
       const chunk = wire.chunk(next.value);
-      const full = to.write(chunk instanceof Promise ? await chunk : chunk);
+      full = to.write(chunk instanceof Promise ? await chunk : chunk);
       if (full !== undefined) await waiting.for(full);
+      full = undefined;
     }
     beforeEnd();
   } catch (error) {
@@ -51,6 +62,7 @@ export async function streamAnswer(
     failure = { error: fail(error) };
   } finally {
     clearTimeout(timer);
+    clearInterval(tick);
     waiting.end();
     // It may still be at work: nobody waits for it.
     void iterator.return?.().catch(() => {});

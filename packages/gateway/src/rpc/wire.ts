@@ -24,11 +24,19 @@ export interface StreamWire extends UnaryWire {
   readAll(): AsyncIterable<Message>;
   /** How long the head of an answer waits for the first message; undefined if it needs that. */
   readonly headDelayMs: number | undefined;
+  /** What is written while no message comes; undefined if there is no such thing. */
+  readonly quiet?: Quiet | undefined;
   head(first: Message | undefined): Head;
   /** One message of it. */
   chunk(message: Message): Uint8Array | Promise<Uint8Array>;
   /** How it ends: by an error, if one is given. Undefined if the protocol cannot say that. */
   end(failure: Failure | undefined): Ending | Promise<Ending> | undefined;
+}
+
+/** Bytes that say nothing. */
+export interface Quiet {
+  readonly chunk: Uint8Array;
+  readonly everyMs: number;
 }
 
 /**

@@ -61,8 +61,9 @@ export function createAddressLimit({
   if (max === undefined) return () => true;
   const open = new Map<string, number>();
   return (socket) => {
-    const address = socket.remoteAddress ?? "";
-    if (hasAddress(exempt, address)) return true;
+    const address = socket.remoteAddress;
+    // A socket of this machine has none.
+    if (address === undefined || hasAddress(exempt, address)) return true;
     const key = addressKey(address);
     const count = open.get(key) ?? 0;
     if (count >= max) return false;

@@ -1,6 +1,7 @@
+import { lstatSync, unlinkSync } from "node:fs";
 import type http from "node:http";
 import type { Http2Session } from "node:http2";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { type RenderError, renderStatus } from "../rest/error.ts";
 import { ConnectionLimit, createAddressLimit } from "./connection-limits.ts";
@@ -21,7 +22,9 @@ export interface PortOptions {
   /** Undefined: every address. */
   readonly host: string | undefined;
   /** 0 for any free one. */
-  readonly port: number;
+  readonly port: number | undefined;
+  /** A socket of this machine, in place of host and port. */
+  readonly path?: string | undefined;
   /** Whether others may listen on the same port; the kernel distributes connections. Default: no. */
   readonly reusePort?: boolean;
   readonly limits: PortLimits;
@@ -170,7 +173,12 @@ export async function openPort(options: PortOptions): Promise<Port> {
     clearTimeout(cutOff);
   }
 
-  return { address: http1.address() as AddressInfo, drain };
+  const { path } = options;
+  const address =
+    path === undefined
+      ? (http1.address() as AddressInfo)
+      : { address: path, family: "unix", port: 0 };
+  return { address, drain };
 }
 
 /** For TLS, Node keeps the connection below. */
@@ -212,17 +220,32 @@ function limitHalfOpen(socket: Socket, { idleTimeoutMs }: PortLimits): void {
   });
 }
 
-function listen(
+async function listen(
   server: http.Server,
-  { host, port, reusePort = false }: PortOptions,
+  { host, port, path, reusePort = false }: PortOptions,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
+  if (path !== undefined) await removeStale(path);
+  const place =
+    path === undefined ? { port, ...(host !== undefined && { host }), reusePort } : { path };
+  await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ port, ...(host !== undefined && { host }), reusePort }, () => {
+    server.listen(place, () => {
       server.off("error", reject);
       resolve();
     });
   });
+}
+
+/** Removes the socket of a server that was killed: nobody listens there any more. */
+async function removeStale(path: string): Promise<void> {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSocket()) return;
+  const socket = connect(path);
+  const code = await new Promise<string | undefined>((resolve) => {
+    socket.once("connect", () => resolve(undefined));
+    socket.once("error", (error: NodeJS.ErrnoException) => resolve(error.code));
+  });
+  socket.destroy();
+  if (code === "ECONNREFUSED") unlinkSync(path);
 }
 
 /** The client broke the connection; its close event follows. */

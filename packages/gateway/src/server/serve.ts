@@ -1,10 +1,17 @@
 import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { guardHandler } from "../adapter/beside.ts";
-import { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "../adapter/node.ts";
+import { createCors } from "../adapter/cors.ts";
+import {
+  type GatewayHandler,
+  type GatewayOptions,
+  gatewayNodeAdapter,
+  gatewayOptionKinds,
+} from "../adapter/node.ts";
 import type { NodeHandler } from "../http/node.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import { logError } from "../rpc/errors.ts";
+import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type PortLimits, resolveLimits, timerMaxMs } from "./limits.ts";
 import { openPort, type TrafficObserver } from "./port.ts";
 import type { TlsFiles } from "./tls.ts";
@@ -14,7 +21,12 @@ export interface ServeOptions extends Omit<GatewayOptions, "routes"> {
   /** The address to listen on. Default: all. */
   readonly host?: string;
   /** 0 for any free one. */
-  readonly port: number;
+  readonly port?: number;
+  /**
+   * The path of a Unix socket to listen at, in place of host and port. One that a killed server has
+   * left behind is replaced.
+   */
+  readonly path?: string;
   /** Registers the services. */
   readonly routes: (router: ConnectRouter, server: ServerLifetime) => void;
   /**
@@ -46,6 +58,7 @@ export interface ServerLifetime {
 export type ServedOptions = Pick<ServeOptions, "routes" | "rest" | "jsonOptions">;
 
 export interface Server {
+  /** Of a socket, `address` is its path, and `port` 0. */
   readonly address: AddressInfo;
   /**
    * Replaces options of `serve` for new calls. Calls in progress continue unchanged.
@@ -60,6 +73,26 @@ export interface Server {
    */
   drain(timeoutMs: number): Promise<void>;
 }
+
+const servedKinds: OptionKindsOf<ServedOptions> = {
+  routes: "function",
+  rest: "object",
+  jsonOptions: "object",
+};
+
+const optionKinds: OptionKindsOf<ServeOptions> = {
+  ...gatewayOptionKinds,
+  ...servedKinds,
+  host: "string",
+  port: "number",
+  path: "string",
+  handlers: "function",
+  limits: "object",
+  tls: "object",
+  onTlsError: "function",
+  reusePort: "boolean",
+  traffic: "object",
+};
 
 const readMaxBytesDefault = 4 * 1024 * 1024;
 
@@ -78,25 +111,35 @@ const abortedCallsMs = 500;
  * @throws the system's error if it cannot listen.
  */
 export async function serve(options: ServeOptions): Promise<Server> {
+  assertOptions("serve", options, optionKinds);
+  if ((options.port === undefined) === (options.path === undefined)) {
+    throw new TypeError("serve: give a port or a path");
+  }
   const limits = resolveLimits(options.limits ?? {});
   const draining = new AbortController();
   const shutdown = new AbortController();
   const lifetime: ServerLifetime = { draining: draining.signal };
-  const { handlers, onError = logError } = options;
+  const { handlers, host, port: number, path, reusePort = false, tls, traffic, ...rest } = options;
+  const { onError = logError } = options;
   const shutdownSignal =
     options.shutdownSignal === undefined
       ? shutdown.signal
       : AbortSignal.any([shutdown.signal, options.shutdownSignal]);
-  const createGateway = (served: ServeOptions) =>
-    gatewayNodeAdapter({
-      ...served,
+  const { limits: _limits, onTlsError = onError, ...gatewayOptions } = rest;
+  const createGateway = (served: Partial<ServedOptions>) => {
+    const all = { ...gatewayOptions, ...served };
+    return gatewayNodeAdapter({
+      ...all,
       onError,
       readMaxBytes: options.readMaxBytes ?? readMaxBytesDefault,
-      routes: (router) => served.routes(router, lifetime),
+      routes: (router) => all.routes(router, lifetime),
       shutdownSignal,
     });
-  let gateway = createGateway(options);
-  const guard = { renderError: options.rest?.renderError, onError };
+  };
+  let gateway = createGateway({});
+  // By its exact path: one look for all that is beside the services.
+  const applyCors = options.cors && createCors(options.cors);
+  const guard = { renderError: options.rest?.renderError, onError, applyCors };
   const beside = new Map(
     [...(handlers?.(lifetime) ?? [])].map(([path, one]) => [path, guardHandler(one, guard)]),
   );
@@ -107,15 +150,10 @@ export async function serve(options: ServeOptions): Promise<Server> {
     findBeside(headers[":path"]) === undefined && gateway.serveStream(stream, headers, rawHeaders);
 
   const port = await openPort({
-    host: options.host,
-    port: options.port,
-    reusePort: options.reusePort ?? false,
-    limits,
-    tls: options.tls,
+    ...{ host, port: number, path, reusePort, limits, tls, traffic },
     handler: Object.assign(serveRequest, { serveStream }),
     renderError: options.rest?.renderError,
-    onTlsError: options.onTlsError ?? onError,
-    traffic: options.traffic,
+    onTlsError,
   });
 
   async function drain(timeoutMs: number): Promise<void> {
@@ -130,7 +168,8 @@ export async function serve(options: ServeOptions): Promise<Server> {
   return {
     address: port.address,
     update(served) {
-      gateway = createGateway({ ...options, ...served });
+      assertOptions("update", served, servedKinds);
+      gateway = createGateway(served);
     },
     drain,
   };

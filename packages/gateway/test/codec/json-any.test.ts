@@ -44,6 +44,25 @@ describe("an Any of", () => {
   });
 });
 
+test("an Any of a type that is not known is an error that names it, over REST and Connect", async () => {
+  const told: string[] = [];
+  const onUnknownType = (typeName: string) => told.push(typeName);
+  const unknown = { typeUrl: `${url}shop.v1.Cart`, value: new Uint8Array([8, 1]) };
+  await using books = await openBooks(
+    { findThing: () => ({ ...card, ...unknown }) },
+    { onUnknownType },
+  );
+  const rest = await books.send({ method: "GET", path: "/v1/things/a" });
+  const path = "/openapi.books.v1.BookService/FindThing";
+  const headers = { "content-type": "application/json" };
+  const connect = await books.send({ path, headers, body: "{}" });
+  for (const answer of [rest, connect]) {
+    expect(answer.status).toBe(500);
+    expect(jsonOf(answer)).toMatchObject({ message: expect.stringContaining("shop.v1.Cart") });
+  }
+  expect(told).toContain("shop.v1.Cart");
+});
+
 test("an extension of a service's file is read and written", async () => {
   await using gateway = await openGateway({
     routes: (router) => router.service(OldService, { put: (old) => old }),

@@ -130,7 +130,8 @@ test("rules that are not in the service's own proto come from the gateway's opti
     selector: "openapi.shop.v1.ShopService.GetProduct",
     pattern: { case: "get", value: "/v2/{name=shops/*}" },
   } as const;
-  expect(bindingsOf(ShopService.method.getProduct, [create(HttpRuleSchema, rule)])).toHaveLength(1);
+  const rules = [create(HttpRuleSchema, rule)];
+  expect(bindingsOf(ShopService.method.getProduct, { rules })).toHaveLength(1);
   const { path } = operationOf(documentOf(ShopService, { rest: { rules: [rule] } }), "GetProduct");
   expect(path).toBe("/v2/shops/{shop}");
   const unknown = { ...rule, selector: "openapi.shop.v1.ShopService.None" };

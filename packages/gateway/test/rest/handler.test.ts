@@ -11,6 +11,7 @@ import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { gatewayNodeAdapter, RuleError } from "../../src/index.ts";
+import { createOpenApiDocument } from "../../src/openapi/index.ts";
 import { EveryFieldSchema, FieldService, Genre } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema, LibraryService } from "../gen/library/v1/library_pb.ts";
 import { anyMessage } from "../support/arbitrary-message.ts";
@@ -20,6 +21,37 @@ import { jsonOf, openGateway, type SentRequest } from "../support/gateway.ts";
 import { createTestLibrary } from "../support/library.ts";
 
 const json = { "content-type": "application/json" };
+
+test("a rule that cannot be served is left out, of the document too, if somebody is told", async () => {
+  const told: string[] = [];
+  const rules = [
+    { selector: "library.v1.FieldService.Echo", pattern: { case: "get", value: "/a/" } },
+    {
+      selector: "library.v1.LibraryService.CloseLibrary",
+      pattern: { case: "get", value: "/v1/library" },
+    },
+    { selector: "library.v1.None.None", pattern: { case: "get", value: "/b" } },
+  ] as const;
+  const rest = { rules, onRuleError: ({ selector }: RuleError) => told.push(selector) };
+  await using gateway = await openGateway({
+    routes: (router) =>
+      router
+        .service(LibraryService, { getLibrary: () => ({ displayName: "a" }) })
+        .service(FieldService, createEchoService()),
+    rest,
+  });
+  const left = ["library.v1.None.None", rules[1].selector, rules[0].selector];
+  expect(told).toEqual(left);
+  const answer = await gateway.send({ method: "GET", path: "/v1/library" });
+  expect(jsonOf(answer)).toEqual({ displayName: "a" });
+  const { paths } = createOpenApiDocument([LibraryService, FieldService], { rest });
+  expect(told.toSorted()).toEqual([...left, ...left].toSorted());
+  expect(Object.keys(paths as object)).not.toContain("/a/");
+  const { onRuleError: _, ...strict } = rest;
+  expect(() => createOpenApiDocument([LibraryService, FieldService], { rest: strict })).toThrow(
+    RuleError,
+  );
+});
 
 /** Sends a request to a library. Returns the answer and what reached the library. */
 async function sendToLibrary(request: SentRequest) {

@@ -106,7 +106,7 @@ describe("the bindings of a method", () => {
     const rules = ["test.v1.Described.Call", "test.v1.Described.Other"].map((selector) =>
       create(HttpRuleSchema, { ...get(`/${selector}`), selector }),
     );
-    const bindings = bindingsOf(methodWith(get("/a")), rules).map(readable);
+    const bindings = bindingsOf(methodWith(get("/a")), { rules }).map(readable);
     expect(bindings).toMatchObject([{ path: "/test.v1.Described.Call" }]);
   });
 
@@ -115,17 +115,34 @@ describe("the bindings of a method", () => {
     const rules = ["/first", "/last"].map((path) =>
       create(HttpRuleSchema, { ...get(path), selector }),
     );
-    expect(bindingsOf(methodWith(get("/a")), rules).map(readable)).toMatchObject([
+    expect(bindingsOf(methodWith(get("/a")), { rules }).map(readable)).toMatchObject([
       { path: "/last" },
     ]);
   });
 
   test("are none if a rule with the method's selector has no pattern", () => {
     const none = create(HttpRuleSchema, { selector: "test.v1.Described.Call" });
-    expect(bindingsOf(methodWith(get("/a")), [none])).toEqual([]);
-    expect(bindingsOf(methodWith(get("/a"), "both"), [none])).toEqual([]);
+    expect(bindingsOf(methodWith(get("/a")), { rules: [none] })).toEqual([]);
+    expect(bindingsOf(methodWith(get("/a"), "both"), { rules: [none] })).toEqual([]);
     const forgotten = create(HttpRuleSchema, { selector: "test.v1.Described.Call", body: "*" });
-    expect(() => bindingsOf(methodWith(get("/a")), [forgotten])).toThrow(/no HTTP method and path/);
+    expect(() => bindingsOf(methodWith(get("/a")), { rules: [forgotten] })).toThrow(
+      /no HTTP method and path/,
+    );
+  });
+
+  test("lack those that cannot be served, if somebody is told", () => {
+    const rule = create(HttpRuleSchema, {
+      ...get("/v1/{string=**}/tail"),
+      additionalBindings: [get("/a"), post("/b/")],
+    });
+    const told: RuleError[] = [];
+    const onRuleError = (error: RuleError) => told.push(error);
+    const bindings = bindingsOf(methodWith(rule), { rules: [], onRuleError });
+    expect(bindings.map(readable)).toMatchObject([{ method: "GET", path: "/a" }]);
+    expect(told.map(({ selector, message }) => [selector, message])).toEqual([
+      ["test.v1.Described.Call", expect.stringContaining("/v1/{string=**}/tail")],
+      ["test.v1.Described.Call", expect.stringContaining("/b/")],
+    ]);
   });
 
   test("are none without the option", () => {

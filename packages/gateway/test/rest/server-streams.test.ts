@@ -11,6 +11,7 @@ import { within } from "../support/within.ts";
 const ndjson = "application/x-ndjson";
 const sse = "text/event-stream";
 const array = "application/json";
+const end = "event: end\ndata:\n\n";
 const watch = { method: "GET", path: "/v1/shelves/a/volumes:watch" };
 
 describe.each(versions)("server streaming over HTTP/%s:", (version) => {
@@ -37,13 +38,13 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
 
   test.each<[what: string, accept: string, catalog: Catalog, type: string, body: string]>([
     ["two messages", ndjson, two, ndjson, '{"id":"1"}\n{"title":"b\\nc"}\n'],
-    ["two messages", sse, two, sse, 'data: {"id":"1"}\n\ndata: {"title":"b\\nc"}\n\n'],
+    ["two messages", sse, two, sse, `data: {"id":"1"}\n\ndata: {"title":"b\\nc"}\n\n${end}`],
     ["two messages", array, two, array, '[{"id":"1"},\n{"title":"b\\nc"}]\n'],
-    ["what is liked best", `${array};q=0.2, ${sse};q=0.3`, none, sse, ""],
+    ["what is liked best", `${array};q=0.2, ${sse};q=0.3`, none, sse, end],
     ["anything", "*/*", none, ndjson, ""],
     ["nothing of ours", "text/html", none, ndjson, ""],
     ["no message", ndjson, none, ndjson, ""],
-    ["no message", sse, none, sse, ""],
+    ["no message", sse, none, sse, end],
     ["no message", array, none, array, "[]\n"],
     [
       "a late error",
@@ -151,6 +152,55 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe(ndjson);
     expect(response.body).toHaveLength(0);
+  });
+
+  test("events have the id that their messages have in a field", async () => {
+    const volumes: Catalog = {
+      async *watchVolumes() {
+        yield { id: 9007199254740993n };
+        yield { title: "no id" };
+      },
+    };
+    const events = async (eventIdField: string, catalog = volumes) => {
+      await using gateway = await openCatalogOf(catalog, { rest: { eventIdField } });
+      const { body } = await gateway.send({ version, ...watch, headers: { accept: sse } });
+      return body.toString();
+    };
+    expect(await events("id")).toBe(
+      `id: 9007199254740993\ndata: {"id":"9007199254740993"}\n\ndata: {"title":"no id"}\n\n${end}`,
+    );
+    expect(await events("none")).not.toContain("id: ");
+    const lines: Catalog = {
+      async *watchVolumes() {
+        yield { title: "a\nevent: end" };
+      },
+    };
+    expect(await events("title", lines)).toBe(`data: {"title":"a\\nevent: end"}\n\n${end}`);
+  });
+
+  test("a stream of events without messages has comments, and other streams have none", async () => {
+    const quiet = async (accept: string) => {
+      const commented = Promise.withResolvers<void>();
+      await using gateway = await openCatalogOf(
+        {
+          async *watchVolumes() {
+            yield { id: 1n };
+            await commented.promise;
+          },
+        },
+        { rest: { streamCommentMs: 5 } },
+      );
+      const url = `${gateway.origin("1.1")}${watch.path}`;
+      const response = await fetch(url, { headers: { accept } });
+      let text = "";
+      for await (const chunk of response.body ?? []) {
+        text += Buffer.from(chunk).toString();
+        if (accept !== sse || text.includes(":\n\n:\n\n")) commented.resolve();
+      }
+      return text.replace(/(:\n\n)+/, "*");
+    };
+    expect(await quiet(sse)).toBe(`data: {"id":"1"}\n\n*${end}`);
+    expect(await quiet(ndjson)).toBe('{"id":"1"}\n');
   });
 
   test("int64 as number in each message", async () => {

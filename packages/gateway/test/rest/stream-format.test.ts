@@ -49,8 +49,8 @@ describe("a stream", () => {
     ["ndjson", "", '{"a":1}\n{"a":2}\n', '{"a":1}\n{"error":{"code":5}}\n'],
     [
       "sse",
-      "",
-      'data: {"a":1}\n\ndata: {"a":2}\n\n',
+      "event: end\ndata:\n\n",
+      'data: {"a":1}\n\ndata: {"a":2}\n\nevent: end\ndata:\n\n',
       'data: {"a":1}\n\nevent: error\ndata: {"code":5}\n\n',
     ],
     ["array", "[]\n", '[{"a":1},\n{"a":2}]\n', '[{"a":1},\n{"error":{"code":5}}]\n'],
@@ -60,11 +60,11 @@ describe("a stream", () => {
     const { open, close, message, error } = chooseStreamFormat(null, name);
     expect(open + close).toBe(none);
     expect(open + message('{"a":1}', 0) + message('{"a":2}', 1) + close).toBe(two);
-    expect(open + message('{"a":1}', 0) + error('{"code":5}', 1) + close).toBe(failed);
+    expect(open + message('{"a":1}', 0) + error('{"code":5}', 1)).toBe(failed);
   });
 
   test("an array that begins with an error is an array", () => {
-    const { open, close, error } = chooseStreamFormat(null, "array");
-    expect(JSON.parse(open + error("{}", 0) + close)).toEqual([{ error: {} }]);
+    const { open, error } = chooseStreamFormat(null, "array");
+    expect(JSON.parse(open + error("{}", 0))).toEqual([{ error: {} }]);
   });
 });

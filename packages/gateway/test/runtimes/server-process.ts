@@ -14,6 +14,8 @@ export interface ServerProcess extends AsyncDisposable {
   nextLine(): Promise<string>;
   /** Sends SIGTERM. */
   terminate(): void;
+  /** Sends SIGHUP. */
+  hangUp(): void;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<unknown>;
 }
@@ -55,6 +57,7 @@ export async function startServer(
       port,
       nextLine,
       terminate: () => void child.kill("SIGTERM"),
+      hangUp: () => void child.kill("SIGHUP"),
       ended,
       [Symbol.asyncDispose]: end,
     };

@@ -1,49 +1,43 @@
 /** `--check`: what would be served, and what is wrong. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { gatewayNodeAdapter } from "connect-gateway";
-import { type Binding, bindingsOf, printPathTemplate, RuleError } from "connect-gateway/rules";
+import { type Binding, bindingsOf, printPathTemplate, type RuleError } from "connect-gateway/rules";
+import { describeServed } from "./reference.ts";
 import { createRoutes, type Served } from "./served.ts";
 import type { Settings } from "./settings.ts";
 
-/** The lines of what is served, and of what is wrong. */
+/** The lines of what is served, of what is left out, and of what may be wrong. */
 export interface CheckReport {
   readonly served: readonly string[];
   readonly problems: readonly string[];
+  readonly warnings: readonly string[];
 }
 
 export function checkServed(served: Served, settings: Settings): CheckReport {
+  const { parts, services, rules, registry } = served;
+  const broken = new Set(parts.flatMap(({ descriptors }) => descriptors.broken));
+  const problems = new Set(broken);
+  const rest = { rules, onRuleError: ({ message }: RuleError) => problems.add(message) };
   const lines: string[] = [];
-  const problems = new Set<string>();
-  for (const { upstream, descriptors } of served.parts) {
+  for (const { upstream, descriptors } of parts) {
     for (const { typeName, methods } of descriptors.services) {
       lines.push(`${typeName} at ${upstream.place.url}`);
       for (const method of methods) {
-        const routes = collect(problems, () => routesOf(method, served));
-        lines.push(
-          ...(routes ?? ["nothing, its rule is wrong"]).map((route) => line(method, route)),
-        );
+        const bindings = bindingsOf(method, rest);
+        const routes = bindings.length === 0 ? [rpcAlone] : bindings.map(printRoute);
+        lines.push(...routes.map((route) => line(method, route)));
       }
     }
   }
-  if (problems.size === 0) {
-    // What no rule has by itself: routes that two have, selectors that no method has.
-    const { rules, registry } = served;
-    const routes = createRoutes(served, settings);
-    const options = { routes, rest: { rules }, jsonOptions: { registry } };
-    collect(problems, () => gatewayNodeAdapter(options));
-  }
-  return { served: lines, problems: [...problems] };
+  // What no rule has by itself: routes that two have, selectors that no method has.
+  const routes = createRoutes(served, settings);
+  gatewayNodeAdapter({ routes, rest, jsonOptions: { registry } });
+  if (settings.openapi) describeServed(services, rest);
+  const warnings = served.warnings.filter((warning) => !broken.has(warning));
+  return { served: lines, problems: [...problems], warnings };
 }
 
-function collect<T>(problems: Set<string>, read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof RuleError || error instanceof TypeError)) throw error;
-    problems.add(error.message);
-    return undefined;
-  }
-}
+const rpcAlone = "gRPC, gRPC-Web and Connect alone";
 
 const forms: Readonly<Record<DescMethod["methodKind"], string>> = {
   unary: "unary",
@@ -54,11 +48,6 @@ const forms: Readonly<Record<DescMethod["methodKind"], string>> = {
 
 function line({ name, methodKind }: DescMethod, route: string): string {
   return `  ${name.padEnd(24)} ${forms[methodKind].padEnd(13)}  ${route}`;
-}
-
-function routesOf(method: DescMethod, { rules }: Served): string[] {
-  const bindings = bindingsOf(method, rules);
-  return bindings.length === 0 ? ["gRPC, gRPC-Web and Connect alone"] : bindings.map(printRoute);
 }
 
 function printRoute({ method, template, body, responseBody }: Binding): string {

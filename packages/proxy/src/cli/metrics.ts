@@ -11,6 +11,8 @@ export interface Measuring {
   readonly port: number;
   /** For `proxyServices`. The names are those of a setting. */
   readonly onDroppedMetadata: (name: string) => void;
+  /** Called with the number of rules that are left out, as they cannot be served. */
+  readonly leftOut: (count: number) => void;
   close(): Promise<void>;
 }
 
@@ -22,7 +24,7 @@ export async function openMetrics(
   if (place === undefined) return undefined;
   // Loaded where it is wanted alone.
   const { openAdmin, ServiceMetrics } = await import("connect-gateway/metrics");
-  const { Counter } = await import("@prometheus-io/client");
+  const { Counter, Gauge } = await import("@prometheus-io/client");
   const labels = { nameOf: methodNameOf, namesMax: methodsMax };
   const metrics = new ServiceMetrics({ ...labels, prefix, version });
   const dropped = new Counter({
@@ -31,11 +33,17 @@ export async function openMetrics(
     labelNames: ["header"],
     registers: [metrics.registry],
   });
+  const rules = new Gauge({
+    name: `${prefix}_rules_left_out`,
+    help: "Rules of google.api.http that are left out, as they cannot be served.",
+    registers: [metrics.registry],
+  });
+  const leftOut = (count: number) => rules.set(count);
   const onDroppedMetadata = (name: string) => dropped.inc({ header: name });
   try {
     const listener = await openAdmin(place, metrics);
     const close = () => listener.close().finally(() => metrics.close());
-    return { metrics, onDroppedMetadata, port: listener.address.port, close };
+    return { metrics, onDroppedMetadata, leftOut, port: listener.address.port, close };
   } catch (error) {
     metrics.close();
     throw error;

@@ -63,9 +63,11 @@ function createTokens(): Command {
 
 async function check(settings: Settings): Promise<void> {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
-  const served = createServed(await readParts(settings), rules);
-  const report = checkServed(served, settings);
+  const parts = await readParts(settings);
+  const upstreams = parts.map(({ upstream }) => upstream);
+  const report = checkServed(createServed({ parts, upstreams, rules }), settings);
   process.stdout.write(report.served.map((line) => `${line}\n`).join(""));
+  for (const line of report.warnings) process.stderr.write(`${proxyProgram.name}: ${line}\n`);
   if (report.problems.length > 0) throw new CheckFailure(report.problems);
 }
 

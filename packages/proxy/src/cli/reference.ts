@@ -1,7 +1,16 @@
+import type { DescService } from "@bufbuild/protobuf";
 import type { NodeHandler } from "connect-gateway";
-import type { createOpenApiDocument } from "connect-gateway/openapi";
+import { createOpenApiDocument, type OpenApiOptions } from "connect-gateway/openapi";
 
 type Document = ReturnType<typeof createOpenApiDocument>;
+
+export function describeServed(
+  services: readonly DescService[],
+  rest: NonNullable<OpenApiOptions["rest"]>,
+): Document {
+  // Upstreams may have services and messages of one name, also later.
+  return createOpenApiDocument(services, { names: "full", rest });
+}
 
 /** The OpenAPI document of what is served by now, and a page to read it. */
 export interface Reference {

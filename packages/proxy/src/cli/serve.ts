@@ -1,6 +1,7 @@
 /** Serves upstreams at a port until SIGTERM or SIGINT, then drains. */
 import { once } from "node:events";
 import { isatty } from "node:tty";
+import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import {
   type CallObserver,
@@ -10,10 +11,10 @@ import {
   type NodeHandler,
   refuseAll,
 } from "connect-gateway";
-import { addHealth, createHealthHandlers } from "connect-gateway/health";
+import { addHealth, createHealthHandlers, Health } from "connect-gateway/health";
 import { type AccessEntry, createAccessLog, type Log, logFailures } from "connect-gateway/logging";
-import { createOpenApiDocument } from "connect-gateway/openapi";
-import { addReflection } from "connect-gateway/reflection";
+import { addReflection, ServerReflection } from "connect-gateway/reflection";
+import type { RuleError } from "connect-gateway/rules";
 import { type ServedOptions, serve } from "connect-gateway/server";
 import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
 import { principalId, principalKey } from "../auth/principal.ts";
@@ -21,13 +22,12 @@ import { hasAuth } from "../auth/settings.ts";
 import { listenForStop } from "../command/stop-signal.ts";
 import { createLogger, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
-import { corsOptions } from "../settings/common.ts";
 import { openTracing, type Tracing } from "../tracing/index.ts";
 import { createGate } from "./gate.ts";
 import { type Measuring, openMetrics } from "./metrics.ts";
-import { createReference } from "./reference.ts";
+import { createReference, describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
-import { createRoutes, createServed, type Part, type Served } from "./served.ts";
+import { createRoutes, createServed, type Part, type Served, type Sources } from "./served.ts";
 import { restOptionsOf, type Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile, type Upstream, watchHealth } from "./upstream.ts";
 
@@ -56,6 +56,7 @@ interface Run {
 
 async function serveUntilStopped(settings: Settings, { version, log, closers }: Run) {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
+  const { descriptors: file } = settings;
   const upstreams = openUpstreams(settings, (error) =>
     log.warn("the old certificates for the upstreams stay in use", error),
   );
@@ -64,8 +65,8 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   using stop = listenForStop(isatty(0) ? undefined : () => void reload());
   const health = upstreams.map(({ transport }) => watchHealth(transport));
   for (const one of health) closers.push(one.close);
-  const { adminPort, adminHost: host } = settings;
-  const admin = adminPort === undefined ? undefined : { host, port: adminPort };
+  const { adminPort, adminHost } = settings;
+  const admin = adminPort === undefined ? undefined : { host: adminHost, port: adminPort };
   const measuring = await openMetrics(admin, version);
   if (measuring !== undefined) closers.push(measuring.close);
   const authenticator = hasAuth(settings.auth)
@@ -75,38 +76,77 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   const program = { name: "connect-gateway-proxy", version };
   const tracing = await openTracing({ program, scheme, log });
   if (tracing !== undefined) closers.push(tracing.close);
-  const common = commonOptions(settings, { log, authenticator, measuring, tracing });
+  let watches: readonly ReflectionWatch[] = [];
+  const unknown = new Set<string>();
+  const common = {
+    ...commonOptions(settings, { log, authenticator, measuring, tracing }),
+    onUnknownType(typeName: string) {
+      for (const watch of watches) watch.learn(typeName);
+      if (unknown.has(typeName) || unknown.size === unknownMax) return;
+      unknown.add(typeName);
+      log.warn(`a response has an Any of ${typeName}, which no descriptors have: no JSON of it`);
+    },
+  };
   const reference = createReference();
   // By reflection they are known later, and may change.
-  let current =
-    settings.descriptors === undefined ? undefined : readServed(settings, upstreams, rules);
-  const isReady = () => current !== undefined && health.every((one) => one.isReady());
+  let current: Served | undefined;
+  const isComplete = () => current?.parts.length === upstreams.length;
+  const isReady = () => isComplete() && health.every((one) => one.isReady());
+  let told = new Set<string>();
 
-  function optionsOf(served: Served | undefined): ServedOptions {
+  /** What is served next, and what to do once it is. */
+  function prepare(served: Served | undefined) {
+    const leftOut = new Set<string>();
+    const { services = [], registry, warnings = [] } = served ?? {};
+    const rest = {
+      ...restOptionsOf(settings),
+      rules: served === undefined ? [] : rules,
+      onRuleError(error: RuleError) {
+        // Of a file and its own rules, all is known at the start: what is wrong stops it.
+        const isOwn = rules.some(({ selector }) => selector === error.selector);
+        if (file !== undefined && isOwn) throw error;
+        leftOut.add(error.message);
+      },
+    };
     const routes = served && createRoutes(served, settings, measuring?.onDroppedMetadata);
-    const { services = [], registry } = served ?? {};
-    return {
+    const isServed = ({ typeName }: DescService) =>
+      services.some((service) => service.typeName === typeName);
+    const options: ServedOptions = {
       routes(router, { draining }) {
         routes?.(router);
-        addHealth(router, { isReady, draining, services }, open);
-        // Who has given a file may not want its services to be told.
-        if (settings.descriptors === undefined) addReflection(router, { services, draining }, open);
+        if (!isServed(Health)) addHealth(router, { isReady, draining, services }, open);
+        if (!isServed(ServerReflection)) addReflection(router, { draining }, open);
       },
-      rest: { ...restOptionsOf(settings), rules: served === undefined ? [] : rules },
+      rest,
       jsonOptions: {
         ...(registry && { registry }),
         alwaysEmitImplicit: settings.rest.zeroValues,
       },
     };
+    const commit = () => {
+      current = served;
+      if (settings.openapi && served !== undefined) {
+        try {
+          reference.show(describeServed(services, rest));
+        } catch (error) {
+          log.warn("the OpenAPI document stays as it was", error);
+        }
+      }
+      const all = new Set([...leftOut, ...warnings]);
+      for (const one of all) if (!told.has(one)) log.warn(one);
+      told = all;
+      measuring?.leftOut(leftOut.size);
+    };
+    return { options, commit };
   }
 
   const { bodyBytesMax, connectionsPerAddressMax: perAddress, ...limits } = settings.limits;
-  if (settings.openapi && current !== undefined) reference.show(describe(current, settings));
+  const first = prepare(file === undefined ? undefined : readServed(file, { upstreams, rules }));
+  const { socketPath, host, port } = settings;
   const server = await serve({
     ...common,
-    ...optionsOf(current),
-    host: settings.host,
-    port: settings.port,
+    ...first.options,
+    ...(socketPath === undefined ? { host, port } : { path: socketPath }),
     tls: settings.tls,
     readMaxBytes: bodyBytesMax,
     limits: { ...limits, ...(perAddress > 0 && { connectionsPerAddressMax: perAddress }) },
@@ -116,27 +156,35 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
         ...createHealthHandlers({ isReady, draining }),
         ...(settings.openapi ? reference.handlers : []),
       ]),
-    fallback: beforeServices(gatewayNodeAdapter({ ...common, routes() {} }), () => current),
+    fallback: beforeServices(gatewayNodeAdapter({ ...common, routes() {} }), isComplete),
     traffic: measuring?.metrics.traffic,
   });
+  first.commit();
 
   function use(served: Served): void {
-    const document = settings.openapi ? describe(served, settings) : undefined;
-    server.update(optionsOf(served));
-    current = served;
-    if (document !== undefined) reference.show(document);
+    const next = prepare(served);
+    server.update(next.options);
+    next.commit();
   }
 
-  const watches =
-    settings.descriptors === undefined ? watchAll(upstreams, { rules, use, log }) : [];
+  if (file === undefined) watches = watchAll(upstreams, { settings, rules, use, log });
   for (const watch of watches) closers.push(watch.close);
   measuring?.metrics.watchReadiness(isReady);
-  const authority = settings.host.includes(":") ? `[${settings.host}]` : settings.host;
-  process.stdout.write(`listening on ${scheme}://${authority}:${server.address.port}\n`);
+  process.stdout.write(`listening on ${placeOf(settings, server.address.port)}\n`);
   if (measuring !== undefined) process.stdout.write(`metrics on port ${measuring.port}\n`);
+  if (isOpenToAll(settings)) {
+    log.warn(`${host} is served in plaintext: others can read tokens; give --tls-cert, --tls-key`);
+  }
 
   async function reload(): Promise<void> {
     for (const watch of watches) watch.refresh();
+    if (file !== undefined) {
+      try {
+        use(readServed(file, { upstreams, rules }));
+      } catch (error) {
+        log.warn("the old services stay in use", error);
+      }
+    }
     await authenticator?.reload();
     log.info("SIGHUP: services, tokens and keys are read again");
   }
@@ -146,36 +194,37 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   await server.drain(settings.drainTimeoutMs);
 }
 
-function readServed(
-  { descriptors: file = "" }: Settings,
-  upstreams: readonly Upstream[],
-  rules: Served["rules"],
-): Served {
-  const descriptors = readDescriptorFile(file);
-  return createServed(
-    upstreams.map((upstream) => ({ upstream, descriptors })),
-    rules,
-  );
+/** Types of which the log tells. */
+const unknownMax = 1000;
+
+function placeOf({ socketPath, host, tls }: Settings, port: number): string {
+  if (socketPath !== undefined) return `unix:${socketPath}`;
+  const scheme = tls === undefined ? "http" : "https";
+  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-function describe({ services, rules }: Served, settings: Settings) {
-  // Upstreams may have services and messages of one name, also later.
-  return createOpenApiDocument(services, {
-    names: "full",
-    rest: { ...restOptionsOf(settings), rules },
-  });
+function isOpenToAll({ socketPath, host, tls }: Settings): boolean {
+  const isLocal = host === "localhost" || host === "::1" || host.startsWith("127.");
+  return tls === undefined && socketPath === undefined && !isLocal;
+}
+
+function readServed(file: string, sources: Omit<Sources, "parts">): Served {
+  const descriptors = readDescriptorFile(file);
+  const parts = sources.upstreams.map((upstream) => ({ upstream, descriptors }));
+  return createServed({ ...sources, parts });
 }
 
 interface Watched {
+  readonly settings: Settings;
   readonly rules: Served["rules"];
   readonly use: (served: Served) => void;
   readonly log: Log;
 }
 
-/** Serves what all upstreams tell, once each has, and again when one tells something else. */
+/** Serves what the upstreams tell, as soon as one does, and again when one tells something else. */
 function watchAll(
   upstreams: readonly Upstream[],
-  { rules, use, log }: Watched,
+  { settings, rules, use, log }: Watched,
 ): readonly ReflectionWatch[] {
   const parts = new Map<Upstream, Part>();
   return upstreams.map((upstream) => {
@@ -184,16 +233,12 @@ function watchAll(
     const watch = watchReflection({
       transport: upstream.transport,
       services,
+      intervalMs: settings.reflectionIntervalMs,
       onChange(descriptors) {
-        const before = parts.get(upstream);
-        parts.set(upstream, { upstream, descriptors, onUnimplemented: () => watch.refresh() });
-        try {
-          if (parts.size === upstreams.length) use(createServed([...parts.values()], rules));
-        } catch (error) {
-          if (before === undefined) parts.delete(upstream);
-          else parts.set(upstream, before);
-          throw error;
-        }
+        const part = { upstream, descriptors, onUnimplemented: () => watch.refresh() };
+        const next = new Map(parts).set(upstream, part);
+        use(createServed({ parts: [...next.values()], upstreams, rules }));
+        parts.set(upstream, part);
         failure = undefined;
         const names = descriptors.services.map(({ typeName }) => typeName).join(", ");
         log.info(`${url} serves ${names}`);
@@ -209,11 +254,11 @@ function watchAll(
   });
 }
 
-/** What is not served: before the services are known, all is unavailable; after that, not found. */
-function beforeServices(notFound: NodeHandler, current: () => unknown): NodeHandler {
+/** What is not served: while services are not known yet, it may be unavailable; after that, not found. */
+function beforeServices(notFound: NodeHandler, isComplete: () => boolean): NodeHandler {
   const message = "the upstream has not told its services yet";
   const unavailable = refuseAll(new ConnectError(message, Code.Unavailable));
-  return (...node) => (current() === undefined ? unavailable : notFound)(...node);
+  return (...node) => (isComplete() ? notFound : unavailable)(...node);
 }
 
 interface Parts {
@@ -228,7 +273,7 @@ const open = { requestGate() {} };
 
 function commonOptions(settings: Settings, parts: Parts) {
   const { log, authenticator, tracing } = parts;
-  const cors = corsOptions(settings.corsOrigins);
+  const { cors } = settings;
   const onError = (error: unknown) => log.error("a response could not be made", error);
   const observer = composeObservers(createObservers(settings, parts), onError);
   const requestGate = createGate(settings, authenticator);

@@ -2,6 +2,7 @@
 import { createRegistry, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { HttpRule } from "connect-gateway/protos";
+import { bindingsOf } from "connect-gateway/rules";
 import { type Descriptors, defaultRequestMetadata, proxyServices } from "../services/index.ts";
 import { CommandError } from "./command-error.ts";
 import type { Settings } from "./settings.ts";
@@ -19,6 +20,17 @@ export interface Served {
   readonly services: readonly DescService[];
   readonly registry: Registry;
   readonly rules: readonly HttpRule[];
+  /** What is left out of it, and what may be wrong with it. */
+  readonly warnings: readonly string[];
+}
+
+/** What a gateway is made of. */
+export interface Sources {
+  /** Those that are known by now. */
+  readonly parts: readonly Part[];
+  /** All, also those that have not told their services yet. */
+  readonly upstreams: readonly Upstream[];
+  readonly rules: readonly HttpRule[];
 }
 
 /**
@@ -26,28 +38,43 @@ export interface Served {
  *
  * @throws {CommandError} for a service that is named and not described.
  */
-export function createServed(parts: readonly Part[], rules: readonly HttpRule[]): Served {
-  const named = new Set(parts.flatMap(({ upstream }) => upstream.place.services ?? []));
+export function createServed({ parts, upstreams, rules }: Sources): Served {
+  const named = new Set(upstreams.flatMap(({ place }) => place.services ?? []));
   const own = parts.map((part) => {
     const { descriptors, upstream } = part;
-    const services = upstream.place.services;
-    for (const name of services ?? []) {
-      if (descriptors.services.some(({ typeName }) => typeName === name)) continue;
-      const known = descriptors.services.map(({ typeName }) => typeName).join(", ");
-      throw new CommandError(`--upstream ${name}=…: there is no such service; there is ${known}`);
-    }
-    const chosen = descriptors.services.filter(({ typeName }) =>
-      services === undefined ? !named.has(typeName) : services.includes(typeName),
-    );
-    return { ...part, descriptors: { ...descriptors, services: chosen } };
+    const services =
+      upstream.place.services?.map((name) => serviceOf(descriptors, name)) ??
+      descriptors.services.filter(({ typeName }) => !named.has(typeName));
+    return { ...part, descriptors: { ...descriptors, services } };
   });
   const registries = own.map(({ descriptors }) => descriptors.registry);
+  const services = own.flatMap(({ descriptors }) => descriptors.services);
+  const all = own.flatMap(({ descriptors: { broken, missing } }) => [...broken, ...missing]);
   return {
     parts: own,
-    services: own.flatMap(({ descriptors }) => descriptors.services),
+    services,
     registry: createRegistry(...registries),
     rules,
+    warnings: [...new Set(all), ...(hasRoutes(services, rules) ? [] : [noRoutes])],
   };
+}
+
+function serviceOf({ registry, services }: Descriptors, name: string): DescService {
+  const service = registry.getService(name);
+  if (service !== undefined) return service;
+  const known = services.map(({ typeName }) => typeName).join(", ");
+  throw new CommandError(`--upstream ${name}=…: there is no such service; there is ${known}`);
+}
+
+const noRoutes =
+  "no method has a REST route: annotate the proto with google.api.http, or give --rules FILE; " +
+  "the reflection of some servers leaves annotations out, then give --descriptors FILE";
+
+function hasRoutes(services: readonly DescService[], rules: readonly HttpRule[]): boolean {
+  const onRuleError = () => {};
+  return services.some(({ methods }) =>
+    methods.some((method) => bindingsOf(method, { rules, onRuleError }).length > 0),
+  );
 }
 
 /** Routes to the upstreams. */

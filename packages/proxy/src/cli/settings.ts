@@ -1,5 +1,5 @@
 /** The settings of the command. What few need has no flag: it is a variable, or a key of the file. */
-import { renderProblem } from "connect-gateway";
+import { type CorsOptions, renderProblem } from "connect-gateway";
 import type { TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "../auth/settings.ts";
 import {
@@ -10,13 +10,14 @@ import {
   limitSettings,
   listenerSettings,
   logSettings,
+  rateLimitHeaders,
   rateLimitSettings,
   timerMaxMs,
   tlsSettings,
 } from "../settings/common.ts";
 import type { Program } from "../settings/program.ts";
 import { createSchema, type OptionsOf, type SettingsOf } from "../settings/schema.ts";
-import type { SettingProblem } from "../settings/settings-error.ts";
+import { type SettingProblem, SettingsError } from "../settings/settings-error.ts";
 import {
   assertPortTls,
   assertTlsFiles,
@@ -24,11 +25,20 @@ import {
   tlsFilesOf,
 } from "../settings/tls-files.ts";
 import { parseUpstreams, type UpstreamPlace } from "./upstream-place.ts";
-import { readUpstreamTls, type UpstreamTlsFiles } from "./upstream-tls.ts";
+import { readUpstreamTls } from "./upstream-tls.ts";
 
 const file = { type: "text", default: undefined, placeholder: "file" } as const;
 const off = { type: "switch", default: false } as const;
 const names = { type: "list", default: [], placeholder: "list" } as const;
+
+const fileOfService = { ...names, placeholder: "[SERVICE=]file" } as const;
+const nameOfService = { ...names, placeholder: "[SERVICE=]name" } as const;
+const milliseconds = {
+  type: "integer",
+  max: timerMaxMs,
+  unit: "ms",
+  placeholder: "number",
+} as const;
 
 const { bodyBytesMax, requestTimeoutMs, ...otherLimits } = limitSettings;
 
@@ -38,32 +48,34 @@ export const schema = {
     ...names,
     placeholder: "[SERVICE=]URL",
     summary:
-      "gRPC server, `http://HOST:PORT` or `https://`; with `SERVICE=`, for it alone. Repeat it",
-    check: findUpstreamProblem,
+      "gRPC server: `http://HOST:PORT`, `https://` or `unix:PATH`; with `SERVICE=`, for it alone. Repeat it",
   },
   descriptors: { ...file, summary: "The services, as a descriptor set: `buf build -o FILE`" },
   reflection: { ...off, summary: "The services, from the upstreams' server reflection" },
+  reflectionIntervalMs: {
+    ...milliseconds,
+    name: "reflection-interval",
+    default: 300_000,
+    min: 1,
+    summary: "How often the upstreams are asked for their services",
+  },
   rules: { ...file, summary: "`google.api.http` rules in YAML, for methods without annotations" },
-  ...listenerSettings,
+  host: { ...listenerSettings.host, summary: "Address to listen on, or `unix:PATH`" },
+  port: listenerSettings.port,
   tls: tlsSettings,
-  upstreamTls: {
-    caFile: {
-      ...file,
-      name: "upstream-ca",
-      summary: "Certificates to trust of https upstreams, in PEM",
-    },
-    certFile: {
-      ...file,
-      name: "upstream-cert",
-      summary: "Client certificate for the upstreams (mTLS)",
-    },
-    keyFile: { ...file, name: "upstream-key", summary: "Its private key in PEM" },
-    serverName: {
-      ...file,
-      name: "upstream-server-name",
-      placeholder: "name",
-      summary: "Name that the upstreams' certificate must have, if not the host of the URL",
-    },
+  upstreamCa: {
+    ...fileOfService,
+    summary: "Certificates to trust of https upstreams, in PEM; with `SERVICE=`, of the one of it",
+  },
+  upstreamCert: { ...fileOfService, summary: "Client certificate for the upstreams (mTLS)" },
+  upstreamKey: { ...fileOfService, summary: "Its private key in PEM" },
+  upstreamServerName: {
+    ...nameOfService,
+    summary: "Name that the upstreams' certificate must have, if not the host of the URL",
+  },
+  upstreamAuthority: {
+    ...nameOfService,
+    summary: "What `:authority` says to the upstreams, if not the host and port of the URL",
   },
   auth: authSettings,
   ...rateLimitSettings,
@@ -72,6 +84,11 @@ export const schema = {
     summary: "Request headers to pass on, besides `authorization` and those of tracing",
   },
   ...corsSettings,
+  corsExposedHeaders: {
+    ...names,
+    summary: "Response headers that those pages may read, besides `x-request-id`",
+  },
+  corsCredentials: { ...off, summary: "Those pages may send cookies and client certificates" },
   openapi: {
     ...off,
     summary: "Serve the OpenAPI document at `/openapi.json`, and a page of it at `/docs`",
@@ -88,12 +105,9 @@ export const schema = {
     ...inFileOnly(otherLimits),
   },
   timeoutMs: {
-    type: "integer",
+    ...milliseconds,
     default: 0,
     min: 0,
-    max: timerMaxMs,
-    unit: "ms",
-    placeholder: "number",
     summary: "Deadline of unary calls whose client sets none; 0: none",
   },
   ...drainSettings,
@@ -126,16 +140,20 @@ export const schema = {
 
 type Values = SettingsOf<typeof schema>;
 
-export interface Settings extends Omit<Values, "upstreams" | "tls" | "upstreamTls"> {
+export interface Settings extends Omit<Values, "upstreams" | "tls"> {
   readonly upstreams: readonly UpstreamPlace[];
+  /** In place of host and port. */
+  readonly socketPath: string | undefined;
   readonly tls: TlsFiles | undefined;
-  readonly upstreamTls: UpstreamTlsFiles;
+  readonly cors: CorsOptions | undefined;
 }
 
 const { entries, resolve } = createSchema(schema, (settings) => [
   ...findServiceProblems(settings),
   ...findTlsProblems(settings.tls),
-  ...findTlsProblems(settings.upstreamTls, "upstream"),
+  ...findUpstreamProblems(settings),
+  ...findHostProblems(settings),
+  ...findCorsProblems(settings),
   ...findAuthProblems(settings.auth),
   ...findRateProblems(settings),
 ]);
@@ -147,22 +165,39 @@ export const proxyProgram: Program<OptionsOf<typeof schema>, Settings> = {
   otherVariables: [],
   resolve(options) {
     const settings = resolve(options);
-    const { upstreams, tls, upstreamTls } = settings;
-    const { caFile, serverName } = upstreamTls;
     return {
       ...settings,
-      upstreams: parseUpstreams(upstreams),
-      tls: tlsFilesOf(tls),
-      upstreamTls: { caFile, serverName, client: tlsFilesOf(upstreamTls) },
+      upstreams: parseUpstreams(settings),
+      socketPath: socketPathOf(settings.host),
+      tls: tlsFilesOf(settings.tls),
+      cors: corsOf(settings),
     };
   },
 };
 
 /** @throws {SettingsError} for files of TLS that cannot be used. */
-export function assertFiles({ tls, upstreamTls }: Settings): void {
+export function assertFiles({ tls, upstreams }: Settings): void {
   assertPortTls(tls);
-  const isCa = upstreamTls.client === undefined;
-  assertTlsFiles(() => readUpstreamTls(upstreamTls), isCa ? "upstreamCa" : "upstreamCert");
+  for (const upstream of upstreams) {
+    const isCa = upstream.tls.client === undefined;
+    assertTlsFiles(() => readUpstreamTls(upstream.tls), isCa ? "upstreamCa" : "upstreamCert");
+  }
+}
+
+function socketPathOf(host: string): string | undefined {
+  return host.startsWith("unix:") ? host.slice("unix:".length) : undefined;
+}
+
+function corsOf(settings: Values): CorsOptions | undefined {
+  const { corsOrigins, corsExposedHeaders, corsCredentials, requestMetadata } = settings;
+  if (corsOrigins.length === 0) return undefined;
+  return {
+    origins: corsOrigins,
+    credentials: corsCredentials,
+    // What is passed on may be sent.
+    allowedHeaders: requestMetadata,
+    exposedHeaders: [...rateLimitHeaders, ...corsExposedHeaders],
+  };
 }
 
 /** REST options of the gateway. */
@@ -175,13 +210,39 @@ export function restOptionsOf({ rest }: Settings) {
   };
 }
 
-function findUpstreamProblem(texts: readonly string[]): string | undefined {
+function findUpstreamProblems(settings: Values): readonly SettingProblem[] {
   try {
-    parseUpstreams(texts);
-    return undefined;
+    parseUpstreams(settings);
+    return [];
   } catch (error) {
-    return (error as Error).message;
+    if (error instanceof SettingsError) return error.problems;
+    throw error;
   }
+}
+
+function findHostProblems({ host, port, adminPort, adminHost }: Values): SettingProblem[] {
+  return [
+    ...(socketPathOf(host) === undefined || port === listenerSettings.port.default
+      ? []
+      : [{ setting: "port", other: "host", problem: "does nothing: the host is a Unix socket" }]),
+    ...(adminPort !== undefined || adminHost === adminSettings.adminHost.default
+      ? []
+      : [{ setting: "adminHost", problem: "does nothing without a port for the metrics" }]),
+  ];
+}
+
+function findCorsProblems(settings: Values): SettingProblem[] {
+  const { corsOrigins, corsExposedHeaders, corsCredentials } = settings;
+  if (corsOrigins.length === 0) {
+    const problem = "does nothing without origins that may call";
+    return [
+      ...(corsExposedHeaders.length === 0 ? [] : [{ setting: "corsExposedHeaders", problem }]),
+      ...(corsCredentials ? [{ setting: "corsCredentials", problem }] : []),
+    ];
+  }
+  if (!corsCredentials || !corsOrigins.includes("*")) return [];
+  const problem = "cannot be used with the origin *: name the origins";
+  return [{ setting: "corsCredentials", other: "corsOrigin", problem }];
 }
 
 function findServiceProblems({ upstreams, descriptors, reflection }: Values): SettingProblem[] {

@@ -15,13 +15,17 @@ export interface Upstream {
 }
 
 export function openUpstreams(
-  { upstreams, upstreamTls, limits: { bodyBytesMax } }: Settings,
+  { upstreams, limits: { bodyBytesMax } }: Settings,
   onTlsError: (error: unknown) => void,
 ): readonly Upstream[] {
-  const tls = watchUpstreamTls(upstreamTls, onTlsError);
   return upstreams.map((place) => ({
     place,
-    transport: openGrpcTransport({ url: place.url, tls, readMaxBytes: bodyBytesMax }),
+    transport: openGrpcTransport({
+      url: place.url,
+      authority: place.authority,
+      tls: watchUpstreamTls(place.tls, onTlsError),
+      readMaxBytes: bodyBytesMax,
+    }),
   }));
 }
 
@@ -37,7 +41,10 @@ export function readDescriptorFile(file: string): Descriptors {
 
 const checkIntervalMs = 1000;
 
-/** Asks `grpc.health.v1.Health` of a server, once a second. A server without it is well if it answers. */
+/**
+ * Asks `grpc.health.v1.Health` of a server, once a second. A server without it, or one that tells it
+ * to others alone, is ready if it answers.
+ */
 export function watchHealth(transport: GrpcTransport): { isReady(): boolean; close(): void } {
   const client = createClient(Health, transport);
   let isReady = false;
@@ -49,7 +56,7 @@ export function watchHealth(transport: GrpcTransport): { isReady(): boolean; clo
       const { status } = await client.check({}, { timeoutMs: checkIntervalMs });
       isReady = status === HealthCheckResponse_ServingStatus.SERVING;
     } catch (error) {
-      isReady = isWithoutHealth(ConnectError.from(error).code);
+      isReady = isThere(ConnectError.from(error).code);
     }
     if (!isClosed) timer = setTimeout(() => void check(), checkIntervalMs).unref();
   }
@@ -65,6 +72,14 @@ export function watchHealth(transport: GrpcTransport): { isReady(): boolean; clo
 }
 
 /** It answers, and says nothing of its health. */
-function isWithoutHealth(code: Code): boolean {
-  return code === Code.Unimplemented || code === Code.NotFound;
+function isThere(code: Code): boolean {
+  switch (code) {
+    case Code.Unimplemented:
+    case Code.NotFound:
+    case Code.Unauthenticated:
+    case Code.PermissionDenied:
+      return true;
+    default:
+      return false;
+  }
 }

@@ -9,6 +9,7 @@ import {
 import {
   type DescriptorProto,
   type FileDescriptorProto,
+  FileDescriptorProtoSchema,
   type FileDescriptorSet,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
@@ -16,10 +17,29 @@ import { wellKnownFiles } from "./well-known-files.ts";
 
 /** The services of an upstream, and every type that their files and imports declare. */
 export interface Descriptors {
-  /** Without those of the packages `grpc.*`, such as health and reflection: they are about one server. */
+  /** Without health, reflection and channelz, which are about one server. */
   readonly services: readonly DescService[];
   /** Also for `jsonOptions` of the gateway, which needs it for `google.protobuf.Any` and extensions. */
   readonly registry: FileRegistry;
+  /**
+   * Which imports are missing, one sentence each. Their files count as empty, which is right for
+   * those that are imported for their options alone.
+   */
+  readonly missing: readonly string[];
+  /** Why files cannot be used, one sentence each. Their services are left out. */
+  readonly broken: readonly string[];
+}
+
+const ofServers: ReadonlySet<string> = new Set([
+  "grpc.channelz.v1.Channelz",
+  "grpc.health.v1.Health",
+  "grpc.reflection.v1.ServerReflection",
+  "grpc.reflection.v1alpha.ServerReflection",
+]);
+
+/** Whether a service is about the server that has it, and not for the callers of another. */
+export function isOfServer(typeName: string): boolean {
+  return ofServers.has(typeName);
 }
 
 /** Descriptors that cannot be used. Where one proto file is at fault, the message names it. */
@@ -31,12 +51,21 @@ export class DescriptorError extends Error {
  * Reads a `google.protobuf.FileDescriptorSet`, as `buf build -o services.binpb` and
  * `protoc --include_imports --descriptor_set_out=services.binpb` write it.
  *
- * @throws {DescriptorError}
+ * @throws {DescriptorError} if it has no service that can be used.
  */
 export function readDescriptors(bytes: Uint8Array): Descriptors {
   const descriptors = createDescriptors(parseSet(bytes).file);
-  if (descriptors.services.length > 0) return descriptors;
-  throw new DescriptorError("the descriptor set has no service");
+  assertServices(descriptors, "the descriptor set has no service");
+  return descriptors;
+}
+
+/** @throws {DescriptorError} with the reason why there is no service. */
+export function assertServices(
+  { services, missing, broken }: Descriptors,
+  otherwise: string,
+): void {
+  if (services.length > 0) return;
+  throw new DescriptorError([...broken, ...missing].join("; ") || otherwise);
 }
 
 function parseSet(bytes: Uint8Array): FileDescriptorSet {
@@ -53,15 +82,16 @@ function parseSet(bytes: Uint8Array): FileDescriptorSet {
 
 /**
  * @param files In any order. Imports that are not among them may be well-known files.
- * @throws {DescriptorError}
+ * @throws {DescriptorError} for files that import each other.
  */
 export function createDescriptors(files: readonly FileDescriptorProto[]): Descriptors {
   for (const { messageType } of files) fillJsonNames(messageType);
-  const file = sorted(files);
-  const registry = createRegistryOf(file);
+  const missing: string[] = [];
+  const broken: string[] = [];
+  const registry = createRegistryOf(sorted(files, missing), broken);
   const all = [...registry].filter((type) => type.kind === "service");
-  const services = all.filter(({ typeName }) => !typeName.startsWith("grpc."));
-  return { services, registry };
+  const services = all.filter(({ typeName }) => !isOfServer(typeName));
+  return { services, registry, missing, broken };
 }
 
 /**
@@ -78,8 +108,15 @@ function fillJsonNames(messages: readonly DescriptorProto[]): void {
   }
 }
 
-/** Imports before the files that import them. */
-function sorted(files: readonly FileDescriptorProto[]): readonly FileDescriptorProto[] {
+/**
+ * Imports before the files that import them.
+ *
+ * @param missing Gets those that are not there.
+ */
+function sorted(
+  files: readonly FileDescriptorProto[],
+  missing: string[],
+): readonly FileDescriptorProto[] {
   const given = new Map(files.map((file) => [file.name, file]));
   const placed = new Set<FileDescriptorProto>();
   const importing: string[] = [];
@@ -98,35 +135,48 @@ function sorted(files: readonly FileDescriptorProto[]): readonly FileDescriptorP
   function find(name: string, importer: string): FileDescriptorProto {
     const found = given.get(name) ?? wellKnownFiles.get(name);
     if (found !== undefined) return found;
-    throw new DescriptorError(`${name} is missing, which ${importer} imports`);
+    missing.push(`${name} is missing, which ${importer} imports`);
+    const empty = emptyFile(name);
+    given.set(name, empty);
+    return empty;
   }
 
   for (const file of given.values()) place(file);
   return [...placed];
 }
 
-function createRegistryOf(file: FileDescriptorProto[] | readonly FileDescriptorProto[]) {
+function emptyFile(name: string): FileDescriptorProto {
+  return create(FileDescriptorProtoSchema, { name });
+}
+
+/** @param broken Gets why files cannot be used. */
+function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[]): FileRegistry {
   try {
-    return createFileRegistry(create(FileDescriptorSetSchema, { file: [...file] }));
-  } catch (cause) {
-    throw faultOf(file, cause);
+    return createFileRegistry(create(FileDescriptorSetSchema, { file: [...files] }));
+  } catch {
+    return createRegistryOfGood(files, broken);
   }
 }
 
-/** Which file is at fault, at the cost of one registry for each file. */
-function faultOf(files: readonly FileDescriptorProto[], whole: unknown): DescriptorError {
+/** At the cost of a registry for each file. */
+function createRegistryOfGood(files: readonly FileDescriptorProto[], broken: string[]) {
+  const registries: FileRegistry[] = [];
   const known = new Map<string, DescFile | undefined>();
+  const add = (file: FileDescriptorProto) => {
+    const registry = createFileRegistry(file, (name) => known.get(name));
+    known.set(file.name, registry.getFile(file.name));
+    registries.push(registry);
+  };
   for (const file of files) {
     try {
-      const registry = createFileRegistry(file, (name) => known.get(name));
-      known.set(file.name, registry.getFile(file.name));
+      add(file);
     } catch (cause) {
       const reason = (cause as Error).message || unnamedFault(file, files);
-      return new DescriptorError(`${file.name} cannot be used: ${reason}`, { cause });
+      broken.push(`${file.name} cannot be used: ${reason}`);
+      add(emptyFile(file.name));
     }
   }
-  const { message } = whole as Error;
-  return new DescriptorError(`the files cannot be used: ${message}`, { cause: whole });
+  return createFileRegistry(...registries);
 }
 
 /** What protobuf-es has no words for: the type of a repeated field, and an entry of a map. */

@@ -26,6 +26,8 @@ export interface ReflectionWatch {
   readonly descriptors: Descriptors | undefined;
   /** Asks the upstream, at most once a second: for `onUnimplemented` of `proxyServices`. */
   refresh(): void;
+  /** Asks the upstream for a type too, from now on: for `onUnknownType` of a gateway. */
+  learn(typeName: string): void;
   /** Asks no more. */
   close(): void;
 }
@@ -35,7 +37,13 @@ const intervalMsDefault = 5 * 60_000;
 /** Also between attempts while reading fails. */
 const pauseMs = 1000;
 
-/** Reads the services of an upstream from its server reflection, now and again and again. */
+/** More types than responses have that no service's file imports. */
+const typesMax = 1000;
+
+/**
+ * Reads the services of an upstream from its server reflection: now, at intervals, and when a
+ * connection is lost, as another release may take the server's place.
+ */
 export function watchReflection(options: ReflectionWatchOptions): ReflectionWatch {
   const { transport, services, intervalMs = intervalMsDefault, onChange, onError } = options;
   let current: { readonly descriptors: Descriptors; readonly digest: string } | undefined;
@@ -43,6 +51,8 @@ export function watchReflection(options: ReflectionWatchOptions): ReflectionWatc
   let readAt = Number.NEGATIVE_INFINITY;
   let nextAt = Number.POSITIVE_INFINITY;
   let isReading = false;
+  let isStale = false;
+  const types = new Set<string>();
   let isClosed = false;
 
   /** Reads after that long, or before if that was the plan. */
@@ -60,14 +70,15 @@ export function watchReflection(options: ReflectionWatchOptions): ReflectionWatc
     isReading = true;
     let isRight = false;
     try {
-      const descriptors = await reflectServices(transport, { services });
+      const descriptors = await reflectServices(transport, { services, types: [...types] });
       if (!isClosed) use(descriptors);
       isRight = true;
     } catch (error) {
       if (!isClosed) onError(error);
     }
     isReading = false;
-    schedule(isRight ? intervalMs : Math.min(pauseMs, intervalMs));
+    schedule(isRight && !isStale ? intervalMs : Math.min(pauseMs, intervalMs));
+    isStale = false;
   }
 
   function use(descriptors: Descriptors): void {
@@ -83,14 +94,26 @@ export function watchReflection(options: ReflectionWatchOptions): ReflectionWatc
     }
   }
 
+  function refresh(): void {
+    if (isReading) isStale = current !== undefined; // what is read may be old
+    schedule(Math.max(0, readAt + pauseMs - performance.now()));
+  }
+
+  const forget = transport.onDisconnect(refresh);
   void read();
   return {
     get descriptors() {
       return current?.descriptors;
     },
-    refresh: () => schedule(Math.max(0, readAt + pauseMs - performance.now())),
+    refresh,
+    learn(typeName) {
+      if (types.has(typeName) || types.size === typesMax) return;
+      types.add(typeName);
+      refresh();
+    },
     close() {
       isClosed = true;
+      forget();
       clearTimeout(timer);
     },
   };

@@ -9,30 +9,41 @@ import {
   type ServerReflectionRequestSchema,
   type ServerReflectionResponse,
 } from "connect-gateway/reflection";
-import { createDescriptors, DescriptorError, type Descriptors } from "./descriptors.ts";
+import {
+  assertServices,
+  createDescriptors,
+  DescriptorError,
+  type Descriptors,
+  isOfServer,
+} from "./descriptors.ts";
 import { wellKnownFiles } from "./well-known-files.ts";
 
 export interface ReflectServicesOptions {
-  /** Full names of the services that are read. Default: all that the upstream lists, but for `grpc.*`. */
+  /**
+   * Full names of the services that are read. Default: all that the upstream lists, without health,
+   * reflection and channelz.
+   */
   readonly services?: readonly string[] | undefined;
+  /** Full names of messages that are read too, if the upstream knows them: for `google.protobuf.Any`. */
+  readonly types?: readonly string[];
   /** How long it may take, in ms. Default: 10 s. */
   readonly timeoutMs?: number;
 }
 
 const timeoutMsDefault = 10_000;
 
-/** More than servers have, so that one which names ever more of them comes to an end. */
+/** More than servers have, so that a server that names ever more of them comes to an end. */
 const filesMax = 10_000;
 
 /**
  * Reads the services of an upstream from its server reflection, v1 or else v1alpha.
  *
- * @throws {DescriptorError} for an answer that is wrong or not whole: all of it is discarded.
+ * @throws {DescriptorError} if it describes no service, or not one that is named.
  * @throws {ConnectError} of the upstream, or of the way to it.
  */
 export async function reflectServices(
   transport: GrpcTransport,
-  { services, timeoutMs = timeoutMsDefault }: ReflectServicesOptions = {},
+  { services, types = [], timeoutMs = timeoutMsDefault }: ReflectServicesOptions = {},
 ): Promise<Descriptors> {
   for (const service of [ServerReflection, ServerReflectionAlpha]) {
     // Both packages have the same messages.
@@ -43,11 +54,11 @@ export async function reflectServices(
     const answers = serverReflectionInfo(requests, { timeoutMs, signal })[Symbol.asyncIterator]();
     const ask: Ask = async (messageRequest) => {
       const [, answer] = await Promise.all([requests.write({ messageRequest }), answers.next()]);
-      if (answer.done === true) throw new DescriptorError("the upstream's reflection ended early");
-      return answer.value.messageResponse;
+      if (answer.done !== true) return answer.value.messageResponse;
+      throw new ConnectError("the upstream's reflection ended early", Code.Unavailable);
     };
     try {
-      return await read(ask, services);
+      return await read(ask, { services, types });
     } catch (error) {
       if (!(error instanceof ConnectError && error.code === Code.Unimplemented)) throw error;
     } finally {
@@ -65,22 +76,30 @@ type Ask = (
   question: NonNullable<Request["messageRequest"]>,
 ) => Promise<ServerReflectionResponse["messageResponse"]>;
 
-async function read(ask: Ask, given: readonly string[] | undefined): Promise<Descriptors> {
+interface Wanted {
+  readonly services: readonly string[] | undefined;
+  readonly types: readonly string[];
+}
+
+async function read(ask: Ask, { services: given, types }: Wanted): Promise<Descriptors> {
   const names = given ?? (await listServices(ask));
   const files = new Map<string, FileDescriptorProto>();
 
-  async function add(question: Parameters<Ask>[0], what: string): Promise<void> {
-    for (const file of parseFiles(await ask(question), what)) {
-      if (!files.has(file.name)) files.set(file.name, file);
-    }
+  /** @returns why the upstream does not tell; undefined if it does. */
+  async function add(question: Parameters<Ask>[0], what: string): Promise<string | undefined> {
+    const told = parseFiles(await ask(question), what);
+    if (typeof told === "string") return told;
+    for (const file of told) if (!files.has(file.name)) files.set(file.name, file);
     if (files.size > filesMax) throw new DescriptorError(`more than ${filesMax} files`);
+    return undefined;
   }
 
+  const reasons = new Map<string, string | undefined>();
   for (const name of names) {
-    if (![...files.values()].some((file) => declares(file, name))) {
-      await add({ case: "fileContainingSymbol", value: name }, name);
-    }
+    if ([...files.values()].some((file) => declares(file, name))) continue;
+    reasons.set(name, await add({ case: "fileContainingSymbol", value: name }, name));
   }
+  for (const name of types) await add({ case: "fileContainingSymbol", value: name }, name);
   const asked = new Set<string>(wellKnownFiles.keys());
   for (const { dependency } of files.values()) {
     for (const name of dependency) {
@@ -90,43 +109,45 @@ async function read(ask: Ask, given: readonly string[] | undefined): Promise<Des
     }
   }
 
-  const descriptors = createDescriptors([...files.values()]);
-  const missing = names.find((name) => descriptors.registry.getService(name) === undefined);
-  if (missing !== undefined) {
-    throw new DescriptorError(`the upstream's reflection does not describe ${missing}`);
+  const described = createDescriptors([...files.values()]);
+  const services = names.flatMap((name) => described.registry.getService(name) ?? []);
+  const found = new Set(services.map(({ typeName }) => typeName));
+  const lost = names.filter((name) => !found.has(name));
+  const broken = [...described.broken, ...lost.flatMap((name) => reasons.get(name) ?? [])];
+  if (lost.length > broken.length) {
+    broken.push(`the upstream's reflection does not describe ${lost.join(", ")}`);
   }
-  const services = descriptors.services.filter(({ typeName }) => names.includes(typeName));
-  return { ...descriptors, services };
+  const descriptors = { ...described, services, broken };
+  if (given !== undefined && lost.length > 0) throw new DescriptorError(broken.join("; "));
+  assertServices(descriptors, "the upstream's reflection lists no service to serve");
+  return descriptors;
 }
 
 async function listServices(ask: Ask): Promise<readonly string[]> {
   const answer = await ask({ case: "listServices", value: "*" });
-  if (answer.case !== "listServicesResponse") throw noAnswer("its services", answer);
-  const names = answer.value.service.map(({ name }) => name);
-  return names.filter((name) => !name.startsWith("grpc."));
+  if (answer.case !== "listServicesResponse") {
+    throw new DescriptorError(noAnswer("its services", answer));
+  }
+  return answer.value.service.map(({ name }) => name).filter((name) => !isOfServer(name));
 }
 
+/** @returns the files, or why there are none. */
 function parseFiles(
   answer: ServerReflectionResponse["messageResponse"],
   what: string,
-): readonly FileDescriptorProto[] {
-  if (answer.case !== "fileDescriptorResponse") throw noAnswer(what, answer);
-  return answer.value.fileDescriptorProto.map((bytes) => {
-    try {
-      return fromBinary(FileDescriptorProtoSchema, bytes);
-    } catch (cause) {
-      const message = `the upstream's reflection of ${what} has a file that cannot be read`;
-      throw new DescriptorError(message, { cause });
-    }
-  });
+): readonly FileDescriptorProto[] | string {
+  if (answer.case !== "fileDescriptorResponse") return noAnswer(what, answer);
+  try {
+    const { fileDescriptorProto } = answer.value;
+    return fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
+  } catch {
+    return `the upstream's reflection of ${what} has a file that cannot be read`;
+  }
 }
 
-function noAnswer(
-  what: string,
-  answer: ServerReflectionResponse["messageResponse"],
-): DescriptorError {
+function noAnswer(what: string, answer: ServerReflectionResponse["messageResponse"]): string {
   const reason = answer.case === "errorResponse" ? `: ${answer.value.errorMessage}` : "";
-  return new DescriptorError(`the upstream's reflection does not tell ${what}${reason}`);
+  return `the upstream's reflection does not tell ${what}${reason}`;
 }
 
 function declares({ package: parent, service }: FileDescriptorProto, typeName: string): boolean {

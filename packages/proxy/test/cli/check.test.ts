@@ -1,8 +1,10 @@
 /** `--check`: what would be served, and what is wrong. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { addReflection } from "connect-gateway/reflection";
+import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
+import { addReflection, ServerReflection } from "connect-gateway/reflection";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { file_grpc_health_v1_health } from "../../../gateway/gen/grpc/health/v1/health_pb.ts";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
 import {
   CatalogService,
@@ -16,6 +18,7 @@ import {
 } from "../../../gateway/test/support/temporary-folder.ts";
 import { openUpstream } from "../services/open-proxy.ts";
 import { runCommand } from "./command.ts";
+import { oddFile, reflecting } from "./reflecting.ts";
 
 let folder: TemporaryFolder;
 const away = ["--upstream", "http://127.0.0.1:1"];
@@ -71,6 +74,41 @@ test("rules replace annotations, and may leave a method to RPC", async () => {
   );
   expect(stdout).toContain("ReadFile                 unary          POST /files  (body *)");
 });
+
+test("a service of gRPC's own packages is served if it is named", async () => {
+  const set = descriptorSetOf(file_library_v1_catalog, file_grpc_health_v1_health);
+  await writeFile(join(folder.path, "health.binpb"), set);
+  const args = [...away, "--descriptors", "health.binpb"];
+  expect((await check(...args)).stdout).not.toContain("grpc.health.v1.Health");
+  const own = "grpc.health.v1.Health=unix:health.sock";
+  const { exitCode, stdout } = await check(...args, "--upstream", own);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain("grpc.health.v1.Health at unix:health.sock\n");
+});
+
+const whole = file_library_v1_fields.proto;
+const validate = oddFile({ path: "/v1/odd", dependency: ["buf/validate/validate.proto"] });
+
+test.each<[what: string, files: FileDescriptorProto[], message: string, exitCode: number]>([
+  ["an import is missing", [validate], "buf/validate/validate.proto is missing", 0],
+  ["no method has a route", [oddFile()], "give --rules FILE", 0],
+  ["a file cannot be used", [whole, oddFile({ type: ".a.B" })], "odd.proto cannot be used: ", 1],
+  ["a rule cannot be served", [oddFile({ path: "/v1/{text=**}/tail" })], "{text=**}/tail", 1],
+  ["there is no service", [], "lists no service to serve", 1],
+])(
+  "it says what is wrong in a server's reflection: %s",
+  async (_what, files, message, exitCode) => {
+    await using upstream = await openUpstream((router) => {
+      router.service(
+        ServerReflection,
+        reflecting(() => files),
+      );
+    });
+    const ended = await check("--upstream", upstream.url, "--reflection");
+    expect(ended.stderr).toContain(message);
+    expect(ended.exitCode).toBe(exitCode);
+  },
+);
 
 test("a service goes to the upstream that names it", async () => {
   const own = "library.v1.FieldService=https://b.example:443";
@@ -128,6 +166,28 @@ describe("what is wrong", () => {
       2,
     ],
     ["no file", [...away, "--descriptors", "none"], "none: ", 2],
+    [
+      "a flag for a service that no upstream has",
+      [...described, "--upstream-ca", "a.B=ca.pem"],
+      "there is no --upstream a.B=URL",
+      2,
+    ],
+    ["an origin without a scheme", [...described, "--cors-origin", "a.example"], "a.example", 2],
+    ["an origin with a path", [...described, "--cors-origin", "https://a/"], "https://a/", 2],
+    [
+      "credentials for all pages",
+      [...described, "--cors-origin", "*", "--cors-credentials"],
+      "name the origins",
+      2,
+    ],
+    ["CORS without origins", [...described, "--cors-exposed-headers", "a"], "--cors-origin", 2],
+    ["the host of no port", [...described, "--admin-host", "127.0.0.1"], "--admin-port", 2],
+    [
+      "the port of a socket",
+      [...described, "--host", "unix:a.sock", "--port", "1"],
+      "has no --port",
+      2,
+    ],
     ["an unknown flag", [...described, "--prot", "1"], "--prot", 2],
     ["a port past all", [...described, "--port", "65536"], "--port: must be", 2],
     [

@@ -1,7 +1,8 @@
 /** Errors of an upstream, as the callers of a proxy get them. */
 import { constants } from "node:http2";
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
+import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { openGrpcTransport } from "connect-gateway/client";
@@ -14,7 +15,7 @@ import {
   openFakeServer,
 } from "../../../gateway/test/client/fake-server.ts";
 import { VolumeSchema } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
-import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { LabelSchema } from "../../../gateway/test/gen/library/v1/label_pb.ts";
 import { send } from "../../../gateway/test/support/catalog.ts";
 import { codeStatuses } from "../../../gateway/test/support/code-statuses.ts";
@@ -73,6 +74,22 @@ describe("its details", () => {
           "@type": "type.googleapis.com/library.v1.Label",
           value: base64Encode(toBinary(LabelSchema, label)),
         },
+      ],
+    });
+  });
+
+  test("are JSON over REST with the Any that they contain, if its type is known", async () => {
+    const pack = (desc: DescMessage) => ({ any: anyPack(desc, create(desc, { id: 1n })) });
+    const nested = new ConnectError("it is so", Code.NotFound, undefined, [
+      { desc: EveryFieldSchema, value: pack(VolumeSchema) },
+      { desc: EveryFieldSchema, value: pack(LabelSchema) },
+    ]);
+    await using proxy = await openFailing(nested);
+    const every = "type.googleapis.com/library.v1.EveryField";
+    expect(jsonOf(await proxy.send(request))).toMatchObject({
+      details: [
+        { "@type": every, any: { "@type": "type.googleapis.com/library.v1.Volume", id: "1" } },
+        { "@type": every, value: expect.any(String) },
       ],
     });
   });

@@ -109,9 +109,11 @@ function telling(files: readonly DescFile["proto"][], names: readonly string[]) 
             yield { messageResponse: { case: "listServicesResponse", value: { service } } };
             continue;
           }
+          const declares = ({ package: parent, service, messageType }: DescFile["proto"]) =>
+            [...service, ...messageType].some(({ name }) => `${parent}.${name}` === asked.value);
           const found =
             asked.case === "fileContainingSymbol"
-              ? files.find(({ service }) => service.length > 0)
+              ? (files.find(declares) ?? files.find(({ service }) => service.length > 0))
               : files.find(({ name }) => name === asked.value);
           const fileDescriptorProto = bytesOf(found);
           yield found === undefined
@@ -149,7 +151,7 @@ describe("an answer that is wrong or not whole is an error that names the file:"
       "an import that the server does not have",
       [file({ ...broken, dependency: ["shop/v1/cart.proto"] })],
       "shop.v1.ShopService",
-      "the upstream's reflection does not tell shop/v1/cart.proto: no shop/v1/cart.proto",
+      "shop/v1/cart.proto is missing, which shop/v1/shop.proto imports",
     ],
     [
       "a type that no file declares",
@@ -200,6 +202,34 @@ describe("an answer that is wrong or not whole is an error that names the file:"
     const reading = reflectServices(reflected.transport, { services: ["shop.v1.ShopService"] });
     await expect(reading).rejects.toThrow(new DescriptorError("more than 10000 files"));
     expect(answers).toBe(11);
+  });
+
+  test("of ten services, the nine that can be used are read", async () => {
+    const nine = Array.from({ length: 9 }, (_, index) => `nine.v1.Service${index}`);
+    await using reflected = await openReflected(
+      telling(
+        [
+          file({
+            name: "nine.proto",
+            package: "nine.v1",
+            syntax: "proto3",
+            service: nine.map((name) => ({ name: name.slice("nine.v1.".length) })),
+          }),
+          broken,
+        ],
+        [...nine, "shop.v1.ShopService"],
+      ),
+    );
+    const descriptors = await reflectServices(reflected.transport);
+    expect(namesOf(descriptors)).toEqual(nine);
+    expect(descriptors.broken).toHaveLength(1);
+  });
+
+  test("that lists no service to serve", async () => {
+    await using reflected = await openReflected(telling([], ["grpc.health.v1.Health"]));
+    await expect(reflectServices(reflected.transport)).rejects.toThrow(
+      new DescriptorError("the upstream's reflection lists no service to serve"),
+    );
   });
 
   test("but imports that everybody has may be missing", async () => {
@@ -264,6 +294,39 @@ test("a service that a server gets is served, without a restart of the gateway",
   await watched.until([FieldService.typeName, LibraryService.typeName]);
   expect(jsonOf(await echo())).toEqual({ string: "a" });
   transport.close();
+});
+
+test("a server that takes another's place is asked what it has, when a connection is lost", async () => {
+  const first = await openUpstream(library);
+  const transport = openGrpcTransport({ url: first.url });
+  const dayMs = 24 * 3600 * 1000;
+  using watched = openWatch({ transport, intervalMs: dayMs });
+  await watched.until([LibraryService.typeName]);
+  await first[Symbol.asyncDispose]();
+  await using _second = await openUpstream(both, { port: first.port });
+  await watched.until([FieldService.typeName, LibraryService.typeName]);
+  transport.close();
+});
+
+test("a type that only an Any has is asked for, and known from then on", async () => {
+  const cart = file({
+    name: "shop/v1/cart.proto",
+    package: "shop.v1",
+    syntax: "proto3",
+    messageType: [{ name: "Cart" }],
+  });
+  await using reflected = await openReflected(
+    telling([catalogFile, cart], [CatalogService.typeName]),
+  );
+  const dayMs = 24 * 3600 * 1000;
+  using watched = openWatch({ transport: reflected.transport, intervalMs: dayMs });
+  await watched.until([CatalogService.typeName]);
+  const isKnown = () =>
+    watched.watch.descriptors?.registry.getMessage("shop.v1.Cart") !== undefined;
+  expect(isKnown()).toBe(false);
+  watched.watch.learn("shop.v1.Cart");
+  watched.watch.learn("shop.v1.None");
+  await expect.poll(isKnown, { timeout: 5000 }).toBe(true);
 });
 
 test("a wrong answer changes nothing, and the next right one is read", async () => {

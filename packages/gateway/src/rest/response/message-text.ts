@@ -10,16 +10,16 @@ import { hasCustomJson } from "../rule/field-path.ts";
 
 /** The JSON text of a message, or of the field that is the answer. */
 export function messageText(
-  { spec, binding, jsonOptions }: Pick<Route, "spec" | "binding" | "jsonOptions">,
+  { spec, binding, writerOptions }: Pick<Route, "spec" | "binding" | "writerOptions">,
   message: MessageShape<DescMessage>,
 ): string {
   const { responseBody } = binding;
   const { output } = spec.method;
-  const json = messageToJson(output, message, jsonOptions);
+  const json = messageToJson(output, message, writerOptions);
   if (responseBody === undefined) return JSON.stringify(json);
-  const name = jsonOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
+  const name = writerOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
   const isSet = isJsonObject(json) && Object.hasOwn(json, name);
-  return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, jsonOptions));
+  return JSON.stringify(isSet ? json[name] : emptyValue(responseBody, writerOptions));
 }
 
 /** The JSON of an unset field: its zero value, or null where that would be a value. */

@@ -9,7 +9,7 @@ import type { Response } from "../../http/exchange.ts";
 import { type HeaderRecord, toNodeHeaders } from "../../http/headers.ts";
 import { headerWithTrailer } from "../../rpc/context.ts";
 import { messageTooLarge } from "../../rpc/envelope-splitter.ts";
-import { RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
+import { type RestError, RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
 import type { RestSettings } from "../options.ts";
 import type { Route } from "../routing/route.ts";
 import { getHttpBody, isHttpBody } from "../rule/http-body.ts";
@@ -113,11 +113,11 @@ function varyByCoding(header: HeaderRecord): void {
 /** The response for an error. */
 export function errorResponse(
   reason: unknown,
-  settings: Pick<RestSettings, "renderError">,
+  { renderError, registry }: Pick<RestSettings, "renderError"> & Pick<RestError, "registry">,
   context?: ResponseContext,
 ): Response {
-  const restError = restErrorFrom(reason);
-  const { status, body, contentType = jsonType } = settings.renderError(restError);
+  const restError = restErrorFrom(reason, registry);
+  const { status, body, contentType = jsonType } = renderError(restError);
   const header = context
     ? trailerMux(context.responseHeader, context.responseTrailer)
     : new Headers();

@@ -32,8 +32,10 @@ export interface Route {
   readonly bodyTypes: readonly string[];
   /** Whether to ignore an unknown query parameter. */
   readonly ignoresParameter: MatchName;
-  /** How to read and write JSON: the options of the method and of REST. */
-  readonly jsonOptions: JsonOptions & JsonWriterOptions;
+  /** How to read JSON: the options of the method and of REST. */
+  readonly jsonOptions: JsonOptions;
+  /** The same for writing. */
+  readonly writerOptions: JsonWriterOptions;
 }
 
 /** The parts of a request's target beyond the route. */

@@ -34,9 +34,30 @@ const methods: ReadonlySet<string> = new Set(
 /** A `google.api.http` rule that cannot be served. Thrown at startup, never for a request. */
 export class RuleError extends Error {
   override readonly name = "RuleError";
+  /** The full name of the method. */
+  readonly selector: string;
 
   constructor(of: DescMethod | string, reason: string) {
-    super(`google.api.http of ${typeof of === "string" ? of : selectorOf(of)}: ${reason}`);
+    const selector = typeof of === "string" ? of : selectorOf(of);
+    super(`google.api.http of ${selector}: ${reason}`);
+    this.selector = selector;
+  }
+}
+
+/** Rules, and who is told of those that cannot be served: they are left out. Default: they throw. */
+export interface Rules {
+  readonly rules: readonly HttpRule[];
+  readonly onRuleError?: ((error: RuleError) => void) | undefined;
+}
+
+/** What is made of a rule; undefined if that cannot be served, and somebody is told. @throws {RuleError} */
+export function ofRule<T>({ onRuleError }: Pick<Rules, "onRuleError">, make: () => T) {
+  try {
+    return make();
+  } catch (error) {
+    if (onRuleError === undefined || !(error instanceof RuleError)) throw error;
+    onRuleError(error);
+    return undefined;
   }
 }
 
@@ -50,11 +71,14 @@ export function selectorOf(method: DescMethod): string {
  *
  * @throws {RuleError}
  */
-export function assertSelectors(rules: readonly HttpRule[], methods: readonly DescMethod[]): void {
+export function assertSelectors(rules: Rules, methods: readonly DescMethod[]): void {
   const selectors = new Set(methods.map(selectorOf));
-  for (const { selector } of rules) {
+  for (const { selector } of rules.rules) {
     if (selectors.has(selector)) continue;
-    throw new RuleError(selector || "a rule without a selector", "no method that is served has it");
+    ofRule(rules, () => {
+      const name = selector || "a rule without a selector";
+      throw new RuleError(name, "no method that is served has it");
+    });
   }
 }
 
@@ -64,21 +88,21 @@ export function assertSelectors(rules: readonly HttpRule[], methods: readonly De
  *
  * @throws {RuleError}
  */
-export function bindingsOf(method: DescMethod, extraRules: readonly HttpRule[] = []): Binding[] {
+export function bindingsOf(method: DescMethod, rules: Rules = noRules): Binding[] {
+  const rule = ruleOf(method, rules);
+  if (rule === undefined || isNone(rule)) return [];
+  return [rule, ...rule.additionalBindings].flatMap(
+    (one) => ofRule(rules, () => [createBinding(method, one, rule)]) ?? [],
+  );
+}
+
+const noRules: Rules = { rules: [] };
+
+function ruleOf(method: DescMethod, { rules }: Rules): HttpRule | undefined {
   const selector = selectorOf(method);
   const annotated = hasOption(method, http) ? getOption(method, http) : undefined;
   // As in http.proto: "last one wins".
-  const rule = extraRules.findLast((one) => one.selector === selector) ?? annotated;
-  if (rule === undefined || isNone(rule)) return [];
-  if (method.methodKind === "bidi_streaming") {
-    throw new RuleError(
-      method,
-      "HTTP has no form for streams in both directions; a rule with this selector and no pattern leaves the method to RPC",
-    );
-  }
-  const nested = rule.additionalBindings.some((one) => one.additionalBindings.length > 0);
-  if (nested) throw new RuleError(method, "additional_bindings must not have their own");
-  return [rule, ...rule.additionalBindings].map((one) => createBinding(method, one));
+  return rules.findLast((one) => one.selector === selector) ?? annotated;
 }
 
 /** A rule without a pattern, or with an empty one: REST does not serve the method. */
@@ -88,7 +112,17 @@ function isNone({ selector, pattern, body, responseBody, additionalBindings }: H
   return selector !== "" && !hasPattern && !saysMore;
 }
 
-function createBinding(method: DescMethod, rule: HttpRule): Binding {
+/** @param whole The rule, or the one that has it as an additional binding. */
+function createBinding(method: DescMethod, rule: HttpRule, whole: HttpRule): Binding {
+  if (method.methodKind === "bidi_streaming") {
+    throw new RuleError(
+      method,
+      "HTTP has no form for streams in both directions; a rule with this selector and no pattern leaves the method to RPC",
+    );
+  }
+  if (rule !== whole && rule.additionalBindings.length > 0) {
+    throw new RuleError(method, "additional_bindings must not have their own");
+  }
   const { verb, path } = patternOf(method, rule);
   const template = parseTemplate(method, path);
   const variables = template.variables.map((variable) => ({

@@ -1,44 +1,50 @@
 /** The format of a stream of messages in a response body. */
 import { parsePreferences } from "../response/answer-coding.ts";
 
-/** A way to write a sequence of messages. An error comes last. */
+/** A way to write a sequence of messages. */
 export interface StreamFormat {
   readonly contentType: string;
   /** Other headers of such an answer. */
   readonly header?: Readonly<Record<string, string>>;
   /** Written before the first message. */
   readonly open: string;
+  /** @param id Names the message, for a client that wants those after it. */
+  message(json: string, index: number, id?: string): string;
   /** Written after the last message. */
   readonly close: string;
-  message(json: string, index: number): string;
+  /** Written instead if the stream ends by an error. */
   error(json: string, index: number): string;
+  /** What readers pass over, to write while there are no messages; undefined if there is none. */
+  readonly comment?: string;
 }
 
 const ndjson: StreamFormat = {
   contentType: "application/x-ndjson",
   open: "",
-  close: "",
   message: (json) => `${json}\n`,
+  close: "",
   error: (json) => `{"error":${json}}\n`,
 };
 
 /** Server-sent events, https://html.spec.whatwg.org/multipage/server-sent-events.html. */
 const serverSentEvents: StreamFormat = {
   contentType: "text/event-stream",
-  // Of nginx: it would keep events until it has a buffer full of them.
+  // For nginx, which otherwise keeps events until a buffer is full.
   header: { "cache-control": "no-store", "x-accel-buffering": "no" },
   open: "",
-  close: "",
-  message: (json) => `data: ${json}\n\n`,
+  message: (json, _index, id) => `${id === undefined ? "" : `id: ${id}\n`}data: ${json}\n\n`,
+  // An EventSource calls again when an answer ends, unless its page closes it.
+  close: "event: end\ndata:\n\n",
   error: (json) => `event: error\ndata: ${json}\n\n`,
+  comment: ":\n\n",
 };
 
 const jsonArray: StreamFormat = {
   contentType: "application/json",
   open: "[",
-  close: "]\n",
   message: (json, index) => `${index === 0 ? "" : ",\n"}${json}`,
-  error: (json, index) => `${index === 0 ? "" : ",\n"}{"error":${json}}`,
+  close: "]\n",
+  error: (json, index) => `${index === 0 ? "" : ",\n"}{"error":${json}}]\n`,
 };
 
 export type StreamFormatName = "ndjson" | "sse" | "array";

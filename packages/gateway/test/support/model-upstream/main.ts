@@ -66,7 +66,7 @@ function inject(fault: ConnectionFault): void {
       for (const socket of sockets) socket.destroy();
       break;
     case "silence":
-      for (const socket of sockets) socket.pause();
+      for (const socket of sockets) stopReading(socket);
       break;
     case "no streams":
       for (const session of sessions) session.settings({ maxConcurrentStreams: 0 });
@@ -78,6 +78,11 @@ function inject(fault: ConnectionFault): void {
       for (const session of sessions) session.settings({ maxConcurrentStreams: 2 });
       break;
   }
+}
+
+/** To pause a socket does nothing once its session of HTTP/2 reads from below it. */
+function stopReading(socket: Socket & { readonly _handle?: { readStop(): void } | null }): void {
+  socket._handle?.readStop();
 }
 
 function leave(session: ServerHttp2Session): void {

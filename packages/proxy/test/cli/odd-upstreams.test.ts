@@ -1,0 +1,245 @@
+/** The command in front of upstreams whose services are odd, or change. */
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http2";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type ConnectRouter, createClient } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { openGrpcTransport } from "connect-gateway/client";
+import { Health } from "connect-gateway/health";
+import { addReflection, ServerReflection } from "connect-gateway/reflection";
+import { serve } from "connect-gateway/server";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createCatalog } from "../../../gateway/test/catalog-server.ts";
+import {
+  CatalogService,
+  file_library_v1_catalog,
+} from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import {
+  FieldService,
+  file_library_v1_fields,
+} from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
+import {
+  createTemporaryFolder,
+  type TemporaryFolder,
+} from "../../../gateway/test/support/temporary-folder.ts";
+import { within } from "../../../gateway/test/support/within.ts";
+import { reflectServices } from "../../src/services/index.ts";
+import { openUpstream } from "../services/open-proxy.ts";
+import { startCommand, until } from "./command.ts";
+import { oddFile, reflecting } from "./reflecting.ts";
+
+let folder: TemporaryFolder;
+
+beforeAll(async () => {
+  folder = await createTemporaryFolder();
+});
+
+afterAll(() => folder[Symbol.asyncDispose]());
+
+const start = (...args: readonly string[]) => startCommand(args, folder.path);
+const fields = file_library_v1_fields.proto;
+const echo = (router: ConnectRouter) =>
+  router.service(FieldService, { echo: (request) => request });
+const post = (url: string, body: string) =>
+  fetch(url, { method: "POST", body, headers: { "content-type": "application/json" } });
+
+test.each<[what: string, odd: FileDescriptorProto]>([
+  ["a rule that cannot be served", oddFile({ path: "/v1/{text=**}/tail" })],
+  ["a type that nobody declares", oddFile({ type: ".a.B" })],
+  ["an import that is missing", oddFile({ path: "/v1/odd", dependency: ["a/b.proto"] })],
+])("%s leaves all else served, and is counted and logged", async (what, odd) => {
+  await using upstream = await openUpstream((router) => {
+    echo(router).service(
+      ServerReflection,
+      reflecting(() => [odd, fields]),
+    );
+  });
+  const args = ["--upstream", upstream.url, "--reflection", "--openapi", "--admin-port", "0"];
+  await using server = await start(...args);
+  const [, port] = /^metrics on port (\d+)$/.exec(await server.nextLine()) ?? [];
+  await until(200, `${server.origin}/readyz`);
+  expect(await (await post(`${server.origin}/v1/fields`, '{"string": "a"}')).json()).toEqual({
+    string: "a",
+  });
+  const document = await (await fetch(`${server.origin}/openapi.json`)).json();
+  expect(document).toMatchObject({ paths: { "/v1/fields": {} } });
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  expect(metrics).toContain(
+    `connect_gateway_rules_left_out ${what.startsWith("a rule") ? 1 : 0}\n`,
+  );
+});
+
+test("one upstream that is away does not keep the others from being served", async () => {
+  await using upstream = await openUpstream((router) => {
+    echo(router);
+    addReflection(router);
+  });
+  const other = `${CatalogService.typeName}=http://127.0.0.1:1`;
+  await using server = await start("--upstream", upstream.url, "--upstream", other, "--reflection");
+  const called = async () => (await post(`${server.origin}/v1/fields`, "{}")).status;
+  await expect.poll(called, { timeout: 8000 }).toBe(200);
+  expect((await fetch(`${server.origin}/v1/volumes/1`)).status).toBe(503);
+  expect((await fetch(`${server.origin}/readyz`)).status).toBe(503);
+});
+
+test.each<[how: string, args: readonly string[], look: (signal: () => void) => void]>([
+  ["on SIGHUP", [], (signal) => signal()],
+  ["at an interval", ["--reflection-interval", "20"], () => {}],
+])("services that change are read again %s", async (_how, args, look) => {
+  let files = [fields];
+  await using upstream = await openUpstream((router) => {
+    echo(router).service(CatalogService, createCatalog());
+    router.service(
+      ServerReflection,
+      reflecting(() => files),
+    );
+  });
+  await using server = await start("--upstream", upstream.url, "--reflection", ...args);
+  await until(404, `${server.origin}/v1/volumes/1`);
+  files = [fields, file_library_v1_catalog.proto];
+  look(server.hangUp);
+  const isServed = async () => (await fetch(`${server.origin}/v1/shelves/a/volumes`)).status;
+  await expect.poll(isServed, { timeout: 8000 }).toBe(200);
+});
+
+test("the type of an Any that only the upstream knows is asked for", async () => {
+  const cart = create(FileDescriptorProtoSchema, {
+    name: "cart.proto",
+    package: "shop.v1",
+    syntax: "proto3",
+    messageType: [{ name: "Cart" }],
+  });
+  const any = { typeUrl: "type.googleapis.com/shop.v1.Cart", value: new Uint8Array() };
+  await using upstream = await openUpstream((router) => {
+    router.service(FieldService, { echo: () => ({ any }) });
+    router.service(
+      ServerReflection,
+      reflecting(() => [fields, cart]),
+    );
+  });
+  await using server = await start("--upstream", upstream.url, "--reflection");
+  await until(200, `${server.origin}/readyz`);
+  const ask = async () => await (await post(`${server.origin}/v1/fields`, "{}")).json();
+  expect(await ask()).toMatchObject({ message: expect.stringContaining("shop.v1.Cart") });
+  await expect.poll(ask, { timeout: 8000 }).toEqual({ any: { "@type": any.typeUrl } });
+});
+
+test.each([Code.Unauthenticated, Code.PermissionDenied])(
+  "an upstream that answers code %i to the health check is ready",
+  async (code) => {
+    await using upstream = await openUpstream((router) => {
+      echo(router);
+      addReflection(router);
+      router.service(Health, {
+        check() {
+          throw new ConnectError("no token", code);
+        },
+      });
+    });
+    await using server = await start("--upstream", upstream.url, "--reflection");
+    await until(200, `${server.origin}/readyz`);
+  },
+);
+
+test.each([["--reflection"], ["--descriptors", "services.binpb"]])(
+  "health and reflection are served and listed, with %s",
+  async (...args) => {
+    await writeFile(join(folder.path, "services.binpb"), descriptorSetOf(file_library_v1_fields));
+    await using upstream = await openUpstream((router) => {
+      echo(router);
+      addReflection(router);
+    });
+    await using server = await start("--upstream", upstream.url, ...args);
+    await until(200, `${server.origin}/readyz`);
+    const transport = openGrpcTransport({ url: server.origin });
+    const listed = createClient(ServerReflection, transport).serverReflectionInfo(
+      createAsyncIterable([{ messageRequest: { case: "listServices" as const, value: "" } }]),
+    );
+    const names: string[] = [];
+    for await (const { messageResponse } of listed) {
+      if (messageResponse.case !== "listServicesResponse") continue;
+      names.push(...messageResponse.value.service.map(({ name }) => name));
+    }
+    expect(names).toEqual(expect.arrayContaining([Health.typeName, FieldService.typeName]));
+    const { status } = await createClient(Health, transport).check({
+      service: FieldService.typeName,
+    });
+    expect(status).toBe(1);
+    transport.close();
+  },
+);
+
+test("pages may send what is passed on, and read the id of a request and the document", async () => {
+  await using upstream = await openUpstream((router) => {
+    echo(router);
+    addReflection(router);
+  });
+  await using server = await start(
+    ...["--upstream", upstream.url, "--reflection", "--request-metadata", "x-tenant", "--openapi"],
+    ...["--cors-origin", "https://a.example", "--cors-credentials"],
+    ...["--cors-exposed-headers", "x-region"],
+  );
+  await until(200, `${server.origin}/readyz`);
+  const origin = "https://a.example";
+  const preflight = { origin, "access-control-request-method": "POST" };
+  const allowed = await fetch(`${server.origin}/v1/fields`, {
+    method: "OPTIONS",
+    headers: preflight,
+  });
+  expect(allowed.headers.get("access-control-allow-headers")?.toLowerCase()).toMatch(
+    /traceparent.*tracestate.*x-request-id.*x-tenant/,
+  );
+  expect(allowed.headers.get("access-control-allow-credentials")).toBe("true");
+  const document = await fetch(`${server.origin}/openapi.json`, { headers: { origin } });
+  expect(document.headers.get("access-control-allow-origin")).toBe(origin);
+  expect(document.headers.get("access-control-expose-headers")?.toLowerCase()).toMatch(
+    /x-request-id.*x-region/,
+  );
+});
+
+test.skipIf(process.platform === "win32")(
+  "sockets of this machine carry calls to an upstream and from a client",
+  async () => {
+    const path = join(folder.path, "up.sock");
+    const seen: unknown[] = [];
+    const handler = connectNodeAdapter({
+      routes(router) {
+        router.service(FieldService, {
+          echo(request, { requestHeader }) {
+            seen.push(requestHeader.get("host") ?? requestHeader.get(":authority"));
+            return request;
+          },
+        });
+        addReflection(router);
+      },
+    });
+    const upstream = createServer((request, response) => {
+      seen.push(request.authority);
+      handler(request, response);
+    }).listen(path);
+    await once(upstream, "listening");
+    const transport = openGrpcTransport({ url: `unix:${path}`, authority: "shop.example" });
+    const { services } = await within("the services", reflectServices(transport));
+    expect(services.map(({ typeName }) => typeName)).toEqual([FieldService.typeName]);
+    expect(seen).toContain("shop.example");
+    const front = join(folder.path, "front.sock");
+    const options = { path: front, routes: echo };
+    const server = await serve(options);
+    expect(server.address).toMatchObject({ address: front });
+    await expect(serve(options)).rejects.toThrow("EADDRINUSE");
+    const caller = openGrpcTransport({ url: `unix://${front}` });
+    const answer = await caller.unary(FieldService.method.echo, undefined, 5000, undefined, {
+      string: "a",
+    });
+    expect(answer.message).toMatchObject({ string: "a" });
+    caller.close();
+    transport.close();
+    await server.drain(0);
+    upstream.close();
+  },
+);

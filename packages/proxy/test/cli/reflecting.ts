@@ -1,0 +1,74 @@
+/** Servers whose reflection tells files of every kind. */
+import { create, setExtension, toBinary } from "@bufbuild/protobuf";
+import {
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  MethodOptionsSchema,
+} from "@bufbuild/protobuf/wkt";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
+import type { ServerReflection } from "connect-gateway/reflection";
+import { http } from "../../../gateway/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../../gateway/gen/google/api/http_pb.ts";
+
+/** A file with one service, `odd.v1.OddService`, whose method `Echo` has this path. */
+export function oddFile({
+  path = "",
+  dependency = [""],
+  type = ".odd.v1.Odd",
+} = {}): FileDescriptorProto {
+  const options = create(MethodOptionsSchema);
+  if (path !== "") {
+    const rule = create(HttpRuleSchema, { pattern: { case: "get", value: path } });
+    setExtension(options, http, rule);
+  }
+  return create(FileDescriptorProtoSchema, {
+    name: "odd.proto",
+    package: "odd.v1",
+    syntax: "proto3",
+    dependency: ["google/api/annotations.proto", ...dependency.filter(Boolean)],
+    messageType: [
+      { name: "Odd", field: [{ name: "text", jsonName: "text", number: 1, type: 9, label: 1 }] },
+    ],
+    service: [
+      {
+        name: "OddService",
+        method: [{ name: "Echo", inputType: type, outputType: type, options }],
+      },
+    ],
+  });
+}
+
+export function servicesIn(files: readonly FileDescriptorProto[]): string[] {
+  return files.flatMap((file) => file.service.map(({ name }) => `${file.package}.${name}`));
+}
+
+/** Tells each file alone, by its name or by what it declares; and lists all its services. */
+export function reflecting(
+  files: () => readonly FileDescriptorProto[],
+): ServiceImpl<typeof ServerReflection> {
+  return {
+    async *serverReflectionInfo(requests) {
+      for await (const { messageRequest: asked } of requests) {
+        const service = servicesIn(files()).map((name) => ({ name }));
+        const found = files().find((file) =>
+          asked.case === "fileByFilename"
+            ? file.name === asked.value
+            : [...file.service, ...file.messageType].some(
+                ({ name }) => `${file.package}.${name}` === asked.value,
+              ),
+        );
+        const error = { errorCode: Code.NotFound, errorMessage: "no such file" };
+        yield asked.case === "listServices"
+          ? { messageResponse: { case: "listServicesResponse", value: { service } } }
+          : found === undefined
+            ? { messageResponse: { case: "errorResponse", value: error } }
+            : {
+                messageResponse: {
+                  case: "fileDescriptorResponse",
+                  value: { fileDescriptorProto: [toBinary(FileDescriptorProtoSchema, found)] },
+                },
+              };
+      }
+    },
+  };
+}
