@@ -26,6 +26,9 @@ const importsByFile = checkLayout({
     "src/adapter": ["src/rest", "src/rpc", "src/json", "src/http"],
     "src/rest": ["gen", "src/rpc", "src/json", "src/http"],
     "src/openapi": ["gen", "src/rest", "src/json"],
+    "src/mcp": [
+      ...["gen", "src/adapter", "src/openapi", "src/rest", "src/rpc", "src/json", "src/http"],
+    ],
     "src/rpc": ["gen", "src/json", "src/binary", "src/http"],
     "src/json": ["gen", "src/binary"],
     "src/binary": [],

@@ -32,7 +32,11 @@ export function createCors(options: CorsOptions): ApplyCors {
   const { maxAgeSeconds = 7200 } = options;
   const origins = new Set(options.origins);
   const isForAll = origins.has("*");
-  const allowedHeaders = listOf(cors.allowedHeaders, ["Authorization"], options.allowedHeaders);
+  const allowedHeaders = listOf(
+    cors.allowedHeaders,
+    ["Authorization", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"],
+    options.allowedHeaders,
+  );
   const exposedHeaders = listOf(
     cors.exposedHeaders,
     ["WWW-Authenticate", "Retry-After"],

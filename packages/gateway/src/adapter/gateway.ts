@@ -20,7 +20,7 @@ import { trailersOnly } from "../rpc/grpc.ts";
 import { type CorsOptions, createCors, isPreflight } from "./cors.ts";
 import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
 import { peerAddressKey } from "./peer-address.ts";
-import { createRoutes, type Route } from "./routes.ts";
+import { type AddRoutes, createRoutes, type Route } from "./routes.ts";
 
 /** The options of a Connect router, with the same meaning, and those of REST. */
 export interface CommonOptions extends ConnectRouterOptions, MessageLimits, StreamLimits {
@@ -31,6 +31,8 @@ export interface CommonOptions extends ConnectRouterOptions, MessageLimits, Stre
   readonly rest?: RestOptions;
   /** Lets pages of other origins call, on every protocol. Default: none may. */
   readonly cors?: CorsOptions;
+  /** Offers methods to language models: `createMcp` of `connect-gateway/mcp`. Default: none. */
+  readonly mcp?: AddRoutes;
   /** Told of every request and of its end: for metrics, logs, traces. Default: nobody is. */
   readonly observer?: CallObserver;
   /** Leaves the address of each caller under `peerAddressKey`, for gate and interceptors. Default: no. */
@@ -81,15 +83,22 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
   const endpoints = collectEndpoints({ ...options, acceptCompression, onError }, options.routes);
   const applyCors = options.cors && createCors(options.cors);
   const settings = resolveRestOptions(options.rest ?? {});
-  const findRoute = createRoutes({ endpoints, prefix: requestPathPrefix, settings, codings });
+  const { origins = [] } = options.cors ?? {};
+  const findRoute = createRoutes(
+    { endpoints, prefix: requestPathPrefix, settings, codings, origins },
+    options.mcp,
+  );
 
   function begin({ exchange, route }: Found): CallObservation | undefined {
     const { method: requestMethod, target, headers } = exchange;
-    const { method, pathTemplate: path } = route;
+    const { method, methodOf, pathTemplate: path } = route;
     const pathTemplate = path && requestPathPrefix + path;
-    const protocol = protocolOf(headers, route.isRpc);
+    const protocol = route.protocol ?? protocolOf(headers, route.isRpc);
     const peerAddress = () => exchange.peerAddress;
     const request = { method, pathTemplate, protocol, requestMethod, target, headers, peerAddress };
+    if (methodOf !== undefined) {
+      Object.defineProperty(request, "method", { get: () => methodOf(exchange) });
+    }
     const observation = observer?.begin(request);
     if (observation?.responseHeader !== undefined) exchange.addHeader(observation.responseHeader);
     return observation;

@@ -22,7 +22,10 @@ export interface CallObserver {
 }
 
 export interface ObservedRequest {
-  /** The method that is called; undefined where there is none, as behind a 404 or 405. */
+  /**
+   * The method that is called; undefined where there is none, as behind a 404 or 405. With MCP, it
+   * may be known only when the request ends.
+   */
   readonly method: DescMethod | undefined;
   /** The path of the route, with variables in braces; undefined where none was found. */
   readonly pathTemplate: string | undefined;
@@ -61,8 +64,8 @@ export interface CallEnding {
   readonly status: number | undefined;
 }
 
-/** As connect-es calls them, and `rest`. */
-export type ProtocolName = "grpc" | "grpc-web" | "connect" | "rest";
+/** As connect-es calls them, `rest` and `mcp`. */
+export type ProtocolName = "grpc" | "grpc-web" | "connect" | "rest" | "mcp";
 
 /**
  * The protocol of a request, as far as its media type tells.

@@ -42,9 +42,12 @@ export class Names {
 export class Components {
   readonly schemas: { [name: string]: JsonObject } = {};
   readonly #names: Names;
+  readonly #place: string;
 
-  constructor(style: NameStyle) {
+  /** @param place Where the schemas are in the document. */
+  constructor(style: NameStyle, place = "#/components/schemas") {
     this.#names = new Names(style);
+    this.#place = place;
   }
 
   /** A reference to a schema, which is created on the first reference. */
@@ -55,7 +58,7 @@ export class Components {
       this.schemas[name] = schema;
       Object.assign(schema, create());
     }
-    return { $ref: `#/components/schemas/${name}` };
+    return { $ref: `${this.#place}/${name}` };
   }
 
   /** Whether a schema of a message with this full name exists. */

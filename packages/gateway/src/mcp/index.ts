@@ -1,0 +1,41 @@
+/** Methods as tools of the Model Context Protocol: https://modelcontextprotocol.io */
+import type { AddRoutes, OwnRoute } from "../adapter/routes.ts";
+import { metadataPaths, metadataResponse } from "./authorization.ts";
+import { McpHandler } from "./handler.ts";
+import { type McpOptions, resolveMcpOptions } from "./options.ts";
+import { createTools } from "./tool.ts";
+
+export type { McpAuthorization, McpOptions } from "./options.ts";
+
+/** Below the prefix of all paths. */
+const path = "/mcp";
+
+/**
+ * Offers methods to language models at `/mcp`: the value of the gateway's option `mcp`.
+ *
+ * @throws {TypeError} for an invalid option. The gateway throws one for a name that is not served.
+ */
+export function createMcp(options: McpOptions): AddRoutes {
+  const settings = resolveMcpOptions(options);
+  const { authorization, descriptors, isPlain, textPattern } = settings;
+  return ({ endpoints, prefix, settings: { rules }, origins }) => {
+    const names = options.tools;
+    const tools = createTools(endpoints, { names, rules, descriptors, isPlain, textPattern });
+    const handler = new McpHandler({ settings, tools, origins });
+    const endpoint: OwnRoute = {
+      ...{ path: prefix + path, pathTemplate: path, allow: ["POST"], protocol: "mcp" },
+      methodOf: (exchange) => handler.methodOf(exchange),
+      serve: (exchange, values) => handler.serve(exchange, values),
+    };
+    if (authorization === undefined) return [endpoint];
+    const response = metadataResponse(authorization);
+    const metadata = metadataPaths(authorization).map(
+      (at): OwnRoute => ({
+        ...{ path: at, pathTemplate: undefined, allow: ["GET"], protocol: "mcp" },
+        methodOf: () => undefined,
+        serve: (exchange) => exchange.respond(response) as undefined,
+      }),
+    );
+    return [endpoint, ...metadata];
+  };
+}
