@@ -43,7 +43,7 @@ export interface ServerLifetime {
 }
 
 /** What a server serves, as far as it may become another. */
-export type ServedOptions = Pick<ServeOptions, "routes" | "rest" | "jsonOptions">;
+export type ServedOptions = Pick<ServeOptions, "routes" | "rest" | "jsonOptions" | "mcp">;
 
 export interface Server {
   readonly address: AddressInfo;

@@ -2,7 +2,10 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { gatewayNodeAdapter } from "connect-gateway";
 import { type Binding, bindingsOf, printPathTemplate, RuleError } from "connect-gateway/rules";
+import { CommandError } from "./command-error.ts";
+import { createTools } from "./mcp.ts";
 import { createRoutes, type Served } from "./served.ts";
+import type { Settings } from "./settings.ts";
 
 /** The lines of what is served, and of what is wrong. */
 export interface CheckReport {
@@ -10,7 +13,10 @@ export interface CheckReport {
   readonly problems: readonly string[];
 }
 
-export function checkServed(served: Served, requestMetadata: readonly string[]): CheckReport {
+export function checkServed(
+  served: Served,
+  { requestMetadata, mcp }: Pick<Settings, "requestMetadata" | "mcp">,
+): CheckReport {
   const lines: string[] = [];
   const problems = new Set<string>();
   for (const { upstream, descriptors } of served.parts) {
@@ -28,8 +34,10 @@ export function checkServed(served: Served, requestMetadata: readonly string[]):
     // What no rule has by itself: routes that two have, selectors that no method has.
     const { rules, registry } = served;
     const routes = createRoutes(served, requestMetadata);
-    const options = { routes, rest: { rules }, jsonOptions: { registry } };
-    collect(problems, () => gatewayNodeAdapter(options));
+    collect(problems, () => {
+      const tools = createTools(mcp, "", served);
+      gatewayNodeAdapter({ routes, rest: { rules }, jsonOptions: { registry }, ...tools });
+    });
   }
   return { served: lines, problems: [...problems] };
 }
@@ -38,7 +46,8 @@ function collect<T>(problems: Set<string>, read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
-    if (!(error instanceof RuleError || error instanceof TypeError)) throw error;
+    const isOurs = error instanceof RuleError || error instanceof CommandError;
+    if (!isOurs && !(error instanceof TypeError)) throw error;
     problems.add(error.message);
     return undefined;
   }

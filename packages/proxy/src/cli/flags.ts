@@ -44,6 +44,11 @@ const flags = {
     placeholder: "list",
     help: "origins whose pages may call: https://a.example,…, or *",
   },
+  mcp: {
+    placeholder: "[SERVICE[/METHOD]]",
+    isRepeated: true,
+    help: "offer all methods, or those named, to language models at /mcp",
+  },
   openapi: { help: "serve the OpenAPI document at /openapi.json, and a page of it at /docs" },
   "body-bytes-max": {
     placeholder: "number",
@@ -93,10 +98,16 @@ export function parseFlags(args: readonly string[]): GivenFlags {
     ]),
   );
   try {
-    return parseArgs({ args: [...args], options }).values as GivenFlags;
+    return parseArgs({ args: args.map(withValue), options }).values as GivenFlags;
   } catch (error) {
     throw new CommandError((error as Error).message, { cause: error });
   }
+}
+
+/** The one flag whose value may be left out, which `parseArgs` does not know. */
+function withValue(arg: string, index: number, args: readonly string[]): string {
+  const isBare = arg === "--mcp" && (args[index + 1] ?? "--").startsWith("--");
+  return isBare ? "--mcp=" : arg;
 }
 
 export function formatHelp(): string {

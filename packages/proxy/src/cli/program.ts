@@ -41,7 +41,7 @@ function print(text: string): ExitCode {
 async function check(settings: Settings): Promise<ExitCode> {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
   const served = createServed(await readParts(settings), rules);
-  const report = checkServed(served, settings.requestMetadata);
+  const report = checkServed(served, settings);
   print(report.served.map((line) => `${line}\n`).join(""));
   for (const problem of report.problems)
     process.stderr.write(`connect-gateway-proxy: ${problem}\n`);

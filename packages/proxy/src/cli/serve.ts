@@ -16,6 +16,7 @@ import { addReflection } from "connect-gateway/reflection";
 import { type ServedOptions, serve } from "connect-gateway/server";
 import { createLogger, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
+import { createTools } from "./mcp.ts";
 import { type Measuring, openMetrics } from "./metrics.ts";
 import { createReference } from "./reference.ts";
 import { readRules } from "./rules.ts";
@@ -76,6 +77,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
         if (settings.descriptors === undefined) addReflection(router, { services, draining });
       },
       rest: { rules: served === undefined ? [] : rules },
+      ...createTools(settings.mcp, version, served),
       ...(registry && { jsonOptions: { registry } }),
     };
   }

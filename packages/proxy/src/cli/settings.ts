@@ -16,6 +16,8 @@ export interface Settings {
   /** Besides those that are passed on by default. */
   readonly requestMetadata: readonly string[];
   readonly corsOrigins: readonly string[];
+  /** Names of services and methods that are tools; an empty one for all. */
+  readonly mcp: readonly string[];
   readonly openapi: boolean;
   readonly bodyBytesMax: number;
   readonly requestTimeoutMs: number;
@@ -61,6 +63,7 @@ export function resolveSettings(flags: GivenFlags): Settings {
     },
     requestMetadata: listOf(flags["request-metadata"]),
     corsOrigins: listOf(flags["cors-origin"]),
+    mcp: flags.mcp ?? [],
     openapi: flags.openapi ?? false,
     bodyBytesMax: integer("body-bytes-max", flags["body-bytes-max"], {
       ...{ min: 1, max: bodyBytesCeiling, fallback: 4 * 1024 * 1024 },
