@@ -165,6 +165,12 @@ export const schema = {
     placeholder: "on|off",
     summary: "`off`: no page at `/`, no reference at `/docs`, no `/openapi.json`",
   },
+  mcp: {
+    type: "switch",
+    default: false,
+    placeholder: "on|off",
+    summary: "`on`: language models may create plants, at `/mcp`",
+  },
   corsOrigins: {
     name: "cors-origin",
     type: "list",

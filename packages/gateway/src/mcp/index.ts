@@ -5,6 +5,7 @@ import { McpHandler } from "./handler.ts";
 import { type McpOptions, resolveMcpOptions } from "./options.ts";
 import { createTools } from "./tool.ts";
 
+export type { AddRoutes as Mcp } from "../adapter/routes.ts";
 export type { McpAuthorization, McpOptions } from "./options.ts";
 
 /** Below the prefix of all paths. */

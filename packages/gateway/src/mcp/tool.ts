@@ -63,14 +63,19 @@ function choose(endpoints: readonly Endpoint[], name: string): readonly Endpoint
 
 function describe(name: string, served: DescMethod, options: ToolOptions): string {
   const method = describedIn(options.descriptors, served) ?? served;
-  return JSON.stringify({
+  const tool = {
     name,
     title: titleOf(method),
     description: commentOf(method) || signatureOf(method),
     inputSchema: inputSchema(method, options),
     outputSchema: outputSchema(method, options),
     annotations: annotationsOf(served, options.rules),
-  });
+  };
+  // Formats of OpenAPI say less than the bounds beside them, and strict readers do not know all.
+  const isFormat = (value: unknown) => /^(?:u?int(?:32|64)|float|double)$/.test(String(value));
+  return JSON.stringify(tool, (keyword, value) =>
+    keyword === "format" && isFormat(value) ? undefined : value,
+  );
 }
 
 function describedIn(registry: Registry | undefined, { name, parent }: DescMethod) {
