@@ -2,7 +2,6 @@ import type { ContextValues } from "@connectrpc/connect";
 import type { Exchange } from "../http/exchange.ts";
 import type { Callee } from "../rpc/call.ts";
 import { CallContext, signalOf } from "../rpc/context.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
 import { endingError } from "../rpc/errors.ts";
 import { noTrailer } from "../rpc/trailer-header.ts";
 import type { Tool } from "./tool.ts";
@@ -14,23 +13,19 @@ import type { Tool } from "./tool.ts";
  */
 export class Admission {
   readonly exchange: Exchange;
+  readonly tool: Tool;
   readonly context: CallContext;
-  readonly endpoint: Endpoint;
-  readonly #named: Tool | undefined;
+  readonly #isNamed: boolean;
   #hasAskedForMethod = false;
 
-  constructor(
-    exchange: Exchange,
-    values: ContextValues | undefined,
-    tools: { readonly named: Tool | undefined; readonly any: Tool },
-  ) {
+  constructor(exchange: Exchange, values: ContextValues | undefined, tool: Tool, isNamed: boolean) {
     this.exchange = exchange;
-    this.#named = tools.named;
-    this.endpoint = (tools.named ?? tools.any).endpoint;
-    this.context = contextOf(exchange, this.endpoint, values);
-    if (tools.named !== undefined) return;
+    this.tool = tool;
+    this.#isNamed = isNamed;
+    this.context = this.#contextOf(tool, values);
+    if (isNamed) return;
     for (const name of ["method", "service"] as const) {
-      const value = this.context[name];
+      const { [name]: value } = this.context;
       const get = () => {
         this.#hasAskedForMethod = true;
         return value;
@@ -41,43 +36,32 @@ export class Admission {
 
   /** @throws what the gate throws. */
   async pass(): Promise<void> {
-    await this.endpoint.options.requestGate?.(this.context);
+    await this.tool.endpoint.options.requestGate?.(this.context);
   }
 
   /** The context of a call, and what is left to do of its gate. */
-  of({ endpoint, spec }: Tool): { readonly context: CallContext; readonly callee: Callee } {
-    const { requestGate, ...options } = endpoint.options;
-    const isNamed = this.#named?.endpoint === endpoint;
-    const isSameGate = requestGate === this.endpoint.options.requestGate;
-    const hasPassed = isNamed || (isSameGate && !this.#hasAskedForMethod);
-    const gate = hasPassed || requestGate === undefined ? {} : { requestGate };
-    const context = isNamed
-      ? this.context
-      : contextOf(this.exchange, endpoint, this.context.values);
-    return { context, callee: { spec, options: { ...options, ...gate } } };
+  of(tool: Tool): { readonly context: CallContext; readonly options: Callee["options"] } {
+    const { requestGate, ...options } = tool.endpoint.options;
+    if (this.#isNamed && tool === this.tool) return { context: this.context, options };
+    const context = this.#contextOf(tool, this.context.values);
+    const isSame = requestGate === this.tool.endpoint.options.requestGate;
+    const hasPassed = requestGate === undefined || (isSame && !this.#hasAskedForMethod);
+    return { context, options: hasPassed ? options : { ...options, requestGate } };
   }
 
   /** @returns the error for the client. */
   fail(error: unknown): unknown {
-    const ending = endingError(error, this.endpoint.options, signalOf(this.context));
+    const ending = endingError(error, this.tool.endpoint.options, signalOf(this.context));
     this.context.abort(ending);
     return ending;
   }
-}
 
-function contextOf(
-  exchange: Exchange,
-  { spec, options }: Endpoint,
-  contextValues: ContextValues | undefined,
-): CallContext {
-  return new CallContext({
-    exchange,
-    method: spec.method,
-    protocolName: "mcp",
-    timeoutMs: undefined,
-    shutdownSignal: options.shutdownSignal,
-    contextValues,
-    responseHeader: {},
-    responseTrailer: noTrailer,
-  });
+  #contextOf({ spec, endpoint }: Tool, contextValues: ContextValues | undefined): CallContext {
+    const { shutdownSignal } = endpoint.options;
+    return new CallContext({
+      ...{ exchange: this.exchange, method: spec.method, protocolName: "mcp" },
+      ...{ timeoutMs: undefined, shutdownSignal, contextValues },
+      ...{ responseHeader: {}, responseTrailer: noTrailer },
+    });
+  }
 }

@@ -1,5 +1,5 @@
 /** Serves the endpoint: each POST is one message, and nothing is remembered of it. */
-import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, type ContextValues } from "@connectrpc/connect";
 import { readBody as readWhole } from "../http/body.ts";
 import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
@@ -13,9 +13,8 @@ import { Admission } from "./admission.ts";
 import { withMetadata } from "./authorization.ts";
 import { untilFull } from "./collect.ts";
 import {
-  errorCodes,
-  errorMessage,
-  jsonHeader,
+  envelope,
+  jsonResponse,
   ProtocolError,
   parseMessage,
   type RpcMessage,
@@ -27,13 +26,6 @@ import type { Tool } from "./tool.ts";
 import { type Era, eraOf, nameHeader, negotiated, versions } from "./version.ts";
 import { ToolWire } from "./wire.ts";
 
-export interface McpParts {
-  readonly settings: McpSettings;
-  readonly tools: ReadonlyMap<string, Tool>;
-  /** The origins whose pages may call; `*` for any. */
-  readonly origins: readonly string[];
-}
-
 const toolsPerPage = 200;
 
 /** How long clients may keep what they are told, and that it is for those who may call. */
@@ -42,22 +34,27 @@ const cacheHints = { ttlMs: 60_000, cacheScope: "private" };
 const accepted: Response = { status: 202, header: { "content-length": 0 }, body: "" };
 
 export class McpHandler {
-  readonly #parts: McpParts;
-  readonly #any: Tool;
+  readonly #settings: McpSettings;
+  readonly #tools: ReadonlyMap<string, Tool>;
+  /** In the order of the list. */
   readonly #names: readonly string[];
+  readonly #first: Tool;
+  /** The origins whose pages may call; `*` for any. */
+  readonly #origins: readonly string[];
   /** What clients are told of the server. */
   readonly #server: { readonly name: string; readonly version: string };
   /** What requests call, once their bodies are known. */
   readonly #called = new WeakMap<Exchange, DescMethod>();
 
   /** @throws {TypeError} without a tool. */
-  constructor(parts: McpParts) {
-    const { tools, settings } = parts;
-    this.#parts = parts;
+  constructor(settings: McpSettings, tools: ReadonlyMap<string, Tool>, origins: readonly string[]) {
+    const [first] = tools.values();
+    if (first === undefined) throw new TypeError("mcp.tools: no method is named");
+    this.#settings = settings;
+    this.#tools = tools;
     this.#names = [...tools.keys()];
-    const [any] = tools.values();
-    if (any === undefined) throw new TypeError("mcp.tools: no method is named");
-    this.#any = any;
+    this.#first = first;
+    this.#origins = origins;
     const services = new Set([...tools.values()].map(({ spec }) => spec.method.parent.typeName));
     this.#server = settings.server ?? { name: [...services].join(", "), version: "0.0.0" };
   }
@@ -68,80 +65,67 @@ export class McpHandler {
   }
 
   async serve(exchange: Exchange, values: ContextValues | undefined): Promise<void> {
-    const tools = { named: this.#named(exchange), any: this.#any };
-    const admission = new Admission(exchange, values, tools);
+    const named = this.#named(exchange);
+    const admission = new Admission(exchange, values, named ?? this.#first, named !== undefined);
     let message: RpcMessage | undefined;
     try {
       this.#assertOrigin(exchange);
       await admission.pass();
-      message = await this.#read(admission);
+      message = await read(admission);
+      const { id, method } = message;
       const era = eraOf(exchange, message);
-      const { id } = message;
       if (id === undefined) exchange.respond(accepted);
-      else if (message.method === "tools/call")
-        await this.#call({ ...message, id }, era, admission);
+      else if (method === "tools/call") await this.#call({ ...message, id }, era, admission);
       else exchange.respond(this.#answer({ ...message, id }, era));
       admission.context.release();
     } catch (error) {
-      exchange.respond(this.#failed(error, message?.id, admission));
+      const isOurs = error instanceof ProtocolError;
+      const { context } = admission;
+      const refuse = () => this.#refusal(admission.fail(error), message?.id, context);
+      exchange.respond(isOurs ? error.toResponse(message?.id) : refuse());
     }
   }
 
   #named(exchange: Exchange): Tool | undefined {
-    return this.#parts.tools.get(nameHeader(exchange) ?? "");
+    return this.#tools.get(nameHeader(exchange) ?? "");
   }
 
   /** The Host of a page that DNS rebinding has brought here is that of its Origin, too. */
   #assertOrigin(exchange: Exchange): void {
     const origin = headerOf(exchange, "origin");
-    const { origins } = this.#parts;
-    if (origin === null || origins.includes(origin) || origins.includes("*")) return;
+    if (origin === null || this.#origins.includes(origin) || this.#origins.includes("*")) return;
     if (origin === exchange.origin && loopback.test(origin)) return;
     throw new RestFailure(403, Code.PermissionDenied, "pages of this Origin must not call");
   }
 
-  #read({ exchange, endpoint: { options }, context }: Admission): RpcMessage | Promise<RpcMessage> {
-    const request: WholeRequest = {
-      header: context.requestHeader,
-      readBody: (limit, parse) => readWhole(exchange, limit, parse),
-    };
-    assertMediaType(request, ["application/json"]);
-    const parse = (bytes: Uint8Array) => parseMessage(bytes, options.readMaxValues);
-    return context.inTime(readBody(request, readLimits(options), parse));
-  }
-
   async #call({ id, params }: RpcRequest, era: Era, admission: Admission): Promise<void> {
     const { name, arguments: args = {}, _meta: meta } = params;
-    const tool = typeof name === "string" ? this.#parts.tools.get(name) : undefined;
+    const tool = typeof name === "string" ? this.#tools.get(name) : undefined;
     if (tool === undefined) throw invalidParams(`Unknown tool: ${String(name).slice(0, 100)}`);
     if (!isJsonObject(args)) throw invalidParams("arguments must be an object");
     const { exchange } = admission;
+    const { context, options } = admission.of(tool);
     this.#called.set(exchange, tool.spec.method);
-    const { context, callee } = admission.of(tool);
-    const token = isJsonObject(meta) ? stringOrInteger(meta["progressToken"]) : undefined;
-    const isStream = tool.spec.kind === "server_streaming" && takesEvents(exchange);
     const wire = new ToolWire({
-      ...{ tool, context, id, args },
-      progressToken: isStream ? token : undefined,
-      signature: this.#signature(era),
+      ...{ tool, context, id, args, signature: this.#signature(era) },
+      progressToken: isJsonObject(meta) ? stringOrInteger(meta["progressToken"]) : undefined,
       refuse: (error) => this.#refusal(error, id, context),
     });
     const spec = this.#cut(tool.spec, wire);
-    await serveCall({ ...callee, spec }, { exchange, context, wire });
+    await serveCall({ spec, options }, { exchange, context, wire });
   }
 
   /** The method, whose stream ends when the result is full. */
   #cut(spec: Tool["spec"], wire: ToolWire): Tool["spec"] {
     if (spec.kind === "unary") return spec;
-    const { stream } = this.#parts.settings;
     const impl: typeof spec.impl = (message, context) =>
-      untilFull(spec.impl(message, context), wire, stream, context);
+      untilFull(spec.impl(message, context), wire, this.#settings.stream, context);
     return { ...spec, impl };
   }
 
   #answer({ id, method, params }: RpcRequest, era: Era): Response {
-    const { instructions } = this.#parts.settings;
-    const abilities = { capabilities: { tools: {} }, ...(instructions && { instructions }) };
+    const { instructions } = this.#settings;
+    const abilities = { capabilities: { tools: {} }, instructions };
     switch (`${era} ${method}`) {
       case "modern server/discover":
         return this.#result(id, era, { supportedVersions: versions, ...abilities, ...cacheHints });
@@ -155,10 +139,10 @@ export class McpHandler {
       case "legacy tools/list":
         return this.#list(id, era, params["cursor"]);
     }
-    const message = `Method not found: ${method.slice(0, 100)}`;
     // To older clients, a 404 means that a session has ended.
     const status = era === "modern" ? 404 : 200;
-    throw new ProtocolError(status, { code: errorCodes.methodNotFound, message });
+    const message = `Method not found: ${method.slice(0, 100)}`;
+    throw new ProtocolError(status, "methodNotFound", message);
   }
 
   /** @param cursor The name of the first tool of the page. */
@@ -166,18 +150,15 @@ export class McpHandler {
     const start = cursor === undefined ? 0 : this.#names.indexOf(String(cursor));
     if (start < 0) throw invalidParams("the cursor is unknown");
     const end = start + toolsPerPage;
-    const tools = this.#names.slice(start, end).map((name) => this.#parts.tools.get(name));
-    const texts = tools.map((tool) => tool?.description());
-    const nextCursor = this.#names[end];
-    const last = { ...(nextCursor !== undefined && { nextCursor }), ...cacheHints };
-    return this.#result(id, era, last, `"tools":[${texts.join(",")}],`);
+    const page = this.#names.slice(start, end).map((name) => this.#tools.get(name)?.description());
+    const members = { nextCursor: this.#names[end], ...cacheHints };
+    return this.#result(id, era, members, `"tools":[${page.join(",")}],`);
   }
 
   /** @param first Members as JSON text, with a comma behind. */
   #result(id: string, era: Era, members: object, first = ""): Response {
     const all = JSON.stringify({ ...members, ...this.#signature(era) });
-    const body = `{"jsonrpc":"2.0","id":${id},"result":{${first}${all.slice(1)}}`;
-    return { status: 200, header: jsonHeader(body), body };
+    return jsonResponse(`{"jsonrpc":"2.0","id":${id},"result":{${first}${all.slice(1)}}`);
   }
 
   /** The members of every result. Older clients know none. */
@@ -187,36 +168,33 @@ export class McpHandler {
     return { resultType: "complete", _meta };
   }
 
-  #failed(error: unknown, id: string | undefined, admission: Admission): Response {
-    if (!(error instanceof ProtocolError)) {
-      return this.#refusal(admission.fail(error), id, admission.context);
-    }
-    const body = JSON.stringify(errorMessage(id, error.error));
-    const { status, code } = error;
-    return { status, header: jsonHeader(body), body, code };
-  }
-
   /** The response for what is no result: the status of HTTP says what to do about it. */
   #refusal(error: unknown, id: string | undefined, context: CallContext): Response {
     const renderError = (rest: RestError) => {
       const { status, body } = renderStatus(rest);
       const { code, message, details } = body;
-      const data: JsonValue = { details };
-      return { status, body: errorMessage(id, { code, message, data }) };
+      return { status, body: envelope(id, { error: { code, message, data: { details } } }) };
     };
     const response = errorResponse(error, { renderError }, context);
-    const { authorization } = this.#parts.settings;
-    const isRefused = response.status === 401 && authorization !== undefined;
-    return isRefused ? withMetadata(response, authorization) : response;
+    const { authorization } = this.#settings;
+    const hasMetadata = response.status === 401 && authorization !== undefined;
+    return hasMetadata ? withMetadata(response, authorization) : response;
   }
+}
+
+function read({ exchange, tool, context }: Admission): RpcMessage | Promise<RpcMessage> {
+  const { options } = tool.endpoint;
+  const request: WholeRequest = {
+    header: context.requestHeader,
+    readBody: (limit, parse) => readWhole(exchange, limit, parse),
+  };
+  assertMediaType(request, ["application/json"]);
+  const parse = (bytes: Uint8Array) => parseMessage(bytes, options.readMaxValues);
+  return context.inTime(readBody(request, readLimits(options), parse));
 }
 
 const loopback = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
-function takesEvents(exchange: Exchange): boolean {
-  return headerOf(exchange, "accept")?.includes("text/event-stream") === true;
-}
-
 function invalidParams(message: string): ProtocolError {
-  return new ProtocolError(200, { code: errorCodes.invalidParams, message });
+  return new ProtocolError(200, "invalidParams", message);
 }

@@ -1,6 +1,6 @@
 /** Methods as tools of the Model Context Protocol: https://modelcontextprotocol.io */
 import type { AddRoutes, OwnRoute } from "../adapter/routes.ts";
-import { metadataPaths, metadataResponse } from "./authorization.ts";
+import { metadataOf } from "./authorization.ts";
 import { McpHandler } from "./handler.ts";
 import { type McpOptions, resolveMcpOptions } from "./options.ts";
 import { createTools } from "./tool.ts";
@@ -18,25 +18,22 @@ const path = "/mcp";
  */
 export function createMcp(options: McpOptions): AddRoutes {
   const settings = resolveMcpOptions(options);
-  const { authorization, descriptors, isPlain, textPattern } = settings;
+  const { authorization } = settings;
   return ({ endpoints, prefix, settings: { rules }, origins }) => {
-    const names = options.tools;
-    const tools = createTools(endpoints, { names, rules, descriptors, isPlain, textPattern });
-    const handler = new McpHandler({ settings, tools, origins });
+    const handler = new McpHandler(settings, createTools(endpoints, settings, rules), origins);
     const endpoint: OwnRoute = {
       ...{ path: prefix + path, pathTemplate: path, allow: ["POST"], protocol: "mcp" },
       methodOf: (exchange) => handler.methodOf(exchange),
       serve: (exchange, values) => handler.serve(exchange, values),
     };
-    if (authorization === undefined) return [endpoint];
-    const response = metadataResponse(authorization);
-    const metadata = metadataPaths(authorization).map(
-      (at): OwnRoute => ({
-        ...{ path: at, pathTemplate: undefined, allow: ["GET"], protocol: "mcp" },
-        methodOf: () => undefined,
-        serve: (exchange) => exchange.respond(response) as undefined,
+    const metadata = authorization === undefined ? [] : [...metadataOf(authorization)];
+    return [
+      endpoint,
+      ...metadata.map(([at, response]): OwnRoute => {
+        const serve: OwnRoute["serve"] = async (exchange) => exchange.respond(response);
+        const route = { path: at, pathTemplate: undefined, allow: ["GET"], serve };
+        return { ...route, protocol: "mcp", methodOf: () => undefined };
       }),
-    );
-    return [endpoint, ...metadata];
+    ];
   };
 }

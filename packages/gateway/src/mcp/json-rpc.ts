@@ -2,47 +2,19 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { byteLengthOf } from "../http/body.ts";
+import type { Response } from "../http/exchange.ts";
 import { parseJson } from "../json/messages.ts";
 import { type ExactJson, isJsonObject, JsonNumber, rawJson } from "../json/value.ts";
-
-export type JsonMembers = { readonly [name: string]: ExactJson };
 
 /** A request, or a notification, which has no id. */
 export interface RpcMessage {
   /** As JSON text. */
   readonly id: string | undefined;
   readonly method: string;
-  readonly params: JsonMembers;
+  readonly params: { readonly [name: string]: ExactJson };
 }
 
 export type RpcRequest = RpcMessage & { readonly id: string };
-
-/** What is wrong with a request before it is a call of a tool. */
-export class ProtocolError extends Error {
-  override readonly name = "ProtocolError";
-  /** That of HTTP. */
-  readonly status: number;
-  readonly error: RpcError;
-
-  constructor(status: number, error: RpcError) {
-    super(error.message);
-    this.status = status;
-    this.error = error;
-  }
-
-  /** What logs and metrics call it. */
-  get code(): Code {
-    return this.error.code === errorCodes.methodNotFound
-      ? Code.Unimplemented
-      : Code.InvalidArgument;
-  }
-}
-
-export type RpcError = {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: JsonValue;
-};
 
 export const errorCodes = {
   parseError: -32700,
@@ -52,6 +24,30 @@ export const errorCodes = {
   headerMismatch: -32020,
   unsupportedProtocolVersion: -32022,
 } as const;
+
+/** What is wrong with a request before it is a call of a tool. */
+export class ProtocolError extends Error {
+  override readonly name = "ProtocolError";
+  /** That of HTTP. */
+  readonly status: number;
+  readonly rpcCode: number;
+  readonly data: JsonValue | undefined;
+
+  constructor(status: number, code: keyof typeof errorCodes, message: string, data?: JsonValue) {
+    super(message);
+    this.status = status;
+    this.rpcCode = errorCodes[code];
+    this.data = data;
+  }
+
+  toResponse(id: string | undefined): Response {
+    const { rpcCode: code, message, data } = this;
+    const error = { code, message, ...(data !== undefined && { data }) };
+    const isUnknown = code === errorCodes.methodNotFound;
+    const forLogs = isUnknown ? Code.Unimplemented : Code.InvalidArgument;
+    return { ...jsonResponse(JSON.stringify(envelope(id, { error })), this.status), code: forLogs };
+  }
+}
 
 /** What the envelope may hold besides the arguments: ids, and what clients tell of themselves. */
 const envelopeValuesMax = 200;
@@ -64,18 +60,17 @@ const envelopeValuesMax = 200;
  */
 export function parseMessage(bytes: Uint8Array, valuesMax = Number.POSITIVE_INFINITY): RpcMessage {
   const json = parseBody(bytes, valuesMax + envelopeValuesMax);
-  if (Array.isArray(json)) throw invalidRequest("batches are not supported: send one message");
   if (!isJsonObject(json) || json["jsonrpc"] !== "2.0") {
     throw invalidRequest('the body must be one JSON-RPC message, with "jsonrpc": "2.0"');
   }
-  const { method, params = {}, id } = json;
+  const { method, params = {}, id: given } = json;
   if (typeof method !== "string") throw invalidRequest("method must be a string");
   if (!isJsonObject(params)) throw invalidRequest("params must be an object");
-  const text = id === undefined ? undefined : idText(id);
-  if (text === undefined && !method.startsWith("notifications/")) {
-    throw invalidRequest("id is missing: only notifications have none");
+  const id = stringOrInteger(given);
+  if (given === undefined ? !method.startsWith("notifications/") : id === undefined) {
+    throw invalidRequest("id must be a string or an integer: only notifications have none");
   }
-  return { id: text, method, params };
+  return { id, method, params };
 }
 
 function parseBody(bytes: Uint8Array, valuesMax: number): ExactJson {
@@ -83,44 +78,31 @@ function parseBody(bytes: Uint8Array, valuesMax: number): ExactJson {
     return parseJson(bytes, valuesMax);
   } catch (cause) {
     const message = cause instanceof Error && "rawMessage" in cause ? cause.rawMessage : cause;
-    throw new ProtocolError(400, { code: errorCodes.parseError, message: String(message) });
+    throw new ProtocolError(400, "parseError", String(message));
   }
 }
 
-/** Ids and tokens are exact, too: an integer past 2^53 is answered as it was sent. */
-function idText(id: ExactJson): string {
-  const text = stringOrInteger(id);
-  if (text === undefined) throw invalidRequest("id must be a string or an integer");
-  return text;
+function invalidRequest(message: string): ProtocolError {
+  return new ProtocolError(400, "invalidRequest", message);
 }
 
-/** The JSON text of a string or integer; undefined for anything else. */
+/** Its JSON text, exactly: an integer past 2^53, too. Undefined for anything else. */
 export function stringOrInteger(json: ExactJson | undefined): string | undefined {
   if (typeof json === "string") return JSON.stringify(json);
+  if (typeof json !== "number" && !(json instanceof JsonNumber)) return undefined;
   const text = json instanceof JsonNumber ? json.source : String(json);
-  const isInteger = json instanceof JsonNumber || typeof json === "number";
-  return isInteger && /^-?\d{1,32}$/.test(text) ? text : undefined;
-}
-
-function invalidRequest(message: string): ProtocolError {
-  return new ProtocolError(400, { code: errorCodes.invalidRequest, message });
+  return /^-?\d{1,32}$/.test(text) ? text : undefined;
 }
 
 /** @param id As JSON text; undefined if it is not known. */
-export function errorMessage(id: string | undefined, error: RpcError): JsonValue {
-  return { jsonrpc: "2.0", ...(id !== undefined && { id: idValue(id) }), error };
+export function envelope(id: string | undefined, members: { [name: string]: JsonValue }) {
+  const value: JsonValue = id === undefined ? null : JSON.parse(id);
+  const isExact = typeof value === "string" || String(value) === id;
+  const known = id !== undefined && { id: isExact ? value : rawJson(id) };
+  return { jsonrpc: "2.0", ...known, ...members };
 }
 
-function idValue(id: string): JsonValue {
-  const value: JsonValue = JSON.parse(id);
-  return typeof value === "string" || String(value) === id ? value : rawJson(id);
-}
-
-/** @param id As JSON text. */
-export function resultMessage(id: string, result: JsonValue): JsonValue {
-  return { jsonrpc: "2.0", id: idValue(id), result };
-}
-
-export function jsonHeader(body: string) {
-  return { "content-type": "application/json", "content-length": byteLengthOf(body) };
+export function jsonResponse(body: string, status = 200): Response {
+  const header = { "content-type": "application/json", "content-length": byteLengthOf(body) };
+  return { status, header, body };
 }

@@ -1,6 +1,5 @@
 import type { Registry } from "@bufbuild/protobuf";
-import { assertOptions, definedOnly } from "../rpc/options.ts";
-import type { StreamLimits } from "./collect.ts";
+import { assertOptions } from "../rpc/options.ts";
 
 export interface McpOptions {
   /**
@@ -63,12 +62,12 @@ export function resolveMcpOptions(options: McpOptions) {
   if (authorization !== undefined && !URL.canParse(authorization.resource)) {
     throw new TypeError(`mcp.authorization.resource must be a URL: ${authorization.resource}`);
   }
-  const given = definedOnly(options);
-  const stream: StreamLimits = {
-    bytesMax: given.streamBytesMax ?? 256 * 1024,
-    timeMs: given.streamTimeMs ?? 10_000,
+  const { tools, server, instructions, descriptors, textPattern } = options;
+  const { streamBytesMax: bytesMax = 256 * 1024, streamTimeMs: timeMs = 10_000 } = options;
+  return {
+    ...{ tools, server, instructions, descriptors, textPattern, schemas, authorization },
+    stream: { bytesMax, timeMs },
   };
-  return { ...given, isPlain: schemas === "plain", stream };
 }
 
 export type McpSettings = ReturnType<typeof resolveMcpOptions>;

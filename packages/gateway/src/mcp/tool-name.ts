@@ -9,21 +9,22 @@ const lengthMax = 64;
  */
 export function toolNames(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string> {
   const names = new Map<DescMethod, string>();
-  let rest = methods;
-  for (const nameOf of forms) {
-    const taken = Map.groupBy(rest, (method) => shortened(nameOf(method), method));
+  for (const prefixOf of prefixes) {
+    const rest = methods.filter((method) => !names.has(method));
+    const taken = Map.groupBy(rest, (method) => {
+      return shortened(snakeCase(prefixOf(method) + method.name), method);
+    });
     for (const [name, [only, ...others]] of taken) {
       if (only !== undefined && others.length === 0) names.set(only, name);
     }
-    rest = rest.filter((method) => !names.has(method));
   }
   return names;
 }
 
-const forms: readonly ((method: DescMethod) => string)[] = [
-  ({ name }) => snakeCase(name),
-  ({ name, parent }) => `${snakeCase(parent.name)}_${snakeCase(name)}`,
-  ({ name, parent }) => `${snakeCase(parent.typeName.replaceAll(".", "_"))}_${snakeCase(name)}`,
+const prefixes: readonly ((method: DescMethod) => string)[] = [
+  () => "",
+  ({ parent }) => `${parent.name}_`,
+  ({ parent }) => `${parent.typeName.replaceAll(".", "_")}_`,
 ];
 
 /** `Create plant` for `CreatePlant`. */
@@ -33,23 +34,15 @@ export function titleOf({ name }: DescMethod): string {
 }
 
 function snakeCase(name: string): string {
-  return name
-    .replaceAll(/([a-z0-9])([A-Z])/g, "$1_$2")
-    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, "$1_$2")
-    .toLowerCase();
+  return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, "_").toLowerCase();
 }
 
-/** A name that is too long ends with a hash of the method's full name. */
+/** A name that is too long ends with a hash (FNV-1a) of the method's full name. */
 function shortened(name: string, { name: method, parent }: DescMethod): string {
   if (name.length <= lengthMax) return name;
-  const hash = fnv1a(`${parent.typeName}/${method}`).toString(16).padStart(8, "0");
-  return `${name.slice(0, lengthMax - hash.length - 1)}_${hash}`;
-}
-
-function fnv1a(text: string): number {
   let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) {
-    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0;
+  for (const character of `${parent.typeName}/${method}`) {
+    hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
   }
-  return hash;
+  return `${name.slice(0, lengthMax - 9)}_${hash.toString(16).padStart(8, "0")}`;
 }

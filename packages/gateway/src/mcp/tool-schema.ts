@@ -5,14 +5,10 @@ import type { JsonObject } from "../openapi/json-object.ts";
 import { Schemas } from "../openapi/schema/schema.ts";
 import { isHttpBody } from "../rest/response/http-body.ts";
 import { hasCustomJson } from "../rest/rule/field-path.ts";
+import type { McpSettings } from "./options.ts";
 import { plainSchema } from "./plain-schema.ts";
 
-export interface ToolSchemaOptions {
-  /** The pattern that every text in arguments must match. */
-  readonly textPattern?: string | undefined;
-  /** Whether schemas have no `$ref`, `anyOf` and `not`. */
-  readonly isPlain: boolean;
-}
+type Options = Pick<McpSettings, "textPattern" | "schemas">;
 
 /** The member that holds a value that is no JSON object, because arguments and results must be. */
 export const valueMember = "value";
@@ -24,14 +20,14 @@ export function isObject(message: DescMessage): boolean {
   return isOpen || !hasCustomJson(message);
 }
 
-export function inputSchema({ input }: DescMethod, options: ToolSchemaOptions): JsonObject {
+export function inputSchema({ input }: DescMethod, options: Options): JsonObject {
   return rootSchema(input, "request", options);
 }
 
 /** A stream is one object with its messages. A google.api.HttpBody is content, and has no schema. */
 export function outputSchema(
   { output, methodKind }: DescMethod,
-  options: ToolSchemaOptions,
+  options: Options,
 ): JsonObject | undefined {
   if (methodKind !== "server_streaming") {
     return isHttpBody(output, undefined) ? undefined : rootSchema(output, "response", options);
@@ -51,7 +47,7 @@ export function outputSchema(
 
 type Place = "request" | "response";
 
-function rootSchema(message: DescMessage, place: Place, options: ToolSchemaOptions): JsonObject {
+function rootSchema(message: DescMessage, place: Place, options: Options): JsonObject {
   return withDefinitions(options, place, (schemas) => {
     // The root must be an object, and not a reference to one.
     if (!hasCustomJson(message)) return schemas.forFields(message, place);
@@ -66,7 +62,7 @@ function rootSchema(message: DescMessage, place: Place, options: ToolSchemaOptio
 }
 
 function withDefinitions(
-  { textPattern, isPlain }: ToolSchemaOptions,
+  { textPattern, schemas: form }: Options,
   place: Place,
   create: (schemas: Schemas) => JsonObject,
 ): JsonObject {
@@ -81,6 +77,6 @@ function withDefinitions(
   });
   const schema = create(schemas);
   const { schemas: definitions } = components;
-  if (isPlain) return plainSchema(schema, definitions, place);
+  if (form === "plain") return plainSchema(schema, definitions, place);
   return Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions };
 }

@@ -1,11 +1,9 @@
-/** Calls of tools. */
-import type { JsonValue } from "@bufbuild/protobuf";
+/** Calls of tools. An error of the service is a result, which models read. */
 import { Code } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
 import { type Body, byteLengthOf, bytesOf } from "../http/body.ts";
 import type { Ending, Head, Response } from "../http/exchange.ts";
 import { messageFromJson } from "../json/messages.ts";
-import type { JsonOptions } from "../json/scalar.ts";
 import type { ExactJson } from "../json/value.ts";
 import { badRequest, FieldViolation } from "../json/violation.ts";
 import { messageToJson } from "../json/writer.ts";
@@ -18,7 +16,7 @@ import { headerWithTrailer } from "../rpc/trailer-header.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "../rpc/wire.ts";
 import type { Collected } from "./collect.ts";
 import { contentOf } from "./content.ts";
-import { type JsonMembers, jsonHeader, resultMessage } from "./json-rpc.ts";
+import { envelope, jsonResponse, type RpcMessage } from "./json-rpc.ts";
 import type { Tool } from "./tool.ts";
 import { isObject, valueMember } from "./tool-schema.ts";
 
@@ -27,8 +25,8 @@ export interface ToolCall {
   readonly context: CallContext;
   /** Of the request, as JSON text. */
   readonly id: string;
-  readonly args: JsonMembers;
-  /** As JSON text; undefined if the client wants no progress, or cannot read it. */
+  readonly args: RpcMessage["params"];
+  /** As JSON text; undefined if the client wants no progress. */
   readonly progressToken: string | undefined;
   /** The members of every result. */
   readonly signature: object;
@@ -36,9 +34,10 @@ export interface ToolCall {
   readonly refuse: (error: unknown) => Response;
 }
 
-/** What a tool call reads and writes. An error of the service is a result, which models read. */
+/** What a call reads and writes: JSON, and events for a stream, which may take a while. */
 export class ToolWire implements StreamWire, Collected {
   readonly refusal = undefined;
+  readonly headDelayMs = headDelayMs;
   readonly #call: ToolCall;
   /** Of the messages of a stream. */
   readonly #texts: string[] = [];
@@ -52,93 +51,93 @@ export class ToolWire implements StreamWire, Collected {
   read(): Message {
     const { tool, args } = this.#call;
     const { input } = tool.spec.method;
-    if (isObject(input)) return messageFromJson(input, args as ExactJson, this.#jsonOptions);
-    const { [valueMember]: value, ...others } = args;
+    const options = { ...tool.endpoint.options.jsonOptions, ignoreUnknownFields: false };
+    if (isObject(input)) return messageFromJson(input, args as ExactJson, options);
+    const { [valueMember]: value = null, ...others } = args;
     const [unknown] = Object.keys(others);
     if (unknown !== undefined) throw badRequest([new FieldViolation(unknown, "is unknown")]);
-    return messageFromJson(input, value ?? null, this.#jsonOptions);
+    return messageFromJson(input, value, options);
   }
 
-  /** Tools take one message. */
   readAll(): never {
     throw new Error("a tool takes one message");
   }
 
-  get #jsonOptions(): JsonOptions {
-    const { jsonOptions } = this.#call.tool.endpoint.options;
-    return { ...jsonOptions, ignoreUnknownFields: false };
-  }
-
   write(message: Message): Response {
-    const { output } = this.#call.tool.spec.method;
-    const body = isHttpBody(output, undefined)
-      ? this.#unstructured(message as HttpBody)
-      : this.#structured(isObject(output) ? this.#textOf(message) : this.#valueOf(message));
-    const own = headerWithTrailer(this.#call.context);
-    return { status: 200, header: { ...own, ...jsonHeader(body) }, body };
-  }
-
-  #structured(text: string): string {
-    const content = this.#end({ type: "text", text });
-    return `${resultStart(this.#call.id)}"structuredContent":${text},${content}}`;
-  }
-
-  #unstructured(message: HttpBody): string {
-    this.#assertSize(message.data);
-    const { id, tool } = this.#call;
-    return `${resultStart(id)}${this.#end(contentOf(message, tool))}}`;
-  }
-
-  #valueOf(message: Message): string {
-    return `{"${valueMember}":${this.#textOf(message)}}`;
+    const { context, tool } = this.#call;
+    const { output } = tool.spec.method;
+    const response = jsonResponse(
+      isHttpBody(output, undefined)
+        ? this.#content(message as HttpBody)
+        : this.#structured(
+            isObject(output)
+              ? this.#textOf(message)
+              : `{"${valueMember}":${this.#textOf(message)}}`,
+          ),
+    );
+    return { ...response, header: { ...headerWithTrailer(context), ...response.header } };
   }
 
   fail(error: unknown): Response {
-    const { context, refuse } = this.#call;
-    const { code } = restErrorFrom(error).error;
+    const { context, id, refuse } = this.#call;
     // Clients get a token then, and try again.
-    if (code === Code.Unauthenticated) return refuse(error);
-    const renderError = (rest: RestError) => ({ status: 200, body: this.#errorResult(rest) });
+    if (restErrorFrom(error).error.code === Code.Unauthenticated) return refuse(error);
+    const renderError = (rest: RestError) => {
+      const result = JSON.parse(`{${this.#errorEnd(rest)}`);
+      return { status: 200, body: envelope(id, { result }) };
+    };
     return errorResponse(error, { renderError }, context);
-  }
-
-  get headDelayMs(): number | undefined {
-    return this.#hasEvents ? headDelayMs : undefined;
   }
 
   head(): Head {
     const { "content-length": _length, ...own } = this.#call.context.responseHeader.toNode();
-    const type = this.#hasEvents ? eventHeader : { "content-type": "application/json" };
-    return { status: 200, header: { ...own, ...type } };
+    return { status: 200, header: { ...own, ...eventHeader } };
   }
 
+  /** Progress; or a comment, by which proxies see that the call goes on. */
   chunk(message: Message): Uint8Array {
     const text = this.#textOf(message);
-    const count = this.#texts.push(text);
+    const progress = this.#texts.push(text);
     this.bytes += byteLengthOf(text);
-    const { id, progressToken } = this.#call;
-    if (progressToken !== undefined) return bytesOf(event(progressText(progressToken, count)));
-    return bytesOf(
-      count === 1 ? `${resultStart(id)}"structuredContent":{"messages":[${text}` : `,${text}`,
-    );
+    const { progressToken: token } = this.#call;
+    if (token === undefined) return bytesOf(":\n\n");
+    const params = `{"progressToken":${token},"progress":${progress}}`;
+    const method = "notifications/progress";
+    return bytesOf(event(`{"jsonrpc":"2.0","method":"${method}","params":${params}}`));
   }
 
   end(failure: Failure | undefined): Ending {
-    const { id } = this.#call;
+    const text = `{"messages":[${this.#texts.join(",")}],"truncated":${this.isCut}}`;
     const error = failure && restErrorFrom(failure.error);
-    const begun = `{"messages":[${this.#texts.join(",")}`;
-    const closed = `],"truncated":${this.isCut}}`;
-    const text = begun + closed;
-    const last = error === undefined ? this.#end({ type: "text", text }) : this.#errorEnd(error);
-    const end = `${closed},${last}}`;
-    const isBegun = !this.#hasEvents && this.#texts.length > 0;
-    const whole = isBegun ? end : `${resultStart(id)}"structuredContent":${begun}${end}`;
-    const body = this.#hasEvents ? event(whole) : whole;
-    return { body: bytesOf(body), ...(error && { code: error.error.code }) };
+    const result = this.#structured(text, error && this.#errorEnd(error));
+    return { body: bytesOf(event(result)), ...(error && { code: error.error.code }) };
   }
 
-  get #hasEvents(): boolean {
-    return this.#call.progressToken !== undefined;
+  #content(message: HttpBody): string {
+    this.#assertSize(message.data);
+    return this.#result(this.#end(contentOf(message, this.#call.tool)));
+  }
+
+  /** Has its content as text, too, for clients that read nothing else. */
+  #structured(text: string, end = this.#end({ type: "text", text })): string {
+    return this.#result(`"structuredContent":${text},${end}`);
+  }
+
+  /** @param members As JSON text, with the last brace. */
+  #result(members: string): string {
+    return `{"jsonrpc":"2.0","id":${this.#call.id},"result":{${members}}`;
+  }
+
+  #end(content: object, isError = false): string {
+    const { signature } = this.#call;
+    const members = { content: [content], ...(isError && { isError }), ...signature };
+    return JSON.stringify(members).slice(1);
+  }
+
+  #errorEnd({ status, error }: RestError): string {
+    const { message, details } = renderStatus({ status, error }).body;
+    const text = JSON.stringify({ code: codeNameOf(error.code), message, details });
+    return this.#end({ type: "text", text }, true);
   }
 
   #textOf(message: Message): string {
@@ -155,23 +154,6 @@ export class ToolWire implements StreamWire, Collected {
     const reason = `the answer is larger than writeMaxBytes, ${writeMaxBytes}`;
     throw new RestFailure(500, Code.ResourceExhausted, reason);
   }
-
-  /** The end of a result: its content as text, for clients that read nothing else. */
-  #end(content: object, isError = false): string {
-    const { signature } = this.#call;
-    const members = { content: [content], ...(isError && { isError }), ...signature };
-    return JSON.stringify(members).slice(1);
-  }
-
-  #errorEnd({ status, error }: RestError): string {
-    const { message, details } = renderStatus({ status, error }).body;
-    const text = JSON.stringify({ code: codeNameOf(error.code), message, details });
-    return this.#end({ type: "text", text }, true);
-  }
-
-  #errorResult(error: RestError): JsonValue {
-    return resultMessage(this.#call.id, JSON.parse(`{${this.#errorEnd(error)}`));
-  }
 }
 
 const eventHeader = {
@@ -182,13 +164,4 @@ const eventHeader = {
 
 function event(data: string): string {
   return `event: message\ndata: ${data}\n\n`;
-}
-
-function progressText(token: string, count: number): string {
-  const params = `{"progressToken":${token},"progress":${count}}`;
-  return `{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`;
-}
-
-function resultStart(id: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"result":{`;
 }
