@@ -114,6 +114,15 @@ describe.each(cases)("$how, $by,", ({ open, connect }) => {
     });
   });
 
+  test("a number that its client may have rounded is rejected", async () => {
+    const exact = await client.call("get_volume", { id: Number.MAX_SAFE_INTEGER });
+    expect(JSON.parse(exact.content[0]?.text ?? "")).toMatchObject({ code: "NOT_FOUND" });
+    const rounded = await client.call("get_volume", { id: Number(big) });
+    expect(JSON.parse(rounded.content[0]?.text ?? "")).toMatchObject({
+      message: "id must be text past 2^53: as a number, it may be rounded",
+    });
+  });
+
   test("each method that takes one message is a tool", async () => {
     const tools = await client.listTools();
     expect(tools.map(({ name }) => name).sort()).toEqual([

@@ -66,7 +66,7 @@ function withDefinitions(
   place: Place,
   create: (schemas: Schemas) => JsonObject,
 ): JsonObject {
-  const components = new Components("full", "#/$defs");
+  const components = new Components("full", "#/$defs", true);
   const schemas = new Schemas(components, {
     int64: "string",
     ignoreUnknownFields: false,

@@ -51,7 +51,8 @@ export class ToolWire implements StreamWire, Collected {
   read(): Message {
     const { tool, args } = this.#call;
     const { input } = tool.spec.method;
-    const options = { ...tool.endpoint.options.jsonOptions, ignoreUnknownFields: false };
+    const { jsonOptions } = tool.endpoint.options;
+    const options = { ...jsonOptions, ignoreUnknownFields: false, refusesUnsafe: true };
     if (isObject(input)) return messageFromJson(input, args as ExactJson, options);
     const { [valueMember]: value = null, ...others } = args;
     const [unknown] = Object.keys(others);

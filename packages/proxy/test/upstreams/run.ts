@@ -75,7 +75,14 @@ interface TestFile {
 }
 
 async function runSuite(origin: string, file: string): Promise<readonly Result[]> {
-  const vitest = ["node_modules/vitest/vitest.mjs", "run", ...suites, "--no-file-parallelism", "--project", "shared"];
+  const vitest = [
+    "node_modules/vitest/vitest.mjs",
+    "run",
+    ...suites,
+    "--no-file-parallelism",
+    "--project",
+    "shared",
+  ];
   const reporter = ["--reporter", "json", "--outputFile", file];
   const env = { ...process.env, CATALOG_ORIGIN: origin };
   // It fails where a case does; which ones did is in the file.
