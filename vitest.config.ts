@@ -33,7 +33,8 @@ export default defineConfig({
           name: "by-fetch",
           env: { GATEWAY_BY: "fetch" },
           include: [
-            "packages/proxy/test/catalog.test.ts",
+            "packages/proxy/test/{catalog,tools}.test.ts",
+            "packages/gateway/test/mcp/{protocol,streams}.test.ts",
             "packages/gateway/test/{exact-json,read-max-values}.test.ts",
             "packages/gateway/test/adapter/{cors,observer,peer-address,unexpected-errors}.test.ts",
             "packages/gateway/test/rest/{abort,compression,empty-body,entity-tag}.test.ts",

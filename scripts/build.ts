@@ -25,6 +25,7 @@ for (const [root, entries] of Object.entries(programs)) {
 // Neither copies files other than TypeScript.
 for (const file of globSync("src/**/*.{sql,html,css,js,svg}")) cpSync(file, join("dist", file));
 cpSync("gen/openapi.json", "dist/gen/openapi.json");
+cpSync("gen/plantstore.binpb", "dist/gen/plantstore.binpb");
 
 const read = (file: string) => JSON.parse(readFileSync(file, "utf8"));
 const sbom = createSbom(read("package.json"), read("package-lock.json"));

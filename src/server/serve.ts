@@ -69,6 +69,7 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
   const server = await serveGateway({
     ...common,
     ...gatewayOptions(settings, parts),
+    ...(settings.mcp && { mcp: (await import("./mcp.ts")).createTools(settings) }),
     ...portOptions(settings, parts),
     routes: (router) => {
       router.service(PlantService, createPlantService(store, cancellationOf));

@@ -80,6 +80,11 @@ export const schema = {
     default: true,
     summary: "`off`: no page at `/`, no reference at `/docs`, no `/openapi.json`",
   },
+  mcp: {
+    type: "switch",
+    default: false,
+    summary: "`on`: language models may create plants, at `/mcp`",
+  },
   ...corsSettings,
   ...rateLimitSettings,
 } as const;

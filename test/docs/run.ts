@@ -39,7 +39,7 @@ await run("npm", ["ci"], { cwd: clone, env, maxBuffer: 2 ** 24 });
 
 const server = spawn("plant-store", ["serve"], {
   cwd: clone,
-  env: { ...env, PLANT_STORE_TOKENS: knownToken, PLANT_STORE_PORT: "0" },
+  env: { ...env, PLANT_STORE_TOKENS: knownToken, PLANT_STORE_PORT: "0", PLANT_STORE_MCP: "on" },
   stdio: ["ignore", "pipe", "pipe"],
 });
 const ended = once(server, "exit");

@@ -23,6 +23,9 @@ const importsByFile = checkLayout({
     "src/logging": ["src/adapter", "src/rpc", "src/http"],
     "src/metrics": ["src/server", "src/adapter", "src/rpc", "src/http"],
     // A request goes from the adapter through rest or rpc to the call.
+    "src/mcp": [
+      ...["gen", "src/adapter", "src/openapi", "src/rest", "src/rpc", "src/codec", "src/http"],
+    ],
     "src/adapter": ["src/rest", "src/rpc", "src/codec", "src/http"],
     "src/rest": ["gen", "src/rpc", "src/codec", "src/http"],
     "src/openapi": ["gen", "src/rest", "src/codec"],

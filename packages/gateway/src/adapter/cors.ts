@@ -47,6 +47,7 @@ export function createCors(options: CorsOptions): ApplyCors {
     cors.allowedHeaders,
     // Traced pages, or pages that set request ids, send these: https://www.w3.org/TR/trace-context/
     ["Authorization", "Traceparent", "Tracestate", "X-Request-Id"],
+    ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"],
     options.allowedHeaders,
   );
   const exposedHeaders = listOf(

@@ -25,7 +25,7 @@ import type { OptionKindsOf } from "../rpc/options.ts";
 import { type CorsOptions, createCors, isPreflight } from "./cors.ts";
 import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
 import { peerAddressKey } from "./peer-address.ts";
-import { createRoutes, type Route } from "./routes.ts";
+import { type AddRoutes, createRoutes, type Route } from "./routes.ts";
 
 /** The options of a Connect router, with the same meaning, and those of REST. */
 export interface CommonOptions
@@ -40,6 +40,8 @@ export interface CommonOptions
   readonly rest?: RestOptions;
   /** Lets pages from other origins call, over every protocol. Default: none. */
   readonly cors?: CorsOptions;
+  /** Offers methods to language models: `createMcp` of `connect-gateway/mcp`. Default: none. */
+  readonly mcp?: AddRoutes;
   /** Observes every request and its end: for metrics, logs, traces. Default: none. */
   readonly observer?: CallObserver;
   /** Stores the address of each client under `peerAddressKey`, for gate and interceptors. Default: no. */
@@ -58,6 +60,7 @@ export const commonOptionKinds: OptionKindsOf<CommonOptions> = {
   requestPathPrefix: "string",
   rest: "object",
   cors: "object",
+  mcp: "function",
   observer: "object",
   exposePeerAddress: "boolean",
   onError: "function",
@@ -117,15 +120,22 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
   const endpoints = collectEndpoints({ ...options, acceptCompression, onError }, options.routes);
   const applyCors = options.cors && createCors(options.cors);
   const settings = resolveRestOptions(options.rest ?? {});
-  const findRoute = createRoutes({ endpoints, prefix: requestPathPrefix, settings, codings });
+  const { origins = [] } = options.cors ?? {};
+  const findRoute = createRoutes(
+    { endpoints, prefix: requestPathPrefix, settings, codings, origins },
+    options.mcp,
+  );
 
   function begin({ exchange, route }: Found): CallObservation | undefined {
     const { method: requestMethod, target, headers } = exchange;
-    const { method, pathTemplate: path } = route;
+    const { method, methodOf, pathTemplate: path } = route;
     const pathTemplate = path && requestPathPrefix + path;
-    const protocol = protocolOf(headers, route.isRpc);
+    const protocol = route.protocol ?? protocolOf(headers, route.isRpc);
     const peerAddress = () => exchange.peerAddress;
     const request = { method, pathTemplate, protocol, requestMethod, target, headers, peerAddress };
+    if (methodOf !== undefined) {
+      Object.defineProperty(request, "method", { get: () => methodOf(exchange) });
+    }
     const observation = observer?.begin(request);
     if (observation?.responseHeader !== undefined) exchange.addHeader(observation.responseHeader);
     return observation;

@@ -20,7 +20,10 @@ export interface CallObserver {
 }
 
 export interface ObservedRequest {
-  /** The method that is called; undefined if there is none, as for 404 or 405. */
+  /**
+   * The method that is called; undefined if there is none, as for 404 or 405. With MCP, it may be
+   * known only when the request ends.
+   */
   readonly method: DescMethod | undefined;
   /** The path of the route, with variables in braces; undefined if none was found. */
   readonly pathTemplate: string | undefined;
@@ -58,8 +61,8 @@ export interface CallEnding {
   readonly status: number | undefined;
 }
 
-/** The names of connect-es, and `rest`. */
-export type ProtocolName = "grpc" | "grpc-web" | "connect" | "rest";
+/** The names of connect-es, `rest` and `mcp`. */
+export type ProtocolName = "grpc" | "grpc-web" | "connect" | "rest" | "mcp";
 
 /**
  * The protocol of a request, by its media type.

@@ -8,6 +8,7 @@ import type { RestSettings } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import { createRpcHandler } from "../rpc/rpc.ts";
+import type { ProtocolName } from "./observer.ts";
 
 /** What serves a request, or why nothing does. */
 export interface Route {
@@ -22,6 +23,10 @@ export interface Route {
   readonly allow: readonly string[];
   /** That of the service; undefined for RPC, and if nothing is served. */
   readonly renderError?: RenderError;
+  /** The protocol, if neither path nor media type tell. */
+  readonly protocol?: ProtocolName;
+  /** The method that a request calls, for a path of several. Known at the latest when it ends. */
+  readonly methodOf?: (exchange: Exchange) => DescMethod | undefined;
   /** Serves the call, if any. */
   readonly serve: (
     exchange: Exchange,
@@ -41,6 +46,16 @@ const notFound: Route = {
   serve: () => undefined,
 };
 
+/** A path of a protocol of its own. */
+export interface OwnRoute
+  extends Pick<Route, "pathTemplate" | "allow" | "serve">,
+    Required<Pick<Route, "protocol" | "methodOf">> {
+  readonly path: string;
+}
+
+/** Adds a protocol that is optional. What it needs is loaded by those alone who use it. */
+export type AddRoutes = (options: RoutesOptions) => readonly OwnRoute[];
+
 export interface RoutesOptions {
   readonly endpoints: readonly Endpoint[];
   /** The prefix of every path. */
@@ -48,6 +63,8 @@ export interface RoutesOptions {
   readonly settings: RestSettings;
   /** The content codings of the runtime for answers. */
   readonly codings: readonly AnswerCoding[];
+  /** The origins whose pages may call; `*` for any. */
+  readonly origins: readonly string[];
 }
 
 /**
@@ -55,10 +72,14 @@ export interface RoutesOptions {
  *
  * @throws {RuleError} for an option of `google.api.http` that cannot be served.
  */
-export function createRoutes({ endpoints, prefix, settings, codings }: RoutesOptions): FindRoute {
-  const rpcRoutes = new Map(
+export function createRoutes(options: RoutesOptions, addRoutes?: AddRoutes): FindRoute {
+  const { endpoints, prefix, settings, codings } = options;
+  const rpcRoutes = new Map<string, Route>(
     endpoints.map((endpoint) => [prefix + endpoint.rpc.requestPath, rpcRoute(endpoint)]),
   );
+  for (const { path, ...route } of addRoutes?.(options) ?? []) {
+    rpcRoutes.set(path, { ...route, kind: "call", method: undefined, isRpc: false });
+  }
   const restRoutes = createRestRoutes(endpoints, settings, codings);
 
   function findRest(method: string, { path, query }: RequestTarget): Route {

@@ -10,7 +10,13 @@ import { integerFromDecimal } from "./json-integer.ts";
 import { type ExactJson, JsonNumber } from "./json-value.ts";
 import { FieldViolation } from "./violation.ts";
 
-export type JsonOptions = Partial<JsonReadOptions>;
+export interface JsonOptions extends Partial<JsonReadOptions> {
+  /**
+   * Whether to reject 64-bit integers past 2^53 that are numbers: clients that read JSON to doubles
+   * have rounded them before they send them. Default: no.
+   */
+  readonly refusesUnsafe?: boolean;
+}
 
 /** Converts the JSON of one kind of value to the same value, exactly. @throws {FieldViolation} */
 export type Normaliser = (json: ExactJson, options: JsonOptions) => JsonValue;
@@ -68,7 +74,7 @@ function integerNormaliser(type: { bits: 32 | 64; signed: boolean }): Normaliser
   const least = Number(min);
   const most = Number(max);
   const description = `must be a ${type.bits}-bit ${type.signed ? "" : "unsigned "}integer`;
-  return (json) => {
+  return (json, { refusesUnsafe }) => {
     if (typeof json === "number" && Number.isSafeInteger(json) && json >= least && json <= most) {
       return json === 0 ? 0 : json; // there is no -0
     }
@@ -78,6 +84,10 @@ function integerNormaliser(type: { bits: 32 | 64; signed: boolean }): Normaliser
     const value = BigInt(digits);
     if (value < min || value > max) {
       throw new FieldViolation("", `${description}, from ${min} to ${max}`);
+    }
+    const isUnsafe = typeof json !== "string" && !Number.isSafeInteger(Number(digits));
+    if (refusesUnsafe === true && isUnsafe) {
+      throw new FieldViolation("", "must be text past 2^53: as a number, it may be rounded");
     }
     return type.bits === 64 ? digits : Number(value); // converted from a bigint: there is no -0
   };

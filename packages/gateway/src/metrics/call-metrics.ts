@@ -18,7 +18,7 @@ export interface MethodLabels {
   readonly namesMax?: number;
 }
 
-const protocols: readonly ProtocolName[] = ["rest", "connect", "grpc", "grpc-web"];
+const protocols: readonly ProtocolName[] = ["rest", "connect", "grpc", "grpc-web", "mcp"];
 
 /** From an answer without the disk to what a client has long given up. */
 const requestSeconds = [
@@ -67,17 +67,17 @@ export class CallMetrics implements CallObserver {
     this.#beginAtZero(other);
   }
 
-  begin({ method, protocol }: ObservedRequest): CallObservation {
+  begin(request: ObservedRequest): CallObservation {
     this.#inFlight++;
-    const label = this.#labelOf(method);
-    // A stream lasts as long as its client likes: that is no latency.
-    const isTimed = method === undefined || method.methodKind === "unary";
-    const startedAt = isTimed ? performance.now() : undefined;
+    const { protocol } = request;
+    const startedAt = performance.now();
     return {
       end: ({ code }: CallEnding) => {
         this.#inFlight--;
-        this.#requests.inc({ method: label, protocol, code: codeNameOf(code) });
-        if (startedAt === undefined) return;
+        const { method } = request;
+        this.#requests.inc({ method: this.#labelOf(method), protocol, code: codeNameOf(code) });
+        // A stream lasts as long as its client likes: that is no latency.
+        if (method !== undefined && method.methodKind !== "unary") return;
         this.#seconds.observe({ protocol }, (performance.now() - startedAt) / 1000);
       },
     };

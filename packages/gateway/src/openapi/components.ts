@@ -42,9 +42,17 @@ export class Names {
 export class Components {
   readonly schemas: { [name: string]: JsonObject } = {};
   readonly #names: Names;
+  readonly #place: string;
+  readonly #isTyped: boolean;
 
-  constructor(style: NameStyle) {
+  /**
+   * @param place Where the schemas are in the document.
+   * @param isTyped Whether references say the type, too, for readers that follow none.
+   */
+  constructor(style: NameStyle, place = "#/components/schemas", isTyped = false) {
     this.#names = new Names(style);
+    this.#place = place;
+    this.#isTyped = isTyped;
   }
 
   /** A reference to a schema, which is created on the first reference. */
@@ -55,7 +63,9 @@ export class Components {
       this.schemas[name] = schema;
       Object.assign(schema, create());
     }
-    return { $ref: `#/components/schemas/${name}` };
+    const { type } = this.schemas[name] ?? {};
+    const typed = this.#isTyped && type !== undefined && { type };
+    return { ...typed, $ref: `${this.#place}/${name}` };
   }
 
   /** Whether a schema of a message with this full name exists. */

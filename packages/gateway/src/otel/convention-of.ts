@@ -4,5 +4,10 @@ import { httpConvention } from "./http-convention.ts";
 import { rpcConvention } from "./rpc-convention.ts";
 
 export function conventionOf(protocol: ProtocolName): CallConvention {
-  return protocol === "rest" ? httpConvention : rpcConvention;
+  return isHttp(protocol) ? httpConvention : rpcConvention;
+}
+
+/** Whether its calls are requests of HTTP first. */
+export function isHttp(protocol: ProtocolName): boolean {
+  return protocol === "rest" || protocol === "mcp";
 }

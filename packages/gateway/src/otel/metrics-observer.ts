@@ -6,7 +6,7 @@ import type {
   ObservedRequest,
 } from "../adapter/observer.ts";
 import type { Scheme } from "./convention.ts";
-import { conventionOf } from "./convention-of.ts";
+import { conventionOf, isHttp } from "./convention-of.ts";
 
 export interface MetricsObserverOptions {
   readonly meter: Meter;
@@ -16,7 +16,7 @@ export interface MetricsObserverOptions {
 
 /**
  * Records the duration of every request in seconds: `rpc.server.call.duration` for gRPC, gRPC-Web
- * and Connect, `http.server.request.duration` for REST. Clients cannot choose any attribute.
+ * and Connect, `http.server.request.duration` for REST and MCP. Clients cannot choose any attribute.
  */
 export function createMetricsObserver(options: MetricsObserverOptions): CallObserver {
   const { meter, scheme = "http" } = options;
@@ -28,7 +28,7 @@ export function createMetricsObserver(options: MetricsObserverOptions): CallObse
   );
   return {
     begin(request) {
-      const duration = request.protocol === "rest" ? http : rpc;
+      const duration = isHttp(request.protocol) ? http : rpc;
       return new MeasuredCall(request, duration, scheme);
     },
   };

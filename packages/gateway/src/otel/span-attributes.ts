@@ -1,5 +1,6 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { ObservedRequest } from "../adapter/observer.ts";
+import { isHttp } from "./convention-of.ts";
 
 /**
  * Attributes only for spans, not for metrics: clients choose the host, and there are many peers.
@@ -11,7 +12,7 @@ export function describeForSpan(request: ObservedRequest): Attributes {
 /** A path with variables, or an unknown one, may contain anything: ids, names, tokens. */
 function describePath({ protocol, pathTemplate }: ObservedRequest): Attributes {
   const isFixed = pathTemplate !== undefined && !/[{*]/.test(pathTemplate);
-  return protocol === "rest" && isFixed ? { "url.path": pathTemplate } : {};
+  return isHttp(protocol) && isFixed ? { "url.path": pathTemplate } : {};
 }
 
 /** The service as addressed by the client, and the peer of the connection. */

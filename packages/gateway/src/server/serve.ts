@@ -55,7 +55,7 @@ export interface ServerLifetime {
 }
 
 /** The options that `update` can change. */
-export type ServedOptions = Pick<ServeOptions, "routes" | "rest" | "jsonOptions">;
+export type ServedOptions = Pick<ServeOptions, "routes" | "rest" | "jsonOptions" | "mcp">;
 
 export interface Server {
   /** Of a socket, `address` is its path, and `port` 0. */
@@ -78,6 +78,7 @@ const servedKinds: OptionKindsOf<ServedOptions> = {
   routes: "function",
   rest: "object",
   jsonOptions: "object",
+  mcp: "function",
 };
 
 const optionKinds: OptionKindsOf<ServeOptions> = {

@@ -60,6 +60,12 @@ export const pages: readonly Page[] = [
     command: () => [bin("node"), "server-hono.ts"],
   },
   {
+    name: "tools for models",
+    packages: [],
+    program: "server-mcp.ts",
+    command: () => [bin("node"), "server-mcp.ts"],
+  },
+  {
     name: "Next.js 16.4.6",
     packages: [
       ...["next@16.4.6", "react@19.2.0", "react-dom@19.2.0", "typescript@5.9.3"],
@@ -75,7 +81,7 @@ export const pages: readonly Page[] = [
 /** Writes the bookshop and a program into a project. @param port In place of that of the page. */
 async function writePage({ program }: Page, folder: string, port: number): Promise<void> {
   const isOther = (name: string) => pages.some((page) => page.program === name) && name !== program;
-  for (const page of ["start.md", "fetch.md"]) {
+  for (const page of ["start.md", "fetch.md", "mcp.md"]) {
     const text = await readFile(join(root, "packages/gateway/docs", page), "utf8");
     for (const [, name = "", body = ""] of text.matchAll(
       /^```\w+\n(?:\/\/|#) (\S+)\n(.*?)^```$/gms,

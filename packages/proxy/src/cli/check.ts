@@ -2,6 +2,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { gatewayNodeAdapter } from "connect-gateway";
 import { type Binding, bindingsOf, printPathTemplate, type RuleError } from "connect-gateway/rules";
+import { CommandError } from "./command-error.ts";
+import { createTools } from "./mcp.ts";
 import { describeServed } from "./reference.ts";
 import { createRoutes, type Served } from "./served.ts";
 import type { Settings } from "./settings.ts";
@@ -31,7 +33,14 @@ export function checkServed(served: Served, settings: Settings): CheckReport {
   }
   // What no rule has by itself: routes that two have, selectors that no method has.
   const routes = createRoutes(served, settings);
-  gatewayNodeAdapter({ routes, rest, jsonOptions: { registry } });
+  let tools: ReturnType<typeof createTools> = {};
+  try {
+    tools = createTools(settings.mcp, "", served, true);
+  } catch (error) {
+    if (!(error instanceof CommandError || error instanceof TypeError)) throw error;
+    problems.add(error.message);
+  }
+  gatewayNodeAdapter({ routes, rest, jsonOptions: { registry }, ...tools });
   if (settings.openapi) describeServed(services, rest);
   const warnings = served.warnings.filter((warning) => !broken.has(warning));
   return { served: lines, problems: [...problems], warnings };

@@ -24,6 +24,7 @@ import { createLogger, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
 import { openTracing, type Tracing } from "../tracing/index.ts";
 import { createGate } from "./gate.ts";
+import { createTools } from "./mcp.ts";
 import { type Measuring, openMetrics } from "./metrics.ts";
 import { createReference, describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
@@ -122,6 +123,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
         ...(registry && { registry }),
         alwaysEmitImplicit: settings.rest.zeroValues,
       },
+      ...createTools(settings.mcp, version, served, served?.parts.length === upstreams.length),
     };
     const commit = () => {
       current = served;

@@ -89,6 +89,12 @@ export const schema = {
     summary: "Response headers that those pages may read, besides `x-request-id`",
   },
   corsCredentials: { ...off, summary: "Those pages may send cookies and client certificates" },
+  mcp: {
+    ...names,
+    placeholder: "SERVICE[/METHOD]",
+    isBareFlag: true,
+    summary: "Offer these methods to language models at `/mcp`; alone, or `on`: all",
+  },
   openapi: {
     ...off,
     summary: "Serve the OpenAPI document at `/openapi.json`, and a page of it at `/docs`",

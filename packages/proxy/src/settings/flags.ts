@@ -24,12 +24,18 @@ export function addSettingFlags(
 /** No default and no variable of commander's: what is given is not all on the command line. */
 function createOption(program: Named, { setting, name }: SchemaEntry): Option {
   const extra = `default: ${formatValue(setting.default) || "none"}, env: ${variableOf(program, name)}`;
-  const value = setting.type === "switch" ? "[on|off]" : `<${setting.placeholder}>`;
+  const value = placeholderOf(setting);
   const option = new Option(`--${name} ${value}`, `${describe(setting)} (${extra})`);
   // A list may also be given by repeating its flag.
-  const join = (text: string, before?: string) =>
-    before === undefined ? text : `${before},${text}`;
+  const join = (text: string, before?: string | boolean) =>
+    typeof before === "string" ? `${before},${text}` : text;
   return setting.type === "list" ? option.argParser(join) : option;
+}
+
+function placeholderOf(setting: Setting): string {
+  if (setting.type === "switch") return "[on|off]";
+  const isOptional = setting.type === "list" && setting.isBareFlag === true;
+  return isOptional ? `[${setting.placeholder}]` : `<${setting.placeholder}>`;
 }
 
 function createNote(program: Named, { setting, name }: SchemaEntry): string {

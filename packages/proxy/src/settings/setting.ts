@@ -46,6 +46,8 @@ export interface SwitchSetting extends Omit<Described, "placeholder"> {
 export interface ListSetting extends Described {
   readonly type: "list";
   readonly default: readonly string[];
+  /** Whether the flag may stand without a value, which is `on` then. */
+  readonly isBareFlag?: boolean;
   /** @returns what is wrong with the list. */
   readonly check?: (values: readonly string[]) => string | undefined;
 }

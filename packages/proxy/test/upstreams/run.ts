@@ -1,6 +1,6 @@
 /**
- * The command before gRPC servers in other languages: the cases of `catalog.test.ts`, by
- * descriptor set and by reflection. `node packages/proxy/test/upstreams/run.ts [NAME ...]`. A server
+ * The command before gRPC servers in other languages: the cases of REST and of MCP, by descriptor
+ * set and by reflection. `node packages/proxy/test/upstreams/run.ts [NAME ...]`. A server
  * whose toolchain cannot be had is skipped.
  */
 import { execFile } from "node:child_process";
@@ -13,7 +13,7 @@ import { runTool, Unavailable } from "../../../gateway/test/support/tool.ts";
 import { type UpstreamProgram, upstreamPrograms } from "./upstreams.ts";
 
 const root = join(import.meta.dirname, "../../../..");
-const suite = "packages/proxy/test/catalog.test.ts";
+const suites = ["catalog", "tools"].map((name) => `packages/proxy/test/${name}.test.ts`);
 const proto = "packages/gateway/test/proto/library/v1/catalog.proto";
 const command = join(root, "packages/proxy/src/cli/main.ts");
 
@@ -48,7 +48,7 @@ async function tryUpstream(program: UpstreamProgram): Promise<void> {
   const url = `http://127.0.0.1:${upstream.port}`;
   for (const services of [["--descriptors", "catalog.binpb"], ["--reflection"]]) {
     await using server = await startServer(
-      [...nodeOfSources, command, "--upstream", url, ...services, "--port", "0"],
+      [...nodeOfSources, command, "--upstream", url, ...services, "--mcp", "--port", "0"],
       own,
     );
     const origin = `http://127.0.0.1:${server.port}`;
@@ -69,8 +69,20 @@ interface Result {
   readonly failureMessages: readonly string[];
 }
 
+interface TestFile {
+  readonly assertionResults: readonly Result[];
+  readonly message: string;
+}
+
 async function runSuite(origin: string, file: string): Promise<readonly Result[]> {
-  const vitest = ["node_modules/vitest/vitest.mjs", "run", suite, "--project", "shared"];
+  const vitest = [
+    "node_modules/vitest/vitest.mjs",
+    "run",
+    ...suites,
+    "--no-file-parallelism",
+    "--project",
+    "shared",
+  ];
   const reporter = ["--reporter", "json", "--outputFile", file];
   const env = { ...process.env, CATALOG_ORIGIN: origin };
   // It fails where a case does; which ones did is in the file.
@@ -78,9 +90,10 @@ async function runSuite(origin: string, file: string): Promise<readonly Result[]
     () => {},
   );
   const { testResults } = JSON.parse(await readFile(file, "utf8"));
-  const results: readonly Result[] = testResults[0].assertionResults;
-  if (results.length === 0) throw new Error(`no case ran: ${testResults[0].message}`);
-  return results;
+  return testResults.flatMap(({ assertionResults, message }: TestFile) => {
+    if (assertionResults.length === 0) throw new Error(`no case ran: ${message}`);
+    return assertionResults;
+  });
 }
 
 function judge({ name, differences }: UpstreamProgram, how: string, results: readonly Result[]) {

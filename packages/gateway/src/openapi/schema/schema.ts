@@ -29,6 +29,11 @@ export interface SchemaOptions extends ScalarOptions {
   /** Examples of messages by full name. */
   readonly examples: Readonly<Record<string, JsonValue>>;
   /**
+   * Whether requests are written by language models: 64-bit integers are text, because models and
+   * their clients round numbers, enums are names, and fields that are only for answers are left out.
+   */
+  readonly isForModels?: boolean;
+  /**
    * The names for variants of request and response messages, if these options differ from the
    * general ones.
    */
@@ -69,7 +74,11 @@ export class Schemas {
 
   /** The schema of a message, without the fields in the path, which a body must not contradict. */
   forFields(message: DescMessage, place: Place, taken?: Taken): JsonObject {
-    const fields = message.fields.filter((field) => taken?.isLeft(field) ?? true);
+    const hides = (field: DescField) =>
+      this.#options.isForModels === true && place !== "response" && traitsOf(field).isOutput;
+    const fields = message.fields.filter(
+      (field) => (taken?.isLeft(field) ?? true) && !hides(field),
+    );
     const required = fields.filter((field) => isRequired(field, place, rulesAt(field, place)));
     const hasMask = maskFieldOf(message) !== undefined;
     const properties = fields.map((field) => {
@@ -125,16 +134,22 @@ export class Schemas {
     const { message } = field;
     if (message !== undefined) {
       const scalar = isWrapperDesc(message) ? message.fields[0].scalar : undefined;
-      return constrained(this.forMessage(message, place), rules, { scalar }, place);
+      return constrained(this.forMessage(message, place), rules, { scalar }, this.#written(place));
     }
     if (field.enum !== undefined) {
       return constrained(this.#forEnum(field.enum, place), rules, { enum: field.enum }, place);
     }
     const scalar = field.scalar ?? ScalarType.STRING;
-    return constrained(this.#forScalar(scalar, place), rules, { scalar }, place);
+    return constrained(this.#forScalar(scalar, place), rules, { scalar }, this.#written(place));
   }
 
-  #forScalar(type: ScalarType, place: Place): JsonObject {
+  /** How a value is written: models write it as in a parameter. */
+  #written(place: Place): Place {
+    return this.#options.isForModels === true && place !== "response" ? "parameter" : place;
+  }
+
+  #forScalar(type: ScalarType, at: Place): JsonObject {
+    const place = this.#written(at);
     const found = scalarSchema(type, place, this.#options);
     if (found.kind === "inline") return found.schema;
     // No message has a hyphen in its name.
@@ -154,7 +169,7 @@ export class Schemas {
     }
     const named = namesOf(desc, ["Name"]);
     const names = this.#components.refer(named, () => enumNames(desc));
-    if (place === "parameter") return names;
+    if (this.#written(place) === "parameter") return names;
     return this.#components.refer(namesOf(desc), () => ({
       description: `A \`${named.short}\`, or its number.`,
       anyOf: [names, enumNumbers(desc)],

@@ -1,0 +1,73 @@
+import type { Registry } from "@bufbuild/protobuf";
+import { assertOptions } from "../rpc/options.ts";
+
+export interface McpOptions {
+  /**
+   * The methods that models may call: full names of services, and of methods as
+   * `pkg.v1.Service/Method`. Of a service, methods whose requests are a stream are left out.
+   * A name that is not served throws a TypeError at startup.
+   */
+  readonly tools: readonly string[];
+  /** What clients are told of the server. Default: the names of the services, and `0.0.0`. */
+  readonly server?: { readonly name: string; readonly version: string };
+  /** What models should know to use the tools. Default: nothing. */
+  readonly instructions?: string;
+  /**
+   * Descriptors with the comments of the protos, as `buf build -o` writes them: generated code has
+   * none. Default: the descriptors that are served.
+   */
+  readonly descriptors?: Registry;
+  /**
+   * `plain` for clients that refuse `$ref`, `anyOf` and `not`. Such schemas are longer, and allow
+   * more than the server does. Default `full`.
+   */
+  readonly schemas?: "full" | "plain";
+  /** The pattern that every text in arguments must match, for a service that refuses others. */
+  readonly textPattern?: string;
+  /** Where clients get tokens. Default: clients are not told. */
+  readonly authorization?: McpAuthorization;
+  /** The bytes of a stream's messages in one result. Default: 256 KiB. The rest is left out. */
+  readonly streamBytesMax?: number;
+  /** How long a stream is read for one result, in ms. Default: 10,000. */
+  readonly streamTimeMs?: number;
+}
+
+/** RFC 9728. */
+export interface McpAuthorization {
+  /** The URL of the endpoint, as clients have it: `https://api.example.com/mcp`. */
+  readonly resource: string;
+  /** The issuers whose tokens are accepted. */
+  readonly issuers: readonly string[];
+  /** The scopes that clients should ask for. Default: clients are not told. */
+  readonly scopes?: readonly string[];
+}
+
+/** @throws {TypeError} for an option that does not exist, or of another kind. */
+export function resolveMcpOptions(options: McpOptions) {
+  assertOptions("mcp", options, {
+    tools: "list",
+    server: "object",
+    instructions: "string",
+    descriptors: "object",
+    schemas: "string",
+    textPattern: "string",
+    authorization: "object",
+    streamBytesMax: "number",
+    streamTimeMs: "number",
+  });
+  const { schemas = "full", authorization } = options;
+  if (schemas !== "full" && schemas !== "plain") {
+    throw new TypeError(`mcp.schemas must be one of full, plain: ${schemas}`);
+  }
+  if (authorization !== undefined && !URL.canParse(authorization.resource)) {
+    throw new TypeError(`mcp.authorization.resource must be a URL: ${authorization.resource}`);
+  }
+  const { tools, server, instructions, descriptors, textPattern } = options;
+  const { streamBytesMax: bytesMax = 256 * 1024, streamTimeMs: timeMs = 10_000 } = options;
+  return {
+    ...{ tools, server, instructions, descriptors, textPattern, schemas, authorization },
+    stream: { bytesMax, timeMs },
+  };
+}
+
+export type McpSettings = ReturnType<typeof resolveMcpOptions>;

@@ -1,0 +1,104 @@
+/** Methods as tools. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import type { HttpRule } from "../../gen/google/api/http_pb.ts";
+import { commentOf } from "../openapi/comments.ts";
+import { bindingsOf } from "../rest/rule/rule.ts";
+import type { Endpoint } from "../rpc/endpoint.ts";
+import type { McpSettings } from "./options.ts";
+import { titleOf, toolNames } from "./tool-name.ts";
+import { inputSchema, outputSchema } from "./tool-schema.ts";
+
+/** A method whose arguments are one message. */
+export interface Tool {
+  readonly endpoint: Endpoint;
+  readonly spec: Extract<Endpoint["spec"], { kind: "unary" | "server_streaming" }>;
+  readonly name: string;
+  /** What clients are told, as JSON text. Made when it is asked for. */
+  readonly description: () => string;
+}
+
+/**
+ * The tools by name, in the order of the endpoints.
+ *
+ * @throws {TypeError} for a name that is not served, and for a method whose requests are a stream.
+ */
+export function createTools(
+  endpoints: readonly Endpoint[],
+  settings: McpSettings,
+  rules: readonly HttpRule[],
+): ReadonlyMap<string, Tool> {
+  const chosen = new Set(settings.tools.flatMap((name) => choose(endpoints, name)));
+  const served = endpoints.filter((endpoint) => chosen.has(endpoint));
+  const names = toolNames(served.map(({ spec }) => spec.method));
+  const tools = new Map<string, Tool>();
+  for (const endpoint of served) {
+    const { spec } = endpoint;
+    const name = names.get(spec.method);
+    if (name === undefined || !isOffered(spec)) continue;
+    let description: string | undefined;
+    const describeOnce = () => {
+      description ??= describe(name, spec.method, settings, rules);
+      return description;
+    };
+    tools.set(name, { endpoint, spec, name, description: describeOnce });
+  }
+  return tools;
+}
+
+function isOffered(spec: Endpoint["spec"]): spec is Tool["spec"] {
+  return spec.kind === "unary" || spec.kind === "server_streaming";
+}
+
+function choose(endpoints: readonly Endpoint[], name: string): readonly Endpoint[] {
+  const named = endpoints.filter(({ spec: { method } }) => {
+    return [method.parent.typeName, `${method.parent.typeName}/${method.name}`].includes(name);
+  });
+  if (named.length === 0) throw new TypeError(`mcp.tools: ${name} is not served`);
+  const offered = named.filter(({ spec }) => isOffered(spec));
+  if (offered.length > 0) return offered;
+  throw new TypeError(`mcp.tools: ${name} takes a stream, which no tool can`);
+}
+
+function describe(
+  name: string,
+  served: DescMethod,
+  settings: McpSettings,
+  rules: readonly HttpRule[],
+): string {
+  const described = settings.descriptors?.getService(served.parent.typeName)?.methods;
+  const method = described?.find((one) => one.name === served.name) ?? served;
+  const tool = {
+    name,
+    title: titleOf(method),
+    description: commentOf(method) || signatureOf(method),
+    inputSchema: inputSchema(method, settings),
+    outputSchema: outputSchema(method, settings),
+    annotations: annotationsOf(served, rules),
+  };
+  // Formats of OpenAPI say less than the bounds beside them, and strict readers do not know all.
+  const isFormat = (value: unknown) => /^(?:u?int(?:32|64)|float|double)$/.test(String(value));
+  return JSON.stringify(tool, (keyword, value) =>
+    keyword === "format" && isFormat(value) ? undefined : value,
+  );
+}
+
+/** As in the proto, for a method without a comment. */
+function signatureOf({ name, input, output, methodKind }: DescMethod): string {
+  const stream = methodKind === "server_streaming" ? "stream " : "";
+  return `rpc ${name}(${input.typeName}) returns (${stream}${output.typeName})`;
+}
+
+/** Only what the proto says. Clients assume the worst of anything else. */
+function annotationsOf(method: DescMethod, rules: readonly HttpRule[]) {
+  // REST tells of rules that cannot be served.
+  const bindings = bindingsOf(method, { rules, onRuleError() {} });
+  const verbs = bindings.map((binding) => binding.method);
+  const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
+  const isReadOnly = method.idempotency === NO_SIDE_EFFECTS || verbs.includes("GET");
+  return {
+    ...(isReadOnly && { readOnlyHint: true }),
+    ...(method.idempotency === IDEMPOTENT && { idempotentHint: true }),
+    ...(verbs.includes("DELETE") && { destructiveHint: true }),
+  };
+}

@@ -1,0 +1,369 @@
+/** The protocol itself: versions, headers, JSON-RPC, pages, and who may call. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { CallEnding, ObservedRequest } from "../../src/index.ts";
+import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
+import { CatalogService, openCatalogOf, walden } from "../support/catalog.ts";
+import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
+
+const tools = [CatalogService.typeName];
+
+const open = (options: Partial<TestGatewayOptions> = {}, own: Partial<McpOptions> = {}) =>
+  openCatalogOf(
+    { getVolume: () => ({ ...walden, id: 1n }) },
+    { mcp: createMcp({ tools, ...own }), ...options },
+  );
+
+const modern = "2026-07-28";
+const meta = {
+  "io.modelcontextprotocol/protocolVersion": modern,
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
+interface Sent {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+const post = ({ headers = {}, body }: Sent) => ({
+  ...{ method: "POST", path: "/mcp" },
+  headers: { "content-type": "application/json", ...headers },
+  body: typeof body === "string" ? body : JSON.stringify(body),
+});
+
+const request = (method: string, params: object = {}) => ({
+  jsonrpc: "2.0",
+  id: 1,
+  method,
+  params,
+});
+
+/** As a client of 2025-11-25 sends it. */
+const older = (method: string, params?: object): Sent => ({
+  headers: { "mcp-protocol-version": "2025-11-25" },
+  body: request(method, params),
+});
+
+const current = (
+  method: string,
+  params: object = {},
+  headers: Record<string, string> = {},
+): Sent => ({
+  headers: { "mcp-protocol-version": modern, "mcp-method": method, ...headers },
+  body: request(method, { ...params, _meta: meta }),
+});
+
+const call = (headers: Record<string, string> = { "mcp-name": "get_volume" }) =>
+  current("tools/call", { name: "get_volume", arguments: { name: "a" } }, headers);
+
+const withBody = (sent: Sent, body: unknown): Sent => ({ ...sent, body });
+
+describe("a request", () => {
+  type Row = readonly [what: string, sent: Sent, status: number, answer: object];
+
+  const result = (part: object) => ({ jsonrpc: "2.0", id: 1, result: part });
+  const error = (code: number, id: unknown = 1) => ({ jsonrpc: "2.0", id, error: { code } });
+  const anonymous = (code: number) => ({ jsonrpc: "2.0", error: { code } });
+  const complete = expect.objectContaining({
+    resultType: "complete",
+    _meta: { "io.modelcontextprotocol/serverInfo": { name: tools[0], version: "0.0.0" } },
+  });
+
+  const rows: readonly Row[] = [
+    ["of this version", call(), 200, result(complete)],
+    [
+      "of an older one",
+      older("tools/call", { name: "get_volume" }),
+      200,
+      result({ structuredContent: walden }),
+    ],
+    [
+      "with a name in base64",
+      call({ "mcp-name": "=?base64?Z2V0X3ZvbHVtZQ==?=" }),
+      200,
+      result(complete),
+    ],
+    ["with a name in wrong base64", call({ "mcp-name": "=?base64?!?=" }), 400, error(-32020)],
+    ["with another name", call({ "mcp-name": "list_volumes" }), 400, error(-32020)],
+    ["without the name", call({}), 400, error(-32020)],
+    [
+      "with another method",
+      call({ "mcp-name": "get_volume", "mcp-method": "tools/list" }),
+      400,
+      error(-32020),
+    ],
+    ["without the version", { ...call(), headers: {} }, 400, error(-32020)],
+    ["without anything", { body: request("tools/list") }, 400, error(-32020)],
+    [
+      "whose version is not that of its body",
+      { ...call(), headers: { "mcp-protocol-version": "2025-11-25" } },
+      400,
+      error(-32020),
+    ],
+    [
+      "of an unknown version",
+      { headers: { "mcp-protocol-version": "2024-11-05" }, body: request("tools/list") },
+      400,
+      {
+        id: 1,
+        error: {
+          code: -32022,
+          data: { supported: [modern, "2025-11-25", "2025-06-18"], requested: "2024-11-05" },
+        },
+      },
+    ],
+    ["without _meta", withBody(current("tools/list"), request("tools/list")), 400, error(-32602)],
+    [
+      "for discovery",
+      current("server/discover"),
+      200,
+      result(
+        expect.objectContaining({
+          capabilities: { tools: {} },
+          ttlMs: 60_000,
+          cacheScope: "private",
+        }),
+      ),
+    ],
+    [
+      "to begin with",
+      { body: request("initialize", { protocolVersion: "2025-06-18" }) },
+      200,
+      result({ protocolVersion: "2025-06-18" }),
+    ],
+    [
+      "to begin with, of a version without a handshake",
+      { body: request("initialize", { protocolVersion: modern }) },
+      200,
+      result({ protocolVersion: "2025-11-25" }),
+    ],
+    ["for what is no longer there", current("ping"), 404, error(-32601)],
+    ["for what is not there", current("resources/list"), 404, error(-32601)],
+    ["for what is not there, of an older version", older("resources/list"), 200, error(-32601)],
+    ["for what was not there yet", older("server/discover"), 200, error(-32601)],
+    ["whether anyone is there", older("ping"), 200, { jsonrpc: "2.0", id: 1, result: {} }],
+    ["for an unknown tool", older("tools/call", { name: "__proto__" }), 200, error(-32602)],
+    [
+      "with arguments that are no object",
+      older("tools/call", { name: "get_volume", arguments: [] }),
+      200,
+      error(-32602),
+    ],
+    ["with an unknown cursor", older("tools/list", { cursor: "x" }), 200, error(-32602)],
+    ["that is a batch", withBody(older(""), [request("ping")]), 400, anonymous(-32600)],
+    [
+      "that is an answer",
+      withBody(older(""), { jsonrpc: "2.0", id: 1, result: {} }),
+      400,
+      anonymous(-32600),
+    ],
+    ["of another JSON-RPC", withBody(older(""), { id: 1, method: "ping" }), 400, anonymous(-32600)],
+    [
+      "without an id",
+      withBody(older(""), { jsonrpc: "2.0", method: "ping" }),
+      400,
+      anonymous(-32600),
+    ],
+    [
+      "with a null id",
+      withBody(older(""), { ...request("ping"), id: null }),
+      400,
+      anonymous(-32600),
+    ],
+    [
+      "with half an id",
+      withBody(older(""), { ...request("ping"), id: 1.5 }),
+      400,
+      anonymous(-32600),
+    ],
+    ["that is no JSON", withBody(older(""), "{"), 400, anonymous(-32700)],
+    [
+      "with a member twice",
+      withBody(older(""), '{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}'),
+      400,
+      anonymous(-32700),
+    ],
+    ["that is deep", withBody(older(""), `{"a":${"[".repeat(10_000)}`), 400, anonymous(-32700)],
+    [
+      "of many values",
+      withBody(older(""), `{"a":[${"1,".repeat(10_000)}1]}`),
+      400,
+      anonymous(-32700),
+    ],
+    [
+      "of text",
+      { headers: { "content-type": "text/plain" }, body: "" },
+      415,
+      anonymous(Code.InvalidArgument),
+    ],
+    [
+      "that is too large",
+      withBody(older(""), `{"a":"${"a".repeat(70_000)}"}`),
+      413,
+      anonymous(Code.ResourceExhausted),
+    ],
+  ];
+
+  test.each(rows)("%s", async (_what, sent, status, answer) => {
+    await using gateway = await open({ readMaxValues: 1000, readMaxBytes: 65_536 });
+    const response = await gateway.send(post(sent));
+    expect(response.status).toBe(status);
+    expect(jsonOf(response)).toMatchObject(answer);
+  });
+
+  test("has an exact id", async () => {
+    await using gateway = await open();
+    const body = '{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}';
+    const good = await gateway.send(post(withBody(older(""), body)));
+    expect(good.body.toString()).toContain('"id":9007199254740993');
+    const bad = await gateway.send(post(withBody(older(""), body.replace("ping", "pong"))));
+    expect(bad.body.toString()).toContain('"id":9007199254740993');
+  });
+
+  test("that is a notification is accepted", async () => {
+    await using gateway = await open();
+    const body = { jsonrpc: "2.0", method: "notifications/initialized" };
+    const response = await gateway.send(post(withBody(older(""), body)));
+    expect(response).toMatchObject({ status: 202, body: Buffer.alloc(0) });
+  });
+
+  test.each(["GET", "DELETE"])("by %s gets a 405", async (method) => {
+    await using gateway = await open();
+    const response = await gateway.send({ method, path: "/mcp" });
+    expect(response.status).toBe(405);
+    expect(response.headers.get("allow")).toBe("POST");
+  });
+});
+
+describe("the gate", () => {
+  const refuse = () => {
+    throw new ConnectError("no token", Code.Unauthenticated, {
+      "www-authenticate": "Bearer realm=a",
+    });
+  };
+
+  test.each([
+    ["of this version", call()],
+    ["of an older one", older("tools/call", { name: "get_volume" })],
+    ["for the list", older("tools/list")],
+    ["that is no JSON", withBody(older(""), "{")],
+  ])("refuses a request %s before its body is read", async (_what, sent) => {
+    await using gateway = await open({ requestGate: refuse });
+    const { headers, ...rest } = post(sent);
+    const response = await gateway.send({
+      ...rest,
+      headers: { ...headers, "content-length": "99999" },
+      body: "",
+    });
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toBe("Bearer realm=a");
+  });
+
+  test("is passed once, and leaves what it knows", async () => {
+    let passed = 0;
+    await using gateway = await open({ requestGate: () => void passed++ });
+    await gateway.send(post(older("tools/call", { name: "get_volume" })));
+    await gateway.send(post(call()));
+    expect(passed).toBe(2);
+  });
+
+  test("that decides by the method is asked about the right one", async () => {
+    const asked: string[] = [];
+    await using gateway = await open({
+      requestGate({ method }) {
+        asked.push(method.name);
+        if (method.name === "DeleteVolume") refuse();
+      },
+    });
+    const allowed = await gateway.send(post(older("tools/call", { name: "get_volume" })));
+    expect(allowed.status).toBe(200);
+    const refused = await gateway.send(post(older("tools/call", { name: "delete_volume" })));
+    expect(refused.status).toBe(401);
+    expect(asked).toContain("DeleteVolume");
+  });
+
+  test("says where to get a token", async () => {
+    const resource = "https://api.example.com/mcp";
+    const issuers = ["https://issuer.example.com"];
+    const authorization = { resource, issuers, scopes: ["volumes"] };
+    await using gateway = await open({ requestGate: refuse }, { authorization });
+    const path = "/.well-known/oauth-protected-resource";
+    const response = await gateway.send(post(call()));
+    expect(response.headers.get("www-authenticate")).toBe(
+      `Bearer realm=a, resource_metadata="https://api.example.com${path}/mcp"`,
+    );
+    for (const one of [path, `${path}/mcp`]) {
+      expect(jsonOf(await gateway.send({ method: "GET", path: one }))).toEqual({
+        ...{ resource, authorization_servers: issuers },
+        ...{ bearer_methods_supported: ["header"], scopes_supported: ["volumes"] },
+      });
+    }
+  });
+});
+
+test("an implementation without a token gets a 401, too", async () => {
+  const getVolume = () => {
+    throw new ConnectError("no token", Code.Unauthenticated);
+  };
+  await using gateway = await openCatalogOf({ getVolume }, { mcp: createMcp({ tools }) });
+  const response = await gateway.send(post(call()));
+  expect(response.status).toBe(401);
+  expect(jsonOf(response)).toMatchObject({ id: 1, error: { code: Code.Unauthenticated } });
+});
+
+describe("a page", () => {
+  const from = (sent: Sent, origin: string, host?: string) =>
+    post({ ...sent, headers: { ...sent.headers, origin, ...(host && { host }) } });
+
+  test.each([
+    ["of another origin", "https://evil.example", undefined, 403],
+    ["that rebinds its name", "http://evil.example", "evil.example", 403],
+    ["without an origin", "null", undefined, 403],
+    ["that is allowed", "https://app.example", undefined, 200],
+    ["of this machine", "http://localhost:8080", "localhost:8080", 200],
+    ["of this machine at another port", "http://localhost:81", "localhost:8080", 403],
+  ])("%s", async (_what, origin, host, status) => {
+    await using gateway = await open({ cors: { origins: ["https://app.example"] } });
+    const response = await gateway.send(from(call(), origin, host));
+    expect(response.status).toBe(status);
+  });
+
+  test("may send the headers of the protocol", async () => {
+    await using gateway = await open({ cors: { origins: ["https://app.example"] } });
+    const { headers } = await gateway.send({
+      ...{ method: "OPTIONS", path: "/mcp" },
+      headers: { origin: "https://app.example", "access-control-request-method": "POST" },
+    });
+    expect(headers.get("access-control-allow-methods")).toBe("POST");
+    expect(headers.get("access-control-allow-headers")).toMatch(/MCP-Protocol-Version.*Mcp-Name/);
+  });
+});
+
+test("observers are told of the method, by header or body", async () => {
+  const told: unknown[] = [];
+  const observer = {
+    begin: (observed: ObservedRequest) => ({
+      end: ({ code }: CallEnding) =>
+        told.push([observed.protocol, observed.method?.name, observed.pathTemplate, code]),
+    }),
+  };
+  await using gateway = await open({ observer });
+  await gateway.send(post(call()));
+  await gateway.send(post(older("tools/call", { name: "get_volume", arguments: { id: "x" } })));
+  await gateway.send(post(older("tools/list")));
+  expect(told).toEqual([
+    ["mcp", "GetVolume", "/mcp", undefined],
+    ["mcp", "GetVolume", "/mcp", Code.InvalidArgument],
+    ["mcp", undefined, "/mcp", undefined],
+  ]);
+});
+
+test.each([
+  [{ tools: ["library.v1.Nothing"] }, "mcp.tools: library.v1.Nothing is not served"],
+  [{ tools: [] }, "mcp.tools: no method is named"],
+  [{ tools: [`${tools[0]}/ImportVolumes`] }, "takes a stream"],
+  [{ tools, schemas: "short" as "plain" }, "mcp.schemas must be one of full, plain: short"],
+  [{ tools, authorization: { resource: "/mcp", issuers: [] } }, "must be a URL"],
+])("%j throws at startup", async (options, message) => {
+  await expect(async () => open({ mcp: createMcp(options) })).rejects.toThrow(message);
+});

@@ -1,0 +1,142 @@
+/** The schemas of tools: valid, and no looser than the server. */
+import { type DescService, toJson } from "@bufbuild/protobuf";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { gatewayFetchHandler } from "../../src/index.ts";
+import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
+import { LegacyService } from "../gen/openapi/legacy/v1/legacy_pb.ts";
+import { ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
+import { compiledProtos } from "../openapi/compiled.ts";
+import { anyMessage } from "../support/arbitrary-message.ts";
+import type { McpResult, McpTool } from "../support/mcp-client.ts";
+
+const services: readonly DescService[] = [
+  ...[CatalogService, LibraryService, FieldService, BookService, ShopService, LegacyService],
+];
+
+interface Offer {
+  readonly tools: readonly McpTool[];
+  call(name: string, args: unknown): Promise<McpResult>;
+}
+
+async function offer(service: DescService, own: Partial<McpOptions> = {}): Promise<Offer> {
+  const handler = gatewayFetchHandler({
+    routes(router) {
+      if (service === FieldService) router.service(FieldService, { echo: (request) => request });
+      else router.service(service, {});
+    },
+    mcp: createMcp({ tools: [service.typeName], ...own }),
+  });
+  const ask = async (method: string, params: object) => {
+    const headers = { "content-type": "application/json", "mcp-protocol-version": "2025-11-25" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const request = new Request("http://localhost/mcp", { method: "POST", headers, body });
+    return (await (await handler(request)).json()).result;
+  };
+  const { tools } = await ask("tools/list", {});
+  return { tools, call: (name, args) => ask("tools/call", { name, arguments: args }) };
+}
+
+function validatorOf(schema: object): ValidateFunction {
+  const ajv = new Ajv2020({ strict: true, strictTypes: true });
+  addFormats.default(ajv);
+  return ajv.compile(schema);
+}
+
+describe.each(["full", "plain"] as const)("%s schemas", (schemas) => {
+  test.each(services.map((service) => [service.typeName, service] as const))(
+    "of %s are valid, also for strict readers",
+    async (_name, service) => {
+      const { tools } = await offer(service, { schemas });
+      expect(tools.length).toBeGreaterThan(0);
+      for (const { name, inputSchema, outputSchema } of tools) {
+        expect(name).toMatch(/^[a-z0-9_]{1,64}$/);
+        expect(inputSchema).toMatchObject({ type: "object" });
+        for (const schema of [inputSchema, outputSchema ?? {}]) validatorOf(schema);
+      }
+    },
+  );
+});
+
+test("plain schemas have no references and no alternatives, and names are still names", async () => {
+  for (const service of services) {
+    const { tools } = await offer(service, { schemas: "plain" });
+    expect(JSON.stringify(tools)).not.toMatch(/"(?:\$ref|\$defs|anyOf)":|"not":\{"(?!type)/);
+  }
+});
+
+test("tools have the comments of the protos, and else the signature", async () => {
+  const described = await offer(CatalogService, { descriptors: compiledProtos() });
+  expect(described.tools[0]).toMatchObject({
+    ...{ name: "get_volume", title: "Get volume" },
+    description: "GetVolume answers one volume, by its name or by its number.",
+    inputSchema: { properties: { name: { description: "`shelves/SHELF/volumes/VOLUME`." } } },
+  });
+  const { tools } = await offer(CatalogService);
+  expect(tools.find(({ name }) => name === "watch_volumes")?.description).toBe(
+    "rpc WatchVolumes(library.v1.ListVolumesRequest) returns (stream library.v1.Volume)",
+  );
+});
+
+test("the server takes what the schema does, and answers as the schemas say", async () => {
+  const { tools, call } = await offer(FieldService);
+  const allows = validatorOf(tools[0]?.inputSchema ?? {});
+  const plain = await offer(FieldService, { schemas: "plain" });
+  const allowsAsPlain = validatorOf(plain.tools[0]?.inputSchema ?? {});
+  const answers = [tools, plain.tools].map(([echo]) => validatorOf(echo?.outputSchema ?? {}));
+  let taken = 0;
+  const property = fc.asyncProperty(anyArguments, async (json) => {
+    if (!allows(json)) return;
+    taken++;
+    const { isError, structuredContent, content } = await call("echo", json);
+    expect([json, isError ? content : undefined]).toEqual([json, undefined]);
+    for (const answer of answers) expect([json, answer(structuredContent)]).toEqual([json, true]);
+    expect([json, allowsAsPlain(json)]).toEqual([json, true]);
+  });
+  await fc.assert(property, { numRuns: 1000 });
+  expect(taken).toBeGreaterThan(50);
+});
+
+test("the schema takes every message as the server writes it", async () => {
+  const { tools, call } = await offer(FieldService);
+  const allows = validatorOf(tools[0]?.inputSchema ?? {});
+  const property = fc.asyncProperty(anyMessage(EveryFieldSchema), async (message) => {
+    const json = toJson(EveryFieldSchema, message) as object;
+    // Models write enums by name, and have no text for a number that is none.
+    const isOther = /"(?:NaN|-?Infinity)"|"\w*[gG]enre\w*":(?:-?\d|[[{][^\]}]*\d)/;
+    if (isOther.test(JSON.stringify(json))) return;
+    const { structuredContent } = await call("echo", json);
+    expect(structuredContent).toEqual(json);
+    expect([json, allows(json), allows.errors]).toEqual([json, true, null]);
+  });
+  await fc.assert(property, { numRuns: 200 });
+});
+
+const value = fc.oneof(
+  fc.integer(),
+  fc.double(),
+  fc.string(),
+  fc.base64String(),
+  fc.boolean(),
+  fc.constant(null),
+  fc.constantFrom("1", "-1", "-0", "GENRE_NOVEL", "1s", "2024-02-29T00:00:00Z", "a,b", "{}", "NaN"),
+  fc.bigInt({ min: -(2n ** 66n), max: 2n ** 66n }).map(String),
+);
+const nested = fc.oneof(
+  { weight: 4, arbitrary: value },
+  fc.array(value, { maxLength: 3 }),
+  fc.dictionary(fc.oneof(fc.string(), fc.integer().map(String), fc.constant("true")), value, {
+    maxKeys: 3,
+  }),
+);
+const anyArguments = fc.dictionary(
+  fc.constantFrom(...EveryFieldSchema.fields.map(({ jsonName }) => jsonName), "nothing"),
+  nested,
+  { maxKeys: 1 },
+);

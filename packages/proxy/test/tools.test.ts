@@ -1,0 +1,140 @@
+/** The official clients call each operation of the catalog, with the results of REST. */
+import type { ConnectRouter } from "@connectrpc/connect";
+import { createMcp } from "connect-gateway/mcp";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createCatalog } from "../../gateway/test/catalog-server.ts";
+import {
+  big,
+  CatalogService,
+  emma,
+  fillCatalog,
+  openCatalog,
+  openRemoteCatalog,
+  ulysses,
+  walden,
+} from "../../gateway/test/support/catalog.ts";
+import type { TestGateway } from "../../gateway/test/support/gateway.ts";
+import { clients, type McpClient } from "../../gateway/test/support/mcp-client.ts";
+import { openProxyOf } from "./services/open-proxy.ts";
+
+const mcp = createMcp({ tools: [CatalogService.typeName] });
+
+/** A catalog that a gRPC server behind the gateway serves. */
+async function openProxiedCatalog(): Promise<TestGateway> {
+  const routes = (router: ConnectRouter) => router.service(CatalogService, createCatalog());
+  return await fillCatalog(await openProxyOf(routes, { mcp }));
+}
+
+/** Where `npm run test:upstreams` has a gateway in front of a server in another language. */
+const remote = process.env["CATALOG_ORIGIN"];
+
+const ways: readonly (readonly [how: string, open: () => Promise<TestGateway>])[] =
+  remote === undefined
+    ? [
+        ["in process", () => openCatalog({ mcp })],
+        ["through a proxy", openProxiedCatalog],
+      ]
+    : [["through the command", () => openRemoteCatalog(remote)]];
+
+const cases = ways.flatMap(([how, open]) =>
+  clients.map(([by, connect]) => ({ how, open, by, connect })),
+);
+
+describe.each(cases)("$how, $by,", ({ open, connect }) => {
+  let gateway: TestGateway;
+  let client: McpClient;
+
+  beforeEach(async () => {
+    gateway = await open();
+    client = await connect(`${gateway.origin("1.1")}/mcp`);
+  });
+
+  afterEach(async () => {
+    await client[Symbol.asyncDispose]();
+    await gateway[Symbol.asyncDispose]();
+  });
+
+  const rows: readonly (readonly [name: string, args: object, result: unknown])[] = [
+    ["get_volume", { name: walden.name }, walden],
+    ["get_volume", { id: big }, emma],
+    ["list_volumes", { parent: "shelves/a", pageSize: 1 }, { volumes: [walden] }],
+    [
+      "create_volume",
+      { parent: "shelves/c", volume: { id: "-9223372036854775808", title: "É" } },
+      {
+        ...{ name: "shelves/c/volumes/-9223372036854775808", title: "É" },
+        id: "-9223372036854775808",
+      },
+    ],
+    [
+      "update_volume",
+      { volume: { name: ulysses.name, title: "Dubliners" }, updateMask: "title" },
+      { ...ulysses, title: "Dubliners" },
+    ],
+    ["delete_volume", { name: walden.name }, {}],
+    [
+      "move_volume",
+      { name: walden.name, to: "shelves/z" },
+      { ...walden, name: "shelves/z/volumes/1" },
+    ],
+    [
+      "upload_volume",
+      { name: walden.name, content: { contentType: "text/plain", data: "SGk=" } },
+      walden,
+    ],
+    ["watch_volumes", { parent: "shelves/a" }, { messages: [walden, emma], truncated: false }],
+    ["read_file", { path: "a/b" }, { path: "a/b" }],
+  ];
+
+  test.each(rows)("%s with %j", async (name, args, result) => {
+    const { structuredContent, content, isError } = await client.call(name, args);
+    expect(structuredContent).toEqual(result);
+    expect(JSON.parse(content[0]?.text ?? "")).toEqual(result);
+    expect(isError).toBeFalsy();
+  });
+
+  test("the text of a volume is content", async () => {
+    const content = { contentType: "text/plain", data: "SGk=" };
+    await client.call("upload_volume", { name: walden.name, content });
+    const downloaded = await client.call("download_volume", { name: walden.name });
+    expect(downloaded).toMatchObject({ content: [{ type: "text", text: "Hi" }] });
+    expect(downloaded.structuredContent).toBeUndefined();
+    const { structuredContent } = await client.call("stream_volume", { name: walden.name });
+    expect(structuredContent).toMatchObject({ truncated: false });
+  });
+
+  test("an error is a result, with the fields at fault", async () => {
+    const missing = await client.call("get_volume", { name: "shelves/a/volumes/9" });
+    expect(missing.isError).toBe(true);
+    expect(JSON.parse(missing.content[0]?.text ?? "")).toMatchObject({ code: "NOT_FOUND" });
+    const wrong = await client.call("get_volume", { id: "three" });
+    expect(JSON.parse(wrong.content[0]?.text ?? "")).toMatchObject({
+      code: "INVALID_ARGUMENT",
+      details: [{ fieldViolations: [{ field: "id", description: expect.any(String) }] }],
+    });
+  });
+
+  test("a number that its client may have rounded is rejected", async () => {
+    const exact = await client.call("get_volume", { id: Number.MAX_SAFE_INTEGER });
+    expect(JSON.parse(exact.content[0]?.text ?? "")).toMatchObject({ code: "NOT_FOUND" });
+    const rounded = await client.call("get_volume", { id: Number(big) });
+    expect(JSON.parse(rounded.content[0]?.text ?? "")).toMatchObject({
+      message: "id must be text past 2^53: as a number, it may be rounded",
+    });
+  });
+
+  test("each method that takes one message is a tool", async () => {
+    const tools = await client.listTools();
+    expect(tools.map(({ name }) => name).sort()).toEqual([
+      ...["create_volume", "delete_volume", "download_volume", "get_volume", "list_volumes"],
+      ...["move_volume", "read_file", "stream_volume", "update_volume", "upload_volume"],
+      "watch_volumes",
+    ]);
+    const annotated = Object.fromEntries(tools.map(({ name, annotations }) => [name, annotations]));
+    expect(annotated).toMatchObject({
+      get_volume: { readOnlyHint: true },
+      create_volume: {},
+      delete_volume: { destructiveHint: true },
+    });
+  });
+});

@@ -1,0 +1,66 @@
+/** The store as a tool: the official clients create plants, with the answers of REST. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clients } from "../../packages/gateway/test/support/mcp-client.ts";
+import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+
+const headers = { authorization: `Bearer ${knownToken}` };
+const big = "9007199254740993";
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await openTestServer({ mcp: true, basePath: "/api" });
+});
+
+afterAll(() => server.close());
+
+describe.each(clients)("%s", (_by, connect) => {
+  test("creates a plant, exactly", async () => {
+    await using client = await connect(`${server.url}/mcp`, headers);
+    const plant = { id: big, name: "Basil", tag: "" };
+    const created = await client.call("create_plant", { plant });
+    expect(created.structuredContent).toEqual({ plant: { name: "Basil", tag: "" } });
+    const near = { plant: { ...plant, id: "9007199254740992", name: "Mint" } };
+    expect((await client.call("create_plant", near)).isError).toBeFalsy();
+    const taken = await client.call("create_plant", { plant: { ...plant, name: "Sage" } });
+    expect(JSON.parse(taken.content[0]?.text ?? "")).toMatchObject({ code: "ALREADY_EXISTS" });
+  });
+
+  test.each([
+    ["a missing id", { name: "Basil" }, "plant.id"],
+    ["an id that is no integer", { id: "0x10", name: "Basil" }, "plant.id"],
+    ["a field that there is not", { id: "1", name: "Basil", colour: "green" }, "plant.colour"],
+    ["U+0000", { id: "1", name: "\0" }, "plant.name"],
+  ])("is told which field is wrong: %s", async (_what, plant, field) => {
+    await using client = await connect(`${server.url}/mcp`, headers);
+    const { content, isError } = await client.call("create_plant", { plant });
+    expect(isError).toBe(true);
+    expect(JSON.parse(content[0]?.text ?? "")).toMatchObject({
+      code: "INVALID_ARGUMENT",
+      details: [{ fieldViolations: [{ field }] }],
+    });
+  });
+
+  test("is refused without a token", async () => {
+    await expect(connect(`${server.url}/mcp`)).rejects.toThrow();
+  });
+});
+
+test("the tool is described by the contract", async () => {
+  const [, connect] = clients[0];
+  await using client = await connect(`${server.url}/mcp`, headers);
+  const [tool, ...others] = await client.listTools();
+  expect(others).toEqual([]);
+  expect(tool).toMatchObject({
+    ...{ name: "create_plant", title: "Create plant", annotations: { idempotentHint: true } },
+    description: expect.stringContaining("A retry is safe"),
+    inputSchema: { required: ["plant"] },
+  });
+});
+
+test("without the setting, nothing is offered", async () => {
+  const plain = await openTestServer();
+  const response = await fetch(`${plain.url}/mcp`, { method: "POST", headers, body: "{}" });
+  expect(response.status).toBe(404);
+  await plain.close();
+});
