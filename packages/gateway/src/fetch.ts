@@ -12,6 +12,7 @@ export {
 } from "./adapter/observer.ts";
 export { peerAddressKey } from "./adapter/peer-address.ts";
 export { addressKey } from "./http/address-key.ts";
+export { BodyBudget } from "./http/body-budget.ts";
 export { parseRequestTarget } from "./http/target.ts";
 export { messageFromJson, parseJson } from "./json/messages.ts";
 export { type ExactJson, rawJson } from "./json/value.ts";

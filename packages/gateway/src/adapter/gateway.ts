@@ -7,6 +7,7 @@ import {
   createContextValues,
 } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import type { BodyBudget } from "../http/body-budget.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import { RestFailure, renderStatus } from "../rest/error.ts";
@@ -29,6 +30,11 @@ export interface CommonOptions extends ConnectRouterOptions, MessageLimits, Stre
   /** A prefix of all paths, as in connect-es: `/api`. Default: none. */
   readonly requestPathPrefix?: string;
   readonly rest?: RestOptions;
+  /**
+   * Adds up the bytes of all bodies under way, and bounds them. Share one among gateways of a
+   * process. Default: one of its own, with 64 MiB.
+   */
+  readonly bodyBudget?: BodyBudget;
   /** Lets pages of other origins call, on every protocol. Default: none may. */
   readonly cors?: CorsOptions;
   /** Told of every request and of its end: for metrics, logs, traces. Default: nobody is. */

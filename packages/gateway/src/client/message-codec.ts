@@ -12,12 +12,12 @@ import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
 import { writePlainBinary } from "../binary/plain-writer.ts";
 import { type Envelope, EnvelopeSplitter, wrapEnvelope } from "../rpc/envelope-splitter.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
+import { type UnpackOptions, unpack } from "../rpc/unpack.ts";
 import type { Head } from "./answer.ts";
 
 /** How one answer is read. */
-export interface AnswerOptions {
+export interface AnswerOptions extends UnpackOptions {
   readonly head: Head;
-  readonly readMaxBytes: number;
 }
 
 /** The messages of one method, in their envelopes. */
@@ -56,10 +56,17 @@ export class MessageCodec<I extends DescMessage, O extends DescMessage> {
     options: AnswerOptions,
   ): AsyncGenerator<MessageShape<O>> {
     const splitter = new EnvelopeSplitter(options.readMaxBytes);
+    const { holding } = options;
     for await (const chunk of chunks) {
+      let done = chunk.byteLength + splitter.pendingBytes;
+      const room = holding?.add(chunk.byteLength);
+      if (room !== undefined) await room;
       for (const envelope of splitter.push(chunk)) {
-        yield this.#parse(await open(envelope, options));
+        const whole = await open(envelope, options);
+        if (whole !== envelope.data) done += whole.byteLength;
+        yield this.#parse(whole);
       }
+      holding?.give(done - splitter.pendingBytes);
     }
     if (splitter.isAmid) throw cutShort();
   }
@@ -83,12 +90,12 @@ export const acceptEncoding: string = [...compressions.keys()].join(",");
 
 function open(
   { flags, data }: Envelope,
-  { head, readMaxBytes }: AnswerOptions,
+  { head, ...options }: AnswerOptions,
 ): Uint8Array | Promise<Uint8Array> {
   if ((flags & compressedFlag) === 0) return data;
   const encoding = head["grpc-encoding"];
   const compression = compressions.get(`${encoding}`);
-  if (compression !== undefined) return compression.decompress(data, readMaxBytes);
+  if (compression !== undefined) return unpack(data, compression, options);
   const message = `the answer is compressed with ${encoding ?? "nothing that it names"}`;
   throw new ConnectError(message, Code.Internal);
 }

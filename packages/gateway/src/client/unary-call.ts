@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BodyBuffer } from "../http/body.ts";
+import type { Holding } from "../http/body-budget.ts";
 import type { Head } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
 
@@ -9,6 +10,8 @@ export interface UnaryCall {
   readonly body: Uint8Array;
   /** The most bytes that the answer may have, envelope included. */
   readonly bodyBytesMax: number;
+  /** What counts the answer; undefined if nothing does. */
+  readonly holding?: Holding | undefined;
 }
 
 /** An answer that says that all is well. */
@@ -25,7 +28,7 @@ export interface WholeAnswer {
  */
 export function callUnary(
   attempt: Attempt,
-  { body, bodyBytesMax }: UnaryCall,
+  { body, bodyBytesMax, holding }: UnaryCall,
 ): Promise<WholeAnswer> {
   const { stream } = attempt;
   return new Promise((resolve, reject) => {
@@ -40,6 +43,7 @@ export function callUnary(
       stream.on("data", (chunk: Uint8Array) => {
         received.append(chunk);
         if (received.length > bodyBytesMax) attempt.cancel(tooLarge(bodyBytesMax));
+        else if (holding !== undefined) hold(chunk, { attempt, holding });
       }),
     );
     stream.on("end", () => {
@@ -51,6 +55,22 @@ export function callUnary(
     stream.on("close", settle);
     stream.end(body);
   });
+}
+
+/** Reads on when there is room for more. */
+function hold(chunk: Uint8Array, { attempt, holding }: { attempt: Attempt; holding: Holding }) {
+  const { stream } = attempt;
+  try {
+    const room = holding.add(chunk.byteLength);
+    if (room === undefined) return;
+    stream.pause();
+    room.then(
+      () => stream.resume(),
+      (error: ConnectError) => attempt.cancel(error),
+    );
+  } catch (error) {
+    attempt.cancel(error as ConnectError);
+  }
 }
 
 function tooLarge(bytesMax: number): ConnectError {

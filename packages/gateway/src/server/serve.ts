@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { guardHandler } from "../adapter/beside.ts";
 import { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "../adapter/node.ts";
+import { BodyBudget } from "../http/body-budget.ts";
 import type { NodeHandler } from "../http/node.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import { logError } from "../rpc/errors.ts";
@@ -83,7 +84,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const draining = new AbortController();
   const shutdown = new AbortController();
   const lifetime: ServerLifetime = { draining: draining.signal };
-  const { handlers, onError = logError } = options;
+  const { handlers, onError = logError, bodyBudget = new BodyBudget() } = options;
   const shutdownSignal =
     options.shutdownSignal === undefined
       ? shutdown.signal
@@ -92,6 +93,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
     gatewayNodeAdapter({
       ...served,
       onError,
+      bodyBudget,
       readMaxBytes: options.readMaxBytes ?? readMaxBytesDefault,
       routes: (router) => served.routes(router, lifetime),
       shutdownSignal,

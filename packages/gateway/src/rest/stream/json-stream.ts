@@ -1,5 +1,7 @@
 /** Sequences of JSON values: NDJSON, or the elements of one JSON array. */
 import { Code, type ConnectError } from "@connectrpc/connect";
+import { BodyBuffer } from "../../http/body.ts";
+import type { Holding } from "../../http/body-budget.ts";
 import { badRequest, FieldViolation } from "../../json/violation.ts";
 import { RestFailure } from "../error.ts";
 
@@ -12,18 +14,24 @@ const closeArray = 0x5d;
 const openObject = 0x7b;
 const closeObject = 0x7d;
 
+export interface ValueLimits {
+  /** The maximum length of a value. */
+  readonly valueBytesMax: number;
+  /** What counts the part of a value that has come; undefined if nothing does. */
+  readonly holding?: Holding | undefined;
+}
+
 /**
  * Splits a stream into lines (NDJSON) without the blank ones. Does not check their content.
  *
- * @param valueBytesMax The maximum length of a value.
- * @throws {RestFailure} 413 above that.
+ * @throws {RestFailure} 413 for a value above `valueBytesMax`.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
-  valueBytesMax: number,
+  limits: ValueLimits,
 ): AsyncGenerator<Uint8Array> {
-  const value = new ValueBuffer(valueBytesMax);
-  for await (const chunk of chunks) {
+  const value = new ValueBuffer(limits);
+  for await (const chunk of value.holdAll(chunks)) {
     let from = 0;
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
       value.add(chunk.subarray(from, end));
@@ -45,12 +53,12 @@ export async function* splitLines(
  */
 export async function* splitArray(
   chunks: AsyncIterable<Uint8Array>,
-  valueBytesMax: number,
+  limits: ValueLimits,
 ): AsyncGenerator<Uint8Array> {
-  const value = new ValueBuffer(valueBytesMax);
+  const value = new ValueBuffer(limits);
   const scanner = new ArrayScanner();
   let elements = 0;
-  for await (const chunk of chunks) {
+  for await (const chunk of value.holdAll(chunks)) {
     let from = 0;
     for (let i = 0; i < chunk.length; i++) {
       const found = scanner.next(chunk[i] ?? 0);
@@ -142,32 +150,35 @@ function isBlank(text: Uint8Array): boolean {
 
 /** Collects the pieces of one value, up to a limit. */
 class ValueBuffer {
-  readonly #bytesMax: number;
-  #pieces: Uint8Array[] = [];
-  #length = 0;
+  readonly #limits: ValueLimits;
+  readonly #bytes = new BodyBuffer();
 
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
+  constructor(limits: ValueLimits) {
+    this.#limits = limits;
+  }
+
+  /** Passes chunks on when there is room for them, each until all of it but this value is done. */
+  async *holdAll(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const { holding } = this.#limits;
+    for await (const chunk of chunks) {
+      const held = this.#bytes.length + chunk.byteLength;
+      const room = holding?.add(chunk.byteLength);
+      if (room !== undefined) await room;
+      yield chunk;
+      holding?.give(held - this.#bytes.length);
+    }
   }
 
   add(piece: Uint8Array): void {
-    this.#length += piece.length;
-    if (this.#length > this.#bytesMax) {
-      const message = `a message must not be larger than ${this.#bytesMax} bytes`;
+    const { valueBytesMax } = this.#limits;
+    if (this.#bytes.length + piece.byteLength > valueBytesMax) {
+      const message = `a message must not be larger than ${valueBytesMax} bytes`;
       throw new RestFailure(413, Code.ResourceExhausted, message);
     }
-    if (piece.length > 0) this.#pieces.push(piece);
+    if (piece.byteLength > 0) this.#bytes.append(piece);
   }
 
   take(): Uint8Array {
-    const all = new Uint8Array(this.#length);
-    let end = 0;
-    for (const piece of this.#pieces) {
-      all.set(piece, end);
-      end += piece.length;
-    }
-    this.#pieces = [];
-    this.#length = 0;
-    return all;
+    return this.#bytes.take(this.#bytes.length);
   }
 }
