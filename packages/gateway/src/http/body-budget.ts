@@ -26,8 +26,8 @@ export interface Caller {
  *
  * Nobody uses it up alone: the bodies of one address, plus those with one `Authorization`, may take
  * as much as is free (the dynamic thresholds of Choudhury and Hahne). So one token ends with a third
- * of it, and one address with many tokens with half. The oldest body of an address always goes on:
- * the others wait for it.
+ * of it, and one address with many tokens with half. The oldest body of an address and token always
+ * goes on: the others wait for it.
  */
 export class BodyBudget {
   readonly bytesMax: number;
@@ -62,40 +62,46 @@ export class BodyBudget {
     return new Holding(this, caller);
   }
 
-  /** For holdings. @throws {ConnectError} as `Holding.add` does. */
+  /** As `Holding.add`. */
   add(holding: Holding, bytes: number): Promise<void> | undefined {
-    this.#heldBytes += bytes;
-    // Whose they are matters only when much is held.
-    if (holding.shares === undefined && this.#heldBytes * 8 <= this.bytesMax) return undefined;
-    if (holding.shares === undefined) this.#attribute(holding);
-    else for (const share of holding.shares) share.bytes += bytes;
-    if (this.#mayGoOn(holding)) return undefined;
-    if (this.#fits(holding, 2)) return this.#wait(holding);
-    this.refusals++;
-    throw refusal();
+    this.#charge(holding, bytes);
+    return this.#mayGoOn(holding) ? undefined : this.#wait(holding, 0);
   }
 
-  /** For holdings: some of it is free. */
+  /** As `Holding.reserve`. */
+  reserve(holding: Holding, bytes: number): Promise<void> | undefined {
+    this.#charge(holding, bytes);
+    if (this.#mayGoOn(holding)) return undefined;
+    this.#charge(holding, -bytes);
+    return this.#wait(holding, bytes);
+  }
+
+  /** As `Holding.give`. */
   give(holding: Holding, bytes: number): void {
     this.#charge(holding, -bytes);
     this.#schedule();
   }
 
-  /** For holdings: what they held is free. */
-  release(holding: Holding, bytes: number): void {
-    this.give(holding, bytes);
-    if (holding.shares === undefined) return;
+  /** As `Holding.release`. */
+  release(holding: Holding): void {
+    if (holding.shares !== undefined) this.#leave(holding);
+    this.give(holding, holding.bytes);
+    holding.shares = undefined;
+  }
+
+  #leave(holding: Holding): void {
     for (const waiter of this.#waiting) {
       if (waiter.holding === holding) this.#settle(waiter, waiter.resolve);
     }
     this.#holdings.delete(holding);
-    for (const share of holding.shares) {
+    for (const share of holding.shares ?? []) {
       share.holdings.delete(holding);
       if (share.holdings.size === 0) this.#shares.delete(share.key);
     }
   }
 
   #charge(holding: Holding, bytes: number): void {
+    holding.bytes += bytes;
     this.#heldBytes += bytes;
     if (holding.shares === undefined) return;
     for (const share of holding.shares) share.bytes += bytes;
@@ -122,9 +128,14 @@ export class BodyBudget {
   }
 
   #mayGoOn(holding: Holding): boolean {
+    if (holding.shares === undefined) {
+      // Whose they are matters only when much is held.
+      if (this.#heldBytes * 8 <= this.bytesMax) return true;
+      this.#attribute(holding);
+    }
     if (this.#fits(holding, 1)) return true;
     if (this.#heldBytes > this.bytesMax) return isFirst(this.#holdings, holding);
-    return isFirst(holding.shares?.[0]?.holdings, holding);
+    return holding.shares?.every(({ holdings }) => isFirst(holdings, holding)) === true;
   }
 
   #fits({ shares = [] }: Holding, factor: number): boolean {
@@ -133,14 +144,18 @@ export class BodyBudget {
     return bytes <= factor * (this.bytesMax - this.#heldBytes);
   }
 
-  #wait(holding: Holding): Promise<void> {
+  #wait(holding: Holding, wantedBytes: number): Promise<void> {
+    if (!this.#fits(holding, 2)) {
+      this.refusals++;
+      throw refusal();
+    }
     this.#charge(holding, windowBytes);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const timer = setTimeout(() => {
       this.refusals++;
       this.#settle(waiter, () => reject(refusal()));
     }, waitMs);
-    const waiter: Waiter = { holding, resolve, timer };
+    const waiter: Waiter = { holding, wantedBytes, resolve, timer };
     this.#waiting.add(waiter);
     return promise;
   }
@@ -164,10 +179,12 @@ export class BodyBudget {
 
   #resume(): void {
     const inOrder = [...this.#waiting].sort((a, b) => a.holding.number - b.holding.number);
-    const resumed = inOrder.filter(({ holding }) => {
-      if (!this.#mayGoOn(holding)) return false;
-      this.#charge(holding, windowBytes); // what it will receive, and those behind it see
-      return true;
+    const resumed = inOrder.filter(({ holding, wantedBytes }) => {
+      this.#charge(holding, wantedBytes);
+      const mayGoOn = this.#mayGoOn(holding);
+      // Those behind it see what it will receive.
+      this.#charge(holding, mayGoOn ? windowBytes : -wantedBytes);
+      return mayGoOn;
     });
     for (const waiter of resumed) {
       this.#charge(waiter.holding, -windowBytes);
@@ -199,21 +216,22 @@ export class Holding {
    * @throws {ConnectError} UNAVAILABLE if there is not even room to wait.
    */
   add(bytes: number): Promise<void> | undefined {
-    this.bytes += bytes;
     return this.#budget.add(this, bytes);
+  }
+
+  /** The same for bytes that will be held when there is room for them. */
+  reserve(bytes: number): Promise<void> | undefined {
+    return this.#budget.reserve(this, bytes);
   }
 
   /** Bytes are held no more. */
   give(bytes: number): void {
-    this.bytes -= bytes;
     this.#budget.give(this, bytes);
   }
 
   /** Nothing is held any more. Call once when the exchange ends. */
   release(): void {
-    this.#budget.release(this, this.bytes);
-    this.bytes = 0;
-    this.shares = undefined;
+    this.#budget.release(this);
   }
 }
 
@@ -227,13 +245,18 @@ interface Share {
 
 interface Waiter {
   readonly holding: Holding;
+  readonly wantedBytes: number;
   readonly resolve: () => void;
   readonly timer: ReturnType<typeof setTimeout>;
 }
 
-function isFirst(holdings: ReadonlySet<Holding> | undefined, holding: Holding): boolean {
-  for (const first of holdings ?? []) return first === holding;
-  return false;
+function isFirst(holdings: ReadonlySet<Holding>, holding: Holding): boolean {
+  return holdings.values().next().value === holding;
+}
+
+/** Whether an error says that a budget has no room. */
+export function isRefusal(error: unknown): boolean {
+  return error === shared;
 }
 
 /** Shared by all: to create it costs more than to answer it. */

@@ -35,16 +35,15 @@ async function unpackInto(
   compression: Compression,
   { readMaxBytes, holding }: UnpackOptions,
 ): Promise<Uint8Array> {
-  let held = readMaxBytes;
+  const room = holding?.reserve(readMaxBytes);
+  if (room !== undefined) await room;
+  let kept = 0;
   try {
-    const room = holding?.add(held);
-    if (room !== undefined) await room;
     const whole = await compression.decompress(bytes, readMaxBytes);
-    holding?.give(held - whole.byteLength);
-    held = 0;
+    kept = whole.byteLength;
     return whole;
   } finally {
-    if (held > 0) holding?.give(held);
+    holding?.give(readMaxBytes - kept);
   }
 }
 
