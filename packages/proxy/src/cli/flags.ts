@@ -49,6 +49,10 @@ const flags = {
     placeholder: "number",
     help: "largest message, of clients and upstreams, in bytes (default: 4194304)",
   },
+  "body-budget-bytes": {
+    placeholder: "number",
+    help: "messages in memory, of all calls together, in bytes (default: 67108864)",
+  },
   "request-timeout-ms": {
     placeholder: "number",
     help: "how long a client may take to send a request or a whole stream (default: 10000)",

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
+  BodyBudget,
   type CallObserver,
   composeObservers,
   compressionGzip,
@@ -187,11 +188,14 @@ function beforeServices(notFound: NodeHandler, current: () => unknown): NodeHand
 
 function commonOptions(settings: Settings, log: Log, measuring: Measuring | undefined) {
   const { corsOrigins } = settings;
+  const bodyBudget = new BodyBudget({ bytesMax: settings.bodyBudgetBytes });
+  measuring?.metrics.watchBodies(bodyBudget);
   const onError = (error: unknown) => log.error("a response could not be made", error);
   const observer = composeObservers(createObservers(settings, measuring), onError);
   return {
     ...(corsOrigins.length > 0 && { cors: { origins: corsOrigins } }),
     ...(observer && { observer }),
+    bodyBudget,
     acceptCompression: [compressionGzip],
     exposePeerAddress: true,
     interceptors: [logFailures(log)],

@@ -18,6 +18,7 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
   readonly openapi: boolean;
   readonly bodyBytesMax: number;
+  readonly bodyBudgetBytes: number;
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly admin: { readonly host: string; readonly port: number } | undefined;
@@ -64,6 +65,9 @@ export function resolveSettings(flags: GivenFlags): Settings {
     openapi: flags.openapi ?? false,
     bodyBytesMax: integer("body-bytes-max", flags["body-bytes-max"], {
       ...{ min: 1, max: bodyBytesCeiling, fallback: 4 * 1024 * 1024 },
+    }),
+    bodyBudgetBytes: integer("body-budget-bytes", flags["body-budget-bytes"], {
+      ...{ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 64 * 1024 * 1024 },
     }),
     requestTimeoutMs: integer("request-timeout-ms", flags["request-timeout-ms"], timeout),
     drainTimeoutMs: integer("drain-timeout-ms", flags["drain-timeout-ms"], { ...timeout, min: 0 }),
