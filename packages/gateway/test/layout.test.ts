@@ -29,7 +29,7 @@ const importsByFile = checkLayout({
     "src/rpc": ["gen", "src/json", "src/binary", "src/http"],
     "src/json": ["gen", "src/binary"],
     "src/binary": [],
-    "src/http": [],
+    "src/http": ["gen"],
   },
 });
 

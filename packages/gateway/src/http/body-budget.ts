@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { addressKey } from "./address-key.ts";
+import { clientLeft } from "./exchange.ts";
 import type { RequestHeaders } from "./headers.ts";
 
 /** What a server keeps in memory while it reads large bodies fits into a container of 512 MiB. */
@@ -68,7 +69,7 @@ export class BodyBudget {
     return this.#mayGoOn(holding) ? undefined : this.#wait(holding, 0);
   }
 
-  /** As `Holding.reserve`. */
+  /** As `add`, of bytes that are held when there is room for them. */
   reserve(holding: Holding, bytes: number): Promise<void> | undefined {
     this.#charge(holding, bytes);
     if (this.#mayGoOn(holding)) return undefined;
@@ -82,22 +83,23 @@ export class BodyBudget {
     this.#schedule();
   }
 
-  /** As `Holding.release`. */
-  release(holding: Holding): void {
-    if (holding.shares !== undefined) this.#leave(holding);
-    this.give(holding, holding.bytes);
-    holding.shares = undefined;
+  /** It waits no more. */
+  leave(holding: Holding): void {
+    if (holding.shares === undefined) return;
+    for (const waiter of this.#waiting) {
+      if (waiter.holding === holding) this.#settle(waiter, () => waiter.reject(clientLeft()));
+    }
   }
 
-  #leave(holding: Holding): void {
-    for (const waiter of this.#waiting) {
-      if (waiter.holding === holding) this.#settle(waiter, waiter.resolve);
-    }
+  /** It holds nothing any more. */
+  release(holding: Holding): void {
+    this.give(holding, holding.bytes);
     this.#holdings.delete(holding);
     for (const share of holding.shares ?? []) {
       share.holdings.delete(holding);
       if (share.holdings.size === 0) this.#shares.delete(share.key);
     }
+    holding.shares = undefined;
   }
 
   #charge(holding: Holding, bytes: number): void {
@@ -155,7 +157,7 @@ export class BodyBudget {
       this.refusals++;
       this.#settle(waiter, () => reject(refusal()));
     }, waitMs);
-    const waiter: Waiter = { holding, wantedBytes, resolve, timer };
+    const waiter: Waiter = { holding, wantedBytes, resolve, reject, timer };
     this.#waiting.add(waiter);
     return promise;
   }
@@ -202,6 +204,8 @@ export class Holding {
   /** The older ones go on first. */
   number = 0;
   readonly #budget: BodyBudget;
+  #working = 0;
+  #isReleased = false;
 
   constructor(budget: BodyBudget, caller: Caller) {
     this.#budget = budget;
@@ -213,25 +217,49 @@ export class Holding {
    *
    * @returns undefined if there is room for more; else what resolves when there is, and rejects as
    * this throws.
-   * @throws {ConnectError} UNAVAILABLE if there is not even room to wait.
+   * @throws {ConnectError} UNAVAILABLE if there is not even room to wait; CANCELED after `release`.
    */
   add(bytes: number): Promise<void> | undefined {
+    if (this.#isReleased) throw clientLeft();
     return this.#budget.add(this, bytes);
   }
 
-  /** The same for bytes that will be held when there is room for them. */
-  reserve(bytes: number): Promise<void> | undefined {
-    return this.#budget.reserve(this, bytes);
+  /**
+   * Makes something of at most so many bytes, when there is room for them. It is held from then on.
+   *
+   * @throws {ConnectError} as `add`.
+   */
+  async make(bytesMax: number, work: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    const room = this.#budget.reserve(this, bytesMax);
+    if (room !== undefined) await room;
+    if (this.#isReleased) throw clientLeft();
+    this.#working++;
+    let kept = 0;
+    try {
+      const made = await work();
+      kept = made.byteLength;
+      return made;
+    } finally {
+      this.#working--;
+      this.#budget.give(this, bytesMax - kept);
+      if (this.#isReleased) this.#end();
+    }
   }
 
   /** Bytes are held no more. */
   give(bytes: number): void {
-    this.#budget.give(this, bytes);
+    if (!this.#isReleased) this.#budget.give(this, bytes);
   }
 
-  /** Nothing is held any more. Call once when the exchange ends. */
+  /** Nothing is held any more, but what is being made. Call once when the exchange ends. */
   release(): void {
-    this.#budget.release(this);
+    this.#isReleased = true;
+    this.#budget.leave(this);
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#working === 0) this.#budget.release(this);
   }
 }
 
@@ -247,6 +275,7 @@ interface Waiter {
   readonly holding: Holding;
   readonly wantedBytes: number;
   readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
   readonly timer: ReturnType<typeof setTimeout>;
 }
 

@@ -20,30 +20,14 @@ export async function unpack(
   { readMaxBytes, holding }: UnpackOptions,
 ): Promise<Uint8Array> {
   let bytesMax = Math.min(expectedBytes(bytes, compression), readMaxBytes);
+  const work = () => compression.decompress(bytes, bytesMax);
   for (;;) {
     try {
-      return await unpackInto(bytes, compression, { readMaxBytes: bytesMax, holding });
+      return await (holding === undefined ? work() : holding.make(bytesMax, work));
     } catch (error) {
       if (bytesMax === readMaxBytes || !isTooLarge(error)) throw error;
       bytesMax = Math.min(8 * bytesMax, readMaxBytes);
     }
-  }
-}
-
-async function unpackInto(
-  bytes: Uint8Array,
-  compression: Compression,
-  { readMaxBytes, holding }: UnpackOptions,
-): Promise<Uint8Array> {
-  const room = holding?.reserve(readMaxBytes);
-  if (room !== undefined) await room;
-  let kept = 0;
-  try {
-    const whole = await compression.decompress(bytes, readMaxBytes);
-    kept = whole.byteLength;
-    return whole;
-  } finally {
-    holding?.give(readMaxBytes - kept);
   }
 }
 

@@ -120,15 +120,41 @@ test("who leaves while it waits holds nothing", async () => {
   const budget = new BodyBudget({ bytesMax: MiB });
   const who = { address: "10.0.0.1" };
   const first = hold(budget, who);
-  await first.add(520 * KiB);
+  void first.add(520 * KiB);
   const left = hold(budget, who);
-  const room = left.add(10 * KiB);
+  const room = expect(left.add(10 * KiB)).rejects.toMatchObject({ code: Code.Canceled });
   left.release();
   await room;
+  left.give(10 * KiB);
+  expect(() => left.add(10 * KiB)).toThrow(expect.objectContaining({ code: Code.Canceled }));
   expect([budget.waiting, budget.heldBytes]).toEqual([0, 520 * KiB]);
   first.release();
   await vi.advanceTimersByTimeAsync(1);
   expect([budget.heldBytes, vi.getTimerCount()]).toEqual([0, 0]);
+});
+
+test("what is being made for who has left counts until it is there", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const made = Promise.withResolvers<Uint8Array>();
+  const left = hold(budget, { address: "10.0.0.1" });
+  const making = left.make(600 * KiB, () => made.promise);
+  left.release();
+  expect(budget.heldBytes).toBe(600 * KiB);
+  made.resolve(new Uint8Array(10));
+  await making;
+  expect(budget.heldBytes).toBe(0);
+});
+
+test("nothing is made for who has left before there was room", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const who = { address: "10.0.0.1" };
+  void hold(budget, who).add(300 * KiB);
+  const left = hold(budget, who);
+  const make = vi.fn();
+  const making = expect(left.make(600 * KiB, make)).rejects.toMatchObject({ code: Code.Canceled });
+  left.release();
+  await making;
+  expect([make.mock.calls.length, budget.heldBytes]).toEqual([0, 300 * KiB]);
 });
 
 test("many that wait do not go on all at once", async () => {
