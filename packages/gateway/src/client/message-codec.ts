@@ -56,17 +56,19 @@ export class MessageCodec<I extends DescMessage, O extends DescMessage> {
     options: AnswerOptions,
   ): AsyncGenerator<MessageShape<O>> {
     const splitter = new EnvelopeSplitter(options.readMaxBytes);
-    const { holding } = options;
+    let kept = 0;
     for await (const chunk of chunks) {
-      let done = chunk.byteLength + splitter.pendingBytes;
-      const room = holding?.add(chunk.byteLength);
-      if (room !== undefined) await room;
+      let unpacked = 0;
       for (const envelope of splitter.push(chunk)) {
         const whole = await open(envelope, options);
-        if (whole !== envelope.data) done += whole.byteLength;
+        if (whole !== envelope.data) unpacked += whole.byteLength;
         yield this.#parse(whole);
       }
-      holding?.give(done - splitter.pendingBytes);
+      // What has come of the next message is kept; what came whole is done with.
+      const more = splitter.pendingBytes - kept;
+      kept += more;
+      const room = options.holding?.add(more - unpacked);
+      if (room !== undefined) await room;
     }
     if (splitter.isAmid) throw cutShort();
   }

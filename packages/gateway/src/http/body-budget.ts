@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { addressKey } from "./address-key.ts";
-import { clientLeft } from "./exchange.ts";
 import type { RequestHeaders } from "./headers.ts";
 
 /** What a server keeps in memory while it reads large bodies fits into a container of 512 MiB. */
@@ -87,7 +86,7 @@ export class BodyBudget {
   leave(holding: Holding): void {
     if (holding.shares === undefined) return;
     for (const waiter of this.#waiting) {
-      if (waiter.holding === holding) this.#settle(waiter, () => waiter.reject(clientLeft()));
+      if (waiter.holding === holding) this.#settle(waiter, () => waiter.reject(left()));
     }
   }
 
@@ -213,14 +212,18 @@ export class Holding {
   }
 
   /**
-   * Counts bytes that are held now.
+   * Counts bytes that are held now, or as many less.
    *
    * @returns undefined if there is room for more; else what resolves when there is, and rejects as
    * this throws.
    * @throws {ConnectError} UNAVAILABLE if there is not even room to wait; CANCELED after `release`.
    */
   add(bytes: number): Promise<void> | undefined {
-    if (this.#isReleased) throw clientLeft();
+    if (bytes <= 0) {
+      this.give(-bytes);
+      return undefined;
+    }
+    if (this.#isReleased) throw left();
     return this.#budget.add(this, bytes);
   }
 
@@ -232,7 +235,7 @@ export class Holding {
   async make(bytesMax: number, work: () => Promise<Uint8Array>): Promise<Uint8Array> {
     const room = this.#budget.reserve(this, bytesMax);
     if (room !== undefined) await room;
-    if (this.#isReleased) throw clientLeft();
+    if (this.#isReleased) throw left();
     this.#working++;
     let kept = 0;
     try {
@@ -281,6 +284,10 @@ interface Waiter {
 
 function isFirst(holdings: ReadonlySet<Holding>, holding: Holding): boolean {
   return holdings.values().next().value === holding;
+}
+
+function left(): ConnectError {
+  return new ConnectError("the client has left", Code.Canceled);
 }
 
 /** Whether an error says that a budget has no room. */

@@ -54,21 +54,24 @@ export async function* readEnvelopes<T>(
 ): AsyncGenerator<T> {
   const splitter = new EnvelopeSplitter(reading.readMaxBytes);
   const { holding } = exchange;
+  let kept = 0;
   let hasEnd = false;
   for await (const chunk of exchange.chunks()) {
-    let done = chunk.byteLength + splitter.pendingBytes;
-    const room = holding?.add(chunk.byteLength);
-    if (room !== undefined) await room;
+    let unpacked = 0;
     for (const { flags, data } of splitter.push(reading.decode?.(chunk) ?? chunk)) {
       const isEnd = (flags & reading.endFlag) !== 0;
       if (isEnd && hasEnd) throw extraEnd();
       hasEnd ||= isEnd;
       const isPacked = (flags & compressedFlag) !== 0;
       const whole = isPacked ? await decompress(data, reading, holding) : data;
-      if (isPacked) done += whole.byteLength;
+      if (isPacked) unpacked += whole.byteLength;
       if (!isEnd) yield reading.parse(whole);
     }
-    holding?.give(done - splitter.pendingBytes);
+    // What has come of the next message is kept; what came whole is done with.
+    const more = splitter.pendingBytes - kept;
+    kept += more;
+    const room = holding?.add(more - unpacked);
+    if (room !== undefined) await room;
   }
   assertComplete(splitter, reading);
 }

@@ -157,15 +157,16 @@ class ValueBuffer {
     this.#limits = limits;
   }
 
-  /** Passes chunks on when there is room for them, each until all of it but this value is done. */
+  /** Passes chunks on while there is room for what is kept of them. */
   async *holdAll(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const { holding } = this.#limits;
+    let kept = 0;
     for await (const chunk of chunks) {
-      const held = this.#bytes.length + chunk.byteLength;
-      const room = holding?.add(chunk.byteLength);
-      if (room !== undefined) await room;
       yield chunk;
-      holding?.give(held - this.#bytes.length);
+      const more = this.#bytes.length - kept;
+      kept += more;
+      const room = holding?.add(more);
+      if (room !== undefined) await room;
     }
   }
 
