@@ -12,6 +12,9 @@ const windowBytes = 64 * 1024;
 /** How long a body may wait for room: less than a client may take to send a request. */
 const waitMs = 3000;
 
+/** More than this beyond what may be read does not wait: others of the address still have room. */
+const waitingFactor = 1.5;
+
 const retryAfterSeconds = 1n;
 
 /** Whose bodies they are. */
@@ -146,7 +149,7 @@ export class BodyBudget {
   }
 
   #wait(holding: Holding, wantedBytes: number): Promise<void> {
-    if (!this.#fits(holding, 2)) {
+    if (!this.#fits(holding, waitingFactor)) {
       this.refusals++;
       throw refusal();
     }
