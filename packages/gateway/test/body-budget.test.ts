@@ -1,14 +1,9 @@
 /** The budget of all bodies under way, on every protocol and each way to send a body. */
 import { gzipSync } from "node:zlib";
-import { create, toBinary } from "@bufbuild/protobuf";
-import { Code, createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
+import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import { BodyBudget, type Holding } from "../src/http/body-budget.ts";
-import { wrapEnvelope } from "../src/rpc/envelope-splitter.ts";
-import { answerWith, grpcHead, openFakeServer } from "./client/fake-server.ts";
-import { EveryFieldSchema, FieldService } from "./gen/library/v1/fields_pb.ts";
-import { openProxy } from "./proxy/open-proxy.ts";
+import { FieldService } from "./gen/library/v1/fields_pb.ts";
 import { createEchoService } from "./support/echo.ts";
 import { envelope } from "./support/envelope.ts";
 import { isByFetch, openGateway, type SentRequest } from "./support/gateway.ts";
@@ -62,11 +57,6 @@ function holdFor(budget: BodyBudget, bytes: number): Holding {
   return holding;
 }
 
-async function firstOf(answers: AsyncIterable<{ string: string }>): Promise<string | undefined> {
-  for await (const { string } of answers) return string;
-  return undefined;
-}
-
 async function untilWaiting(budget: BodyBudget): Promise<void> {
   await vi.waitFor(() => expect(budget.waiting).toBeGreaterThan(0), { timeout: 2000, interval: 5 });
 }
@@ -102,37 +92,3 @@ describe.each(doors)("$name:", ({ way, request }) => {
     expect(way.codeOf(await gateway.send(request))).toBeUndefined();
   });
 });
-
-describe.runIf(!isByFetch).each(["identity", "gzip"] as const)(
-  "an upstream's answer, %s,",
-  (coding) => {
-    const message = toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: large }));
-    const answer =
-      coding === "gzip" ? wrapEnvelope(1, gzipSync(message)) : wrapEnvelope(0, message);
-
-    test.each(["unary", "stream"] as const)(
-      "counts for the %s call that asked for it",
-      async (kind) => {
-        const budget = new BodyBudget({ bytesMax });
-        const head = { ...grpcHead, "grpc-encoding": coding };
-        await using fake = await openFakeServer(
-          answerWith({ "grpc-status": "0" }, { head, body: Buffer.from(answer) }),
-        );
-        await using proxy = await openProxy({ url: fake.url, bodyBudget: budget });
-        const older = holdFor(budget, 500 * KiB);
-        const client = createClient(
-          FieldService,
-          createGrpcTransport({ baseUrl: proxy.origin("2"), readMaxBytes: 1e6 }),
-        );
-        const called =
-          kind === "unary"
-            ? client.echo({}).then(({ string }) => string)
-            : firstOf(client.repeat({}));
-        await untilWaiting(budget);
-        older.release();
-        expect(await called).toBe(large);
-        await untilFree(budget);
-      },
-    );
-  },
-);

@@ -52,6 +52,11 @@ export class BodyBudget {
     this.bytesMax = bytesMax;
   }
 
+  /** Whether an error says that a budget has no room. */
+  static isRefusal(error: unknown): boolean {
+    return error === shared;
+  }
+
   get heldBytes(): number {
     return this.#heldBytes;
   }
@@ -291,11 +296,6 @@ function isFirst(holdings: ReadonlySet<Holding>, holding: Holding): boolean {
 
 function left(): ConnectError {
   return new ConnectError("the client has left", Code.Canceled);
-}
-
-/** Whether an error says that a budget has no room. */
-export function isRefusal(error: unknown): boolean {
-  return error === shared;
 }
 
 /** Shared by all: to create it costs more than to answer it. */
