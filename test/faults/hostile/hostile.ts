@@ -27,7 +27,7 @@ import { fourGiBClaims } from "./floods/claims.ts";
 import { departures } from "./floods/departures.ts";
 import type { Flood } from "./floods/flood.ts";
 import { frameFloods } from "./floods/frames.ts";
-import { hoarders } from "./floods/hoards.ts";
+import { hoarders, residentMiBMax, smallServer } from "./floods/hoards.ts";
 import { beSlow, idleLimitMs, type SlowPorts } from "./slow-clients.ts";
 import { describeSlowdown, type Span } from "./slowdown.ts";
 import { type Usage, usageOf } from "./usage.ts";
@@ -48,9 +48,6 @@ const atOnce = 16;
 /** A round is all floods once, and a part of the corpus. */
 const roundMinutes = 1;
 
-/** With it, the server has to stay below the memory of a usual container. */
-const smallHeap = { NODE_OPTIONS: "--max-old-space-size=256" };
-const residentMiBMax = 512;
 const residentIntervalMs = 100;
 
 const restMs = 5000;
@@ -70,7 +67,7 @@ export const hostile: Campaign = {
     await using stack = new AsyncDisposableStack();
     const place = stack.use(await sqliteKind.open());
     const folder = stack.use(await createTemporaryFolder());
-    const server = stack.use(await startServer(folder.path, ["--store", place.url], smallHeap));
+    const server = stack.use(await startServer(folder.path, ["--store", place.url], smallServer));
     const tls = hasOpenssl ? stack.use(await startTlsServer(folder.path)) : undefined;
     const recorder = new Recorder();
     const siege = new Siege({ ...options, server, tls, recorder });

@@ -4,21 +4,20 @@ import { fileURLToPath } from "node:url";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { type Child, spawnChild } from "../../support/child.ts";
 import { type ChildServer, spawnServer } from "../../support/child-server.ts";
-import { knownToken } from "../../support/test-server.ts";
 import type { CampaignResult } from "../campaign.ts";
-import { type Hoard, hoard, hoards } from "../hostile/floods/hoards.ts";
+import {
+  type Hoard,
+  hoard,
+  hoards,
+  residentMiBMax,
+  smallServer,
+} from "../hostile/floods/hoards.ts";
 import { usageOf } from "../hostile/usage.ts";
 import { Witness } from "../hostile/witness.ts";
 import { patienceMs } from "../start-server.ts";
 import type { PartOptions } from "./overload.ts";
 
-/** What a container of a usual size has. */
-const residentMiBMax = 512;
-
-const env = {
-  NODE_OPTIONS: "--max-old-space-size=256",
-  PLANT_STORE_TOKENS: `${knownToken},a-token-of-who-hoards`,
-};
+const env = smallServer;
 const command = fileURLToPath(
   new URL("../../../packages/gateway/src/cli/main.ts", import.meta.url),
 );
@@ -74,8 +73,7 @@ async function besiege(one: Hoard, { target, connections, streams, seed }: Siege
   let peak = before;
   const watch = setInterval(() => (peak = Math.max(peak, residentMiB())), watchIntervalMs);
   await using witness = new Witness({ url: target.url, seed });
-  const token = "a-token-of-who-hoards";
-  const hoarding = { url: target.url, token, connections, streams, ms: hoardMs };
+  const hoarding = { url: target.url, connections, streams, ms: hoardMs };
   const sent = await hoard(one, hoarding);
   const requests = await witness.finish();
   clearInterval(watch);
