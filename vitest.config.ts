@@ -35,7 +35,7 @@ export default defineConfig({
           include: [
             "packages/proxy/test/{catalog,tools}.test.ts",
             "packages/gateway/test/mcp/{protocol,streams}.test.ts",
-            "packages/gateway/test/{exact-json,read-max-values}.test.ts",
+            "packages/gateway/test/{body-budget,exact-json,read-max-values}.test.ts",
             "packages/gateway/test/adapter/{cors,observer,peer-address,unexpected-errors}.test.ts",
             "packages/gateway/test/rest/{abort,compression,empty-body,entity-tag}.test.ts",
             "packages/gateway/test/rest/{gate,handler,headers,http-body,options}.test.ts",

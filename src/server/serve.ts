@@ -1,6 +1,7 @@
 /** Serves a store on a port. */
 import { Code, ConnectError, type ContextValues, type Interceptor } from "@connectrpc/connect";
 import {
+  BodyBudget,
   type CallObserver,
   cancellationOf,
   composeObservers,
@@ -116,12 +117,15 @@ function createPage({ basePath, log, auth }: ServerSettings): ReadonlyMap<string
 
 /** Options of the services at the root and of those under the base path. */
 function commonOptions(settings: ServerSettings, { metrics, tracing }: ServedParts) {
+  const bodyBudget = new BodyBudget({ bytesMax: settings.limits.bodyBudgetBytes });
+  metrics?.watchBodies(bodyBudget);
   const cors = corsOptions(settings.corsOrigins);
   const onError = (error: unknown) => settings.log.error("cannot create a response", error);
   const observer = composeObservers(createObservers(settings, metrics, tracing), onError);
   return {
     ...(cors && { cors }),
     ...(observer && { observer }),
+    bodyBudget,
     // Only gzip: a few bytes of Brotli can expand to gigabytes.
     acceptCompression: [compressionGzip],
     rest: { renderError: renderPlantError },
@@ -154,7 +158,8 @@ function portOptions(
   { host, port, reusePort, limits, tls, log }: ServerSettings,
   parts: ServedParts,
 ) {
-  const { connectionsPerAddressMax: perAddress, bodyBytesMax: _, ...others } = limits;
+  const { bodyBytesMax: _, bodyBudgetBytes: __, ...ofPort } = limits;
+  const { connectionsPerAddressMax: perAddress, ...others } = ofPort;
   return {
     ...{ host, port, tls },
     limits: { ...others, ...(perAddress > 0 && { connectionsPerAddressMax: perAddress }) },

@@ -4,6 +4,10 @@ import { type ChildServer, spawnServer } from "../support/child-server.ts";
 export const patienceMs = 120_000;
 
 /** A `plant-store serve` that is ready for requests. */
-export function startServer(cwd: string, args: readonly string[]): Promise<ChildServer> {
-  return spawnServer({ cwd, args, startTimeoutMs: patienceMs });
+export function startServer(
+  cwd: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ChildServer> {
+  return spawnServer({ cwd, args, env, startTimeoutMs: patienceMs });
 }

@@ -14,6 +14,7 @@ export { peerAddressKey } from "./adapter/peer-address.ts";
 export { messageFromJson, parseJson } from "./codec/json-messages.ts";
 export { type ExactJson, rawJson } from "./codec/json-value.ts";
 export { addressKey } from "./http/address-key.ts";
+export { BodyBudget } from "./http/body-budget.ts";
 export { parseRequestTarget } from "./http/target.ts";
 export {
   type RenderError,

@@ -27,6 +27,7 @@ import { fourGiBClaims } from "./floods/claims.ts";
 import { departures } from "./floods/departures.ts";
 import type { Flood } from "./floods/flood.ts";
 import { frameFloods } from "./floods/frames.ts";
+import { hoarders, residentMiBMax, smallServer } from "./floods/hoards.ts";
 import { beSlow, idleLimitMs, type SlowPorts } from "./slow-clients.ts";
 import { describeSlowdown, type Span } from "./slowdown.ts";
 import { type Usage, usageOf } from "./usage.ts";
@@ -47,6 +48,8 @@ const atOnce = 16;
 /** A round is all floods once, and a part of the corpus. */
 const roundMinutes = 1;
 
+const residentIntervalMs = 100;
+
 const restMs = 5000;
 const baselineMs = 5000;
 
@@ -56,7 +59,7 @@ const growthMaxMiB = 64;
 /** The allowed growth of open files in a repetition: well-behaved clients open a few again. */
 const moreFilesMax = 8;
 
-const floods: readonly Flood[] = [...frameFloods, fourGiBClaims, bombs, departures];
+const floods: readonly Flood[] = [...frameFloods, fourGiBClaims, bombs, hoarders, departures];
 
 export const hostile: Campaign = {
   name: "hostile",
@@ -64,7 +67,7 @@ export const hostile: Campaign = {
     await using stack = new AsyncDisposableStack();
     const place = stack.use(await sqliteKind.open());
     const folder = stack.use(await createTemporaryFolder());
-    const server = stack.use(await startServer(folder.path, ["--store", place.url]));
+    const server = stack.use(await startServer(folder.path, ["--store", place.url], smallServer));
     const tls = hasOpenssl ? stack.use(await startTlsServer(folder.path)) : undefined;
     const recorder = new Recorder();
     const siege = new Siege({ ...options, server, tls, recorder });
@@ -209,7 +212,14 @@ class Siege implements Pick<CampaignResult, "tried" | "found"> {
    * at the end.
    */
   async #watch(name: string, work: () => Promise<void>): Promise<void> {
+    const { pid } = this.#options.server.process;
+    let peak = 0;
+    const watch = setInterval(() => {
+      peak = Math.max(peak, usageOf(pid)?.memoryMiB ?? 0);
+    }, residentIntervalMs);
     this.#floods.push(await spanOf(name, work));
+    clearInterval(watch);
+    if (peak > residentMiBMax) this.found.push(`${name}: ${peak} MiB resident`);
   }
 
   /** Lets the server become idle, except for well-behaved clients. */

@@ -3,6 +3,7 @@
  * right test fails.
  *
  *     npm run test:mutants -- [--verbose] [PART OF A NAME]...
+ *     npm run test:mutants -- --broad auth|store|rpc|http|client
  */
 
 import { spawn } from "node:child_process";
@@ -11,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { listenForStop } from "connect-gateway-proxy/command";
+import { mutateFolder } from "./broad.ts";
 import type { Mutant } from "./mutant.ts";
 import { mutants } from "./mutants.ts";
 
@@ -40,7 +42,7 @@ const minutes = 1;
 const limitMs = 10 * 60_000;
 
 const { values: flags, positionals: wanted } = parseArgs({
-  options: { verbose: { type: "boolean", default: false } },
+  options: { verbose: { type: "boolean", default: false }, broad: { type: "string" } },
   allowPositionals: true,
 });
 const chosen = mutants.filter(
@@ -49,7 +51,8 @@ const chosen = mutants.filter(
 
 const stop = listenForStop();
 
-await main();
+if (flags.broad === undefined) await main();
+else process.exitCode = await mutateFolder(flags.broad);
 
 async function main(): Promise<void> {
   const verdicts: Verdict[] = [];

@@ -7,6 +7,7 @@ import { addCounts } from "../history/recorder.ts";
 import { crowd } from "./crowd.ts";
 import { drain } from "./drain.ts";
 import { flood } from "./flood.ts";
+import { memory } from "./memory.ts";
 import { starve } from "./starve.ts";
 
 export interface PartOptions extends Pick<CampaignOptions, "seed" | "log" | "signal"> {
@@ -22,6 +23,7 @@ export const overload: Campaign = {
     const parts: readonly ((options: PartOptions) => Promise<CampaignResult>)[] = [
       flood,
       starve,
+      memory,
       crowd,
       drain,
     ];

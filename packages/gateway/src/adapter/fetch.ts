@@ -1,5 +1,6 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import { BodyBudget } from "../http/body-budget.ts";
 import { FetchExchange } from "../http/fetch-exchange.ts";
 import { renderStatus } from "../rest/error.ts";
 import { errorResponse } from "../rest/response/response.ts";
@@ -39,11 +40,12 @@ export function gatewayFetchHandler<B extends Beside = []>(
 ): (request: Request, ...beside: B) => Promise<Response> {
   assertOptions("gatewayFetchHandler", options, optionKinds);
   const { fallback, contextValues, peerAddress, onError = logError } = options;
+  const { bodyBudget = new BodyBudget() } = options;
   const { renderError = renderStatus } = options.rest ?? {};
   const gateway = createGateway(options, { compressions: [gzip], codings: [gzip] });
 
   return async (request, ...beside) => {
-    const exchange = new FetchExchange(request, peerAddress?.(request, ...beside));
+    const exchange = new FetchExchange(request, peerAddress?.(request, ...beside), bodyBudget);
     const route = gateway.find(exchange.method, exchange.target);
     if (route.kind === "not_found" && fallback !== undefined) {
       try {
@@ -54,7 +56,9 @@ export function gatewayFetchHandler<B extends Beside = []>(
         return exchange.response;
       }
     }
-    void gateway.serve({ exchange, route }, undefined, () => contextValues?.(request, ...beside));
+    void gateway
+      .serve({ exchange, route }, undefined, () => contextValues?.(request, ...beside))
+      .finally(() => exchange.holding.release());
     return exchange.response;
   };
 }

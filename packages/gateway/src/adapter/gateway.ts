@@ -7,6 +7,7 @@ import {
   createContextValues,
 } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import type { BodyBudget } from "../http/body-budget.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import { RestFailure, renderStatus } from "../rest/error.ts";
@@ -38,6 +39,11 @@ export interface CommonOptions
   /** A prefix of all paths, as in connect-es: `/api`. Default: none. */
   readonly requestPathPrefix?: string;
   readonly rest?: RestOptions;
+  /**
+   * Adds up the bytes of all bodies in progress, and bounds them. Share one among the gateways of a
+   * process. Default: one of its own, with 64 MiB.
+   */
+  readonly bodyBudget?: BodyBudget;
   /** Lets pages from other origins call, over every protocol. Default: none. */
   readonly cors?: CorsOptions;
   /** Offers methods to language models: `createMcp` of `connect-gateway/mcp`. Default: none. */
@@ -61,6 +67,7 @@ export const commonOptionKinds: OptionKindsOf<CommonOptions> = {
   rest: "object",
   cors: "object",
   mcp: "function",
+  bodyBudget: "object",
   observer: "object",
   exposePeerAddress: "boolean",
   onError: "function",

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { ContextValues } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
+import { BodyBudget } from "../http/body-budget.ts";
 import {
   findRepeatedField,
   type NodeHandler,
@@ -57,7 +58,7 @@ export interface GatewayHandler {
  */
 export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   assertOptions("gatewayNodeAdapter", options, gatewayOptionKinds);
-  const { contextValues, onError = logError } = options;
+  const { contextValues, onError = logError, bodyBudget = new BodyBudget() } = options;
   const gateway = createGateway(options, node);
   const guard = { renderError: options.rest?.renderError, onError };
   const fallback = options.fallback && guardHandler(options.fallback, guard);
@@ -69,7 +70,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
       await fallback(request, response);
       return;
     }
-    const exchange = new RequestExchange(request, response, origin ?? "");
+    const exchange = new RequestExchange(request, response, origin ?? "", bodyBudget);
     const repeated = findRepeatedField(request.rawHeaders);
     await gateway.serve({ exchange, route }, repeated, () => contextValues?.(request));
   }
@@ -85,7 +86,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     if (route.kind === "not_found" && fallback !== undefined) return false;
     const scheme = stream.session?.encrypted === true ? "https" : "http";
     const origin = parseOrigin(scheme, headers[":authority"] ?? headers.host, path) ?? "";
-    const exchange = new StreamExchange(stream, headers, origin);
+    const exchange = new StreamExchange(stream, headers, origin, bodyBudget);
     void gateway.serve({ exchange, route }, findRepeatedField(rawHeaders), noValues);
     return true;
   }

@@ -11,12 +11,12 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
 import { type Envelope, EnvelopeSplitter, wrapEnvelope } from "../rpc/envelope-splitter.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
+import { type UnpackOptions, unpack } from "../rpc/unpack.ts";
 import type { Head } from "./answer.ts";
 
 /** How one answer is read. */
-export interface AnswerOptions {
+export interface AnswerOptions extends UnpackOptions {
   readonly head: Head;
-  readonly readMaxBytes: number;
 }
 
 /** The messages of one method, in their envelopes. */
@@ -52,10 +52,19 @@ export class MessageCodec<I extends DescMessage, O extends DescMessage> {
     options: AnswerOptions,
   ): AsyncGenerator<MessageShape<O>> {
     const splitter = new EnvelopeSplitter(options.readMaxBytes);
+    let kept = 0;
     for await (const chunk of chunks) {
+      let unpacked = 0;
       for (const envelope of splitter.push(chunk)) {
-        yield this.#parse(await open(envelope, options));
+        const whole = await open(envelope, options);
+        if (whole !== envelope.data) unpacked += whole.byteLength;
+        yield this.#parse(whole);
       }
+      // What has come of the next message is kept; what came whole is done with.
+      const more = splitter.pendingBytes - kept;
+      kept += more;
+      const room = options.holding?.add(more - unpacked);
+      if (room !== undefined) await room;
     }
     if (splitter.isAmid) throw cutShort();
   }
@@ -79,12 +88,12 @@ export const acceptEncoding: string = [...compressions.keys()].join(",");
 
 function open(
   { flags, data }: Envelope,
-  { head, readMaxBytes }: AnswerOptions,
+  { head, ...options }: AnswerOptions,
 ): Uint8Array | Promise<Uint8Array> {
   if ((flags & compressedFlag) === 0) return data;
   const encoding = head["grpc-encoding"];
   const compression = compressions.get(`${encoding}`);
-  if (compression !== undefined) return compression.decompress(data, readMaxBytes);
+  if (compression !== undefined) return unpack(data, compression, options);
   const message = `the answer is compressed with ${encoding ?? "nothing that it names"}`;
   throw new ConnectError(message, Code.Internal);
 }

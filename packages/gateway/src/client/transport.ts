@@ -168,7 +168,8 @@ class Http2Transport implements GrpcTransport {
     const readMaxBytes = this.#readMaxBytes;
     const limit = new CallLimit({ timeoutMs, cancellation });
     try {
-      const call = { body, readMaxBytes };
+      const holding = cancellation?.holding;
+      const call = { body, readMaxBytes, holding };
       const { head, trailer, ...answer } = await this.#try(
         { path, header, limit, triesMax },
         (attempt) => callUnary(attempt, call),
@@ -178,7 +179,7 @@ class Http2Transport implements GrpcTransport {
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
         trailer: new LazyHeaders(trailer),
-        message: await codec.parseOne(answer.body, { head, readMaxBytes }),
+        message: await codec.parseOne(answer.body, { head, readMaxBytes, holding }),
       };
     } finally {
       limit.release();
@@ -210,7 +211,9 @@ class Http2Transport implements GrpcTransport {
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
         trailer: call.trailer,
-        message: codec.parseAll(call.receive(), { head, readMaxBytes: this.#readMaxBytes }),
+        message: codec.parseAll(call.receive(), {
+          ...{ head, readMaxBytes: this.#readMaxBytes, holding: cancellation?.holding },
+        }),
       };
     } catch (error) {
       limit.release();

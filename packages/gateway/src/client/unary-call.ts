@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http2";
+import type { ConnectError } from "@connectrpc/connect";
 import { BodyBuffer } from "../http/body.ts";
+import type { Holding } from "../http/body-budget.ts";
 import { messageTooLarge } from "../rpc/envelope-splitter.ts";
 import type { Head } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
@@ -9,6 +11,8 @@ export interface UnaryCall {
   readonly body: Uint8Array;
   /** The largest message that the answer may have, in bytes. */
   readonly readMaxBytes: number;
+  /** What counts the answer; undefined if nothing does. */
+  readonly holding?: Holding | undefined;
 }
 
 /** An answer that says that all is well. */
@@ -25,7 +29,7 @@ export interface WholeAnswer {
  */
 export function callUnary(
   attempt: Attempt,
-  { body, readMaxBytes }: UnaryCall,
+  { body, readMaxBytes, holding }: UnaryCall,
 ): Promise<WholeAnswer> {
   const { stream } = attempt;
   return new Promise((resolve, reject) => {
@@ -39,8 +43,9 @@ export function callUnary(
     stream.on("response", () =>
       stream.on("data", (chunk: Uint8Array) => {
         received.append(chunk);
-        if (received.length <= envelopeHeadBytes + readMaxBytes) return;
-        attempt.cancel(messageTooLarge(undefined, readMaxBytes));
+        if (received.length > envelopeHeadBytes + readMaxBytes) {
+          attempt.cancel(messageTooLarge(undefined, readMaxBytes));
+        } else if (holding !== undefined) hold(chunk, { attempt, holding });
       }),
     );
     stream.on("end", () => {
@@ -55,3 +60,19 @@ export function callUnary(
 }
 
 const envelopeHeadBytes = 5;
+
+/** Reads on when there is room for more. */
+function hold(chunk: Uint8Array, { attempt, holding }: { attempt: Attempt; holding: Holding }) {
+  const { stream } = attempt;
+  try {
+    const room = holding.add(chunk.byteLength);
+    if (room === undefined) return;
+    stream.pause();
+    room.then(
+      () => stream.resume(),
+      (error: ConnectError) => attempt.cancel(error),
+    );
+  } catch (error) {
+    attempt.cancel(error as ConnectError);
+  }
+}

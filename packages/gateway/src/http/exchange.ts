@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { Holding } from "./body-budget.ts";
 import type { NodeHeaders, RequestHeaders } from "./headers.ts";
 
 /** One HTTP request and its response: over Node's HTTP/1.1 or HTTP/2, or by fetch. */
@@ -18,6 +19,9 @@ export interface Exchange {
   readonly hasTrailers: boolean;
   /** The names of headers and trailers that were left out of the answer, as too long for it. */
   readonly omitted: string | undefined;
+
+  /** What counts the bytes that it holds; undefined if nothing does. */
+  readonly holding: Holding | undefined;
 
   /**
    * Reads the body into a sink, starting now.

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BodyAlreadyReadError, bytesOf } from "./body.ts";
+import type { BodyBudget, Holding } from "./body-budget.ts";
 import {
   type Abortable,
   type Response as Answer,
@@ -24,6 +25,7 @@ export class FetchExchange implements Exchange {
   readonly headers: RequestHeaders;
   readonly origin: string;
   readonly peerAddress: string | undefined;
+  readonly holding: Holding;
   readonly isDuplex = true;
   readonly hasTrailers = false;
   readonly hasLeft = false;
@@ -41,7 +43,7 @@ export class FetchExchange implements Exchange {
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #writer: StreamWriter | undefined;
 
-  constructor(request: Request, peerAddress: string | undefined) {
+  constructor(request: Request, peerAddress: string | undefined, budget: BodyBudget) {
     const { promise, resolve } = Promise.withResolvers<Response>();
     const { origin, pathname, search } = new URL(request.url);
     this.method = request.method;
@@ -49,6 +51,7 @@ export class FetchExchange implements Exchange {
     this.headers = Object.fromEntries(request.headers);
     this.origin = origin;
     this.peerAddress = peerAddress;
+    this.holding = budget.hold(this);
     this.response = promise;
     this.#request = request;
     this.#answer = resolve;
@@ -69,7 +72,11 @@ export class FetchExchange implements Exchange {
   keepOpen(): void {}
 
   async readBody<T>(sink: BodySink<T>): Promise<T> {
-    for await (const chunk of this.chunks()) sink.push(chunk);
+    for await (const chunk of this.chunks()) {
+      sink.push(chunk);
+      await this.holding.add(chunk.byteLength);
+      if (this.isClosed) throw clientLeft();
+    }
     return await sink.end();
   }
 

@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
 import { Code } from "@connectrpc/connect";
+import type { BodyBudget, Holding } from "./body-budget.ts";
 import {
   type Abortable,
   type BodySink,
@@ -63,14 +64,17 @@ export abstract class NodeExchange implements Exchange {
   protected added: NodeHeaders | undefined;
   #code: Code | undefined = Code.Canceled;
   #reading: Reading | undefined;
+  #holding: Holding | undefined;
+  readonly #budget: BodyBudget | undefined;
 
   /** The source of the body. */
   protected abstract readonly source: Readable;
   /** Where the answer is written. */
   protected abstract readonly answer: Writable;
 
-  constructor(origin: string, answer: Writable) {
+  constructor(origin: string, answer: Writable, budget?: BodyBudget) {
     this.origin = origin;
+    this.#budget = budget;
     (answer as Answer)[exchangeOf] = this;
   }
 
@@ -92,6 +96,11 @@ export abstract class NodeExchange implements Exchange {
 
   keepOpen(): void {
     (this.answer as Answer)[isKept] = true;
+  }
+
+  get holding(): Holding | undefined {
+    this.#holding ??= this.#budget?.hold(this);
+    return this.#holding;
   }
 
   abstract respond(response: Response): void;
@@ -146,16 +155,26 @@ export abstract class NodeExchange implements Exchange {
   /** Call once when the exchange ends. */
   protected close(): void {
     this.#stop();
+    this.#holding?.release();
     this.call?.abort(this.closeReason);
     this.call = undefined;
   }
 
   #push(chunk: Uint8Array): void {
+    if (this.#reading === undefined) return; // chunks after a failure are ignored
     try {
-      this.#reading?.sink.push(chunk); // chunks after a failure are ignored
+      this.#reading.sink.push(chunk);
+      const room = this.holding?.add(chunk.byteLength);
+      if (room !== undefined) void this.#pauseUntil(room);
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  async #pauseUntil(room: Promise<void>): Promise<void> {
+    this.source.pause();
+    await room.catch((error: unknown) => this.#fail(error));
+    this.source.resume();
   }
 
   #end(): void {

@@ -3,6 +3,7 @@ import { constants } from "node:http2";
 import type { Readable, Writable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Body, BodyAlreadyReadError } from "./body.ts";
+import type { BodyBudget } from "./body-budget.ts";
 import type { BodyWriter, Ending, Head, Response } from "./exchange.ts";
 import type { NodeHeaders } from "./headers.ts";
 import type { NodeRequest, NodeResponse } from "./node.ts";
@@ -16,8 +17,8 @@ export class RequestExchange extends NodeExchange {
   readonly #request: NodeRequest;
   readonly #response: NodeResponse;
 
-  constructor(request: NodeRequest, response: NodeResponse, origin: string) {
-    super(origin, "stream" in response ? response.stream : response);
+  constructor(request: NodeRequest, response: NodeResponse, origin: string, budget?: BodyBudget) {
+    super(origin, "stream" in response ? response.stream : response, budget);
     this.#request = request;
     this.#response = response;
     response.on("close", () => this.close());

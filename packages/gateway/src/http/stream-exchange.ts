@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
+import type { BodyBudget } from "./body-budget.ts";
 import type { BodyWriter, Ending, Head, Response } from "./exchange.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
@@ -14,8 +15,13 @@ export class StreamExchange extends NodeExchange {
   readonly headers: IncomingHttpHeaders;
   readonly isDuplex = true;
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, origin: string) {
-    super(origin, stream);
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    origin: string,
+    budget?: BodyBudget,
+  ) {
+    super(origin, stream, budget);
     this.#stream = stream;
     this.headers = headers;
     // Without a listener, the error of one stream would end the process. The close event reports

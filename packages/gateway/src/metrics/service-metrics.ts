@@ -1,4 +1,11 @@
-import { collectDefaultMetrics, Gauge, type Metric, Registry } from "@prometheus-io/client";
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  type Metric,
+  Registry,
+} from "@prometheus-io/client";
+import type { BodyBudget } from "../http/body-budget.ts";
 import { CallMetrics, type MethodLabels } from "./call-metrics.ts";
 import { measureRuntime } from "./runtime-metrics.ts";
 import { Traffic } from "./traffic.ts";
@@ -17,10 +24,12 @@ export class ServiceMetrics {
   /** Whoever measures more registers it here. */
   readonly registry = new Registry();
   readonly close: () => void;
+  readonly #prefix: string;
   #isReady: () => boolean = () => false;
 
   constructor({ prefix, version, ...labels }: ServiceMetricsOptions) {
     const { registry } = this;
+    this.#prefix = prefix;
     const registers = [registry];
     this.calls = new CallMetrics(prefix, registry, labels);
     this.traffic = new Traffic(prefix, registry);
@@ -48,6 +57,28 @@ export class ServiceMetrics {
   /** The service has started: until then it is not ready. @param isReady What `/readyz` says. */
   watchReadiness(isReady: () => boolean): void {
     this.#isReady = isReady;
+  }
+
+  /** Shows what bodies hold. */
+  watchBodies(budget: BodyBudget): void {
+    const registers = [this.registry];
+    new Gauge({
+      name: `${this.#prefix}_body_bytes`,
+      help: "Bytes of bodies in memory: received, and unpacked.",
+      registers,
+      collect() {
+        this.set(budget.heldBytes);
+      },
+    });
+    new Counter({
+      name: `${this.#prefix}_body_refusals_total`,
+      help: "Bodies for which there was no room.",
+      registers,
+      collect() {
+        this.reset();
+        this.inc(budget.refusals);
+      },
+    });
   }
 
   get contentType(): string {

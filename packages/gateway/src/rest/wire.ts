@@ -85,6 +85,10 @@ class RestWire implements StreamWire, WholeRequest, ChunkedRequest {
     return this.#parts.context.requestHeader;
   }
 
+  get holding() {
+    return this.#parts.exchange.holding;
+  }
+
   readBody<T>(limit: BodyLimit, parse: Parse<T>): Promise<T> {
     return readBody(this.#parts.exchange, limit, parse);
   }

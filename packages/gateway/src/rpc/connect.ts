@@ -30,6 +30,7 @@ import {
   type ServeRpc,
   unsupportedMediaType,
 } from "./protocol.ts";
+import { unpack } from "./unpack.ts";
 import type { Message, UnaryWire } from "./wire.ts";
 
 /** The content of a unary request, from headers and body, or from the query. */
@@ -145,12 +146,13 @@ function createServe(endpoint: Endpoint) {
     });
     const version = options.requireConnectProtocolHeader ? request.versionError() : undefined;
     const refusal = version ?? compression.error ?? timeout.error;
-    const wire = new ConnectWire(endpoint, { request, context, compression }, refusal);
+    const wire = new ConnectWire(endpoint, { exchange, request, context, compression }, refusal);
     return serveCall(endpoint, { exchange, context, wire });
   };
 }
 
 interface Parts {
+  readonly exchange: Exchange;
   readonly request: ConnectRequest;
   readonly context: CallContext;
   readonly compression: Negotiated;
@@ -168,12 +170,13 @@ class ConnectWire implements UnaryWire {
   }
 
   read(): Message | Promise<Message> {
-    const { request, compression } = this.#parts;
+    const { exchange, request, compression } = this.#parts;
     const { parse } = request.codec;
     const decompress = compression.request;
     if (decompress === null) return request.read(parse);
     const { readMaxBytes } = this.#options;
-    return request.read((bytes) => decompress.decompress(bytes, readMaxBytes).then(parse));
+    const options = { readMaxBytes, holding: exchange.holding };
+    return request.read((bytes) => unpack(bytes, decompress, options).then(parse));
   }
 
   write(message: Message): Response | Promise<Response> {

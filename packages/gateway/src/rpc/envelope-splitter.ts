@@ -23,7 +23,12 @@ export class EnvelopeSplitter {
 
   /** Whether the last envelope is incomplete. */
   get isAmid(): boolean {
-    return this.#pending.length > 0;
+    return this.pendingBytes > 0;
+  }
+
+  /** What has come of it. */
+  get pendingBytes(): number {
+    return this.#pending.length;
   }
 
   /**

@@ -2,8 +2,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
 import { type Body, bytesOf } from "../http/body.ts";
+import type { Holding } from "../http/body-budget.ts";
 import type { BodySink, Exchange } from "../http/exchange.ts";
 import { type Envelope, EnvelopeSplitter, wrapEnvelope } from "./envelope-splitter.ts";
+import { unpack } from "./unpack.ts";
 
 export interface EnvelopeOptions {
   /** The compression announced by the request. */
@@ -32,10 +34,10 @@ export interface EnvelopeReading<T> extends EnvelopeOptions {
  * envelope.
  */
 export function readEnvelope<T>(
-  exchange: Pick<Exchange, "readBody">,
+  exchange: Pick<Exchange, "readBody" | "holding">,
   reading: EnvelopeReading<T>,
 ): Promise<T> {
-  const reader = new EnvelopeReader(reading);
+  const reader = new EnvelopeReader(reading, exchange.holding);
   const read = exchange.readBody(reader);
   if (reading.compression === null) return read;
   // An error in an envelope takes precedence over one after it, even if it is found later.
@@ -47,19 +49,29 @@ export function readEnvelope<T>(
 
 /** Reads the messages of a request as they come. @throws as {@link readEnvelope}. */
 export async function* readEnvelopes<T>(
-  exchange: Pick<Exchange, "chunks">,
+  exchange: Pick<Exchange, "chunks" | "holding">,
   reading: EnvelopeReading<T>,
 ): AsyncGenerator<T> {
   const splitter = new EnvelopeSplitter(reading.readMaxBytes);
+  const { holding } = exchange;
+  let kept = 0;
   let hasEnd = false;
   for await (const chunk of exchange.chunks()) {
+    let unpacked = 0;
     for (const { flags, data } of splitter.push(reading.decode?.(chunk) ?? chunk)) {
       const isEnd = (flags & reading.endFlag) !== 0;
       if (isEnd && hasEnd) throw extraEnd();
       hasEnd ||= isEnd;
-      const whole = (flags & compressedFlag) === 0 ? data : await decompress(data, reading);
+      const isPacked = (flags & compressedFlag) !== 0;
+      const whole = isPacked ? await decompress(data, reading, holding) : data;
+      if (isPacked) unpacked += whole.byteLength;
       if (!isEnd) yield reading.parse(whole);
     }
+    // What has come of the next message is kept; what came whole is done with.
+    const more = splitter.pendingBytes - kept;
+    kept += more;
+    const room = holding?.add(more - unpacked);
+    if (room !== undefined) await room;
   }
   assertComplete(splitter, reading);
 }
@@ -82,13 +94,15 @@ export function writeEnvelope(
  */
 class EnvelopeReader<T> implements BodySink<T> {
   readonly #reading: EnvelopeReading<T>;
+  readonly #holding: Holding | undefined;
   readonly #splitter: EnvelopeSplitter;
   #hasEnd = false;
   readonly #begun: Promise<unknown>[] = [];
   #message: { readonly parsed: T | Promise<T> } | undefined;
 
-  constructor(reading: EnvelopeReading<T>) {
+  constructor(reading: EnvelopeReading<T>, holding: Holding | undefined) {
     this.#reading = reading;
+    this.#holding = holding;
     this.#splitter = new EnvelopeSplitter(reading.readMaxBytes);
   }
 
@@ -124,7 +138,7 @@ class EnvelopeReader<T> implements BodySink<T> {
 
   #parseCompressed(data: Uint8Array, isEnd: boolean): Promise<T> {
     const { parse } = this.#reading;
-    const bytes = decompress(data, this.#reading);
+    const bytes = decompress(data, this.#reading, this.#holding);
     const parsed = bytes.then((whole) => (isEnd ? undefined : parse(whole))) as Promise<T>;
     parsed.catch(() => {}); // there may be nobody waiting for it
     this.#begun.push(parsed);
@@ -150,8 +164,9 @@ function extraEnd(): ConnectError {
 function decompress(
   data: Uint8Array,
   { compression, readMaxBytes }: EnvelopeOptions,
+  holding: Holding | undefined,
 ): Promise<Uint8Array> {
-  if (compression !== null) return compression.decompress(data, readMaxBytes);
+  if (compression !== null) return unpack(data, compression, { readMaxBytes, holding });
   throw new ConnectError(
     "received compressed envelope, but do not know how to decompress",
     Code.Internal,

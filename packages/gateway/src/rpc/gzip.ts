@@ -1,21 +1,32 @@
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip as stockGzip } from "@connectrpc/connect-node";
 
+const decompress = promisify(gunzip);
+
+/** More is unpacked in pieces. Less takes no more memory than it has to: one byte tells of the end. */
+const pieceBytesMax = 64 * 1024;
+
 /**
  * The gzip of connect-node, except that a truncated body is reported as the sender's error. The
- * original reports an internal error.
+ * original reports an internal error, and takes 16 KiB for each message.
  */
 export const compressionGzip: Compression = {
   ...stockGzip,
   async decompress(bytes, readMaxBytes) {
+    if (bytes.length === 0) return new Uint8Array(0);
+    const chunkSize = Math.max(64, Math.min(readMaxBytes + 1, pieceBytesMax));
     try {
-      return await stockGzip.decompress(bytes, readMaxBytes);
+      return await decompress(bytes, { maxOutputLength: readMaxBytes, chunkSize });
     } catch (error) {
-      if (error instanceof ConnectError && error.code === Code.Internal) {
-        throw new ConnectError(error.rawMessage, Code.InvalidArgument, undefined, undefined, error);
-      }
-      throw error;
+      const isTooLarge = (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE";
+      const message = isTooLarge
+        ? `message is larger than configured readMaxBytes ${readMaxBytes} after decompression`
+        : "decompression failed";
+      const code = isTooLarge ? Code.ResourceExhausted : Code.InvalidArgument;
+      throw new ConnectError(message, code, undefined, undefined, error);
     }
   },
 };

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { Holding } from "../http/body-budget.ts";
 import type { Abortable, Exchange } from "../http/exchange.ts";
 import { type Link, LinkedList } from "./linked-list.ts";
 
@@ -40,6 +41,11 @@ export class CallSignal implements Abortable {
       if (this.aborted) this.#controller.abort(this.#cause);
     }
     return this.#controller.signal;
+  }
+
+  /** What counts the bytes that the call holds, those of calls that it makes included. */
+  get holding(): Holding | undefined {
+    return this.#ends.exchange.holding;
   }
 
   get aborted(): boolean {
@@ -123,7 +129,7 @@ export interface AbortListener {
 export type Cancellation = Pick<
   CallSignal,
   "aborted" | "reason" | "addEventListener" | "removeEventListener"
->;
+> & { readonly holding?: Holding | undefined };
 
 function timedOut(): ConnectError {
   return new ConnectError("the operation timed out", Code.DeadlineExceeded);

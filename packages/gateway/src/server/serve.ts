@@ -8,6 +8,7 @@ import {
   gatewayNodeAdapter,
   gatewayOptionKinds,
 } from "../adapter/node.ts";
+import { BodyBudget } from "../http/body-budget.ts";
 import type { NodeHandler } from "../http/node.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import { logError } from "../rpc/errors.ts";
@@ -121,7 +122,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const shutdown = new AbortController();
   const lifetime: ServerLifetime = { draining: draining.signal };
   const { handlers, host, port: number, path, reusePort = false, tls, traffic, ...rest } = options;
-  const { onError = logError } = options;
+  const { onError = logError, bodyBudget = new BodyBudget() } = options;
   const shutdownSignal =
     options.shutdownSignal === undefined
       ? shutdown.signal
@@ -132,6 +133,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
     return gatewayNodeAdapter({
       ...all,
       onError,
+      bodyBudget,
       readMaxBytes: options.readMaxBytes ?? readMaxBytesDefault,
       routes: (router) => all.routes(router, lifetime),
       shutdownSignal,

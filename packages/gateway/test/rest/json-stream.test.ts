@@ -12,7 +12,7 @@ async function* chunksOf(pieces: readonly (string | Uint8Array)[]) {
 /** The texts found in the bytes, split into these pieces. */
 async function textsOf(split: Split, pieces: readonly (string | Uint8Array)[], bytesMax = 1000) {
   const texts: string[] = [];
-  for await (const text of split(chunksOf(pieces), bytesMax)) {
+  for await (const text of split(chunksOf(pieces), { valueBytesMax: bytesMax })) {
     texts.push(Buffer.from(text).toString());
   }
   return texts;
@@ -151,7 +151,7 @@ describe("an array", () => {
       yield Buffer.from("[");
       for (;;) yield Buffer.from("1");
     };
-    const elements = splitArray(endless(), 1000);
+    const elements = splitArray(endless(), { valueBytesMax: 1000 });
     await expect(elements.next()).rejects.toMatchObject({ code: Code.ResourceExhausted });
   });
 
@@ -162,7 +162,7 @@ describe("an array", () => {
       await openEnd.promise;
       yield Buffer.from("3]");
     };
-    const elements = splitArray(slow(), 1000);
+    const elements = splitArray(slow(), { valueBytesMax: 1000 });
     const next = async () => Buffer.from((await elements.next()).value ?? []).toString();
     expect([await next(), await next()]).toEqual(["1", "2"]);
     openEnd.resolve();
@@ -184,7 +184,7 @@ describe.each<[what: string, split: Split]>([
         isEnded = true;
       }
     };
-    for await (const _ of split(source(), 10)) break;
+    for await (const _ of split(source(), { valueBytesMax: 10 })) break;
     expect(isEnded).toBe(true);
   });
 });

@@ -69,7 +69,7 @@ test.each(["[{}}", "[{},{}}", "[[}]"])("%s is not an array", async (text) => {
     yield Buffer.from(text);
   }
   const all = async () => {
-    for await (const _ of splitArray(chunks(), 100));
+    for await (const _ of splitArray(chunks(), { valueBytesMax: 100 }));
   };
   await expect(all()).rejects.toThrow("must be one JSON array");
 });

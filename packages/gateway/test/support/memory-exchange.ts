@@ -22,6 +22,7 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
     headers,
     origin: "http://localhost",
     peerAddress: undefined,
+    holding: undefined,
     isDuplex: true,
     hasTrailers: true,
     omitted: undefined,

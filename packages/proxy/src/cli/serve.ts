@@ -4,6 +4,7 @@ import { isatty } from "node:tty";
 import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import {
+  BodyBudget,
   type CallObserver,
   composeObservers,
   compressionGzip,
@@ -142,7 +143,8 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
     return { options, commit };
   }
 
-  const { bodyBytesMax, connectionsPerAddressMax: perAddress, ...limits } = settings.limits;
+  const { bodyBytesMax, bodyBudgetBytes: _, ...ofPort } = settings.limits;
+  const { connectionsPerAddressMax: perAddress, ...limits } = ofPort;
   const first = prepare(file === undefined ? undefined : readServed(file, { upstreams, rules }));
   const { socketPath, host, port } = settings;
   const server = await serve({
@@ -274,8 +276,10 @@ interface Parts {
 const open = { requestGate() {} };
 
 function commonOptions(settings: Settings, parts: Parts) {
-  const { log, authenticator, tracing } = parts;
-  const { cors } = settings;
+  const { log, authenticator, measuring, tracing } = parts;
+  const { cors, limits } = settings;
+  const bodyBudget = new BodyBudget({ bytesMax: limits.bodyBudgetBytes });
+  measuring?.metrics.watchBodies(bodyBudget);
   const onError = (error: unknown) => log.error("a response could not be made", error);
   const observer = composeObservers(createObservers(settings, parts), onError);
   const requestGate = createGate(settings, authenticator);
@@ -283,6 +287,7 @@ function commonOptions(settings: Settings, parts: Parts) {
     ...(cors && { cors }),
     ...(observer && { observer }),
     ...(requestGate && { requestGate }),
+    bodyBudget,
     acceptCompression: [compressionGzip],
     exposePeerAddress: true,
     interceptors: [logFailures(log), ...(tracing === undefined ? [] : [tracing.passOn])],

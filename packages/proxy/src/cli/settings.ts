@@ -40,7 +40,7 @@ const milliseconds = {
   placeholder: "number",
 } as const;
 
-const { bodyBytesMax, requestTimeoutMs, ...otherLimits } = limitSettings;
+const { bodyBytesMax, bodyBudgetBytes, requestTimeoutMs, ...otherLimits } = limitSettings;
 
 export const schema = {
   upstreams: {
@@ -104,6 +104,7 @@ export const schema = {
       ...bodyBytesMax,
       summary: "Largest message, of clients and upstreams",
     },
+    bodyBudgetBytes,
     requestTimeoutMs: {
       ...requestTimeoutMs,
       summary: "How long a client may take to send a request or a whole stream",

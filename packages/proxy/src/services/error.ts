@@ -1,6 +1,6 @@
 import { createRegistry, fromBinary, type Registry } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { RestFailure } from "connect-gateway";
+import { BodyBudget, RestFailure } from "connect-gateway";
 import { AnswerError } from "connect-gateway/client";
 import { file_google_rpc_error_details } from "connect-gateway/protos";
 import { addFields } from "./metadata.ts";
@@ -24,7 +24,7 @@ export function forwardedError(reason: unknown, registry: Registry): unknown {
     error.details = reason.details.map((detail) => known(detail, registry));
     return error;
   }
-  if (!(reason instanceof ConnectError)) return reason;
+  if (!(reason instanceof ConnectError) || BodyBudget.isRefusal(reason)) return reason;
   switch (reason.code) {
     case Code.Unavailable:
       return new ConnectError("the upstream is away", reason.code, undefined, undefined, reason);

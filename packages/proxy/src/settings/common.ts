@@ -55,6 +55,13 @@ export const limitSettings = {
     unit: "bytes",
     summary: "Largest request body, compressed or not",
   },
+  /** With the rest of the server, it fits into a container of 512 MiB. */
+  bodyBudgetBytes: {
+    ...limit,
+    default: 64 * 1024 * 1024,
+    unit: "bytes",
+    summary: "Bodies in memory, of all requests together",
+  },
   headerBytesMax: {
     ...limit,
     default: defaultLimits.headerBytesMax,

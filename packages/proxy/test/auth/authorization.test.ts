@@ -35,6 +35,7 @@ const refused: readonly [header: string | null, kind: string][] = [
   ["Bearer", "empty"],
   ["bearer ", "empty"],
   ["Bearer    ", "empty"],
+  ["Bearer ! bearer", "malformed"],
   ["Bearer\tabc", "malformed"],
   ["Bearer \tabc", "malformed"],
   ["Bearer\u00a0abc", "malformed"],

@@ -1,7 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { BodyLimit } from "../../http/body.ts";
+import type { Holding } from "../../http/body-budget.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
+import { isTooLarge, type UnpackOptions, unpack } from "../../rpc/unpack.ts";
 import { RestFailure } from "../error.ts";
 
 type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
@@ -22,6 +24,7 @@ export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 /** A request whose body is read as a whole. */
 export interface WholeRequest {
   readonly header: Pick<Headers, "get">;
+  readonly holding?: Holding | undefined;
   /** Reads the body as sent and returns what `parse` makes of it. */
   readBody<T>(limit: BodyLimit, parse: Parse<T>): Promise<T>;
 }
@@ -29,6 +32,7 @@ export interface WholeRequest {
 /** A request whose body is read as it arrives. */
 export interface ChunkedRequest {
   readonly header: Pick<Headers, "get">;
+  readonly holding?: Holding | undefined;
   chunks(): AsyncIterable<Uint8Array>;
 }
 
@@ -45,20 +49,19 @@ export function readBody<T>(
 ): Promise<T> {
   const coding = negotiateCoding(request.header.get("content-encoding"), acceptCompression);
   if (coding === undefined) return request.readBody(limit, parse);
-  const { bytesMax } = limit;
-  return request.readBody(limit, async (bytes) => parse(await decompress(bytes, coding, bytesMax)));
+  const options = { readMaxBytes: limit.bytesMax, holding: request.holding };
+  return request.readBody(limit, async (bytes) => parse(await decompress(bytes, coding, options)));
 }
 
 async function decompress(
   bytes: Uint8Array,
   coding: Compression,
-  bytesMax: number,
+  options: UnpackOptions,
 ): Promise<Uint8Array> {
   try {
-    return await coding.decompress(bytes, bytesMax);
+    return await unpack(bytes, coding, options);
   } catch (error) {
-    const isTooLarge = error instanceof ConnectError && error.code === Code.ResourceExhausted;
-    throw isTooLarge ? tooLarge(bytesMax) : error;
+    throw isTooLarge(error) ? tooLarge(options.readMaxBytes) : error;
   }
 }
 

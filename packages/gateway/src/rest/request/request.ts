@@ -118,7 +118,8 @@ async function* readStream(
   }
   const type = assertMediaType(request, streamTypes);
   const split = type === "application/json" ? splitArray : splitLines;
-  for await (const text of split(streamBody(request, readLimits), options.readMaxBytes)) {
+  const limits = { valueBytesMax: options.readMaxBytes, holding: request.holding };
+  for await (const text of split(streamBody(request, readLimits), limits)) {
     yield bind(route, target, parseJson(text, options.readMaxValues));
   }
 }

@@ -2,6 +2,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { BodyBuffer } from "../../http/body.ts";
+import type { Holding } from "../../http/body-budget.ts";
 import { RestFailure } from "../error.ts";
 
 const newline = 0x0a;
@@ -13,18 +14,24 @@ const closeArray = 0x5d;
 const openObject = 0x7b;
 const closeObject = 0x7d;
 
+export interface ValueLimits {
+  /** The maximum length of a value. */
+  readonly valueBytesMax: number;
+  /** What counts the part of a value that has come; undefined if nothing does. */
+  readonly holding?: Holding | undefined;
+}
+
 /**
  * Splits a stream into lines (NDJSON) without the blank ones. Does not check their content.
  *
- * @param valueBytesMax The maximum length of a value.
- * @throws {RestFailure} 413 above that.
+ * @throws {RestFailure} 413 for a value above `valueBytesMax`.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
-  valueBytesMax: number,
+  limits: ValueLimits,
 ): AsyncGenerator<Uint8Array> {
-  const value = new ValueBuffer(valueBytesMax);
-  for await (const chunk of chunks) {
+  const value = new ValueBuffer(limits);
+  for await (const chunk of value.holdAll(chunks)) {
     let from = 0;
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
       value.add(chunk.subarray(from, end));
@@ -46,12 +53,12 @@ export async function* splitLines(
  */
 export async function* splitArray(
   chunks: AsyncIterable<Uint8Array>,
-  valueBytesMax: number,
+  limits: ValueLimits,
 ): AsyncGenerator<Uint8Array> {
-  const value = new ValueBuffer(valueBytesMax);
+  const value = new ValueBuffer(limits);
   const scanner = new ArrayScanner();
   let elements = 0;
-  for await (const chunk of chunks) {
+  for await (const chunk of value.holdAll(chunks)) {
     let from = 0;
     for (let i = 0; i < chunk.length; i++) {
       const found = scanner.next(chunk[i] ?? 0);
@@ -143,21 +150,36 @@ function isBlank(text: Uint8Array): boolean {
 
 /** Collects the pieces of one value, up to a limit. */
 class ValueBuffer {
-  readonly #bytesMax: number;
-  readonly #pieces = new BodyBuffer();
+  readonly #limits: ValueLimits;
+  readonly #bytes = new BodyBuffer();
 
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
+  constructor(limits: ValueLimits) {
+    this.#limits = limits;
+  }
+
+  /** Passes chunks on while there is room for what is kept of them. */
+  async *holdAll(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const { holding } = this.#limits;
+    let kept = 0;
+    for await (const chunk of chunks) {
+      yield chunk;
+      const more = this.#bytes.length - kept;
+      kept += more;
+      const room = holding?.add(more);
+      if (room !== undefined) await room;
+    }
   }
 
   add(piece: Uint8Array): void {
-    this.#pieces.append(piece);
-    if (this.#pieces.length <= this.#bytesMax) return;
-    const message = `a message must not be larger than ${this.#bytesMax} bytes`;
-    throw new RestFailure(413, Code.ResourceExhausted, message);
+    const { valueBytesMax } = this.#limits;
+    if (this.#bytes.length + piece.byteLength > valueBytesMax) {
+      const message = `a message must not be larger than ${valueBytesMax} bytes`;
+      throw new RestFailure(413, Code.ResourceExhausted, message);
+    }
+    if (piece.byteLength > 0) this.#bytes.append(piece);
   }
 
   take(): Uint8Array {
-    return this.#pieces.take(this.#pieces.length);
+    return this.#bytes.take(this.#bytes.length);
   }
 }

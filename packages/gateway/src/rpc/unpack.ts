@@ -1,0 +1,45 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import type { Holding } from "../http/body-budget.ts";
+
+export interface UnpackOptions {
+  readonly readMaxBytes: number;
+  /** What counts it; undefined if nothing does. */
+  readonly holding?: Holding | undefined;
+}
+
+/**
+ * Decompresses a message when there is room for it. What gzip says at its end is how large it
+ * becomes. Where that is wrong, or not said, room is found for eight times as much, up to the limit.
+ *
+ * @throws {ConnectError} RESOURCE_EXHAUSTED above `readMaxBytes`.
+ */
+export async function unpack(
+  bytes: Uint8Array,
+  compression: Compression,
+  { readMaxBytes, holding }: UnpackOptions,
+): Promise<Uint8Array> {
+  let bytesMax = Math.min(expectedBytes(bytes, compression), readMaxBytes);
+  const work = () => compression.decompress(bytes, bytesMax);
+  for (;;) {
+    try {
+      return await (holding === undefined ? work() : holding.make(bytesMax, work));
+    } catch (error) {
+      if (bytesMax === readMaxBytes || !isTooLarge(error)) throw error;
+      bytesMax = Math.min(8 * bytesMax, readMaxBytes);
+    }
+  }
+}
+
+/** Other compressions do not say it: most text becomes less than twenty times as large. */
+function expectedBytes(bytes: Uint8Array, { name }: Compression): number {
+  const { buffer, byteOffset, byteLength } = bytes;
+  if (name !== "gzip" || byteLength < 4) return Math.max(1, 20 * byteLength);
+  // RFC 1952 section 2.3.1; and deflate makes nothing more than 1032 times as large.
+  const said = new DataView(buffer, byteOffset, byteLength).getUint32(byteLength - 4, true);
+  return Math.max(1, Math.min(said, 1032 * byteLength));
+}
+
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof ConnectError && error.code === Code.ResourceExhausted;
+}

@@ -1,0 +1,94 @@
+/** The budget of all bodies under way, on every protocol and each way to send a body. */
+import { gzipSync } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test, vi } from "vitest";
+import { BodyBudget, type Holding } from "../src/http/body-budget.ts";
+import { FieldService } from "./gen/library/v1/fields_pb.ts";
+import { createEchoService } from "./support/echo.ts";
+import { envelope } from "./support/envelope.ts";
+import { isByFetch, openGateway, type SentRequest } from "./support/gateway.ts";
+import type { HttpVersion } from "./support/http-exchange.ts";
+import { type JsonWay, jsonWays } from "./support/json-ways.ts";
+
+const KiB = 1024;
+const bytesMax = 1024 * KiB;
+const large = JSON.stringify({ string: "x".repeat(300 * KiB) });
+
+interface Door {
+  readonly name: string;
+  readonly way: JsonWay;
+  readonly request: SentRequest;
+}
+
+function doorsOf(way: JsonWay): Door[] {
+  const plain = way.request(large);
+  const isEnveloped = Buffer.isBuffer(plain.body);
+  const coding = isEnveloped
+    ? { "grpc-encoding": "gzip", "connect-content-encoding": "gzip" }
+    : { "content-encoding": "gzip" };
+  const packed = {
+    ...plain,
+    headers: { ...plain.headers, ...coding },
+    body: isEnveloped ? envelope(gzipSync(large), 1) : gzipSync(large),
+  };
+  const isDuplex = /^gRPC,|Exchange/.test(way.name);
+  const versions: readonly HttpVersion[] = isDuplex ? ["2"] : ["1.1", "2"];
+  return versions.flatMap((version) => [
+    { name: `${way.name}, HTTP/${version}`, way, request: { ...plain, version } },
+    { name: `${way.name}, HTTP/${version}, gzip`, way, request: { ...packed, version } },
+  ]);
+}
+
+const doors = jsonWays
+  .filter(({ name }) => !/GET/.test(name) && !(isByFetch && /^gRPC,/.test(name)))
+  .flatMap(doorsOf);
+
+function openEcho(bodyBudget: BodyBudget) {
+  const routes: Parameters<typeof openGateway>[0]["routes"] = (router) => {
+    router.service(FieldService, createEchoService());
+  };
+  return openGateway({ routes, bodyBudget, readMaxBytes: 400 * KiB });
+}
+
+/** An older body of the same address. */
+function holdFor(budget: BodyBudget, bytes: number): Holding {
+  const holding = budget.hold({ peerAddress: "127.0.0.1", headers: {} });
+  void holding.add(bytes);
+  return holding;
+}
+
+async function untilWaiting(budget: BodyBudget): Promise<void> {
+  await vi.waitFor(() => expect(budget.waiting).toBeGreaterThan(0), { timeout: 2000, interval: 5 });
+}
+
+async function untilFree(budget: BodyBudget): Promise<void> {
+  await vi.waitFor(() => expect(budget.heldBytes).toBe(0), { timeout: 5000, interval: 5 });
+}
+
+describe.each(doors)("$name:", ({ way, request }) => {
+  test("a body that finds no room waits until there is, and is served", async () => {
+    const budget = new BodyBudget({ bytesMax });
+    await using gateway = await openEcho(budget);
+    const older = holdFor(budget, 500 * KiB);
+    const answer = gateway.send(request);
+    await untilWaiting(budget);
+    older.release();
+    expect(way.codeOf(await answer)).toBeUndefined();
+    await untilFree(budget);
+  });
+
+  test("a body that cannot wait is refused, and may be sent again", async () => {
+    const budget = new BodyBudget({ bytesMax });
+    await using gateway = await openEcho(budget);
+    const older = holdFor(budget, 2 * bytesMax);
+    const response = await gateway.send(request);
+    expect(way.codeOf(response)).toBe(Code.Unavailable);
+    const { headers, trailers, body } = response;
+    const retryAfter = headers.get("retry-after") ?? trailers.get("retry-after");
+    expect(retryAfter ?? /retry-after"?: ?(\["1"\]|1)/.exec(`${body}`)?.[0]).toBeTruthy();
+    if (way.name === "REST") expect(response.status).toBe(503);
+    older.release();
+    await untilFree(budget);
+    expect(way.codeOf(await gateway.send(request))).toBeUndefined();
+  });
+});

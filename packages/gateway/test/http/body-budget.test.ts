@@ -1,0 +1,186 @@
+import { Code } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+interface Who {
+  readonly address: string;
+  readonly token?: string;
+}
+
+function hold(budget: BodyBudget, { address, token }: Who): Holding {
+  return budget.hold({
+    peerAddress: address,
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+  });
+}
+
+/** What happens to one body of many, each of 10 KiB: the first that may not go on. */
+function fillWith(budget: BodyBudget, who: (index: number) => Who): void {
+  for (let index = 0; ; index++) {
+    const room = hold(budget, who(index)).add(10 * KiB);
+    if (room === undefined) continue;
+    room.catch(() => {});
+    return;
+  }
+}
+
+describe("bodies that are never complete,", () => {
+  test.each<[whose: string, who: (index: number) => Who, portion: number]>([
+    ["of one token", () => ({ address: "10.0.0.1", token: "a" }), 1 / 3],
+    ["of one address without tokens", () => ({ address: "10.0.0.1" }), 1 / 2],
+    [
+      "of one address with many tokens",
+      (index) => ({ address: "10.0.0.1", token: `${index}` }),
+      1 / 2,
+    ],
+    [
+      "of one token at many addresses",
+      (index) => ({ address: `10.0.${index >> 8}.${index & 255}`, token: "a" }),
+      1 / 2,
+    ],
+    [
+      "of a /64 of IPv6",
+      (index) => ({ address: `fd00::${index.toString(16)}`, token: `${index}` }),
+      1 / 2,
+    ],
+  ])("%s, are stopped in time to leave room for others", (_whose, who, portion) => {
+    const budget = new BodyBudget({ bytesMax: 10 * MiB });
+    fillWith(budget, who);
+    expect(budget.heldBytes).toBeGreaterThan((portion - 0.1) * 10 * MiB);
+    expect(budget.heldBytes).toBeLessThan((portion + 0.1) * 10 * MiB);
+    const other = hold(budget, { address: "10.9.9.9", token: "other" });
+    expect(other.add(MiB)).toBeUndefined();
+  });
+});
+
+test("one that waits goes on when another is done, the older ones first", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const who = { address: "10.0.0.1" };
+  const first = hold(budget, who);
+  await first.add(520 * KiB);
+  const order: string[] = [];
+  const [second, third] = [hold(budget, who), hold(budget, who)];
+  const rooms = [second.add(10 * KiB), third.add(10 * KiB)];
+  void rooms[0]?.then(() => order.push("second"));
+  void rooms[1]?.then(() => order.push("third"));
+  await vi.advanceTimersByTimeAsync(100);
+  expect([budget.waiting, order]).toEqual([2, []]);
+  first.release();
+  await vi.advanceTimersByTimeAsync(100);
+  expect([budget.waiting, order]).toEqual([0, ["second", "third"]]);
+  second.release();
+  third.release();
+  expect(budget.heldBytes).toBe(0);
+});
+
+test("the oldest of a caller goes on, even over its share", () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const who = { address: "10.0.0.1" };
+  const [first, second] = [hold(budget, who), hold(budget, who)];
+  expect(first.add(600 * KiB)).toBeUndefined();
+  second.add(10 * KiB)?.catch(() => {});
+  expect(budget.waiting).toBe(1);
+  expect(first.add(600 * KiB)).toBeUndefined();
+  expect(first.add(600 * KiB)).toBeUndefined();
+});
+
+test("above the limit, only the oldest of all goes on", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const first = hold(budget, { address: "10.0.0.1" });
+  expect(first.add(2 * MiB)).toBeUndefined();
+  const second = hold(budget, { address: "10.0.0.2" });
+  expect(() => second.add(1)).toThrow(
+    expect.objectContaining({ code: Code.Unavailable, rawMessage: expect.stringMatching(/room/) }),
+  );
+  expect(first.add(1)).toBeUndefined();
+  expect(budget.refusals).toBe(1);
+});
+
+test("who waits too long is refused, and told when to try again", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const who = { address: "10.0.0.1" };
+  await hold(budget, who).add(520 * KiB);
+  const late = hold(budget, who);
+  const room = late.add(10 * KiB);
+  const refused = expect(room).rejects.toMatchObject({ code: Code.Unavailable });
+  await vi.advanceTimersByTimeAsync(3000);
+  await refused;
+  await expect(room).rejects.toSatisfy(({ metadata }) => metadata.get("retry-after") === "1");
+  late.release();
+  expect(budget.heldBytes).toBe(520 * KiB);
+});
+
+test("who leaves while it waits holds nothing", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const who = { address: "10.0.0.1" };
+  const first = hold(budget, who);
+  void first.add(520 * KiB);
+  const left = hold(budget, who);
+  const room = expect(left.add(10 * KiB)).rejects.toMatchObject({ code: Code.Canceled });
+  left.release();
+  await room;
+  left.give(10 * KiB);
+  expect(() => left.add(10 * KiB)).toThrow(expect.objectContaining({ code: Code.Canceled }));
+  expect([budget.waiting, budget.heldBytes]).toEqual([0, 520 * KiB]);
+  first.release();
+  await vi.advanceTimersByTimeAsync(1);
+  expect([budget.heldBytes, vi.getTimerCount()]).toEqual([0, 0]);
+});
+
+test("what is being made for who has left counts until it is there", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const made = Promise.withResolvers<Uint8Array>();
+  const left = hold(budget, { address: "10.0.0.1" });
+  const making = left.make(600 * KiB, () => made.promise);
+  left.release();
+  expect(budget.heldBytes).toBe(600 * KiB);
+  made.resolve(new Uint8Array(10));
+  await making;
+  expect(budget.heldBytes).toBe(0);
+});
+
+test("nothing is made for who has left before there was room", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const who = { address: "10.0.0.1" };
+  void hold(budget, who).add(300 * KiB);
+  const left = hold(budget, who);
+  const make = vi.fn();
+  const making = expect(left.make(600 * KiB, make)).rejects.toMatchObject({ code: Code.Canceled });
+  left.release();
+  await making;
+  expect([make.mock.calls.length, budget.heldBytes]).toEqual([0, 300 * KiB]);
+});
+
+test("many that wait do not go on all at once", async () => {
+  const budget = new BodyBudget({ bytesMax: 100 * MiB });
+  const who = { address: "10.0.0.1" };
+  const first = hold(budget, who);
+  await first.add(50.5 * MiB);
+  let resumed = 0;
+  for (let index = 0; index < 20; index++) {
+    const holding = hold(budget, who);
+    const goOn = async () => {
+      resumed++;
+      await holding.add(64 * KiB);
+    };
+    holding
+      .add(10 * KiB)
+      ?.then(goOn)
+      .catch(() => {});
+  }
+  expect(budget.waiting).toBe(20);
+  first.give(2 * MiB);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(resumed).toBeGreaterThan(0);
+  expect(resumed).toBeLessThan(20);
+});
+
+test.each([0, -1, 1.5, Number.NaN])("a limit of %s is none", (bytesMax) => {
+  expect(() => new BodyBudget({ bytesMax })).toThrow(RangeError);
+});

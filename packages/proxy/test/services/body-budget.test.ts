@@ -1,0 +1,64 @@
+/** What an upstream answers counts in the budget of bodies, for the call that asked for it. */
+import { gzipSync } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { BodyBudget } from "connect-gateway";
+import { expect, test, vi } from "vitest";
+import { wrapEnvelope } from "../../../gateway/src/rpc/envelope-splitter.ts";
+import { answerWith, grpcHead, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
+import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { openProxy } from "./open-proxy.ts";
+
+const KiB = 1024;
+const large = "x".repeat(300 * KiB);
+const message = toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: large }));
+const answers = { identity: wrapEnvelope(0, message), gzip: wrapEnvelope(1, gzipSync(message)) };
+
+async function firstOf(messages: AsyncIterable<{ string: string }>): Promise<string | undefined> {
+  for await (const { string } of messages) return string;
+  return undefined;
+}
+
+/** A proxy whose upstream answers so, and an older body of the caller's address. */
+async function openFull(coding: keyof typeof answers, olderBytes: number) {
+  await using stack = new AsyncDisposableStack();
+  const head = { ...grpcHead, "grpc-encoding": coding };
+  const body = Buffer.from(answers[coding]);
+  const fake = stack.use(await openFakeServer(answerWith({ "grpc-status": "0" }, { head, body })));
+  const budget = new BodyBudget({ bytesMax: 1024 * KiB });
+  const proxy = stack.use(await openProxy({ url: fake.url, bodyBudget: budget }));
+  const older = budget.hold({ peerAddress: "127.0.0.1", headers: {} });
+  void older.add(olderBytes);
+  const transport = createGrpcTransport({ baseUrl: proxy.origin("2"), readMaxBytes: 1e6 });
+  const client = createClient(FieldService, transport);
+  const calls = {
+    unary: () => client.echo({}).then(({ string }) => string),
+    stream: () => firstOf(client.repeat({})),
+  };
+  const opened = stack.move();
+  return { budget, older, calls, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+test.each([
+  ["unary", "identity"],
+  ["unary", "gzip"],
+  ["stream", "identity"],
+  ["stream", "gzip"],
+] as const)("the answer of a %s call, %s, waits for room", async (kind, coding) => {
+  await using full = await openFull(coding, 500 * KiB);
+  const { budget, older } = full;
+  const called = full.calls[kind]();
+  await vi.waitFor(() => expect(budget.waiting).toBeGreaterThan(0), { timeout: 5000, interval: 5 });
+  older.release();
+  expect(await called).toBe(large);
+  await vi.waitFor(() => expect(budget.heldBytes).toBe(0), { timeout: 5000, interval: 5 });
+});
+
+test.each(["unary", "stream"] as const)(
+  "that of a %s call that cannot wait is refused by the proxy, not by the upstream",
+  async (kind) => {
+    await using full = await openFull("identity", 2048 * KiB);
+    await expect(full.calls[kind]()).rejects.toThrow(/the server has no room for more/);
+  },
+);

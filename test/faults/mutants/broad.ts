@@ -1,0 +1,36 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+/** What is changed, and the tests that should see it. */
+const folders: Readonly<Record<string, readonly [sources: string, tests: string]>> = {
+  auth: ["src/auth/**/*.ts", "test/auth/**/*.test.ts"],
+  store: ["src/store/**/*.ts", "test/store/**/*.test.ts"],
+  ...Object.fromEntries(
+    ["rpc", "http", "client"].map((name) => [
+      name,
+      [`packages/gateway/src/${name}/**/*.ts`, `packages/gateway/test/${name}/**/*.test.ts`],
+    ]),
+  ),
+};
+
+/**
+ * Changes each expression of a folder in turn, by Stryker, and runs the tests that reach it.
+ *
+ * @returns the exit code.
+ */
+export async function mutateFolder(name: string): Promise<number> {
+  const found = folders[name];
+  if (found === undefined) {
+    process.stderr.write(`--broad must be one of ${Object.keys(folders).join(", ")}: ${name}\n`);
+    return 2;
+  }
+  const [sources, tests] = found;
+  const stryker = "node_modules/@stryker-mutator/core/bin/stryker.js";
+  const config = "test/faults/mutants/stryker.config.js";
+  const child = spawn(process.execPath, [stryker, "run", config, "--mutate", sources], {
+    stdio: "inherit",
+    env: { ...process.env, MUTANTS_TESTS: tests },
+  });
+  const [code] = await once(child, "exit");
+  return Number(code ?? 1);
+}
