@@ -18,6 +18,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createCertificate } from "../packages/gateway/test/support/certificate.ts";
 import { exchange } from "../packages/gateway/test/support/http-exchange.ts";
+import { openModern } from "../packages/gateway/test/support/mcp-client.ts";
 import { within } from "../packages/gateway/test/support/within.ts";
 import { findFreePort } from "./support/free-port.ts";
 import { collectOutput } from "./support/output.ts";
@@ -131,6 +132,11 @@ test.each(programs)(
       ...(certificate && { ca: certificate.pem }),
     });
     expect(answer.body.toString()).toBe('{"id":"9007199254740993","title":"Dune"}');
+    if (program.includes("mcp")) {
+      await using client = await openModern(`http://127.0.0.1:${port}/mcp`);
+      const { structuredContent } = await client.call("get_book", { id: "9007199254740993" });
+      expect(structuredContent).toEqual({ id: "9007199254740993", title: "Dune" });
+    }
     server.kill("SIGTERM");
     await within("its end", ended);
   },
