@@ -150,7 +150,7 @@ function isLockedOut(db: Database): boolean {
   try {
     return checkpoint(db, "FULL").busy !== 0;
   } catch (error) {
-    if (isFull(failureCode(error))) return false;
+    if (failureCode(error) === "SQLITE_FULL") return false;
     throw error;
   }
 }

@@ -22,7 +22,12 @@ class DiskFull extends Error {
  * @throws An error with the code SQLITE_FULL.
  */
 export function assertRoom(path: string, pages = 0): void {
-  const { bsize, bavail } = statfsSync(path);
-  if (bsize >= pageBytes || bavail * bsize >= bytesMin + pages * pageBytes) return;
+  if (statfsSync(path).bsize >= pageBytes || hasRoom(path, pages)) return;
   throw new DiskFull("the disk is almost full");
+}
+
+/** Whether some space is left for the index, and for these pages. */
+export function hasRoom(path: string, pages = 0): boolean {
+  const { bsize, bavail } = statfsSync(path);
+  return bavail * bsize >= bytesMin + pages * pageBytes;
 }

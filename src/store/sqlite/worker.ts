@@ -3,6 +3,7 @@
  * so none happens on the service's event loop. This thread has no event loop: it sleeps until its
  * bell rings.
  */
+import { dirname } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
 import { assertDurable, checkpoint, openDatabase, openError } from "./database.ts";
@@ -10,6 +11,7 @@ import type { Database } from "./driver.ts";
 import { failureCode, isFull, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
 import type { Failure, Reply, Request, WorkerSetup } from "./messages.ts";
+import { hasRoom } from "./room.ts";
 import { type RowValues, Writer } from "./writer.ts";
 
 /**
@@ -59,10 +61,16 @@ function main(): void {
       probe();
       return undefined;
     } catch (error) {
-      const code = failureCode(error);
-      if (opened === undefined ? isFull(code) : isPassing(code)) return describe(error);
+      if (mayContinue(error)) return describe(error);
       throw openError(path, error);
     }
+  }
+
+  /** SQLite reports any error of extending its wal-index as if the disk were full. */
+  function mayContinue(error: unknown): boolean {
+    const code = failureCode(error);
+    if (opened !== undefined) return isPassing(code);
+    return code === "SQLITE_FULL" || (isFull(code) && !hasRoom(dirname(path)));
   }
 
   function open(): Opened {
@@ -93,7 +101,7 @@ function main(): void {
     try {
       reply({ kind: "done", taken: work() });
     } catch (error) {
-      if (isPassing(failureCode(error))) reply({ kind: "failed", failure: describe(error) });
+      if (mayContinue(error)) reply({ kind: "failed", failure: describe(error) });
       else breakDown(error);
     }
   }

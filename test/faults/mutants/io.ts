@@ -19,8 +19,8 @@ export const ioMutants: readonly Mutant[] = [
   {
     name: "a commit that failed is acknowledged",
     file: "src/store/sqlite/worker.ts",
-    find: 'if (isPassing(failureCode(error))) reply({ kind: "failed", failure: describe(error) });',
-    replace: 'if (isPassing(failureCode(error))) reply({ kind: "done", taken: [] });',
+    find: 'if (mayContinue(error)) reply({ kind: "failed", failure: describe(error) });',
+    replace: 'if (mayContinue(error)) reply({ kind: "done", taken: [] });',
     campaign: "io",
   },
   {
@@ -33,15 +33,22 @@ export const ioMutants: readonly Mutant[] = [
   {
     name: "a full disk with small blocks kills the process",
     file: "src/store/sqlite/room.ts",
-    find: "if (bsize >= pageBytes ||",
-    replace: "if (bsize > 0 ||",
+    find: "if (statfsSync(path).bsize >= pageBytes ||",
+    replace: "if (pages >= 0 ||",
     campaign: "test/store/full-disk.test.ts",
   },
   {
     name: "a full disk prevents the start",
     file: "src/store/sqlite/worker.ts",
-    find: "opened === undefined ? isFull(code) : isPassing(code)",
-    replace: "opened !== undefined && isPassing(code)",
+    find: 'return code === "SQLITE_FULL" || (isFull(code) && !hasRoom(dirname(path)));',
+    replace: "return false;",
     campaign: "test/store/full-disk.test.ts",
+  },
+  {
+    name: "a start goes on after an error of the disk",
+    file: "src/store/sqlite/worker.ts",
+    find: "(isFull(code) && !hasRoom(dirname(path)))",
+    replace: "isFull(code)",
+    campaign: "io",
   },
 ];
