@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
+import { messageTooLarge } from "../codec/codec.ts";
 import { BodyBuffer } from "../http/body.ts";
 import type { Holding } from "../http/body-budget.ts";
-import { messageTooLarge } from "../rpc/envelope-splitter.ts";
 import type { Head } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
 

@@ -9,7 +9,6 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { type Body, byteLengthOf } from "../http/body.ts";
-import { messageTooLarge } from "../rpc/envelope-splitter.ts";
 import { messageFromJsonText } from "./json-messages.ts";
 import type { JsonOptions } from "./json-scalar.ts";
 import { type OnUnknownType, telling, writeJson } from "./json-writer.ts";
@@ -97,4 +96,15 @@ function limited(
 function assertSize(body: Body, name: "readMaxBytes" | "writeMaxBytes", limit: number): void {
   const size = byteLengthOf(body);
   if (size > limit) throw messageTooLarge(size, limit, name);
+}
+
+/** @param size If it is known. */
+export function messageTooLarge(
+  size: number | undefined,
+  bytesMax: number,
+  limit: "readMaxBytes" | "writeMaxBytes" = "readMaxBytes",
+): ConnectError {
+  const subject = size === undefined ? "message size" : `message size ${size}`;
+  const message = `${subject} is larger than configured ${limit} ${bytesMax}`;
+  return new ConnectError(message, Code.ResourceExhausted);
 }

@@ -14,6 +14,7 @@ import {
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
 import type { Codec } from "../codec/codec.ts";
+import { messageTooLarge } from "../codec/codec.ts";
 import { type Body, type BodyLimit, byteLengthOf, bytesOf, readBody } from "../http/body.ts";
 import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import { resolveUrl } from "../http/target.ts";
@@ -21,7 +22,6 @@ import { serveCall } from "./call.ts";
 import { parseConnectQuery } from "./connect-query.ts";
 import { CallContext, headerWithTrailer, noTrailer } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { messageTooLarge } from "./envelope-splitter.ts";
 import { connectErrorFrom } from "./errors.ts";
 import {
   createNegotiator,

@@ -1,4 +1,4 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { messageTooLarge } from "../codec/codec.ts";
 import { BodyBuffer } from "../http/body.ts";
 
 /** One byte of flags, four bytes of length, then the message. */
@@ -72,15 +72,4 @@ export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array<ArrayB
   bytes[4] = byteLength;
   bytes.set(data, headBytes);
   return bytes;
-}
-
-/** @param size If it is known. */
-export function messageTooLarge(
-  size: number | undefined,
-  bytesMax: number,
-  limit: "readMaxBytes" | "writeMaxBytes" = "readMaxBytes",
-): ConnectError {
-  const subject = size === undefined ? "message size" : `message size ${size}`;
-  const message = `${subject} is larger than configured ${limit} ${bytesMax}`;
-  return new ConnectError(message, Code.ResourceExhausted);
 }

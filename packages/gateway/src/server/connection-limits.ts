@@ -1,7 +1,7 @@
 /** Limits on open connections: of all, and of each address. */
-import { BlockList, isIP, type Socket } from "node:net";
+import { type BlockList, isIP, type Socket } from "node:net";
 import { addressKey } from "../http/address-key.ts";
-import type { PortLimits } from "./limits.ts";
+import { familyOf, type PortLimits, parseAddressBlocks } from "./limits.ts";
 
 /**
  * Limits the open connections. At the limit, the oldest connection without a complete request is
@@ -77,32 +77,7 @@ export function createAddressLimit({
   };
 }
 
-/**
- * Parses addresses and blocks: `10.0.0.1`, `10.0.0.0/8`, `fd00::/8`.
- *
- * @throws {TypeError} for any other text.
- */
-export function parseAddressBlocks(texts: readonly string[]): BlockList {
-  const blocks = new BlockList();
-  for (const text of texts) {
-    const [, address = "", prefix] = form.exec(text) ?? [];
-    const version = isIP(address);
-    const bits = version === 4 ? 32 : 128;
-    if (version === 0 || Number(prefix ?? 0) > bits) {
-      throw new TypeError(`not an address or a block of them: ${text}`);
-    }
-    blocks.addSubnet(address, prefix === undefined ? bits : Number(prefix), familyOf(address));
-  }
-  return blocks;
-}
-
 /** @param address In Node's form. */
 function hasAddress(blocks: BlockList, address: string): boolean {
   return isIP(address) !== 0 && blocks.check(address, familyOf(address));
 }
-
-function familyOf(address: string): "ipv4" | "ipv6" {
-  return isIP(address) === 4 ? "ipv4" : "ipv6";
-}
-
-const form = /^([^/]*)(?:\/(\d{1,3}))?$/;

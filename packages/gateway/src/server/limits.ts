@@ -1,7 +1,6 @@
 /** Limits of a port. Loads little, for programs that check settings before they start. */
+import { BlockList, isIP } from "node:net";
 import { assertOptions, definedOnly } from "../rpc/options.ts";
-
-export { parseAddressBlocks } from "./connection-limits.ts";
 
 /** Limits on the connections of a port, and on what they send. */
 export interface PortLimits {
@@ -59,3 +58,28 @@ export function resolveLimits(given: Partial<PortLimits>): PortLimits {
   }
   return limits;
 }
+
+/**
+ * Parses addresses and blocks: `10.0.0.1`, `10.0.0.0/8`, `fd00::/8`.
+ *
+ * @throws {TypeError} for any other text.
+ */
+export function parseAddressBlocks(texts: readonly string[]): BlockList {
+  const blocks = new BlockList();
+  for (const text of texts) {
+    const [, address = "", prefix] = form.exec(text) ?? [];
+    const version = isIP(address);
+    const bits = version === 4 ? 32 : 128;
+    if (version === 0 || Number(prefix ?? 0) > bits) {
+      throw new TypeError(`not an address or a block of them: ${text}`);
+    }
+    blocks.addSubnet(address, prefix === undefined ? bits : Number(prefix), familyOf(address));
+  }
+  return blocks;
+}
+
+export function familyOf(address: string): "ipv4" | "ipv6" {
+  return isIP(address) === 4 ? "ipv4" : "ipv6";
+}
+
+const form = /^([^/]*)(?:\/(\d{1,3}))?$/;
