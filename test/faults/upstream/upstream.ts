@@ -63,7 +63,7 @@ export const upstream: Campaign = {
       ] as const) {
         for (const call of calls) {
           tried["calls"] = (tried["calls"] ?? 0) + 1;
-          const wrong = judge({ ...call, isDisturbed });
+          const wrong = judge({ ...call, isDisturbed, isServed: arena.served.has(call.id) });
           if (wrong !== undefined)
             found.push(`${isDisturbed ? "amid" : "after"} ${fault}: ${wrong}`);
         }
@@ -80,6 +80,8 @@ interface Arena extends AsyncDisposable {
   /** Those that the name has now. */
   readonly addresses: Set<string>;
   readonly callers: readonly Caller[];
+  /** The ids of calls that a model has taken. */
+  readonly served: ReadonlySet<string>;
   /** The ids of calls that went out again though they were served. */
   readonly servedTwice: ReadonlySet<string>;
 }
@@ -103,7 +105,7 @@ async function openArena(): Promise<Arena> {
   });
   return {
     models: [first, second],
-    ...{ addresses, servedTwice },
+    ...{ addresses, served, servedTwice },
     callers: openCallers(`http://127.0.0.1:${server.address.port}`),
     async [Symbol.asyncDispose]() {
       await server.drain(0);
