@@ -3,7 +3,7 @@ import { once } from "node:events";
 
 /** What is changed, and the tests that should see it. */
 const folders: Readonly<Record<string, readonly [sources: string, tests: string]>> = {
-  auth: ["src/auth/**/*.ts", "test/auth/**/*.test.ts"],
+  auth: ["packages/proxy/src/auth/**/*.ts", "packages/proxy/test/auth/**/*.test.ts"],
   store: ["src/store/**/*.ts", "test/store/**/*.test.ts"],
   ...Object.fromEntries(
     ["rpc", "http", "client"].map((name) => [

@@ -18,9 +18,7 @@ import { patienceMs } from "../start-server.ts";
 import type { PartOptions } from "./overload.ts";
 
 const env = smallServer;
-const command = fileURLToPath(
-  new URL("../../../packages/gateway/src/cli/main.ts", import.meta.url),
-);
+const command = fileURLToPath(new URL("../../../packages/proxy/src/cli/main.ts", import.meta.url));
 /** Connections, and the streams of each. */
 const crowds = [
   [8, 250],

@@ -48,16 +48,17 @@ export function judge(call: Call): string | undefined {
   if (outcome.ids.some((one) => one !== id)) return say(`has the answer of ${outcome.ids}`);
   if (outcome.code === Code.Unavailable && isDisturbed) return undefined;
   if (isDisturbed && !isServed && isOverLimit(outcome)) return undefined;
-  const code = codeOf(plan);
+  const isTimeUp = timeoutMs !== undefined && elapsedMs >= timeoutMs - 20;
+  if (outcome.code === Code.DeadlineExceeded && isTimeUp) return undefined;
+  // Over REST, an answer that is too large is the server's error.
+  const isServers = plan.kind === "large success" && caller.name === "REST";
+  const code = isServers ? Code.Internal : codeOf(plan);
   if (outcome.code === code) {
     if (code === 0 && outcome.ids.length !== caller.answers) return say("is not whole");
     if (plan.kind === "error" && outcome.message !== messageOf(plan, id)) {
       return say(`has another message than ${messageOf(plan, id)}`);
     }
     return undefined;
-  }
-  if (outcome.code === Code.DeadlineExceeded && timeoutMs !== undefined) {
-    return elapsedMs < timeoutMs - 20 ? say("gave up before its time") : undefined;
   }
   return say(`is not ${code} as planned (${plan.kind})`);
 }
