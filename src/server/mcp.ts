@@ -9,9 +9,10 @@ import { version } from "./version.ts";
 
 export function createTools({ auth }: Pick<ServerSettings, "auth">): Mcp {
   const set = readFileSync(new URL("../../gen/plantstore.binpb", import.meta.url));
-  // RFC 8707: a token that is meant for a resource names its URL.
+  // RFC 8707: a token that is meant for a resource names its URL. Some issuers have names of another kind.
   const { jwtIssuer, jwtAudience } = auth;
-  const hasResource = jwtAudience !== undefined && URL.canParse(jwtAudience);
+  const hasResource =
+    jwtAudience !== undefined && /^https?:\/\//.test(jwtAudience) && URL.canParse(jwtAudience);
   return createMcp({
     tools: [PlantService.typeName],
     server: { name: "plant-store", version },

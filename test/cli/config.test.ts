@@ -139,6 +139,7 @@ describe("config check", () => {
         PLANT_STORE_SERVICE_HOST: "10.0.0.1",
         PLANT_STORE_SERVICE_PORT: "80",
         PLANT_STORE_SERVICE_PORT_HTTP: "80",
+        PLANT_STORE_PORT: "tcp://10.0.0.1:80",
         PLANT_STORE_PORT_80_TCP: "tcp://10.0.0.1:80",
         PLANT_STORE_PORT_80_TCP_PROTO: "tcp",
         PLANT_STORE_PORT_80_TCP_PORT: "80",

@@ -22,7 +22,6 @@ export class Admission {
     this.tool = tool;
     this.#isNamed = isNamed;
     this.context = this.#contextOf(tool, values);
-    if (isNamed) return;
     for (const name of ["method", "service"] as const) {
       const { [name]: value } = this.context;
       const get = () => {
@@ -43,6 +42,7 @@ export class Admission {
     const { requestGate, ...options } = tool.endpoint.options;
     if (this.#isNamed && tool === this.tool) return { context: this.context, options };
     const context = this.#contextOf(tool, this.context.values);
+    // A header may name another tool than the body.
     const isSame = requestGate === this.tool.endpoint.options.requestGate;
     const hasPassed = requestGate === undefined || (isSame && !this.#hasAskedForMethod);
     return { context, options: hasPassed ? options : { ...options, requestGate } };

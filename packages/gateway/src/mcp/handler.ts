@@ -186,6 +186,9 @@ function read({ exchange, tool, context }: Admission): RpcMessage | Promise<RpcM
   const { options } = tool.endpoint;
   const request: WholeRequest = {
     header: context.requestHeader,
+    get holding() {
+      return exchange.holding;
+    },
     readBody: (limit, parse) => readWhole(exchange, limit, parse),
   };
   assertMediaType(request, ["application/json"]);

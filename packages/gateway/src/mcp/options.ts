@@ -59,8 +59,9 @@ export function resolveMcpOptions(options: McpOptions) {
   if (schemas !== "full" && schemas !== "plain") {
     throw new TypeError(`mcp.schemas must be one of full, plain: ${schemas}`);
   }
-  if (authorization !== undefined && !URL.canParse(authorization.resource)) {
-    throw new TypeError(`mcp.authorization.resource must be a URL: ${authorization.resource}`);
+  if (authorization !== undefined && !isWebUrl(authorization.resource)) {
+    const { resource } = authorization;
+    throw new TypeError(`mcp.authorization.resource must be a URL of https or http: ${resource}`);
   }
   const { tools, server, instructions, descriptors, textPattern } = options;
   const { streamBytesMax: bytesMax = 256 * 1024, streamTimeMs: timeMs = 10_000 } = options;
@@ -68,6 +69,11 @@ export function resolveMcpOptions(options: McpOptions) {
     ...{ tools, server, instructions, descriptors, textPattern, schemas, authorization },
     stream: { bytesMax, timeMs },
   };
+}
+
+/** Whether it has a place for metadata beside it. */
+function isWebUrl(text: string): boolean {
+  return /^https?:$/.test(URL.parse(text)?.protocol ?? "");
 }
 
 export type McpSettings = ReturnType<typeof resolveMcpOptions>;

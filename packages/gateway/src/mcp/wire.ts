@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
 import { messageFromJson } from "../codec/json-messages.ts";
 import type { ExactJson } from "../codec/json-value.ts";
-import { messageToJson } from "../codec/json-writer.ts";
+import { messageToJson, telling } from "../codec/json-writer.ts";
 import { badRequest, FieldViolation } from "../codec/violation.ts";
 import { type Body, byteLengthOf, bytesOf } from "../http/body.ts";
 import type { Ending, Head, Response } from "../http/exchange.ts";
@@ -142,8 +142,9 @@ export class ToolWire implements StreamWire, Collected {
 
   #textOf(message: Message): string {
     const { spec, endpoint } = this.#call.tool;
-    const { jsonOptions = {} } = endpoint.options;
-    const text = JSON.stringify(messageToJson(spec.method.output, message, jsonOptions));
+    const { jsonOptions = {}, onUnknownType } = endpoint.options;
+    const options = telling(jsonOptions, onUnknownType);
+    const text = JSON.stringify(messageToJson(spec.method.output, message, options));
     this.#assertSize(text);
     return text;
   }

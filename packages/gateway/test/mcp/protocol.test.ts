@@ -267,7 +267,10 @@ describe("the gate", () => {
     expect(passed).toBe(2);
   });
 
-  test("that decides by the method is asked about the right one", async () => {
+  test.each([
+    ["without a header that names it", {}],
+    ["with a header that names another", { "mcp-name": "get_volume" }],
+  ])("that decides by the method is asked about the right one, %s", async (_how, header) => {
     const asked: string[] = [];
     await using gateway = await open({
       requestGate({ method }) {
@@ -275,10 +278,12 @@ describe("the gate", () => {
         if (method.name === "DeleteVolume") refuse();
       },
     });
-    const allowed = await gateway.send(post(older("tools/call", { name: "get_volume" })));
-    expect(allowed.status).toBe(200);
-    const refused = await gateway.send(post(older("tools/call", { name: "delete_volume" })));
-    expect(refused.status).toBe(401);
+    const calling = (name: string) => {
+      const sent = older("tools/call", { name });
+      return gateway.send(post({ ...sent, headers: { ...sent.headers, ...header } }));
+    };
+    expect((await calling("get_volume")).status).toBe(200);
+    expect((await calling("delete_volume")).status).toBe(401);
     expect(asked).toContain("DeleteVolume");
   });
 

@@ -2,7 +2,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { gatewayNodeAdapter } from "connect-gateway";
 import { type Binding, bindingsOf, printPathTemplate, type RuleError } from "connect-gateway/rules";
-import { CommandError } from "./command-error.ts";
 import { createTools } from "./mcp.ts";
 import { describeServed } from "./reference.ts";
 import { createRoutes, type Served } from "./served.ts";
@@ -33,13 +32,7 @@ export function checkServed(served: Served, settings: Settings): CheckReport {
   }
   // What no rule has by itself: routes that two have, selectors that no method has.
   const routes = createRoutes(served, settings);
-  let tools: ReturnType<typeof createTools> = {};
-  try {
-    tools = createTools(settings.mcp, "", served, true);
-  } catch (error) {
-    if (!(error instanceof CommandError || error instanceof TypeError)) throw error;
-    problems.add(error.message);
-  }
+  const tools = createTools(settings.mcp, "", served, (problem) => problems.add(problem));
   gatewayNodeAdapter({ routes, rest, jsonOptions: { registry }, ...tools });
   if (settings.openapi) describeServed(services, rest);
   const warnings = served.warnings.filter((warning) => !broken.has(warning));

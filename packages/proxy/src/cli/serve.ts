@@ -24,6 +24,7 @@ import { listenForStop } from "../command/stop-signal.ts";
 import { createLogger, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
 import { openTracing, type Tracing } from "../tracing/index.ts";
+import { CommandError } from "./command-error.ts";
 import { createGate } from "./gate.ts";
 import { createTools } from "./mcp.ts";
 import { type Measuring, openMetrics } from "./metrics.ts";
@@ -64,6 +65,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   );
   for (const { transport } of upstreams) closers.push(() => transport.close());
   // A terminal that closes sends SIGHUP to end what runs in it. Elsewhere it asks for a reload.
+  let reload = async () => {}; // nothing is read yet
   using stop = listenForStop(isatty(0) ? undefined : () => void reload());
   const health = upstreams.map(({ transport }) => watchHealth(transport));
   for (const one of health) closers.push(one.close);
@@ -92,7 +94,8 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   const reference = createReference();
   // By reflection they are known later, and may change.
   let current: Served | undefined;
-  const isComplete = () => current?.parts.length === upstreams.length;
+  const isAll = (served: Served | undefined) => served?.parts.length === upstreams.length;
+  const isComplete = () => isAll(current);
   const isReady = () => isComplete() && health.every((one) => one.isReady());
   let told = new Set<string>();
 
@@ -100,9 +103,15 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   function prepare(served: Served | undefined) {
     const leftOut = new Set<string>();
     const { services = [], registry, warnings = [] } = served ?? {};
+    const known = new Set(
+      services.flatMap(({ methods }) =>
+        methods.map(({ parent, name }) => `${parent.typeName}.${name}`),
+      ),
+    );
     const rest = {
       ...restOptionsOf(settings),
-      rules: served === undefined ? [] : rules,
+      // Other rules may be of services that are told later.
+      rules: isAll(served) ? rules : rules.filter(({ selector }) => known.has(selector)),
       onRuleError(error: RuleError) {
         // Of a file and its own rules, all is known at the start: what is wrong stops it.
         const isOwn = rules.some(({ selector }) => selector === error.selector);
@@ -124,7 +133,10 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
         ...(registry && { registry }),
         alwaysEmitImplicit: settings.rest.zeroValues,
       },
-      ...createTools(settings.mcp, version, served, served?.parts.length === upstreams.length),
+      ...createTools(settings.mcp, version, served, (problem) => {
+        if (file !== undefined) throw new CommandError(problem);
+        if (isAll(served)) leftOut.add(problem);
+      }),
     };
     const commit = () => {
       current = served;
@@ -145,6 +157,8 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
 
   const { bodyBytesMax, bodyBudgetBytes: _, ...ofPort } = settings.limits;
   const { connectionsPerAddressMax: perAddress, ...limits } = ofPort;
+  const { renderError } = restOptionsOf(settings);
+  const errors = renderError === undefined ? {} : { renderError };
   const first = prepare(file === undefined ? undefined : readServed(file, { upstreams, rules }));
   const { socketPath, host, port } = settings;
   const server = await serve({
@@ -157,10 +171,13 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
     onTlsError: (error) => log.warn("the old certificate stays in use", error),
     handlers: ({ draining }) =>
       new Map([
-        ...createHealthHandlers({ isReady, draining }),
+        ...createHealthHandlers({ isReady, draining, ...errors }),
         ...(settings.openapi ? reference.handlers : []),
       ]),
-    fallback: beforeServices(gatewayNodeAdapter({ ...common, routes() {} }), isComplete),
+    fallback: beforeServices(
+      gatewayNodeAdapter({ ...common, rest: errors, routes() {} }),
+      isComplete,
+    ),
     traffic: measuring?.metrics.traffic,
   });
   first.commit();
@@ -180,7 +197,8 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
     log.warn(`${host} is served in plaintext: others can read tokens; give --tls-cert, --tls-key`);
   }
 
-  async function reload(): Promise<void> {
+  reload = async () => {
+    log.info("SIGHUP: reading services, tokens and keys again");
     for (const watch of watches) watch.refresh();
     if (file !== undefined) {
       try {
@@ -190,8 +208,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
       }
     }
     await authenticator?.reload();
-    log.info("SIGHUP: services, tokens and keys are read again");
-  }
+  };
 
   if (!stop.signal.aborted) await once(stop.signal, "abort");
   log.info(`${stop.signal.reason}: draining`);

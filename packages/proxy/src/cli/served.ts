@@ -55,7 +55,10 @@ export function createServed({ parts, upstreams, rules }: Sources): Served {
     services,
     registry: createRegistry(...registries),
     rules,
-    warnings: [...new Set(all), ...(hasRoutes(services, rules) ? [] : [noRoutes])],
+    warnings: [
+      ...new Set(all),
+      ...(parts.length < upstreams.length || hasRoutes(services, rules) ? [] : [noRoutes]),
+    ],
   };
 }
 

@@ -2,6 +2,7 @@
 import { type CorsOptions, renderProblem } from "connect-gateway";
 import type { TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "../auth/settings.ts";
+import { isPassable } from "../services/metadata.ts";
 import {
   adminSettings,
   corsSettings,
@@ -82,6 +83,7 @@ export const schema = {
   requestMetadata: {
     ...names,
     summary: "Request headers to pass on, besides `authorization` and those of tracing",
+    check: findHeaderProblem,
   },
   ...corsSettings,
   corsExposedHeaders: {
@@ -215,6 +217,13 @@ export function restOptionsOf({ rest }: Settings) {
     etag: rest.etag,
     ...(rest.problemJson && { renderError: renderProblem }),
   };
+}
+
+function findHeaderProblem(headers: readonly string[]): string | undefined {
+  const wrong = headers.find((name) => !isPassable(name));
+  return wrong === undefined
+    ? undefined
+    : `has a header that cannot be passed on: ${wrong || "an empty name"}`;
 }
 
 function findUpstreamProblems(settings: Values): readonly SettingProblem[] {

@@ -22,34 +22,44 @@ type SettingByService =
   | "upstreamServerName"
   | "upstreamAuthority";
 
-type Place = Pick<UpstreamPlace, "url" | "services">;
-
 const form = /^(?:([A-Za-z_][\w.]*)=)?(.*)$/s;
 
-/** @throws {SettingsError} */
+/**
+ * Services of one server with the same settings share a place.
+ *
+ * @throws {SettingsError}
+ */
 export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPlace[] {
-  const places = parsePlaces(settings.upstreams);
-  const named = new Set(places.flatMap(({ services = [] }) => services));
+  const given = parseGiven(settings.upstreams);
+  const named = new Set(given.flatMap(({ service }) => service ?? []));
   const valueFor = (setting: SettingByService) => readByService(setting, settings[setting], named);
-  const [ca, cert, key] = [
-    valueFor("upstreamCa"),
-    valueFor("upstreamCert"),
-    valueFor("upstreamKey"),
-  ];
+  const ca = valueFor("upstreamCa");
+  const cert = valueFor("upstreamCert");
+  const key = valueFor("upstreamKey");
   const serverName = valueFor("upstreamServerName");
   const authority = valueFor("upstreamAuthority");
-  return places.map((place) => ({
-    ...place,
-    tls: {
-      caFile: ca(place),
-      client: pairOf(cert(place), key(place)),
-      serverName: serverName(place),
-    },
-    authority: authority(place),
-  }));
+  const places = new Map<string, UpstreamPlace>();
+  const isNamed = ({ service }: Given) => Number(service !== undefined);
+  // That of all services is the first.
+  for (const { service, url } of given.toSorted((a, b) => isNamed(a) - isNamed(b))) {
+    const place = {
+      url,
+      tls: {
+        caFile: ca(service),
+        client: pairOf(cert(service), key(service)),
+        serverName: serverName(service),
+      },
+      authority: authority(service),
+    };
+    const id = JSON.stringify(place);
+    const { services } = places.get(id) ?? { services: [] };
+    const all = service === undefined || services === undefined;
+    places.set(id, { ...place, services: all ? undefined : [...services, service] });
+  }
+  return [...places.values()];
 }
 
-/** What a setting says of a place: by one of its services, or else of all. */
+/** What a setting says of a service, or else of all. */
 function readByService(
   setting: SettingByService,
   given: readonly string[],
@@ -64,38 +74,29 @@ function readByService(
     if (values.has(service)) throw wrong(setting, `${text}: there is another`);
     values.set(service, value);
   }
-  return ({ services = [] }: Place): string | undefined => {
-    const own = services.find((service) => values.has(service));
-    return values.get(own);
-  };
+  return (service: string | undefined) => values.get(service) ?? values.get(undefined);
 }
 
-function parsePlaces(given: readonly string[]): readonly Place[] {
-  const servicesByUrl = new Map<string, string[]>();
-  let common: string | undefined;
-  const named = new Set<string>();
-  for (const text of given) {
+interface Given {
+  /** Undefined for all services that no other one has. */
+  readonly service: string | undefined;
+  readonly url: string;
+}
+
+function parseGiven(texts: readonly string[]): readonly Given[] {
+  const given: Given[] = [];
+  for (const text of texts) {
     const [, service, address = ""] = form.exec(text) ?? [];
     const url = parseUrl(address);
-    if (service === undefined) {
-      if (common !== undefined) {
-        throw wrong(
-          "upstream",
-          `${text}: ${common} has all services already; write SERVICE=${text}`,
-        );
-      }
-      common = url;
-    } else {
-      if (named.has(service)) throw wrong("upstream", `${text}: ${service} has one`);
-      named.add(service);
-      servicesByUrl.set(url, [...(servicesByUrl.get(url) ?? []), service]);
+    const before = given.find((one) => one.service === service);
+    if (before !== undefined && service === undefined) {
+      const problem = `${before.url} has all services already; write SERVICE=${text}`;
+      throw wrong("upstream", `${text}: ${problem}`);
     }
+    if (before !== undefined) throw wrong("upstream", `${text}: ${service} has one`);
+    given.push({ service, url });
   }
-  const places: Place[] = common === undefined ? [] : [{ url: common, services: undefined }];
-  for (const [url, services] of servicesByUrl) {
-    if (url !== common) places.push({ url, services });
-  }
-  return places;
+  return given;
 }
 
 function parseUrl(text: string): string {

@@ -60,9 +60,14 @@ export function createRequestMetadata(
 
 const forwardedFor = "x-forwarded-for";
 
-function checkedName(given: string): string {
+/** Whether a request header may be passed on: a name that is not for the connection or the protocol. */
+export function isPassable(given: string): boolean {
   const name = given.toLowerCase();
-  if (nameSyntax.test(name) && !isOfProtocol(name)) return name;
+  return nameSyntax.test(name) && !isOfProtocol(name);
+}
+
+function checkedName(given: string): string {
+  if (isPassable(given)) return given.toLowerCase();
   throw new TypeError(`requestMetadata: ${JSON.stringify(given)} cannot be passed on`);
 }
 

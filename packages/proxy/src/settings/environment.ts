@@ -22,11 +22,10 @@ export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv): E
   const problems: string[] = [];
   const warnings: string[] = [];
   for (const [variable, value] of Object.entries(variables)) {
-    if (!variable.startsWith(prefix) || !value) continue;
+    if (!variable.startsWith(prefix) || !value || isServiceLink(variable, value)) continue;
     const known = byVariable.get(variable);
     if (known !== undefined) values.set(known, value);
     if (known !== undefined || otherVariables.includes(variable)) continue;
-    if (isServiceLink(variable, value)) continue;
     const name = variable.slice(prefix.length).replaceAll("_", "-").toLowerCase();
     const meant = suggestName(name, names);
     if (meant === undefined) warnings.push(`${variable} is not a setting, and is ignored`);
