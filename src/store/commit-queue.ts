@@ -38,6 +38,8 @@ export class CommitQueue {
   #isRetrying = false;
   /** Of the failures that were retried since the last success. */
   #outage: { begunAt: number; failedAt: number } | undefined;
+  /** The last failure, whose plants are retried. */
+  #untold: { readonly error: unknown } | undefined;
   #isGathering = false;
   #underWay = 0;
   #rowsUnderWay = 0;
@@ -138,6 +140,7 @@ export class CommitQueue {
       }
       for (const [index, waiter] of batch.entries()) waiter.resolve(outcomes[index] as RowOutcome);
       this.#outage = undefined;
+      this.#untold = undefined;
       this.#options.watch?.commitSucceeded();
       return true;
     } catch (error) {
@@ -169,17 +172,22 @@ export class CommitQueue {
     const { share, watch } = this.#options;
     const lateBefore = this.#lateBefore(error);
     let isRejected = false;
+    let isKept = false;
     for (const waiter of batch) {
       if (waiter.hasLeft) continue;
       waiter.failedAt ??= performance.now();
       if (waiter.failedAt > lateBefore && share.hasRoom(waiter.bytes)) {
         this.#late.push(waiter);
+        isKept = true;
       } else {
         isRejected = true;
         waiter.reject(notConfirmed(error));
       }
     }
-    if (isRejected) watch?.commitFailed(error);
+    // Also if all callers have left: who comes next would wait for nothing.
+    const isTold = isRejected || !isKept;
+    if (isTold) watch?.commitFailed(error);
+    this.#untold = isTold ? undefined : { error };
     if (this.#late.rows > 0 && !this.#isRetrying) void this.#retry();
   }
 
@@ -210,6 +218,8 @@ export class CommitQueue {
       failures = isDone ? 0 : failures + 1;
       rowsMax = isDone ? limits.batchRowsMax : Math.ceil(batch.length / 2);
     }
+    if (this.#untold !== undefined) this.#options.watch?.commitFailed(this.#untold.error);
+    this.#untold = undefined;
     this.#isRetrying = false;
     this.#endDrain();
   }

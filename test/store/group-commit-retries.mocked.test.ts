@@ -151,3 +151,24 @@ test("are finished by a drain", async () => {
   await drained;
   expect(ends).toEqual(["created", "drained"]);
 });
+
+test.each(["while the commit runs", "while they wait for a retry"])(
+  "are told of, though their callers leave %s",
+  async (when) => {
+    const { group, nextCommit, told } = beginRetrying();
+    const caller = new AbortController();
+    const created = group.submit(plantOf(1n), caller.signal);
+    const commit = await nextCommit();
+    const leave = async () => {
+      caller.abort(new Error("left"));
+      await expect(created).rejects.toThrow("left");
+    };
+    if (when === "while the commit runs") await leave();
+    commit.fail(passing);
+    await turns();
+    if (when !== "while the commit runs") await leave();
+    vi.advanceTimersByTime(100);
+    await turns();
+    expect(told).toEqual(["passing"]);
+  },
+);

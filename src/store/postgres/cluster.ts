@@ -78,8 +78,8 @@ export class Cluster {
       await this.#locate();
     }
     const { statementTimeoutMs, connectTimeoutMs, aliveIntervalMs } = this.#options.limits;
-    // A worker that cannot be reached may not answer the coordinator either.
-    const isDoubtful = placement?.nodes.get(name) !== undefined && node === undefined;
+    // A worker that was lost may not answer the coordinator either.
+    const isDoubtful = name !== coordinator && this.#open.has(name) && node === undefined;
     const timeoutMs = isDoubtful ? aliveIntervalMs : statementTimeoutMs;
     try {
       return await this.#options.attempt(

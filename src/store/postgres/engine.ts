@@ -83,16 +83,18 @@ export class PostgresEngine implements Engine {
   async probe(): Promise<void> {
     await this.#cluster.inspect();
     const worker = this.#cluster.main.isUp ? undefined : this.#workerThatStores();
+    const id = this.#idForProbe(worker);
     const timeoutMs = this.#limits.statementTimeoutMs;
     await this.#attempt(
       (session) =>
         probeWrite(
-          this.#idForProbe(worker),
+          id,
           (text, values) => session.query(text, values, timeoutMs),
           (text) => session.execute(text, timeoutMs),
         ),
       this.#cluster.worker(worker ?? "")?.pool ?? this.#cluster.main,
     );
+    this.#failing.delete(this.partOf(id));
   }
 
   obstacle(): Obstacle | undefined {

@@ -131,8 +131,8 @@ export class SqliteThread implements Engine {
   async #ask(request: Request): Promise<readonly number[]> {
     if (this.#failure !== undefined) throw this.#failure;
     const asked = Promise.withResolvers<readonly number[]>();
-    this.#asked.push(asked);
     this.#send(request);
+    this.#asked.push(asked);
     return await asked.promise;
   }
 

@@ -37,11 +37,11 @@ export class BodyBudget {
   /** How often a body was refused. */
   refusals = 0;
   readonly #shares = new Map<string, Share>();
-  /** Those that count for shares, in the order in which they began. */
+  /** Those that count for shares and are not at rest, in the order in which they began. */
   readonly #holdings = new Set<Holding>();
   readonly #waiting = new Set<Waiter>();
   #heldBytes = 0;
-  #attributed = 0;
+  #entered = 0;
   #isScheduled = false;
 
   /** @param bytesMax Default: 64 MiB. @throws {RangeError} if it is not a positive integer. */
@@ -54,7 +54,7 @@ export class BodyBudget {
 
   /** Whether an error says that a budget has no room. */
   static isRefusal(error: unknown): boolean {
-    return error === shared;
+    return error instanceof ConnectError && refused.has(error);
   }
 
   get heldBytes(): number {
@@ -98,13 +98,20 @@ export class BodyBudget {
     }
   }
 
+  /** As `Holding.rest`. */
+  rest(holding: Holding): void {
+    if (!this.#holdings.delete(holding)) return;
+    for (const share of holding.shares ?? []) share.holdings.delete(holding);
+    this.#schedule();
+  }
+
   /** It holds nothing any more. */
   release(holding: Holding): void {
     this.give(holding, holding.bytes);
-    this.#holdings.delete(holding);
+    this.rest(holding);
     for (const share of holding.shares ?? []) {
-      share.holdings.delete(holding);
-      if (share.holdings.size === 0) this.#shares.delete(share.key);
+      share.members--;
+      if (share.members === 0) this.#shares.delete(share.key);
     }
     holding.shares = undefined;
   }
@@ -125,15 +132,21 @@ export class BodyBudget {
     holding.shares = keys.map((key) => {
       let share = this.#shares.get(key);
       if (share === undefined) {
-        share = { key, bytes: 0, holdings: new Set() };
+        share = { key, bytes: 0, members: 0, holdings: new Set() };
         this.#shares.set(key, share);
       }
       share.bytes += holding.bytes;
-      share.holdings.add(holding);
+      share.members++;
       return share;
     });
-    holding.number = ++this.#attributed;
+  }
+
+  /** It is the youngest of those that want room, if it was at rest. */
+  #enter(holding: Holding): void {
+    if (this.#holdings.has(holding)) return;
+    holding.number = ++this.#entered;
     this.#holdings.add(holding);
+    for (const share of holding.shares ?? []) share.holdings.add(holding);
   }
 
   #mayGoOn(holding: Holding): boolean {
@@ -142,6 +155,7 @@ export class BodyBudget {
       if (this.#heldBytes * 8 <= this.bytesMax) return true;
       this.#attribute(holding);
     }
+    this.#enter(holding);
     if (this.#fits(holding, 1)) return true;
     if (this.#heldBytes > this.bytesMax) return isFirst(this.#holdings, holding);
     return holding.shares?.every(({ holdings }) => isFirst(holdings, holding)) === true;
@@ -229,6 +243,7 @@ export class Holding {
   add(bytes: number): Promise<void> | undefined {
     if (bytes <= 0) {
       this.give(-bytes);
+      this.rest();
       return undefined;
     }
     if (this.#isReleased) throw left();
@@ -241,6 +256,7 @@ export class Holding {
    * @throws {ConnectError} as `add`.
    */
   async make(bytesMax: number, work: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    if (this.#isReleased) throw left();
     const room = this.#budget.reserve(this, bytesMax);
     if (room !== undefined) await room;
     if (this.#isReleased) throw left();
@@ -254,12 +270,18 @@ export class Holding {
       this.#working--;
       this.#budget.give(this, bytesMax - kept);
       if (this.#isReleased) this.#end();
+      else this.rest();
     }
   }
 
   /** Bytes are held no more. */
   give(bytes: number): void {
     if (!this.#isReleased) this.#budget.give(this, bytes);
+  }
+
+  /** It wants no more room for now, so others need not wait for it. What it holds still counts. */
+  rest(): void {
+    this.#budget.rest(this);
   }
 
   /** Nothing is held any more, but what is being made. Call once when the exchange ends. */
@@ -278,7 +300,8 @@ export class Holding {
 interface Share {
   readonly key: string;
   bytes: number;
-  /** In the order in which they began. */
+  members: number;
+  /** Those that are not at rest, in the order in which they began. */
   readonly holdings: Set<Holding>;
 }
 
@@ -298,15 +321,16 @@ function left(): ConnectError {
   return new ConnectError("the client has left", Code.Canceled);
 }
 
-/** Shared by all: to create it costs more than to answer it. */
-let shared: ConnectError | undefined;
+const refused = new WeakSet<ConnectError>();
 
+/** An error of its own for each call: who gets one may change it. */
 function refusal(): ConnectError {
-  shared ??= new ConnectError(
+  const error = new ConnectError(
     "the server has no room for more request bodies now: try again",
     Code.Unavailable,
     { "retry-after": `${retryAfterSeconds}` },
     [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: retryAfterSeconds } } }],
   );
-  return shared;
+  refused.add(error);
+  return error;
 }

@@ -77,6 +77,7 @@ export class FetchExchange implements Exchange {
       await this.holding.add(chunk.byteLength);
       if (this.isClosed) throw clientLeft();
     }
+    this.holding.rest();
     return await sink.end();
   }
 
@@ -144,6 +145,7 @@ export class FetchExchange implements Exchange {
     this.closeReason = clientLeft();
     this.#reader?.cancel().catch(() => {});
     this.#writer?.release();
+    this.holding.release();
     this.call?.abort(this.closeReason);
     // Nobody is there to see it, but the runtime waits for one.
     this.#answer(new Response(null, { status: 499 }));

@@ -99,7 +99,10 @@ export abstract class NodeExchange implements Exchange {
   }
 
   get holding(): Holding | undefined {
-    this.#holding ??= this.#budget?.hold(this);
+    if (this.#holding === undefined) {
+      this.#holding = this.#budget?.hold(this);
+      if (this.isClosed) this.#holding?.release();
+    }
     return this.#holding;
   }
 
@@ -182,6 +185,7 @@ export abstract class NodeExchange implements Exchange {
       this.#stop();
       return;
     }
+    this.#holding?.rest();
     try {
       this.#reading?.resolve(this.#reading.sink.end());
       this.#reading = undefined;

@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { constants } from "node:http2";
+import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Body, BodyAlreadyReadError } from "./body.ts";
@@ -9,6 +10,9 @@ import type { NodeHeaders } from "./headers.ts";
 import type { NodeRequest, NodeResponse } from "./node.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
+
+/** What ends the exchanges that wait behind others, by their connection. */
+const closersOf = new WeakMap<Socket, Set<() => void>>();
 
 /**
  * An exchange over Node's request and response: HTTP/1.1, or HTTP/2 through the compatibility API.
@@ -22,6 +26,23 @@ export class RequestExchange extends NodeExchange {
     this.#request = request;
     this.#response = response;
     response.on("close", () => this.close());
+    // Node 22 says nothing of answers that wait behind another when their connection closes.
+    if (!("stream" in response) && response.socket === null) this.#closeWith(request.socket);
+  }
+
+  #closeWith(socket: Socket): void {
+    const close = () => this.close();
+    let waiting = closersOf.get(socket);
+    if (waiting === undefined) {
+      const all = new Set<() => void>();
+      waiting = all;
+      closersOf.set(socket, all);
+      socket.once("close", () => {
+        for (const one of all) one();
+      });
+    }
+    waiting.add(close);
+    this.#response.once("close", () => waiting.delete(close));
   }
 
   get method() {

@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
 
@@ -183,4 +183,29 @@ test("many that wait do not go on all at once", async () => {
 
 test.each([0, -1, 1.5, Number.NaN])("a limit of %s is none", (bytesMax) => {
   expect(() => new BodyBudget({ bytesMax })).toThrow(RangeError);
+});
+
+test("work that is tried again after its exchange has ended holds nothing", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const holding = hold(budget, { address: "10.0.0.1" });
+  const tooLarge = holding.make(10 * KiB, async () => {
+    holding.release();
+    throw new ConnectError("too large", Code.ResourceExhausted);
+  });
+  await expect(tooLarge).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  const again = holding.make(500 * KiB, async () => new Uint8Array());
+  await expect(again).rejects.toMatchObject({ code: Code.Canceled });
+  expect(budget.heldBytes).toBe(0);
+});
+
+test("a stream at rest keeps no other of its address waiting", () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const stream = hold(budget, { address: "10.0.0.1" });
+  void stream.add(200 * KiB);
+  void stream.add(-199 * KiB);
+  const upload = hold(budget, { address: "10.0.0.1" });
+  expect(upload.add(600 * KiB)).toBeUndefined();
+  stream.release();
+  upload.release();
+  expect(budget.heldBytes).toBe(0);
 });
