@@ -40,14 +40,14 @@ export const ioMutants: readonly Mutant[] = [
   {
     name: "a full disk prevents the start",
     file: "src/store/sqlite/worker.ts",
-    find: 'return code === "SQLITE_FULL" || (isFull(code) && !hasRoom(dirname(path)));',
-    replace: "return false;",
+    find: 'code === "SQLITE_FULL" || (isFull(code) && !hasRoom(existsSync(path) ? path : dirname(path)))',
+    replace: "false",
     campaign: "test/store/full-disk.test.ts",
   },
   {
     name: "a start goes on after an error of the disk",
     file: "src/store/sqlite/worker.ts",
-    find: "(isFull(code) && !hasRoom(dirname(path)))",
+    find: "(isFull(code) && !hasRoom(existsSync(path) ? path : dirname(path)))",
     replace: "isFull(code)",
     campaign: "io",
   },
