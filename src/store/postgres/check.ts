@@ -55,10 +55,14 @@ function* nodesOf(nodes: readonly Node[], address: PostgresAddress): Generator<F
   for (const { name, hasShards, settings } of nodes) {
     if (settings === undefined) yield warn(`the coordinator cannot reach ${name}`);
     else answered++;
-    if (hasShards && /replica|minimal/.test(settings?.get("wal_level") ?? "")) {
-      yield warn(
-        `${name} cannot move shards while plants are created; set wal_level=logical there`,
-      );
+    if (!hasShards) continue;
+    const unable = `${name} cannot move shards while plants are created`;
+    if (/replica|minimal/.test(settings?.get("wal_level") ?? "")) {
+      yield warn(`${unable}; set wal_level=logical there`);
+    }
+    const decoders = settings?.get("output_plugin_libraries")?.split(",");
+    if (decoders?.includes("citus") === false) {
+      yield warn(`${unable}; add citus to output_plugin_libraries there`);
     }
   }
   yield { level: "ok", subject: "nodes", text: `${answered} have safe settings` };

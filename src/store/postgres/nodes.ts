@@ -13,7 +13,10 @@ export interface Node {
   readonly settings: ReadonlyMap<string, string | undefined> | undefined;
 }
 
-const names = [...safetySettings, "synchronous_commit", "wal_level"];
+/** Which libraries may decode the WAL. PostgreSQL has it since late 2026, and it may be unknown. */
+const decoders = "output_plugin_libraries";
+
+const names = [...safetySettings, "synchronous_commit", "wal_level", decoders];
 
 /** @returns Empty for a database that is not a cluster. */
 export async function readNodes(session: Session, timeoutMs: number): Promise<readonly Node[]> {
@@ -62,7 +65,9 @@ export function assertNodes(nodes: readonly Node[], address: PostgresAddress): v
 
 const findCluster = "SELECT to_regproc('run_command_on_all_nodes') IS NOT NULL";
 
-const question = `SELECT concat_ws(' ', ${names.map((name) => `current_setting('${name}')`).join(", ")})`;
+/** The values have no spaces. `concat_ws` leaves out the last where it is unknown. */
+const question = `
+  SELECT concat_ws(' ', ${names.map((name) => `replace(current_setting('${name}', true), ' ', '')`).join(", ")})`;
 
 const askNodes = `
   SELECT nodename || ':' || nodeport, groupid <> 0 OR shouldhaveshards, success, result

@@ -30,6 +30,15 @@ const settings = {
   "citus.enable_statistics_collection": "off",
 };
 
+/** Newer servers decode the WAL for shard moves by named libraries only. */
+async function trustDecoders(server: PostgresServer): Promise<void> {
+  const name = "output_plugin_libraries";
+  const known = await server.query(`SELECT 1 FROM pg_settings WHERE name = '${name}'`);
+  if (known.length === 0) return;
+  await server.query(`ALTER SYSTEM SET ${name} = pgoutput, citus`);
+  await server.query("SELECT pg_reload_conf()");
+}
+
 export function findCitus(): PostgresInstallation | undefined {
   return findPostgres().find(({ name }) => {
     try {
@@ -49,8 +58,13 @@ export async function startCluster(
   const folder = stack.use(await createTemporaryFolder());
   const hba = join(folder.path, "pg_hba.conf");
   await writeFile(hba, access);
-  const start = async () =>
-    stack.use(await startPostgres({ installation, settings, files: { "pg_hba.conf": hba } }));
+  const startIn = async (owner: AsyncDisposableStack) => {
+    const options = { installation, settings, files: { "pg_hba.conf": hba } };
+    const server = owner.use(await startPostgres(options));
+    await trustDecoders(server);
+    return server;
+  };
+  const start = () => startIn(stack);
   const servers = await Promise.all(Array.from({ length: 1 + workerCount }, start));
   const [coordinator, ...workers] = servers as [PostgresServer, ...PostgresServer[]];
   // The first database of a server has the same name everywhere.
@@ -65,8 +79,7 @@ export async function startCluster(
   const owned = stack.move();
   return {
     ...{ url, workers, query },
-    start: async () =>
-      owned.use(await startPostgres({ installation, settings, files: { "pg_hba.conf": hba } })),
+    start: () => startIn(owned),
     read: async () => (await query(everyPlant)).map(toStoredPlant),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
