@@ -71,6 +71,13 @@ export const plantStoreOnPostgres: Program = {
   },
 };
 
+/** grpc-go that checks the token and stores nothing. */
+export const grpcGoAlone: Start = {
+  command: peerPrograms.go,
+  args: ["-", "grpc"],
+  env: { PEER_TOKEN: token },
+};
+
 /** Serves REST before a gRPC server at a URL, as a process of its own. */
 export interface Front {
   readonly name: string;
@@ -82,11 +89,13 @@ export const fronts: readonly Front[] = [
     name: "connect-gateway",
     before: (url) => ({ args: [fileURLToPath(new URL("servers/proxy.ts", import.meta.url)), url] }),
   },
-  {
-    name: "grpc-gateway",
-    before: (url) => ({ command: peerPrograms.go, args: [new URL(url).host, "gateway"] }),
-  },
+  { name: "grpc-gateway", before: (url) => goFront(url, "gateway") },
+  { name: "vanguard-go", before: (url) => goFront(url, "vanguard") },
 ];
+
+function goFront(url: string, kind: string): Start {
+  return { command: peerPrograms.go, args: [new URL(url).host, kind] };
+}
 
 /** A peer in another language, which takes the path of its database. */
 function builtPeer(name: PeerName, settings: string, ...args: readonly string[]): Program {

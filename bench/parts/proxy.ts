@@ -1,22 +1,26 @@
 import type { Bench } from "../bench.ts";
-import { concurrency } from "../plan.ts";
+import { buildPeer } from "../peers/build.ts";
 import { cpuUsPerRequest, readProcessUsage } from "../process-usage.ts";
-import { type Front, fronts, grpcGo } from "../programs.ts";
+import { type Front, fronts, grpcGoAlone } from "../programs.ts";
 import { startServer } from "../server-process.ts";
 import { Session } from "../session.ts";
 import { medianOfKnown } from "../statistics.ts";
-import { createStoreFolder } from "../store-folder.ts";
 import { figure, type Table } from "../table.ts";
 import type { Part } from "./part.ts";
+
+const inFlight = {
+  http1: { connections: 64, streams: 1 },
+  grpc: { connections: 4, streams: 16 },
+} as const;
 
 /** REST before the same grpc-go server, by proxies that are processes of their own. */
 export const proxy: Part = {
   async run(bench) {
-    const missing = await grpcGo.build?.();
+    const missing = await buildPeer("go");
     const samples: Sample[] = [];
     const { rounds } = bench.plan.latency;
     for (let round = 1; missing === undefined && round <= rounds; round++) {
-      samples.push(...(await measureRound(bench, round % 2 === 0 ? fronts.toReversed() : fronts)));
+      samples.push(...(await measureRound(bench, turned(fronts, round))));
       bench.log(`proxy, round ${round} of ${rounds}`);
     }
     return { table: createTable(samples, missing), measured: { samples } };
@@ -32,11 +36,15 @@ interface Sample {
   readonly upstreamCpuUs: number | undefined;
 }
 
+/** Each is first as often as the others. */
+function turned<T>(list: readonly T[], by: number): readonly T[] {
+  return list.map((_, index) => list[(index + by) % list.length] as T);
+}
+
 /** Starts the upstream and all proxies, and loads these in turn. */
 async function measureRound(bench: Bench, order: readonly Front[]): Promise<readonly Sample[]> {
   await using running = new AsyncDisposableStack();
-  const folder = running.use(await createStoreFolder(bench.folder));
-  const upstream = running.use(await startServer(await grpcGo.open(folder.path)));
+  const upstream = running.use(await startServer(grpcGoAlone));
   const sessions = new Map<Front, Session>();
   for (const front of order) {
     const session = await Session.open(bench, front.before(upstream.url), { kind: "rest" });
@@ -48,7 +56,7 @@ async function measureRound(bench: Bench, order: readonly Front[]): Promise<read
   for (const [{ name }, session] of sessions) {
     const usage = () => [session.server, upstream].map(({ pid }) => readProcessUsage(pid));
     const before = usage();
-    const result = await session.loadAt(concurrency, bench.plan.latency.seconds);
+    const result = await session.loadAt(inFlight, bench.plan.latency.seconds);
     const after = usage();
     const [proxyCpuUs, upstreamCpuUs] = before.map((one, index) =>
       cpuUsPerRequest(one, after[index], result.created),
@@ -73,7 +81,7 @@ function createTable(samples: readonly Sample[], missing: string | undefined): T
     ];
   };
   return {
-    title: "REST before one grpc-go server",
+    title: `REST before one grpc-go server that stores nothing, ${inFlight.http1.connections} in flight`,
     columns: [
       "proxy",
       "requests/s",

@@ -9,6 +9,7 @@ tool (
 )
 
 require (
+	connectrpc.com/vanguard v0.4.0
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.33.0
 	github.com/mattn/go-sqlite3 v1.14.53
 	google.golang.org/genproto/googleapis/api v0.0.0-20261026165753-2ffab32bce7e
@@ -17,6 +18,7 @@ require (
 )
 
 require (
+	connectrpc.com/connect v1.19.1 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect

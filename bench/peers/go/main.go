@@ -3,7 +3,8 @@
 //
 // `peer DATABASE grpc|rest` announces the port of one of them. The token is in `PEER_TOKEN`.
 // `peer - streams` sends messages of 1 KiB without end.
-// `peer ADDRESS gateway` is grpc-gateway alone, before a server at that address.
+// `peer - grpc` stores nothing.
+// `peer ADDRESS gateway` is grpc-gateway alone, before a server at that address; `peer ADDRESS vanguard` is vanguard-go.
 package main
 
 import (
@@ -30,12 +31,14 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		log.Fatal("usage: peer DATABASE grpc|rest, peer ADDRESS gateway, peer - streams")
+		log.Fatal("usage: peer DATABASE grpc|rest, peer ADDRESS gateway|vanguard, peer - streams")
 	}
 	serve := run
 	switch os.Args[2] {
 	case "gateway":
 		serve = runGateway
+	case "vanguard":
+		serve = runVanguard
 	case "streams":
 		serve = runStreams
 	}
