@@ -55,11 +55,6 @@ export class CommitQueue {
     this.#pace = new Pace({ rowsMax: limits.batchRowsMax, isParallel: engine.commitsMax > 1 });
   }
 
-  /** Whether even the smallest plant would be rejected now. */
-  get isFull(): boolean {
-    return !this.#options.share.hasRoom();
-  }
-
   submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
     const bytes = heapBytes(plant);
     if (!this.#options.share.hasRoom(bytes)) return Promise.reject(overloaded());

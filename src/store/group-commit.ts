@@ -40,8 +40,7 @@ export class GroupCommit {
 
   /** Whether even the smallest plant of any part would be rejected now. */
   isFull(): boolean {
-    for (const queue of this.#queues.values()) if (!queue.isFull) return false;
-    return this.#queues.size > 0;
+    return this.#room.isFull;
   }
 
   /** Resolves when all queues are empty and no commit is under way. */

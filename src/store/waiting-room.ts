@@ -21,10 +21,20 @@ export class WaitingRoom {
     return new Share(this);
   }
 
+  /** Whether it has no room even for the smallest plant. */
+  get isFull(): boolean {
+    return !this.#holds(heapBytesMin);
+  }
+
+  #holds(bytes: number): boolean {
+    const { waitingRowsMax, waitingBytesMax } = this.#limits;
+    return this.#rows < waitingRowsMax && this.#bytes + bytes <= waitingBytesMax;
+  }
+
   hasRoom(share: Share, bytes: number): boolean {
     const { waitingRowsMax, waitingBytesMax } = this.#limits;
+    if (!this.#holds(bytes)) return false;
     if (share.rows >= Math.max(1, waitingRowsMax / this.#shares)) return false;
-    if (this.#bytes + bytes > waitingBytesMax) return false;
     // One plant may be larger than a share.
     return share.rows === 0 || share.bytes + bytes <= waitingBytesMax / this.#shares;
   }
@@ -54,8 +64,7 @@ export class Share {
     return this.#bytes;
   }
 
-  /** @param bytes Default: the smallest plant. */
-  hasRoom(bytes = heapBytesMin): boolean {
+  hasRoom(bytes: number): boolean {
     return this.#room.hasRoom(this, bytes);
   }
 

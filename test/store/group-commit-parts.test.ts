@@ -58,6 +58,18 @@ describe("two parts", () => {
     },
   );
 
+  test("are full together at the limit, also for a part that had no plant yet", async () => {
+    const { group, nextCommit } = beginTwo({ waitingRowsMax: 4 });
+    void group.submit(plantOf(0n));
+    const even = await nextCommit();
+    for (const id of [2n, 4n, 6n, 8n]) void group.submit(plantOf(id));
+    expect(group.isFull()).toBe(true);
+    await expect(group.submit(plantOf(1n))).rejects.toMatchObject({ code: "overloaded" });
+    even.succeed();
+    await nextCommit();
+    expect(group.isFull()).toBe(false);
+  });
+
   test("accept a plant that is larger than a share, but not larger than the limit", async () => {
     const { group } = beginTwo({ waitingBytesMax: 10_000 });
     for (const id of [0n, 1n]) void group.submit(plantOf(id));
