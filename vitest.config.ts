@@ -10,11 +10,14 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["connect-gateway-source"] } },
   test: {
     testTimeout: 20_000,
+    // A busy machine is late.
+    expect: { poll: { timeout: 10_000 } },
     // Many tests wait for something.
     maxWorkers: availableParallelism() + 1,
     globalSetup: ["test/support/shared-postgres.ts"],
     setupFiles: ["test/support/token-leaks.setup.ts"],
-    reporters: ["default", "./test/support/closing-line.ts"],
+    // Failures alone, with what their tests printed.
+    reporters: ["minimal", "./test/support/closing-line.ts"],
     projects: [
       {
         extends: true,
