@@ -5,6 +5,9 @@ import { defineConfig } from "vitest/config";
 // Of every process and thread that runs our code for a test; not in the cache of who runs the tests.
 process.env["NODE_COMPILE_CACHE"] = join(import.meta.dirname, "node_modules/.cache/plant-store");
 
+const packages = "test/*package.test.ts";
+const differential = "packages/gateway/test/differential/*.test.ts";
+
 export default defineConfig({
   // As scripts/node.js says: connect-gateway is its source here.
   ssr: { resolve: { conditions: ["connect-gateway-source"] } },
@@ -24,7 +27,7 @@ export default defineConfig({
         test: {
           name: "shared",
           include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
-          exclude: ["**/*.mocked.test.ts"],
+          exclude: ["**/*.mocked.test.ts", packages, differential],
           // One worker runs many files, and loads what they import once.
           isolate: false,
         },
@@ -51,6 +54,9 @@ export default defineConfig({
           isolate: false,
         },
       },
+      // Those that install what npm packs, and those that compare thousands of answers, take minutes.
+      { extends: true, test: { name: "packages", include: [packages] } },
+      { extends: true, test: { name: "differential", include: [differential], isolate: false } },
       {
         extends: true,
         // Those that replace a module or the timers for everything in their worker.
