@@ -22,7 +22,7 @@ const command = fileURLToPath(new URL("../../../packages/proxy/src/cli/main.ts",
 /** Connections, and the streams of each. */
 const crowds = [
   [8, 250],
-  [100, 100],
+  [100, 250],
 ] as const;
 const watchIntervalMs = 20;
 const hoardMs = 4000;
