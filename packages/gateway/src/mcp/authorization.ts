@@ -1,23 +1,30 @@
 /** Where clients get tokens: OAuth 2.0 Protected Resource Metadata, RFC 9728. */
+import type { OwnRoute } from "../adapter/routes.ts";
 import type { Response } from "../http/exchange.ts";
 import { jsonResponse } from "./json-rpc.ts";
 import type { McpAuthorization } from "./options.ts";
 
 const wellKnown = "/.well-known/oauth-protected-resource";
 
-/** By their paths: with that of the resource (section 3.1), and without. */
-export function metadataOf(authorization: McpAuthorization): ReadonlyMap<string, Response> {
-  const { resource, issuers, scopes } = authorization;
-  const response = jsonResponse(
-    JSON.stringify({
-      resource,
-      authorization_servers: issuers,
-      bearer_methods_supported: ["header"],
-      scopes_supported: scopes,
-    }),
-  );
-  const paths = [wellKnown, wellKnown + new URL(resource).pathname];
-  return new Map(paths.map((path) => [path, response]));
+/** With the path of the resource (section 3.1), and without. */
+export function metadataRoutes({ resource, issuers, scopes }: McpAuthorization): OwnRoute[] {
+  const metadata = {
+    resource,
+    authorization_servers: issuers,
+    bearer_methods_supported: ["header"],
+    scopes_supported: scopes,
+  };
+  const serve: OwnRoute["serve"] = async (exchange) =>
+    exchange.respond(jsonResponse(JSON.stringify(metadata)));
+  return ["", new URL(resource).pathname].map((suffix) => ({
+    ...{
+      path: wellKnown + suffix,
+      pathTemplate: undefined,
+      allow: ["GET"],
+      protocol: "mcp",
+      serve,
+    },
+  }));
 }
 
 /** The challenge of a 401, and where the metadata are (section 5.1). */

@@ -1,10 +1,11 @@
 /** Messages of JSON-RPC 2.0, as MCP restricts them: https://modelcontextprotocol.io/specification */
-import type { JsonValue } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { parseJson } from "../codec/json-messages.ts";
 import { type ExactJson, isJsonObject, JsonNumber, rawJson } from "../codec/json-value.ts";
 import { byteLengthOf } from "../http/body.ts";
 import type { Response } from "../http/exchange.ts";
+import type { RenderedError } from "../rest/error.ts";
 
 /** A request, or a notification, which has no id. */
 export interface RpcMessage {
@@ -14,9 +15,7 @@ export interface RpcMessage {
   readonly params: { readonly [name: string]: ExactJson };
 }
 
-export type RpcRequest = RpcMessage & { readonly id: string };
-
-export const errorCodes = {
+const codes = {
   parseError: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
@@ -26,26 +25,25 @@ export const errorCodes = {
 } as const;
 
 /** What is wrong with a request before it is a call of a tool. */
-export class ProtocolError extends Error {
-  override readonly name = "ProtocolError";
+export class ProtocolError extends ConnectError {
   /** That of HTTP. */
   readonly status: number;
-  readonly rpcCode: number;
-  readonly data: JsonValue | undefined;
+  readonly #rpc: JsonObject;
 
-  constructor(status: number, code: keyof typeof errorCodes, message: string, data?: JsonValue) {
-    super(message);
+  constructor(status: number, kind: keyof typeof codes, text: string, more: object = {}) {
+    const message = text.toWellFormed();
+    super(message, kind === "methodNotFound" ? Code.Unimplemented : Code.InvalidArgument);
     this.status = status;
-    this.rpcCode = errorCodes[code];
-    this.data = data;
+    this.#rpc = { code: codes[kind], message, ...more };
   }
 
-  toResponse(id: string | undefined): Response {
-    const { rpcCode: code, message, data } = this;
-    const error = { code, message, ...(data !== undefined && { data }) };
-    const isUnknown = code === errorCodes.methodNotFound;
-    const forLogs = isUnknown ? Code.Unimplemented : Code.InvalidArgument;
-    return { ...jsonResponse(JSON.stringify(envelope(id, { error })), this.status), code: forLogs };
+  render(id: RpcMessage["id"]): RenderedError {
+    return { status: this.status, body: envelope(id, { error: this.#rpc }) };
+  }
+
+  /** ConnectError's own check accepts everything that looks like a ConnectError. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof ConnectError && #rpc in value;
   }
 }
 
@@ -76,9 +74,8 @@ export function parseMessage(bytes: Uint8Array, valuesMax = Number.POSITIVE_INFI
 function parseBody(bytes: Uint8Array, valuesMax: number): ExactJson {
   try {
     return parseJson(bytes, valuesMax);
-  } catch (cause) {
-    const message = cause instanceof Error && "rawMessage" in cause ? cause.rawMessage : cause;
-    throw new ProtocolError(400, "parseError", String(message));
+  } catch (error) {
+    throw new ProtocolError(400, "parseError", ConnectError.from(error).rawMessage);
   }
 }
 
@@ -95,14 +92,19 @@ export function stringOrInteger(json: ExactJson | undefined): string | undefined
 }
 
 /** @param id As JSON text; undefined if it is not known. */
-export function envelope(id: string | undefined, members: { [name: string]: JsonValue }) {
+export function envelope(id: RpcMessage["id"], members: JsonObject): JsonObject {
   const value: JsonValue = id === undefined ? null : JSON.parse(id);
   const isExact = typeof value === "string" || String(value) === id;
   const known = id !== undefined && { id: isExact ? value : rawJson(id) };
   return { jsonrpc: "2.0", ...known, ...members };
 }
 
-export function jsonResponse(body: string, status = 200): Response {
+/** @param first Members of the result as JSON text, with a comma behind. */
+export function resultText(id: RpcMessage["id"], result: object, first = ""): string {
+  return `{"jsonrpc":"2.0","id":${id},"result":{${first}${JSON.stringify(result).slice(1)}}`;
+}
+
+export function jsonResponse(body: string): Response {
   const header = { "content-type": "application/json", "content-length": byteLengthOf(body) };
-  return { status, header, body };
+  return { status: 200, header, body };
 }

@@ -49,31 +49,19 @@ export function resolveMcpOptions(options: McpOptions) {
     server: "object",
     instructions: "string",
     descriptors: "object",
-    schemas: "string",
+    schemas: ["full", "plain"],
     textPattern: "string",
     authorization: "object",
     streamBytesMax: "number",
     streamTimeMs: "number",
   });
-  const { schemas = "full", authorization } = options;
-  if (schemas !== "full" && schemas !== "plain") {
-    throw new TypeError(`mcp.schemas must be one of full, plain: ${schemas}`);
-  }
-  if (authorization !== undefined && !isWebUrl(authorization.resource)) {
-    const { resource } = authorization;
+  const resource = options.authorization?.resource;
+  // Metadata have their place beside it.
+  if (resource !== undefined && !/^https?:$/.test(URL.parse(resource)?.protocol ?? "")) {
     throw new TypeError(`mcp.authorization.resource must be a URL of https or http: ${resource}`);
   }
-  const { tools, server, instructions, descriptors, textPattern } = options;
-  const { streamBytesMax: bytesMax = 256 * 1024, streamTimeMs: timeMs = 10_000 } = options;
-  return {
-    ...{ tools, server, instructions, descriptors, textPattern, schemas, authorization },
-    stream: { bytesMax, timeMs },
-  };
-}
-
-/** Whether it has a place for metadata beside it. */
-function isWebUrl(text: string): boolean {
-  return /^https?:$/.test(URL.parse(text)?.protocol ?? "");
+  const { schemas = "full", streamBytesMax = 256 * 1024, streamTimeMs = 10_000 } = options;
+  return { ...options, schemas, streamBytesMax, streamTimeMs };
 }
 
 export type McpSettings = ReturnType<typeof resolveMcpOptions>;

@@ -4,6 +4,7 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { HttpRule } from "../../gen/google/api/http_pb.ts";
 import { commentOf } from "../openapi/comments.ts";
 import { bindingsOf } from "../rest/rule/rule.ts";
+import type { Callee } from "../rpc/call.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import type { McpSettings } from "./options.ts";
 import { titleOf, toolNames } from "./tool-name.ts";
@@ -13,6 +14,8 @@ import { inputSchema, outputSchema } from "./tool-schema.ts";
 export interface Tool {
   readonly endpoint: Endpoint;
   readonly spec: Extract<Endpoint["spec"], { kind: "unary" | "server_streaming" }>;
+  /** The same for those who have passed its gate. */
+  readonly ungated: Callee;
   readonly name: string;
   /** What clients are told, as JSON text. Made when it is asked for. */
   readonly description: () => string;
@@ -36,12 +39,13 @@ export function createTools(
     const { spec } = endpoint;
     const name = names.get(spec.method);
     if (name === undefined || !isOffered(spec)) continue;
-    let description: string | undefined;
-    const describeOnce = () => {
-      description ??= describe(name, spec.method, settings, rules);
-      return description;
+    const { requestGate: _gate, ...options } = endpoint.options;
+    let text: string | undefined;
+    const description = () => {
+      text ??= describe(name, spec.method, settings, rules);
+      return text;
     };
-    tools.set(name, { endpoint, spec, name, description: describeOnce });
+    tools.set(name, { endpoint, spec, ungated: { spec, options }, name, description });
   }
   return tools;
 }

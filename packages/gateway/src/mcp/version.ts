@@ -1,5 +1,5 @@
 /** Versions of the protocol, and the headers that must agree with the body. */
-
+import { base64Decode } from "@bufbuild/protobuf/wire";
 import { isJsonObject } from "../codec/json-value.ts";
 import { type Exchange, headerOf } from "../http/exchange.ts";
 import { ProtocolError, type RpcMessage } from "./json-rpc.ts";
@@ -32,9 +32,9 @@ export function eraOf(exchange: Exchange, { id, method, params }: RpcMessage): E
   }
   if (named !== undefined) assertMirrored("MCP-Protocol-Version", version, named);
   if (!versions.includes(version)) {
-    const data = { supported: [...versions], requested: version };
+    const data = { supported: versions, requested: version };
     const message = "Unsupported protocol version";
-    throw new ProtocolError(400, "unsupportedProtocolVersion", message, data);
+    throw new ProtocolError(400, "unsupportedProtocolVersion", message, { data });
   }
   if (version !== modernVersion) return "legacy";
   if (id === undefined) return "modern"; // no notification has headers that this version defines
@@ -58,12 +58,12 @@ function headerMismatch(reason: string): ProtocolError {
 
 /** The name of the tool, by the headers; undefined for an encoded name that cannot be read. */
 export function nameHeader(exchange: Exchange): string | null | undefined {
+  if (headerOf(exchange, "mcp-protocol-version") !== modernVersion) return null;
   const value = headerOf(exchange, "mcp-name");
   const encoded = /^=\?base64\?(.*)\?=$/.exec(value ?? "")?.[1];
   if (encoded === undefined) return value;
   try {
-    const bytes = Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true }).decode(base64Decode(encoded));
   } catch {
     return undefined;
   }
