@@ -1,6 +1,5 @@
 import type { ContextValues } from "@connectrpc/connect";
 import type { Exchange } from "../http/exchange.ts";
-import type { Callee } from "../rpc/call.ts";
 import { CallContext, noTrailer } from "../rpc/context.ts";
 import type { Tool } from "./tool.ts";
 
@@ -31,34 +30,27 @@ export class Admission {
       this.#hasAskedForMethod ||= name === "method" || name === "service";
       return context[name];
     };
-    const { requestGate } = this.tool.endpoint.options;
+    const { requestGate } = this.tool.options;
     await requestGate?.(this.#isNamed ? this.context : new Proxy(this.context, { get }));
   }
 
-  /** @returns the tool that the body names, with its gate if that is left to pass. */
-  calleeOf(tool: Tool): Callee {
-    if (this.#isNamed) return tool.ungated;
+  /** Whether the gate of the tool that the body names is passed. */
+  admits(tool: Tool): boolean {
+    if (this.#isNamed) return true;
     this.context.release();
     this.context = contextOf(tool, this.exchange, this.context.values);
-    const [gate, passed] = [tool, this.tool].map(({ endpoint }) => endpoint.options.requestGate);
-    return gate === passed && !this.#hasAskedForMethod ? tool.ungated : tool.endpoint;
+    return tool.options.requestGate === this.tool.options.requestGate && !this.#hasAskedForMethod;
   }
 }
 
 function contextOf(
-  { spec, endpoint }: Tool,
+  { spec, options }: Tool,
   exchange: Exchange,
   contextValues: ContextValues | undefined,
 ): CallContext {
-  const { shutdownSignal } = endpoint.options;
-  const own = { protocolName: "mcp", responseHeader: {}, responseTrailer: noTrailer };
-  const { method } = spec;
   return new CallContext({
-    ...own,
-    exchange,
-    method,
-    timeoutMs: undefined,
-    shutdownSignal,
-    contextValues,
+    ...{ exchange, method: spec.method, protocolName: "mcp", timeoutMs: undefined },
+    ...{ shutdownSignal: options.shutdownSignal, contextValues },
+    ...{ responseHeader: {}, responseTrailer: noTrailer },
   });
 }

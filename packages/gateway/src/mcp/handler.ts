@@ -1,28 +1,32 @@
 /** Serves the endpoint: each POST is one message, and nothing is remembered of it. */
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
+import { assertOrigin } from "../adapter/cors.ts";
+import { withMetadata } from "../adapter/protected-resource.ts";
 import type { OwnRoute } from "../adapter/routes.ts";
 import { isJsonObject } from "../codec/json-value.ts";
-import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
-import { type RestError, RestFailure, renderStatus } from "../rest/error.ts";
+import { jsonResponse } from "../http/body.ts";
+import type { Exchange, Response } from "../http/exchange.ts";
+import type { RestFailure } from "../rest/error.ts";
 import { assertMediaType, readBody, readLimits } from "../rest/request/body.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { serveCall } from "../rpc/call.ts";
 import { signalOf } from "../rpc/context.ts";
 import { endingError } from "../rpc/errors.ts";
 import { Admission } from "./admission.ts";
-import { withMetadata } from "./authorization.ts";
 import {
-  envelope,
-  jsonResponse,
-  ProtocolError,
+  type Era,
+  eraOf,
+  legacyVersions,
+  nameHeader,
   parseMessage,
+  protocolError,
   type RpcMessage,
+  renderErrorOf,
   resultText,
-} from "./json-rpc.ts";
+  versions,
+} from "./message.ts";
 import type { McpSettings } from "./options.ts";
 import type { Tool } from "./tool.ts";
-import { type Era, eraOf, nameHeader, negotiated, versions } from "./version.ts";
 import { ToolWire } from "./wire.ts";
 
 const toolsPerPage = 200;
@@ -45,8 +49,7 @@ export function createMcpHandler(
   if (first === undefined) throw new TypeError("mcp.tools: no method is named");
   const services = new Set([...tools.values()].map(({ spec }) => spec.method.parent.typeName));
   const { server = { name: [...services].join(", "), version: "0.0.0" } } = settings;
-  const { instructions, authorization } = settings;
-  const abilities = { capabilities: { tools: {} }, instructions };
+  const abilities = { capabilities: { tools: {} }, instructions: settings.instructions };
   /** The members of every result. Older clients know none. */
   const signatures: Readonly<Record<Era, object>> = {
     modern: { resultType: "complete", _meta: { "io.modelcontextprotocol/serverInfo": server } },
@@ -61,12 +64,12 @@ export function createMcpHandler(
     const tool = typeof name === "string" ? tools.get(name) : undefined;
     if (tool === undefined) throw invalidParams(`Unknown tool: ${String(name).slice(0, 100)}`);
     if (!isJsonObject(args)) throw invalidParams("arguments must be an object");
-    const callee = admission.calleeOf(tool);
+    const isAdmitted = admission.admits(tool);
     const { context, exchange } = admission;
     called.set(exchange, tool.spec.method);
     const signature = signatures[era];
     const wire = new ToolWire({ tool, context, request: message, args, signature, settings });
-    await serveCall(wire.cut(callee), { exchange, context, wire });
+    await serveCall(wire.callee, { exchange, context, wire, isAdmitted });
   }
 
   function answer({ id, method, params }: RpcMessage, era: Era): Response {
@@ -76,7 +79,8 @@ export function createMcpHandler(
       case "modern server/discover":
         return result({ supportedVersions: versions, ...abilities, ...cacheHints });
       case "legacy initialize": {
-        const protocolVersion = negotiated(params["protocolVersion"]);
+        const { protocolVersion: asked } = params;
+        const protocolVersion = legacyVersions.find((one) => one === asked) ?? legacyVersions[0];
         return result({ protocolVersion, serverInfo: server, ...abilities });
       }
       case "legacy ping":
@@ -90,22 +94,15 @@ export function createMcpHandler(
     // To older clients, a 404 means that a session has ended.
     const status = era === "modern" ? 404 : 200;
     const text = `Method not found: ${method.slice(0, 100)}`;
-    throw new ProtocolError(status, "methodNotFound", text);
+    throw protocolError(status, "methodNotFound", text);
   }
 
   /** The response for what is no result: the status of HTTP says what to do about it. */
   function refusal(reason: unknown, id: RpcMessage["id"], { tool, context }: Admission): Response {
-    const ending = endingError(reason, tool.endpoint.options, signalOf(context));
+    const ending = endingError(reason, tool.options, signalOf(context));
     context.abort(ending);
-    const renderError = (rest: RestError) => {
-      if (rest.error instanceof ProtocolError) return rest.error.render(id);
-      const { status, body } = renderStatus(rest);
-      const { details, ...error } = body;
-      return { status, body: envelope(id, { error: { ...error, data: { details } } }) };
-    };
-    const response = errorResponse(ending, { renderError }, context);
-    const hasMetadata = response.status === 401 && authorization !== undefined;
-    return hasMetadata ? withMetadata(response, authorization) : response;
+    const response = errorResponse(ending, { renderError: renderErrorOf(id) }, context);
+    return withMetadata(response, settings.authorization);
   }
 
   return {
@@ -130,18 +127,8 @@ export function createMcpHandler(
   };
 }
 
-/** The Host of a page that DNS rebinding has brought here is that of its Origin, too. */
-function assertOrigin(exchange: Exchange, origins: readonly string[]): void {
-  const origin = headerOf(exchange, "origin");
-  if (origin === null || origins.includes(origin) || origins.includes("*")) return;
-  if (origin === exchange.origin && loopback.test(origin)) return;
-  throw new RestFailure(403, Code.PermissionDenied, "pages of this Origin must not call");
-}
-
-const loopback = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
-
 function read({ exchange, tool }: Admission): Promise<RpcMessage> {
-  const { options } = tool.endpoint;
+  const { options } = tool;
   assertMediaType(exchange, ["application/json"]);
   const parse = (bytes: Uint8Array) => parseMessage(bytes, options.readMaxValues);
   return readBody(exchange, readLimits(options), parse);
@@ -156,6 +143,6 @@ function list(tools: readonly Tool[], cursor: unknown) {
   return { page, nextCursor: tools[end]?.name };
 }
 
-function invalidParams(message: string): ProtocolError {
-  return new ProtocolError(200, "invalidParams", message);
+function invalidParams(message: string): RestFailure {
+  return protocolError(200, "invalidParams", message);
 }

@@ -1,12 +1,14 @@
 /** Methods as tools of the Model Context Protocol: https://modelcontextprotocol.io */
+
+import { metadataRoutes } from "../adapter/protected-resource.ts";
 import type { AddRoutes } from "../adapter/routes.ts";
-import { metadataRoutes } from "./authorization.ts";
 import { createMcpHandler } from "./handler.ts";
 import { type McpOptions, resolveMcpOptions } from "./options.ts";
 import { createTools } from "./tool.ts";
 
+export type { ProtectedResource as McpAuthorization } from "../adapter/protected-resource.ts";
 export type { AddRoutes as Mcp } from "../adapter/routes.ts";
-export type { McpAuthorization, McpOptions } from "./options.ts";
+export type { McpOptions } from "./options.ts";
 
 /** Below the prefix of all paths. */
 const pathTemplate = "/mcp";
@@ -21,10 +23,10 @@ export function createMcp(options: McpOptions): AddRoutes {
   const { authorization } = settings;
   return ({ endpoints, prefix, settings: { rules }, origins }) => {
     const handler = createMcpHandler(settings, createTools(endpoints, settings, rules), origins);
-    const path = prefix + pathTemplate;
+    const protocol = "mcp";
     return [
-      { ...handler, path, pathTemplate, allow: ["POST"], protocol: "mcp" },
-      ...(authorization === undefined ? [] : metadataRoutes(authorization)),
+      { ...handler, path: prefix + pathTemplate, pathTemplate, allow: ["POST"], protocol },
+      ...(authorization === undefined ? [] : metadataRoutes(authorization, protocol)),
     ];
   };
 }

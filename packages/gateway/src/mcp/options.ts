@@ -1,4 +1,5 @@
 import type { Registry } from "@bufbuild/protobuf";
+import type { ProtectedResource } from "../adapter/protected-resource.ts";
 import { assertOptions } from "../rpc/options.ts";
 
 export interface McpOptions {
@@ -24,22 +25,15 @@ export interface McpOptions {
   readonly schemas?: "full" | "plain";
   /** The pattern that every text in arguments must match, for a service that refuses others. */
   readonly textPattern?: string;
-  /** Where clients get tokens. Default: clients are not told. */
-  readonly authorization?: McpAuthorization;
+  /**
+   * Where clients get tokens, by RFC 9728. The resource is the endpoint, as in
+   * `https://api.example.com/mcp`. Default: clients are not told.
+   */
+  readonly authorization?: ProtectedResource;
   /** The bytes of a stream's messages in one result. Default: 256 KiB. The rest is left out. */
   readonly streamBytesMax?: number;
   /** How long a stream is read for one result, in ms. Default: 10,000. */
   readonly streamTimeMs?: number;
-}
-
-/** RFC 9728. */
-export interface McpAuthorization {
-  /** The URL of the endpoint, as clients have it: `https://api.example.com/mcp`. */
-  readonly resource: string;
-  /** The issuers whose tokens are accepted. */
-  readonly issuers: readonly string[];
-  /** The scopes that clients should ask for. Default: clients are not told. */
-  readonly scopes?: readonly string[];
 }
 
 /** @throws {TypeError} for an option that does not exist, or of another kind. */

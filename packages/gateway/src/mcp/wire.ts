@@ -7,7 +7,7 @@ import { messageTooLarge } from "../codec/codec.ts";
 import { messageFromJson } from "../codec/json-messages.ts";
 import { type ExactJson, isJsonObject } from "../codec/json-value.ts";
 import { badRequest, FieldViolation } from "../codec/violation.ts";
-import { byteLengthOf, bytesOf } from "../http/body.ts";
+import { byteLengthOf, bytesOf, jsonResponse } from "../http/body.ts";
 import type { Ending, Head, Response } from "../http/exchange.ts";
 import { type RestError, renderStatus, restErrorFrom } from "../rest/error.ts";
 import { isCompressible as isText } from "../rest/response/answer-coding.ts";
@@ -19,13 +19,7 @@ import { codeNameOf } from "../rpc/call-names.ts";
 import { type CallContext, headerWithTrailer } from "../rpc/context.ts";
 import { untilAborted } from "../rpc/streams.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "../rpc/wire.ts";
-import {
-  envelope,
-  jsonResponse,
-  type RpcMessage,
-  resultText,
-  stringOrInteger,
-} from "./json-rpc.ts";
+import { envelope, type RpcMessage, resultText, stringOrInteger } from "./message.ts";
 import type { McpSettings } from "./options.ts";
 import type { Tool } from "./tool.ts";
 import { isObject, valueMember } from "./tool-schema.ts";
@@ -33,8 +27,8 @@ import { isObject, valueMember } from "./tool-schema.ts";
 export interface ToolCall {
   readonly tool: Tool;
   readonly context: CallContext;
-  /** The request, whose arguments are an object. */
   readonly request: RpcMessage;
+  /** Those of the request. */
   readonly args: { readonly [name: string]: ExactJson };
   /** The members of every result. */
   readonly signature: object;
@@ -56,9 +50,10 @@ export class ToolWire implements StreamWire {
     this.#call = call;
   }
 
-  /** The same, whose stream ends when the result is full: models have room for so much. */
-  cut({ spec, options }: Callee): Callee {
-    if (spec.kind !== "server_streaming") return { spec, options };
+  /** The tool, whose stream ends when the result is full: models have room for so much. */
+  get callee(): Callee {
+    const { spec, options } = this.#call.tool;
+    if (spec.kind !== "server_streaming") return this.#call.tool;
     const impl: typeof spec.impl = (...call) => this.#untilFull(spec.impl(...call));
     return { spec: { ...spec, impl }, options };
   }
@@ -81,7 +76,7 @@ export class ToolWire implements StreamWire {
   read(): Message {
     const { tool, args } = this.#call;
     const { input } = tool.spec.method;
-    const { jsonOptions } = tool.endpoint.options;
+    const { jsonOptions } = tool.options;
     const options = { ...jsonOptions, ignoreUnknownFields: false, refusesUnsafe: true };
     if (isObject(input)) return messageFromJson(input, args, options);
     const { [valueMember]: value = null, ...others } = args;
@@ -96,22 +91,27 @@ export class ToolWire implements StreamWire {
 
   write(message: Message): Response {
     const { context, request, tool } = this.#call;
+    const { output } = tool.spec.method;
     const { header, ...response } = jsonResponse(
-      isHttpBody(tool.spec.method.output, undefined)
+      isHttpBody(output, undefined)
         ? resultText(request.id, this.#resultOf(contentOf(message as HttpBody, tool)))
-        : this.#structured(this.#textOf(message)),
+        : this.#structured(
+            isObject(output)
+              ? this.#textOf(message)
+              : `{"${valueMember}":${this.#textOf(message)}}`,
+          ),
     );
     return { ...response, header: { ...headerWithTrailer(context), ...header } };
   }
 
   /** @throws the error, if clients get a token for it, and try again. */
   fail(error: unknown): Response {
-    const { context, request } = this.#call;
+    const { context, request, tool } = this.#call;
     if (restErrorFrom(error).error.code === Code.Unauthenticated) throw error;
     const renderError = (rest: RestError) => {
       return { status: 200, body: envelope(request.id, { result: this.#failureOf(rest) }) };
     };
-    return errorResponse(error, { renderError }, context);
+    return errorResponse(error, { renderError, ...tool.options.jsonOptions }, context);
   }
 
   head(): Head {
@@ -128,14 +128,16 @@ export class ToolWire implements StreamWire {
     const { _meta: meta } = this.#call.request.params;
     const token = isJsonObject(meta) ? stringOrInteger(meta["progressToken"]) : undefined;
     if (token === undefined) return bytesOf(serverSentEvents.comment);
-    const params = `{"progressToken":${token},"progress":${progress}}`;
-    return event(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`);
+    const params = { progressToken: token, progress };
+    const notification = { jsonrpc: "2.0", method: "notifications/progress", params };
+    return event(JSON.stringify(notification));
   }
 
   end(failure: Failure | undefined): Ending {
     const text = `{"messages":[${this.#texts.join(",")}],"truncated":${this.#isCut}}`;
     if (failure === undefined) return { body: event(this.#structured(text)) };
-    const rest = restErrorFrom(failure.error);
+    const { jsonOptions } = this.#call.tool.options;
+    const rest = restErrorFrom(failure.error, jsonOptions?.registry);
     return { body: event(this.#structured(text, this.#failureOf(rest))), code: rest.error.code };
   }
 
@@ -148,22 +150,20 @@ export class ToolWire implements StreamWire {
     return { content: [content], ...this.#call.signature };
   }
 
-  #failureOf({ status, error }: RestError): JsonObject {
-    const { message, details } = renderStatus({ status, error }).body;
-    const text = JSON.stringify({ code: codeNameOf(error.code), message, details });
+  #failureOf(error: RestError): JsonObject {
+    const { body } = renderStatus(error);
+    const text = JSON.stringify({ ...body, code: codeNameOf(body.code) });
     return { ...this.#resultOf({ type: "text", text }), isError: true };
   }
 
   #textOf(message: Message): string {
-    const { spec, endpoint } = this.#call.tool;
-    const text = endpoint.codecs.json.serialize(message) as string;
-    return isObject(spec.method.output) ? text : `{"${valueMember}":${text}}`;
+    return this.#call.tool.codecs.json.serialize(message) as string;
   }
 }
 
 /** A google.api.HttpBody as content: what it is goes by its media type. */
-function contentOf({ contentType, data }: HttpBody, { name, endpoint }: Tool) {
-  const { writeMaxBytes } = endpoint.options;
+function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
+  const { writeMaxBytes } = options;
   const { length } = data;
   if (length > writeMaxBytes) throw messageTooLarge(length, writeMaxBytes, "writeMaxBytes");
   const mimeType = contentType || "application/octet-stream";
