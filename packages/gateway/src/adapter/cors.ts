@@ -1,7 +1,8 @@
 /** Cross-origin requests: https://fetch.spec.whatwg.org/#http-cors-protocol. */
-import { cors } from "@connectrpc/connect";
-import type { Exchange } from "../http/exchange.ts";
+import { Code, cors } from "@connectrpc/connect";
+import { type Exchange, headerOf } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
+import { RestFailure } from "../rest/error.ts";
 import { assertOptions } from "../rpc/options.ts";
 
 export interface CorsOptions {
@@ -86,6 +87,22 @@ export function createCors(options: CorsOptions): ApplyCors {
 function listOf(...lists: readonly (readonly string[] | undefined)[]): string {
   return lists.flatMap((list) => list ?? []).join(", ");
 }
+
+/**
+ * Asserts that the page of a request may call, for what is not left to browsers. The Host of a page
+ * that DNS rebinding has brought here is that of its Origin, too: only loopback is believed then.
+ *
+ * @param origins Those that may call; `*` for any.
+ * @throws {RestFailure} 403.
+ */
+export function assertOrigin(exchange: Exchange, origins: readonly string[]): void {
+  const origin = headerOf(exchange, "origin");
+  if (origin === null || origins.includes(origin) || origins.includes("*")) return;
+  if (origin === exchange.origin && loopback.test(origin)) return;
+  throw new RestFailure(403, Code.PermissionDenied, "pages of this Origin must not call");
+}
+
+const loopback = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /** Whether a request is a preflight. */
 export function isPreflight({ method, headers }: Pick<Exchange, "method" | "headers">): boolean {

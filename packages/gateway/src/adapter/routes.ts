@@ -47,9 +47,7 @@ const notFound: Route = {
 };
 
 /** A path of a protocol of its own. */
-export interface OwnRoute
-  extends Pick<Route, "pathTemplate" | "allow" | "serve">,
-    Required<Pick<Route, "protocol" | "methodOf">> {
+export interface OwnRoute extends Omit<Route, "kind" | "method" | "isRpc" | "renderError"> {
   readonly path: string;
 }
 

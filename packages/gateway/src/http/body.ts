@@ -1,4 +1,4 @@
-import type { Body, BodySink, Exchange } from "./exchange.ts";
+import type { Body, BodySink, Exchange, Response } from "./exchange.ts";
 
 export type { Body } from "./exchange.ts";
 
@@ -13,6 +13,11 @@ export function byteLengthOf(body: Body): number {
 
 export function bytesOf(body: Body): Uint8Array {
   return typeof body === "string" ? utf8.encode(body) : body;
+}
+
+export function jsonResponse(body: string): Response {
+  const header = { "content-type": "application/json", "content-length": byteLengthOf(body) };
+  return { status: 200, header, body };
 }
 
 export function concat(first: Uint8Array, second: Uint8Array): Uint8Array {

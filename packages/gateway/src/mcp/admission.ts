@@ -1,8 +1,6 @@
 import type { ContextValues } from "@connectrpc/connect";
 import type { Exchange } from "../http/exchange.ts";
-import type { Callee } from "../rpc/call.ts";
-import { CallContext, noTrailer, signalOf } from "../rpc/context.ts";
-import { endingError } from "../rpc/errors.ts";
+import { CallContext, noTrailer } from "../rpc/context.ts";
 import type { Tool } from "./tool.ts";
 
 /**
@@ -12,55 +10,47 @@ import type { Tool } from "./tool.ts";
  */
 export class Admission {
   readonly exchange: Exchange;
+  /** The one that the headers name, or any. */
   readonly tool: Tool;
-  readonly context: CallContext;
+  /** That of the call, once its tool is known. */
+  context: CallContext;
   readonly #isNamed: boolean;
   #hasAskedForMethod = false;
 
   constructor(exchange: Exchange, values: ContextValues | undefined, tool: Tool, isNamed: boolean) {
     this.exchange = exchange;
     this.tool = tool;
+    this.context = contextOf(tool, exchange, values);
     this.#isNamed = isNamed;
-    this.context = this.#contextOf(tool, values);
-    for (const name of ["method", "service"] as const) {
-      const { [name]: value } = this.context;
-      const get = () => {
-        this.#hasAskedForMethod = true;
-        return value;
-      };
-      Object.defineProperty(this.context, name, { get, enumerable: true });
-    }
   }
 
   /** @throws what the gate throws. */
   async pass(): Promise<void> {
-    await this.tool.endpoint.options.requestGate?.(this.context);
+    const get = (context: CallContext, name: keyof CallContext) => {
+      this.#hasAskedForMethod ||= name === "method" || name === "service";
+      return context[name];
+    };
+    const { requestGate } = this.tool.options;
+    await requestGate?.(this.#isNamed ? this.context : new Proxy(this.context, { get }));
   }
 
-  /** The context of a call, and what is left to do of its gate. */
-  of(tool: Tool): { readonly context: CallContext; readonly options: Callee["options"] } {
-    const { requestGate, ...options } = tool.endpoint.options;
-    if (this.#isNamed && tool === this.tool) return { context: this.context, options };
-    const context = this.#contextOf(tool, this.context.values);
-    // A header may name another tool than the body.
-    const isSame = requestGate === this.tool.endpoint.options.requestGate;
-    const hasPassed = requestGate === undefined || (isSame && !this.#hasAskedForMethod);
-    return { context, options: hasPassed ? options : { ...options, requestGate } };
+  /** Whether the gate of the tool that the body names is passed. */
+  admits(tool: Tool): boolean {
+    if (this.#isNamed) return true;
+    this.context.release();
+    this.context = contextOf(tool, this.exchange, this.context.values);
+    return tool.options.requestGate === this.tool.options.requestGate && !this.#hasAskedForMethod;
   }
+}
 
-  /** @returns the error for the client. */
-  fail(error: unknown): unknown {
-    const ending = endingError(error, this.tool.endpoint.options, signalOf(this.context));
-    this.context.abort(ending);
-    return ending;
-  }
-
-  #contextOf({ spec, endpoint }: Tool, contextValues: ContextValues | undefined): CallContext {
-    const { shutdownSignal } = endpoint.options;
-    return new CallContext({
-      ...{ exchange: this.exchange, method: spec.method, protocolName: "mcp" },
-      ...{ timeoutMs: undefined, shutdownSignal, contextValues },
-      ...{ responseHeader: {}, responseTrailer: noTrailer },
-    });
-  }
+function contextOf(
+  { spec, options }: Tool,
+  exchange: Exchange,
+  contextValues: ContextValues | undefined,
+): CallContext {
+  return new CallContext({
+    ...{ exchange, method: spec.method, protocolName: "mcp", timeoutMs: undefined },
+    ...{ shutdownSignal: options.shutdownSignal, contextValues },
+    ...{ responseHeader: {}, responseTrailer: noTrailer },
+  });
 }

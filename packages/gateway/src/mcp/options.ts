@@ -1,4 +1,5 @@
 import type { Registry } from "@bufbuild/protobuf";
+import type { ProtectedResource } from "../adapter/protected-resource.ts";
 import { assertOptions } from "../rpc/options.ts";
 
 export interface McpOptions {
@@ -24,22 +25,15 @@ export interface McpOptions {
   readonly schemas?: "full" | "plain";
   /** The pattern that every text in arguments must match, for a service that refuses others. */
   readonly textPattern?: string;
-  /** Where clients get tokens. Default: clients are not told. */
-  readonly authorization?: McpAuthorization;
+  /**
+   * Where clients get tokens, by RFC 9728. The resource is the endpoint, as in
+   * `https://api.example.com/mcp`. Default: clients are not told.
+   */
+  readonly authorization?: ProtectedResource;
   /** The bytes of a stream's messages in one result. Default: 256 KiB. The rest is left out. */
   readonly streamBytesMax?: number;
   /** How long a stream is read for one result, in ms. Default: 10,000. */
   readonly streamTimeMs?: number;
-}
-
-/** RFC 9728. */
-export interface McpAuthorization {
-  /** The URL of the endpoint, as clients have it: `https://api.example.com/mcp`. */
-  readonly resource: string;
-  /** The issuers whose tokens are accepted. */
-  readonly issuers: readonly string[];
-  /** The scopes that clients should ask for. Default: clients are not told. */
-  readonly scopes?: readonly string[];
 }
 
 /** @throws {TypeError} for an option that does not exist, or of another kind. */
@@ -49,31 +43,19 @@ export function resolveMcpOptions(options: McpOptions) {
     server: "object",
     instructions: "string",
     descriptors: "object",
-    schemas: "string",
+    schemas: ["full", "plain"],
     textPattern: "string",
     authorization: "object",
     streamBytesMax: "number",
     streamTimeMs: "number",
   });
-  const { schemas = "full", authorization } = options;
-  if (schemas !== "full" && schemas !== "plain") {
-    throw new TypeError(`mcp.schemas must be one of full, plain: ${schemas}`);
-  }
-  if (authorization !== undefined && !isWebUrl(authorization.resource)) {
-    const { resource } = authorization;
+  const resource = options.authorization?.resource;
+  // Metadata have their place beside it.
+  if (resource !== undefined && !/^https?:$/.test(URL.parse(resource)?.protocol ?? "")) {
     throw new TypeError(`mcp.authorization.resource must be a URL of https or http: ${resource}`);
   }
-  const { tools, server, instructions, descriptors, textPattern } = options;
-  const { streamBytesMax: bytesMax = 256 * 1024, streamTimeMs: timeMs = 10_000 } = options;
-  return {
-    ...{ tools, server, instructions, descriptors, textPattern, schemas, authorization },
-    stream: { bytesMax, timeMs },
-  };
-}
-
-/** Whether it has a place for metadata beside it. */
-function isWebUrl(text: string): boolean {
-  return /^https?:$/.test(URL.parse(text)?.protocol ?? "");
+  const { schemas = "full", streamBytesMax = 256 * 1024, streamTimeMs = 10_000 } = options;
+  return { ...options, schemas, streamBytesMax, streamTimeMs };
 }
 
 export type McpSettings = ReturnType<typeof resolveMcpOptions>;

@@ -9,10 +9,12 @@ const lengthMax = 64;
  */
 export function toolNames(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string> {
   const names = new Map<DescMethod, string>();
-  for (const prefixOf of prefixes) {
+  for (const length of [0, 1, 2]) {
     const rest = methods.filter((method) => !names.has(method));
     const taken = Map.groupBy(rest, (method) => {
-      return shortened(snakeCase(prefixOf(method) + method.name), method);
+      const { name, parent } = method;
+      const full = [name, `${parent.name}_${name}`, `${parent.typeName}_${name}`][length] ?? name;
+      return shortened(snakeCase(full.replaceAll(".", "_")), method);
     });
     for (const [name, [only, ...others]] of taken) {
       if (only !== undefined && others.length === 0) names.set(only, name);
@@ -20,12 +22,6 @@ export function toolNames(methods: readonly DescMethod[]): ReadonlyMap<DescMetho
   }
   return names;
 }
-
-const prefixes: readonly ((method: DescMethod) => string)[] = [
-  () => "",
-  ({ parent }) => `${parent.name}_`,
-  ({ parent }) => `${parent.typeName.replaceAll(".", "_")}_`,
-];
 
 /** `Create plant` for `CreatePlant`. */
 export function titleOf({ name }: DescMethod): string {

@@ -4,15 +4,14 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { HttpRule } from "../../gen/google/api/http_pb.ts";
 import { commentOf } from "../openapi/comments.ts";
 import { bindingsOf } from "../rest/rule/rule.ts";
+import { methodNameOf } from "../rpc/call-names.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import type { McpSettings } from "./options.ts";
 import { titleOf, toolNames } from "./tool-name.ts";
 import { inputSchema, outputSchema } from "./tool-schema.ts";
 
 /** A method whose arguments are one message. */
-export interface Tool {
-  readonly endpoint: Endpoint;
-  readonly spec: Extract<Endpoint["spec"], { kind: "unary" | "server_streaming" }>;
+export interface Tool extends Endpoint {
   readonly name: string;
   /** What clients are told, as JSON text. Made when it is asked for. */
   readonly description: () => string;
@@ -29,33 +28,31 @@ export function createTools(
   rules: readonly HttpRule[],
 ): ReadonlyMap<string, Tool> {
   const chosen = new Set(settings.tools.flatMap((name) => choose(endpoints, name)));
+  const names = toolNames([...chosen].map(({ spec }) => spec.method));
   const served = endpoints.filter((endpoint) => chosen.has(endpoint));
-  const names = toolNames(served.map(({ spec }) => spec.method));
-  const tools = new Map<string, Tool>();
-  for (const endpoint of served) {
-    const { spec } = endpoint;
-    const name = names.get(spec.method);
-    if (name === undefined || !isOffered(spec)) continue;
-    let description: string | undefined;
-    const describeOnce = () => {
-      description ??= describe(name, spec.method, settings, rules);
-      return description;
-    };
-    tools.set(name, { endpoint, spec, name, description: describeOnce });
-  }
-  return tools;
+  return new Map(
+    served.map((endpoint) => {
+      const { method } = endpoint.spec;
+      const name = names.get(method) ?? method.name;
+      let text: string | undefined;
+      const description = () => {
+        text ??= describe(name, method, settings, rules);
+        return text;
+      };
+      return [name, { ...endpoint, name, description }];
+    }),
+  );
 }
 
-function isOffered(spec: Endpoint["spec"]): spec is Tool["spec"] {
-  return spec.kind === "unary" || spec.kind === "server_streaming";
-}
-
+/** Of a service, the methods that can be tools. */
 function choose(endpoints: readonly Endpoint[], name: string): readonly Endpoint[] {
   const named = endpoints.filter(({ spec: { method } }) => {
-    return [method.parent.typeName, `${method.parent.typeName}/${method.name}`].includes(name);
+    return method.parent.typeName === name || methodNameOf(method) === name;
   });
   if (named.length === 0) throw new TypeError(`mcp.tools: ${name} is not served`);
-  const offered = named.filter(({ spec }) => isOffered(spec));
+  const offered = named.filter(
+    ({ spec: { kind } }) => kind === "unary" || kind === "server_streaming",
+  );
   if (offered.length > 0) return offered;
   throw new TypeError(`mcp.tools: ${name} takes a stream, which no tool can`);
 }
@@ -92,8 +89,7 @@ function signatureOf({ name, input, output, methodKind }: DescMethod): string {
 /** Only what the proto says. Clients assume the worst of anything else. */
 function annotationsOf(method: DescMethod, rules: readonly HttpRule[]) {
   // REST tells of rules that cannot be served.
-  const bindings = bindingsOf(method, { rules, onRuleError() {} });
-  const verbs = bindings.map((binding) => binding.method);
+  const verbs = bindingsOf(method, { rules, onRuleError() {} }).map((binding) => binding.method);
   const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
   const isReadOnly = method.idempotency === NO_SIDE_EFFECTS || verbs.includes("GET");
   return {

@@ -1,58 +1,84 @@
 /** Calls of tools. An error of the service is a result, which models read. */
+import type { JsonObject } from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
+import { messageTooLarge } from "../codec/codec.ts";
 import { messageFromJson } from "../codec/json-messages.ts";
-import type { ExactJson } from "../codec/json-value.ts";
-import { messageToJson, telling } from "../codec/json-writer.ts";
+import { type ExactJson, isJsonObject } from "../codec/json-value.ts";
 import { badRequest, FieldViolation } from "../codec/violation.ts";
-import { type Body, byteLengthOf, bytesOf } from "../http/body.ts";
+import { byteLengthOf, bytesOf, jsonResponse } from "../http/body.ts";
 import type { Ending, Head, Response } from "../http/exchange.ts";
-import { type RestError, RestFailure, renderStatus, restErrorFrom } from "../rest/error.ts";
+import { type RestError, renderStatus, restErrorFrom } from "../rest/error.ts";
+import { isCompressible as isText } from "../rest/response/answer-coding.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
+import { serverSentEvents } from "../rest/stream/stream-format.ts";
+import type { Callee } from "../rpc/call.ts";
 import { codeNameOf } from "../rpc/call-names.ts";
 import { type CallContext, headerWithTrailer } from "../rpc/context.ts";
+import { untilAborted } from "../rpc/streams.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "../rpc/wire.ts";
-import type { Collected } from "./collect.ts";
-import { contentOf } from "./content.ts";
-import { envelope, jsonResponse, type RpcMessage } from "./json-rpc.ts";
+import { envelope, type RpcMessage, resultText, stringOrInteger } from "./message.ts";
+import type { McpSettings } from "./options.ts";
 import type { Tool } from "./tool.ts";
 import { isObject, valueMember } from "./tool-schema.ts";
 
 export interface ToolCall {
   readonly tool: Tool;
   readonly context: CallContext;
-  /** Of the request, as JSON text. */
-  readonly id: string;
-  readonly args: RpcMessage["params"];
-  /** As JSON text; undefined if the client wants no progress. */
-  readonly progressToken: string | undefined;
+  readonly request: RpcMessage;
+  /** Those of the request. */
+  readonly args: { readonly [name: string]: ExactJson };
   /** The members of every result. */
   readonly signature: object;
-  /** Responds with an error of HTTP. */
-  readonly refuse: (error: unknown) => Response;
+  readonly settings: McpSettings;
 }
 
 /** What a call reads and writes: JSON, and events for a stream, which may take a while. */
-export class ToolWire implements StreamWire, Collected {
+export class ToolWire implements StreamWire {
   readonly refusal = undefined;
   readonly headDelayMs = headDelayMs;
   readonly #call: ToolCall;
-  /** Of the messages of a stream. */
+  /** The messages of a stream, as JSON. */
   readonly #texts: string[] = [];
-  bytes = 0;
-  isCut = false;
+  #bytes = 0;
+  /** Whether the stream went on. */
+  #isCut = false;
 
   constructor(call: ToolCall) {
     this.#call = call;
   }
 
+  /** The tool, whose stream ends when the result is full: models have room for so much. */
+  get callee(): Callee {
+    const { spec, options } = this.#call.tool;
+    if (spec.kind !== "server_streaming") return this.#call.tool;
+    const impl: typeof spec.impl = (...call) => this.#untilFull(spec.impl(...call));
+    return { spec: { ...spec, impl }, options };
+  }
+
+  async *#untilFull<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+    const { streamBytesMax, streamTimeMs } = this.#call.settings;
+    const time = AbortSignal.timeout(streamTimeMs);
+    try {
+      for await (const message of untilAborted(messages, time)) {
+        this.#isCut = this.#bytes >= streamBytesMax;
+        if (this.#isCut) return;
+        yield message;
+      }
+    } catch (error) {
+      if (error !== time.reason) throw error;
+      this.#isCut = true;
+    }
+  }
+
   read(): Message {
     const { tool, args } = this.#call;
     const { input } = tool.spec.method;
-    const { jsonOptions } = tool.endpoint.options;
+    const { jsonOptions } = tool.options;
     const options = { ...jsonOptions, ignoreUnknownFields: false, refusesUnsafe: true };
-    if (isObject(input)) return messageFromJson(input, args as ExactJson, options);
+    if (isObject(input)) return messageFromJson(input, args, options);
     const { [valueMember]: value = null, ...others } = args;
     const [unknown] = Object.keys(others);
     if (unknown !== undefined) throw badRequest([new FieldViolation(unknown, "is unknown")]);
@@ -64,105 +90,90 @@ export class ToolWire implements StreamWire, Collected {
   }
 
   write(message: Message): Response {
-    const { context, tool } = this.#call;
+    const { context, request, tool } = this.#call;
     const { output } = tool.spec.method;
-    const response = jsonResponse(
+    const { header, ...response } = jsonResponse(
       isHttpBody(output, undefined)
-        ? this.#content(message as HttpBody)
+        ? resultText(request.id, this.#resultOf(contentOf(message as HttpBody, tool)))
         : this.#structured(
             isObject(output)
               ? this.#textOf(message)
               : `{"${valueMember}":${this.#textOf(message)}}`,
           ),
     );
-    return { ...response, header: { ...headerWithTrailer(context), ...response.header } };
+    return { ...response, header: { ...headerWithTrailer(context), ...header } };
   }
 
+  /** @throws the error, if clients get a token for it, and try again. */
   fail(error: unknown): Response {
-    const { context, id, refuse } = this.#call;
-    // Clients get a token then, and try again.
-    if (restErrorFrom(error).error.code === Code.Unauthenticated) return refuse(error);
+    const { context, request, tool } = this.#call;
+    if (restErrorFrom(error).error.code === Code.Unauthenticated) throw error;
     const renderError = (rest: RestError) => {
-      const result = JSON.parse(`{${this.#errorEnd(rest)}`);
-      return { status: 200, body: envelope(id, { result }) };
+      return { status: 200, body: envelope(request.id, { result: this.#failureOf(rest) }) };
     };
-    return errorResponse(error, { renderError }, context);
+    return errorResponse(error, { renderError, ...tool.options.jsonOptions }, context);
   }
 
   head(): Head {
+    const { contentType, header } = serverSentEvents;
     const { "content-length": _length, ...own } = this.#call.context.responseHeader.toNode();
-    return { status: 200, header: { ...own, ...eventHeader } };
+    return { status: 200, header: { ...own, ...header, "content-type": contentType } };
   }
 
   /** Progress; or a comment, by which proxies see that the call goes on. */
   chunk(message: Message): Uint8Array {
     const text = this.#textOf(message);
     const progress = this.#texts.push(text);
-    this.bytes += byteLengthOf(text);
-    const { progressToken: token } = this.#call;
-    if (token === undefined) return bytesOf(":\n\n");
-    const params = `{"progressToken":${token},"progress":${progress}}`;
-    const method = "notifications/progress";
-    return bytesOf(event(`{"jsonrpc":"2.0","method":"${method}","params":${params}}`));
+    this.#bytes += byteLengthOf(text);
+    const { _meta: meta } = this.#call.request.params;
+    const token = isJsonObject(meta) ? stringOrInteger(meta["progressToken"]) : undefined;
+    if (token === undefined) return bytesOf(serverSentEvents.comment);
+    const params = { progressToken: token, progress };
+    const notification = { jsonrpc: "2.0", method: "notifications/progress", params };
+    return event(JSON.stringify(notification));
   }
 
   end(failure: Failure | undefined): Ending {
-    const text = `{"messages":[${this.#texts.join(",")}],"truncated":${this.isCut}}`;
-    const error = failure && restErrorFrom(failure.error);
-    const result = this.#structured(text, error && this.#errorEnd(error));
-    return { body: bytesOf(event(result)), ...(error && { code: error.error.code }) };
-  }
-
-  #content(message: HttpBody): string {
-    this.#assertSize(message.data);
-    return this.#result(this.#end(contentOf(message, this.#call.tool)));
+    const text = `{"messages":[${this.#texts.join(",")}],"truncated":${this.#isCut}}`;
+    if (failure === undefined) return { body: event(this.#structured(text)) };
+    const { jsonOptions } = this.#call.tool.options;
+    const rest = restErrorFrom(failure.error, jsonOptions?.registry);
+    return { body: event(this.#structured(text, this.#failureOf(rest))), code: rest.error.code };
   }
 
   /** Has its content as text, too, for clients that read nothing else. */
-  #structured(text: string, end = this.#end({ type: "text", text })): string {
-    return this.#result(`"structuredContent":${text},${end}`);
+  #structured(text: string, result: object = this.#resultOf({ type: "text", text })): string {
+    return resultText(this.#call.request.id, result, `"structuredContent":${text},`);
   }
 
-  /** @param members As JSON text, with the last brace. */
-  #result(members: string): string {
-    return `{"jsonrpc":"2.0","id":${this.#call.id},"result":{${members}}`;
+  #resultOf(content: JsonObject): JsonObject {
+    return { content: [content], ...this.#call.signature };
   }
 
-  #end(content: object, isError = false): string {
-    const { signature } = this.#call;
-    const members = { content: [content], ...(isError && { isError }), ...signature };
-    return JSON.stringify(members).slice(1);
-  }
-
-  #errorEnd({ status, error }: RestError): string {
-    const { message, details } = renderStatus({ status, error }).body;
-    const text = JSON.stringify({ code: codeNameOf(error.code), message, details });
-    return this.#end({ type: "text", text }, true);
+  #failureOf(error: RestError): JsonObject {
+    const { body } = renderStatus(error);
+    const text = JSON.stringify({ ...body, code: codeNameOf(body.code) });
+    return { ...this.#resultOf({ type: "text", text }), isError: true };
   }
 
   #textOf(message: Message): string {
-    const { spec, endpoint } = this.#call.tool;
-    const { jsonOptions = {}, onUnknownType } = endpoint.options;
-    const options = telling(jsonOptions, onUnknownType);
-    const text = JSON.stringify(messageToJson(spec.method.output, message, options));
-    this.#assertSize(text);
-    return text;
-  }
-
-  #assertSize(content: Body): void {
-    const { writeMaxBytes } = this.#call.tool.endpoint.options;
-    if (byteLengthOf(content) <= writeMaxBytes) return;
-    const reason = `the answer is larger than writeMaxBytes, ${writeMaxBytes}`;
-    throw new RestFailure(500, Code.ResourceExhausted, reason);
+    return this.#call.tool.codecs.json.serialize(message) as string;
   }
 }
 
-const eventHeader = {
-  "content-type": "text/event-stream",
-  "cache-control": "no-store",
-  "x-accel-buffering": "no", // of nginx: it would keep events until it has a buffer full of them
-};
+/** A google.api.HttpBody as content: what it is goes by its media type. */
+function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
+  const { writeMaxBytes } = options;
+  const { length } = data;
+  if (length > writeMaxBytes) throw messageTooLarge(length, writeMaxBytes, "writeMaxBytes");
+  const mimeType = contentType || "application/octet-stream";
+  if (isText(mimeType)) return { type: "text", text: new TextDecoder().decode(data) };
+  const [, type] = /^(image|audio)\//i.exec(mimeType) ?? [];
+  if (type !== undefined) return { type: type.toLowerCase(), data: base64Encode(data), mimeType };
+  const resource = { uri: `urn:mcp:tool:${name}`, mimeType, blob: base64Encode(data) };
+  return { type: "resource", resource };
+}
 
-function event(data: string): string {
-  return `event: message\ndata: ${data}\n\n`;
+function event(json: string): Uint8Array {
+  return bytesOf(serverSentEvents.message(json, 0));
 }

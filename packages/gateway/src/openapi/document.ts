@@ -3,6 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { assertServices } from "../rest/options.ts";
 import { assertDeprecations } from "../rest/response/deprecation.ts";
 import { assertStatuses } from "../rest/response/success-status.ts";
+import { hasRule } from "../rest/rule/rule.ts";
 import { commentOf } from "./comments.ts";
 import { Components, Names } from "./components.ts";
 import { errorComponents } from "./errors.ts";
@@ -28,9 +29,9 @@ export function createOpenApiDocument(
   const operations = operationsOf(services, settings);
   const methods = services.flatMap((service) => service.methods);
   assertServices(settings.rest.services, methods);
-  const described = operations.map(({ method }) => method);
-  assertStatuses(settings.rest.statuses, described);
-  assertDeprecations(settings.rest.deprecations, described);
+  const ruled = methods.filter((method) => hasRule(method, settings.rest));
+  assertStatuses(settings.rest.statuses, ruled);
+  assertDeprecations(settings.rest.deprecations, ruled);
   const { rest, securitySchemes, security } = settings;
   const components = new Components(settings.names);
   const tags = new Names(settings.names);
@@ -42,7 +43,7 @@ export function createOpenApiDocument(
     const tag = tags.nameOf({ full: service.typeName, short: service.name });
     return { settings, rest: own, schemas, components, errorForm, tag };
   };
-  const served = new Set(described.map(({ parent }) => parent));
+  const served = new Set(operations.map(({ method }) => method.parent));
   const contexts = new Map([...served].map((service) => [service, contextOf(service)]));
   const paths: { [path: string]: JsonObject } = {};
   for (const one of operations) {

@@ -13,7 +13,7 @@ import { assertStatuses, successStatusOf } from "./response/success-status.ts";
 import type { Route } from "./routing/route.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { printPathTemplate } from "./rule/path-template.ts";
-import { assertSelectors, bindingsOf, ofRule, RuleError } from "./rule/rule.ts";
+import { assertSelectors, bindingsOf, hasRule, ofRule, RuleError } from "./rule/rule.ts";
 import { createServe, type ServeRest } from "./wire.ts";
 
 /** Handles the requests of a bound method and path. */
@@ -41,7 +41,6 @@ export function createRestRoutes(
   const rpcPaths = new Set(endpoints.map(({ rpc }) => rpc.requestPath));
   assertSelectors(settings, methods);
   assertServices(settings.services, methods);
-  const bound: DescMethod[] = [];
   for (const { spec, options } of endpoints) {
     const own = settings.services.get(spec.method.parent.typeName) ?? settings;
     const { ignoreUnknownFields, int64, ignoreQueryParameters } = own;
@@ -51,9 +50,7 @@ export function createRestRoutes(
     const answerCodings = chooseCodings(codings, own.answerCodings, options.acceptCompression);
     const status = successStatusOf(spec.method, settings.statuses);
     const header = deprecationHeader(spec.method, settings.deprecations);
-    const bindings = bindingsOf(spec.method, settings);
-    if (bindings.length > 0) bound.push(spec.method);
-    for (const binding of bindings) {
+    for (const binding of bindingsOf(spec.method, settings)) {
       if (spec.kind === "bidi_streaming") continue; // rejected by bindingsOf
       const { method, template } = binding;
       const path = printPathTemplate(template);
@@ -71,8 +68,9 @@ export function createRestRoutes(
       });
     }
   }
-  assertStatuses(settings.statuses, bound);
-  assertDeprecations(settings.deprecations, bound);
+  const ruled = methods.filter((method) => hasRule(method, settings));
+  assertStatuses(settings.statuses, ruled);
+  assertDeprecations(settings.deprecations, ruled);
   return routes;
 }
 

@@ -1,7 +1,6 @@
 /** Calls over REST. */
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { type BodyLimit, readBody } from "../http/body.ts";
 import {
   type Ending,
   type Exchange,
@@ -20,7 +19,6 @@ import {
   type StreamWire,
 } from "../rpc/wire.ts";
 import { restErrorFrom } from "./error.ts";
-import type { ChunkedRequest, Parse, WholeRequest } from "./request/body.ts";
 import { readMessage, readMessages } from "./request/request.ts";
 import { messageText } from "./response/message-text.ts";
 import {
@@ -69,7 +67,7 @@ interface Parts {
   readonly target: Target;
 }
 
-class RestWire implements StreamWire, WholeRequest, ChunkedRequest {
+class RestWire implements StreamWire {
   readonly #route: Route;
   readonly #parts: Parts;
   readonly refusal: ConnectError | undefined;
@@ -81,28 +79,12 @@ class RestWire implements StreamWire, WholeRequest, ChunkedRequest {
     this.refusal = refusal;
   }
 
-  get header() {
-    return this.#parts.context.requestHeader;
-  }
-
-  get holding() {
-    return this.#parts.exchange.holding;
-  }
-
-  readBody<T>(limit: BodyLimit, parse: Parse<T>): Promise<T> {
-    return readBody(this.#parts.exchange, limit, parse);
-  }
-
-  chunks(): AsyncIterable<Uint8Array> {
-    return this.#parts.exchange.chunks();
-  }
-
   read(): Promise<Message> {
-    return readMessage(this.#route, this, this.#parts.target);
+    return readMessage(this.#route, this.#parts.exchange, this.#parts.target);
   }
 
   readAll(): AsyncIterable<Message> {
-    return readMessages(this.#route, this, this.#parts.target);
+    return readMessages(this.#route, this.#parts.exchange, this.#parts.target);
   }
 
   write(message: Message): Response | Promise<Response> {
@@ -166,9 +148,8 @@ class RestWire implements StreamWire, WholeRequest, ChunkedRequest {
 
   get #writer(): MessageWriter {
     const { settings } = this.#route;
-    this.#stream ??= new MessageWriter(
-      chooseStreamFormat(this.header.get("accept"), settings.streamFormat),
-    );
+    const accept = headerOf(this.#parts.exchange, "accept");
+    this.#stream ??= new MessageWriter(chooseStreamFormat(accept, settings.streamFormat));
     return this.#stream;
   }
 }

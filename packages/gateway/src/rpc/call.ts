@@ -38,7 +38,7 @@ export async function serveCall(callee: Callee, call: Call | Call<StreamWire>): 
   };
   let response: Response | undefined;
   try {
-    const passed = callee.options.requestGate?.(context);
+    const passed = call.isAdmitted ? undefined : callee.options.requestGate?.(context);
     if (passed !== undefined) await passed;
     if (wire.refusal !== undefined) throw wire.refusal;
     if (callee.spec.kind === "unary") {

@@ -1,7 +1,7 @@
-/** What the values of options are; a list is an array. */
-export type OptionKinds = Readonly<
-  Record<string, "boolean" | "number" | "string" | "function" | "object" | "list">
->;
+type Kind = "boolean" | "number" | "string" | "function" | "object" | "list";
+
+/** What the values of options are: of a kind, where a list is an array, or one of few texts. */
+export type OptionKinds = Readonly<Record<string, Kind | readonly string[]>>;
 
 /** Those of all options of a type. */
 export type OptionKindsOf<T> = Readonly<Record<keyof T, OptionKinds[string]>>;
@@ -22,6 +22,10 @@ export function assertOptions(where: string, given: unknown, kinds: OptionKinds)
       throw new TypeError(`${where}.${name} is no option; the options are ${known}`);
     }
     if (value === undefined || kindOf(value) === kind) continue;
+    if (typeof kind !== "string") {
+      if (kind.includes(value)) continue;
+      throw new TypeError(`${where}.${name} must be one of ${kind.join(", ")}: ${String(value)}`);
+    }
     throw new TypeError(
       `${where}.${name} must be ${kind === "object" ? "an" : "a"} ${kind}: ${String(value)}`,
     );

@@ -55,4 +55,6 @@ export interface Call<W extends UnaryWire = UnaryWire> {
   readonly exchange: Exchange;
   readonly context: CallContext;
   readonly wire: W;
+  /** Whether the gate has admitted it already. */
+  readonly isAdmitted?: boolean;
 }

@@ -32,7 +32,13 @@ test("a rule that cannot be served is left out, of the document too, if somebody
     },
     { selector: "library.v1.None.None", pattern: { case: "get", value: "/b" } },
   ] as const;
-  const rest = { rules, onRuleError: ({ selector }: RuleError) => told.push(selector) };
+  const rest = {
+    rules,
+    onRuleError: ({ selector }: RuleError) => told.push(selector),
+    // What else is said of its method is no mistake then.
+    statuses: { [rules[0].selector]: 201, [rules[1].selector]: 202 },
+    deprecations: { [rules[0].selector]: { since: "2026-01-31" } },
+  };
   await using gateway = await openGateway({
     routes: (router) =>
       router

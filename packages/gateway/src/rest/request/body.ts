@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import type { BodyLimit } from "../../http/body.ts";
-import type { Holding } from "../../http/body-budget.ts";
+import { type BodyLimit, readBody as readPacked } from "../../http/body.ts";
+import { type Exchange, headerOf } from "../../http/exchange.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
 import { isTooLarge, type UnpackOptions, unpack } from "../../rpc/unpack.ts";
 import { RestFailure } from "../error.ts";
@@ -22,19 +22,10 @@ export function readLimits({ readMaxBytes, acceptCompression }: ReadOptions): Re
 export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 
 /** A request whose body is read as a whole. */
-export interface WholeRequest {
-  readonly header: Pick<Headers, "get">;
-  readonly holding?: Holding | undefined;
-  /** Reads the body as sent and returns what `parse` makes of it. */
-  readBody<T>(limit: BodyLimit, parse: Parse<T>): Promise<T>;
-}
+export type WholeRequest = Pick<Exchange, "headers" | "readBody" | "holding">;
 
 /** A request whose body is read as it arrives. */
-export interface ChunkedRequest {
-  readonly header: Pick<Headers, "get">;
-  readonly holding?: Holding | undefined;
-  chunks(): AsyncIterable<Uint8Array>;
-}
+export type ChunkedRequest = Pick<Exchange, "headers" | "chunks" | "holding">;
 
 /**
  * Reads a whole body and decompresses it.
@@ -47,10 +38,12 @@ export function readBody<T>(
   { body: limit, acceptCompression }: ReadLimits,
   parse: Parse<T>,
 ): Promise<T> {
-  const coding = negotiateCoding(request.header.get("content-encoding"), acceptCompression);
-  if (coding === undefined) return request.readBody(limit, parse);
+  const coding = negotiateCoding(headerOf(request, "content-encoding"), acceptCompression);
+  if (coding === undefined) return readPacked(request, limit, parse);
   const options = { readMaxBytes: limit.bytesMax, holding: request.holding };
-  return request.readBody(limit, async (bytes) => parse(await decompress(bytes, coding, options)));
+  return readPacked(request, limit, async (bytes) =>
+    parse(await decompress(bytes, coding, options)),
+  );
 }
 
 async function decompress(
@@ -75,7 +68,7 @@ export function streamBody(
   { acceptCompression }: ReadLimits,
 ): AsyncIterable<Uint8Array> {
   const available = acceptCompression.filter(({ name }) => name === "gzip");
-  const coding = negotiateCoding(request.header.get("content-encoding"), available);
+  const coding = negotiateCoding(headerOf(request, "content-encoding"), available);
   return coding === undefined ? request.chunks() : gunzip(request.chunks());
 }
 
@@ -120,8 +113,8 @@ export async function assertNothing(
   limits: ReadLimits,
   types: readonly string[],
 ): Promise<void> {
-  const { header } = request;
-  const isAnnounced = header.get("expect") !== null || Number(header.get("content-length")) > 0;
+  const length = Number(headerOf(request, "content-length"));
+  const isAnnounced = headerOf(request, "expect") !== null || length > 0;
   if (isAnnounced) throw wrongMediaType(types);
   for await (const chunk of streamBody(request, limits)) {
     if (chunk.length > 0) throw wrongMediaType(types);
@@ -134,10 +127,10 @@ export async function assertNothing(
  * @throws {RestFailure} 415 for another, and for a charset other than UTF-8.
  */
 export function assertMediaType(
-  { header }: Pick<WholeRequest, "header">,
+  request: Pick<WholeRequest, "headers">,
   types: readonly string[],
 ): string {
-  const contentType = header.get("content-type") ?? "";
+  const contentType = headerOf(request, "content-type") ?? "";
   if (types.includes(contentType)) return contentType;
   const unquoted = contentType.replaceAll(quotedString, (text) =>
     text.toLowerCase() === '"utf-8"' ? "utf-8" : "another",
@@ -166,7 +159,7 @@ export function readNothing<T>(
 ): Promise<T> {
   const tooLarge = () => wrongMediaType(types);
   // RFC 9110 section 10.1.1: only a request with a body may expect 100 (Continue).
-  if (request.header.get("expect") !== null) throw tooLarge();
+  if (headerOf(request, "expect") !== null) throw tooLarge();
   return readBody(request, { body: { bytesMax: 0, tooLarge }, acceptCompression }, parse);
 }
 

@@ -4,6 +4,7 @@ import { parseJson } from "../../codec/json-messages.ts";
 import type { ExactJson } from "../../codec/json-value.ts";
 import { readPlainJson } from "../../codec/plain-reader.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
+import { headerOf } from "../../http/exchange.ts";
 import type { Route, Target } from "../routing/route.ts";
 import { hasCustomJson, jsonPath } from "../rule/field-path.ts";
 import { isHttpBody, setHttpBody } from "../rule/http-body.ts";
@@ -42,7 +43,7 @@ export function readMessage(route: Route, request: WholeRequest, target: Target)
   }
   const nothing = hasCustomJson(spec.method.input) ? undefined : emptyBody(binding.body);
   const bindNothing = () => bind(route, target, nothing);
-  if (!request.header.get("content-type")) {
+  if (!headerOf(request, "content-type")) {
     return readNothing(request, readLimits, bodyTypes, bindNothing);
   }
   const type = assertMediaType(request, bodyTypes);
@@ -113,7 +114,7 @@ async function* readStream(
     }
     return;
   }
-  if (!request.header.get("content-type")) {
+  if (!headerOf(request, "content-type")) {
     return await assertNothing(request, readLimits, streamTypes);
   }
   const type = assertMediaType(request, streamTypes);
@@ -147,12 +148,12 @@ function bind(
 function withHttpBody(
   route: Route,
   target: Target,
-  request: Pick<WholeRequest, "header">,
+  request: Pick<WholeRequest, "headers">,
   data: Uint8Array,
 ): Message {
   const { binding, spec } = route;
   const message = bind(route, target, undefined);
-  const contentType = request.header.get("content-type") ?? "";
+  const contentType = headerOf(request, "content-type") ?? "";
   const part = binding.body ?? "*";
   setHttpBody(spec.method.input, message, part, { contentType, data });
   return message;

@@ -90,7 +90,7 @@ export function assertSelectors(rules: Rules, methods: readonly DescMethod[]): v
  */
 export function bindingsOf(method: DescMethod, rules: Rules = noRules): Binding[] {
   const rule = ruleOf(method, rules);
-  if (rule === undefined || isNone(rule)) return [];
+  if (rule === undefined) return [];
   return [rule, ...rule.additionalBindings].flatMap(
     (one) => ofRule(rules, () => [createBinding(method, one, rule)]) ?? [],
   );
@@ -102,7 +102,13 @@ function ruleOf(method: DescMethod, { rules }: Rules): HttpRule | undefined {
   const selector = selectorOf(method);
   const annotated = hasOption(method, http) ? getOption(method, http) : undefined;
   // As in http.proto: "last one wins".
-  return rules.findLast((one) => one.selector === selector) ?? annotated;
+  const rule = rules.findLast((one) => one.selector === selector) ?? annotated;
+  return rule === undefined || isNone(rule) ? undefined : rule;
+}
+
+/** Whether REST serves a method, or leaves out its rule, of which somebody is told. */
+export function hasRule(method: DescMethod, rules: Rules): boolean {
+  return ruleOf(method, rules) !== undefined;
 }
 
 /** A rule without a pattern, or with an empty one: REST does not serve the method. */

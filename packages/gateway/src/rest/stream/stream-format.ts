@@ -27,17 +27,18 @@ const ndjson: StreamFormat = {
 };
 
 /** Server-sent events, https://html.spec.whatwg.org/multipage/server-sent-events.html. */
-const serverSentEvents: StreamFormat = {
+export const serverSentEvents = {
   contentType: "text/event-stream",
   // For nginx, which otherwise keeps events until a buffer is full.
   header: { "cache-control": "no-store", "x-accel-buffering": "no" },
   open: "",
-  message: (json, _index, id) => `${id === undefined ? "" : `id: ${id}\n`}data: ${json}\n\n`,
+  message: (json: string, _index: number, id?: string) =>
+    `${id === undefined ? "" : `id: ${id}\n`}data: ${json}\n\n`,
   // An EventSource calls again when an answer ends, unless its page closes it.
   close: "event: end\ndata:\n\n",
-  error: (json) => `event: error\ndata: ${json}\n\n`,
+  error: (json: string) => `event: error\ndata: ${json}\n\n`,
   comment: ":\n\n",
-};
+} satisfies StreamFormat;
 
 const jsonArray: StreamFormat = {
   contentType: "application/json",
