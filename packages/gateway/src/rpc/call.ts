@@ -73,7 +73,7 @@ async function serveStream(
   const messages =
     kind === "server_streaming"
       ? once(async () => await context.inTime(wire.read()))
-      : noting(untilAborted(wire.readAll(), signal), moved);
+      : untilAborted(wire.readAll(), signal, moved);
   const request = new CallRequest(context, messages, true);
   const answered = (await invoke(callee, context, request)) as StreamResponse;
   context.responseHeader.replace(answered.header);
@@ -84,8 +84,8 @@ async function serveStream(
     context.abort(undefined);
     return written;
   }
-  const all = noting(answered.message as AsyncIterable<Message>, moved);
-  await streamAnswer(call, all, {
+  await streamAnswer(call, answered.message as AsyncIterable<Message>, {
+    moved,
     beforeEnd: () => context.responseTrailer.replace(answered.trailer),
     fail,
   });
@@ -156,18 +156,6 @@ async function* created(desc: DescMessage, answers: AsyncIterable<unknown>) {
 
 async function* once<T>(read: () => Promise<T>): AsyncGenerator<T> {
   yield await read();
-}
-
-/** Passes messages on, and tells of each. */
-function noting<T>(messages: AsyncIterable<T>, moved: (() => void) | undefined): AsyncIterable<T> {
-  return moved === undefined ? messages : told(messages, moved);
-}
-
-async function* told<T>(messages: AsyncIterable<T>, moved: () => void): AsyncGenerator<T> {
-  for await (const message of messages) {
-    moved();
-    yield message;
-  }
 }
 
 /** @param kind Of the method whose request it is; `answered` for an answer. */
