@@ -8,12 +8,14 @@ import type {
 } from "@bufbuild/protobuf";
 import type { StreamResponse, Transport, UnaryResponse } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import type { Holding } from "../http/body-budget.ts";
 import {
   LazyHeaders,
   type NodeHeaders,
   toNodeHeaders,
   withoutConnection,
 } from "../http/headers.ts";
+import { EnvelopeReader, type EnvelopeReading, readEnvelopes } from "../rpc/envelope.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import type { Cancellation } from "../rpc/signal.ts";
 import { Attempt } from "./attempt.ts";
@@ -179,7 +181,7 @@ class Http2Transport implements GrpcTransport {
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
         trailer: new LazyHeaders(trailer),
-        message: await codec.parseOne(answer.body, { head, readMaxBytes, holding }),
+        message: await readOne(answer.body, codec.reading(head, readMaxBytes), holding),
       };
     } finally {
       limit.release();
@@ -211,9 +213,10 @@ class Http2Transport implements GrpcTransport {
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
         trailer: call.trailer,
-        message: codec.parseAll(call.receive(), {
-          ...{ head, readMaxBytes: this.#readMaxBytes, holding: cancellation?.holding },
-        }),
+        message: readEnvelopes(
+          { chunks: () => call.receive(), holding: cancellation?.holding },
+          codec.reading(head, this.#readMaxBytes),
+        ),
       };
     } catch (error) {
       limit.release();
@@ -286,6 +289,16 @@ function nodeHeaders(header: HeadersInit): NodeHeaders {
 /** At most eight digits. */
 function timeoutOf(ms: number): string {
   return ms < 1e8 ? `${ms}m` : `${Math.floor(ms / 1000)}S`;
+}
+
+function readOne<T>(
+  body: Uint8Array,
+  reading: EnvelopeReading<T>,
+  holding: Holding | undefined,
+): T | Promise<T> {
+  const reader = new EnvelopeReader(reading, holding);
+  reader.push(body);
+  return reader.end();
 }
 
 async function* serializeAll<I extends DescMessage, O extends DescMessage>(

@@ -21,12 +21,7 @@ export class EnvelopeSplitter {
     this.#readMaxBytes = readMaxBytes;
   }
 
-  /** Whether the last envelope is incomplete. */
-  get isAmid(): boolean {
-    return this.pendingBytes > 0;
-  }
-
-  /** What has come of it. */
+  /** What has come of an envelope that is incomplete. */
   get pendingBytes(): number {
     return this.#pending.length;
   }
