@@ -47,37 +47,6 @@ export interface GrpcTransportOptions {
   readonly userAgent?: string;
 }
 
-/**
- * Calls a server of gRPC, for `createClient` of Connect. Its connections are made when they are first
- * needed, and kept until `close`.
- */
-export interface GrpcTransport extends Transport {
-  /** Whether a connection stands. */
-  readonly isConnected: boolean;
-  /**
-   * Calls a function each time a connection takes no more calls, for whatever reason.
-   *
-   * @returns ends that.
-   */
-  onDisconnect(listener: () => void): () => void;
-  /** Ends the connections, and the calls on them. */
-  close(): void;
-  unary<I extends DescMessage, O extends DescMessage>(
-    method: DescMethodUnary<I, O>,
-    signal: Cancellation | undefined,
-    timeoutMs: number | undefined,
-    header: HeadersInit | undefined,
-    input: MessageInitShape<I>,
-  ): Promise<UnaryResponse<I, O>>;
-  stream<I extends DescMessage, O extends DescMessage>(
-    method: DescMethodStreaming<I, O>,
-    signal: Cancellation | undefined,
-    timeoutMs: number | undefined,
-    header: HeadersInit | undefined,
-    input: AsyncIterable<MessageInitShape<I>>,
-  ): Promise<StreamResponse<I, O>>;
-}
-
 const optionKinds: OptionKindsOf<GrpcTransportOptions> = {
   url: "string",
   authority: "string",
@@ -99,7 +68,7 @@ const triesMax = 3;
 /** Makes a transport of gRPC, over HTTP/2. A unary call takes a sixth of the CPU of connect-node's. */
 export function openGrpcTransport(options: GrpcTransportOptions): GrpcTransport {
   assertOptions("openGrpcTransport", options, optionKinds);
-  return new Http2Transport(options);
+  return new GrpcTransport(options);
 }
 
 /** What calls of one method have in common. */
@@ -123,7 +92,11 @@ function parseTarget(url: string) {
   return { origin, pathname, socketPath };
 }
 
-class Http2Transport implements GrpcTransport {
+/**
+ * Calls a server of gRPC, for `createClient` of Connect. It connects with the first call, and keeps its
+ * connections until `close`.
+ */
+export class GrpcTransport implements Transport {
   readonly #channel: Channel;
   readonly #readMaxBytes: number;
   readonly #basePath: string;
@@ -145,15 +118,22 @@ class Http2Transport implements GrpcTransport {
     this.#authority = options.authority;
   }
 
+  /** Whether a connection is open. */
   get isConnected(): boolean {
     return this.#channel.isConnected;
   }
 
-  readonly onDisconnect = (listener: () => void) => {
+  /**
+   * Calls a function each time a connection takes no more calls, for whatever reason.
+   *
+   * @returns ends that.
+   */
+  readonly onDisconnect = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   };
 
+  /** Closes the connections, and aborts the calls on them. */
   close(): void {
     this.#channel.close();
   }

@@ -24,10 +24,10 @@ export interface EnvelopeReading<T> {
 
 /** Creates the errors of a body that is not as its sender should have sent it. */
 export interface EnvelopeErrors {
-  readonly incomplete: () => ConnectError;
-  readonly missing: () => ConnectError;
+  readonly incomplete: () => Error;
+  readonly missing: () => Error;
   /** A second message where one is expected. */
-  readonly extra: () => ConnectError;
+  readonly extra: () => Error;
 }
 
 /** The errors of a request. */
