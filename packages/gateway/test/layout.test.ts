@@ -18,7 +18,7 @@ const importsByFile = checkLayout({
     "src/server": ["src/adapter", "src/rest", "src/rpc", "src/http"],
     "src/health": ["gen", "src/rest", "src/rpc", "src/http"],
     "src/reflection": ["gen", "src/rpc"],
-    "src/otel": ["src/adapter"],
+    "src/otel": ["src/adapter", "src/rpc"],
     "src/client": ["gen", "src/rpc", "src/http", "src/codec"],
     "src/logging": ["src/adapter", "src/rpc", "src/http"],
     "src/metrics": ["src/server", "src/adapter", "src/rpc", "src/http"],

@@ -1,7 +1,6 @@
 import type { Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
-import type { NodeHandler } from "../http/node.ts";
-import { RequestExchange } from "../http/request-exchange.ts";
+import { exchangeFor, type NodeHandler } from "../http/node.ts";
 import { type RenderError, renderStatus } from "../rest/error.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { type ApplyCors, isPreflight } from "./cors.ts";
@@ -37,7 +36,7 @@ export function guardHandler(
       await handler(request, response);
     } catch (error) {
       onError(error);
-      const exchange = new RequestExchange(request, response, "");
+      const exchange = exchangeFor(request, response);
       if (exchange.isAnswered) exchange.breakOff();
       else exchange.respond(errorResponse(error, { renderError }));
     }

@@ -3,12 +3,12 @@ import type { ContextValues } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { BodyBudget } from "../http/body-budget.ts";
 import {
+  exchangeFor,
   findRepeatedField,
   type NodeHandler,
   type NodeRequest,
   type NodeResponse,
 } from "../http/node.ts";
-import { RequestExchange } from "../http/request-exchange.ts";
 import { StreamExchange } from "../http/stream-exchange.ts";
 import { originOf, parseOrigin } from "../http/target.ts";
 import { logError } from "../rpc/errors.ts";
@@ -70,7 +70,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
       await fallback(request, response);
       return;
     }
-    const exchange = new RequestExchange(request, response, origin ?? "", bodyBudget);
+    const exchange = exchangeFor(request, response, origin, bodyBudget);
     const repeated = findRepeatedField(request.rawHeaders);
     await gateway.serve({ exchange, route }, repeated, () => contextValues?.(request));
   }

@@ -1,6 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import type { NodeHandler } from "../http/node.ts";
-import { RequestExchange } from "../http/request-exchange.ts";
+import { exchangeFor, type NodeHandler } from "../http/node.ts";
 import { renderStatus } from "../rest/error.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
@@ -9,7 +8,7 @@ import { protocolOf } from "./observer.ts";
 /** A handler that answers each request with an error: by its status to gRPC, else by that of HTTP. */
 export function refuseAll(error: ConnectError): NodeHandler {
   return (request, response) => {
-    const exchange = new RequestExchange(request, response, "");
+    const exchange = exchangeFor(request, response);
     const isGrpc = protocolOf(request.headers, false).startsWith("grpc");
     exchange.respond(
       isGrpc

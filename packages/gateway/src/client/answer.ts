@@ -1,4 +1,4 @@
-/** What the head and the end of an answer say: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+/** The outcome of an answer, from its head and its end: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -10,7 +10,7 @@ import { omittedField } from "./header-filter.ts";
 
 export type Head = IncomingHttpHeaders & IncomingHttpStatusHeader;
 
-/** An error that a server has answered, with what came before and behind its messages. */
+/** An error that a server has answered, with its header and trailer. */
 export class AnswerError extends ConnectError {
   readonly header: Headers;
   readonly trailer: Headers;
@@ -23,13 +23,13 @@ export class AnswerError extends ConnectError {
     this.trailer = trailer;
   }
 
-  /** That of ConnectError takes all that look like one. */
+  /** ConnectError's own check accepts everything that looks like one. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof ConnectError && Object.getPrototypeOf(value) === AnswerError.prototype;
   }
 }
 
-/** Why an answer is none, by its head alone; undefined if it may be one. */
+/** The error that the head alone shows; undefined if there is none yet. */
 export function headError(head: Head): ConnectError | undefined {
   const { ":status": status = 0, "content-type": type = "no content type" } = head;
   if (status === 200 && grpcType.test(type)) {
@@ -37,7 +37,7 @@ export function headError(head: Head): ConnectError | undefined {
       ? undefined
       : tooLarge();
   }
-  // An answer without a body may have a status of gRPC all the same.
+  // Even an answer that is not gRPC may have a gRPC status.
   if (head["grpc-status"] !== undefined && head["grpc-status"] !== "0") {
     return statusError(head, head);
   }
@@ -47,7 +47,7 @@ export function headError(head: Head): ConnectError | undefined {
 
 const grpcType = /^application\/grpc(?:$|[+;])/;
 
-/** The error that the end of an answer tells of; undefined for success. An answer may have nothing but its end. */
+/** The error in the end of an answer; undefined for success. Head and end may be the same. */
 export function statusError(head: Head, end: IncomingHttpHeaders): ConnectError | undefined {
   const status = end["grpc-status"];
   if (status === "0") return end[omittedField] === undefined ? undefined : tooLarge();
@@ -55,18 +55,18 @@ export function statusError(head: Head, end: IncomingHttpHeaders): ConnectError 
   return answerError(parseStatus(`${status}`, end), head === end ? {} : head, end);
 }
 
-/** What was left out may be what a success is about. An error tells enough without. */
+/** A success may need the fields that were left out. An error does not. */
 function tooLarge(): ConnectError {
   return new ConnectError("the answer has headers over 64 KiB", Code.ResourceExhausted);
 }
 
-/** The error of an answer that came to its end without a status. It may be a part of what there was to say. */
+/** The error of an answer without a status, which may be incomplete. */
 export function noStatus(head: Head): AnswerError {
   const message = "the answer ended without a gRPC status";
   return answerError(new ConnectError(message, Code.Internal), head, {});
 }
 
-/** The code is that of `grpc-status` and the message is kept, whatever cannot be read beside them. */
+/** Keeps the code of `grpc-status` and the message, even if the details cannot be read. */
 function parseStatus(status: string, trailer: IncomingHttpHeaders): ConnectError {
   if (!/^\d+$/.test(status)) {
     return new ConnectError(`invalid grpc-status: ${status}`, Code.Internal);
@@ -82,7 +82,7 @@ function parseStatus(status: string, trailer: IncomingHttpHeaders): ConnectError
   return error;
 }
 
-/** As it is, if it is not UTF-8 in percent-encoding. */
+/** @returns the text as it is if it is not percent-encoded UTF-8. */
 function parseMessage(encoded: string): string {
   const decoded = encoded.replaceAll(/%([\da-f]{2})/gi, (_, hex) =>
     String.fromCharCode(Number.parseInt(hex, 16)),

@@ -1,7 +1,7 @@
-/** From what a server needs to start again to what its clients may notice. */
+/** From the time a server needs to restart, to a delay that clients notice. */
 const pauseMs = { first: 50, max: 500 } as const;
 
-/** Doubles with each failure, and spreads those that wait for the same server. */
+/** Doubles with each failure. Random, so that clients of one server do not return together. */
 export function backoffMs(failures: number): number {
   if (failures === 0) return 0;
   const whole = Math.min(pauseMs.first * 2 ** (failures - 1), pauseMs.max);

@@ -2,7 +2,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { backoffMs } from "./backoff.ts";
-import type { CallLimit } from "./call-limit.ts";
+import type { CallDeadline } from "./call-deadline.ts";
 import { type Connection, connectionError } from "./connection.ts";
 import { unbracketed } from "./guarded-socket.ts";
 import { Subchannel, type SubchannelOptions } from "./subchannel.ts";
@@ -12,15 +12,15 @@ export type ChannelOptions = Omit<SubchannelOptions, "address">;
 /** More addresses than a name has in practice. */
 const addressesMax = 64;
 
-/** How old the addresses of a name may be, and how often they are looked up where calls fail. */
+/** How long addresses of a name are used, and how often they are looked up while connections fail. */
 const resolveAgainMs = { idle: 30_000, failing: 1000 } as const;
 
-/** Connections to all addresses of a server's name, among which calls take turns. */
+/** Connections to all addresses of a server's name. Calls use them in turn. */
 export class Channel {
   readonly #options: ChannelOptions;
   readonly #host: string;
   readonly #subchannels = new Map<string, Subchannel>();
-  /** The same, to take turns. */
+  /** The same, in order. */
   #turn: readonly Subchannel[] = [];
   readonly #waiting = new Set<Waiter>();
   #turns = 0;
@@ -39,12 +39,12 @@ export class Channel {
   }
 
   /**
-   * A connection with a place for one call, at once where there is one.
+   * A connection with a reserved place for one call, at once if there is one.
    *
-   * @param limit Of that call, which has not ended yet.
-   * @throws {ConnectError} UNAVAILABLE, as soon as it is known that there is none; or why the call ended.
+   * @param deadline Of that call, which has not ended yet.
+   * @throws {ConnectError} UNAVAILABLE as soon as it is known that there is none; or why the call ended.
    */
-  acquire(limit: CallLimit): Connection | Promise<Connection> {
+  acquire(deadline: CallDeadline): Connection | Promise<Connection> {
     this.#resolveAgain();
     const connection = this.#pick();
     if (connection !== undefined) return connection;
@@ -53,15 +53,15 @@ export class Channel {
     return new Promise((resolve, reject) => {
       const waiter = { resolve, reject };
       this.#waiting.add(waiter);
-      // A server that is busy for hours must not gather the calls that have given up.
-      limit.onEnd = (error) => {
+      // Calls that have ended must not pile up while a server is busy for hours.
+      deadline.onEnd = (error) => {
         this.#waiting.delete(waiter);
         reject(error);
       };
     });
   }
 
-  /** Ends all connections, and the calls on them. */
+  /** Closes all connections, and ends their calls. */
   close(): void {
     this.#isClosed = true;
     for (const one of this.#turn) one.destroy();
@@ -81,7 +81,7 @@ export class Channel {
     return undefined;
   }
 
-  /** Why no call can go out; undefined while one may, soon. */
+  /** Why no call can be sent; undefined while one can, or soon may. */
   #findFailure(): ConnectError | undefined {
     if (this.#isClosed) return connectionError(undefined);
     let last = this.#turn.length === 0 ? this.#failure : undefined;
@@ -89,7 +89,7 @@ export class Channel {
       if (failure === undefined) return undefined;
       last = failure;
     }
-    // Each call has an error of its own: who gets one may change it.
+    // Each call gets its own error, because the caller may change it.
     return last && connectionError(last.cause instanceof Error ? last.cause : last);
   }
 
@@ -105,7 +105,7 @@ export class Channel {
     }
   };
 
-  /** Looks the name up, if that is due. */
+  /** Looks the name up again if that is due. */
   #resolveAgain(): void {
     const { startedAt = Number.NEGATIVE_INFINITY, isRunning = false } = this.#resolution ?? {};
     if (isRunning || this.#isClosed) return;

@@ -6,44 +6,44 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type GuardedSocket, openSocket, type Place } from "./guarded-socket.ts";
+import { type GuardedSocket, openSocket, type SocketOptions } from "./guarded-socket.ts";
 import { Liveness } from "./liveness.ts";
 
-export interface ConnectionOptions extends Place {
-  /** How long a server may say nothing before it is asked, and how long it then has. */
+export interface ConnectionOptions extends SocketOptions {
+  /** How long a server may be silent before it is asked, and how long it may then take. */
   readonly quietMsMax: number;
 }
 
-/** Told how one connection fares. */
+/** Listens to one connection. */
 export interface ConnectionListener {
   /** The server has sent its settings: it speaks HTTP/2. */
   opened(): void;
   /** There may be room for another stream. */
   vacated(): void;
-  /** It takes no more streams; those that are open come to their end. Told once. */
+  /** It takes no more streams. Open ones go on. Called once. */
   left(connection: Connection, error: ConnectError): void;
-  /** It is over, and so are its streams. */
+  /** The connection and its streams have ended. */
   closed(connection: Connection): void;
 }
 
 const headersFrame = 1;
 
 /**
- * While a session holds more, Node resets the streams whose response headers arrive. Its default of
- * 10 is less than a few large requests, which the callers hold anyway. Node counts the bytes in 32
- * bits, so more than 4,294 would be less.
+ * Node resets streams whose response headers arrive while a session holds more. The default of 10 is
+ * less than a few large requests, which the callers hold anyway. Node counts the bytes in 32 bits, so
+ * 4,295 would overflow.
  */
 const sessionMegabytesMax = 4000;
 
 /**
- * The largest headers, and trailers, that servers should send. What a HeaderFilter lets through is not
- * larger, as Node counts it: without Huffman's coding, and 32 bytes more for each field.
+ * The largest headers or trailers that servers should send. A HeaderFilter lets no larger ones through, as
+ * Node counts them: without Huffman coding, and 32 bytes more for each field.
  */
 const headerBytesMax = 2 * 65_535;
 
 const headerFieldsMax = headerBytesMax / 32;
 
-/** One connection of HTTP/2 to one address. */
+/** One HTTP/2 connection to one address. */
 export class Connection {
   readonly #socket: GuardedSocket;
   readonly #session: ClientHttp2Session;
@@ -53,9 +53,9 @@ export class Connection {
   #streams = 0;
   #streamsMax = 0;
   #failure: Error | undefined;
-  /** Streams whose headers Node could not send, as when a GOAWAY comes in between. */
+  /** Streams whose headers Node could not send, for example because of a GOAWAY. */
   readonly #unsent = new Set<number>();
-  /** The last stream that a server which leaves has looked at, or will. */
+  /** The last stream that the server will process, from its GOAWAY. */
   #lastStreamId = Number.POSITIVE_INFINITY;
 
   constructor(options: ConnectionOptions, listener: ConnectionListener) {
@@ -100,24 +100,23 @@ export class Connection {
     return this.#state === "connecting";
   }
 
-  /** Whether it takes streams, or will when there is room. Its streams end before it says that it is over. */
+  /** Whether it takes streams, or will when there is room. */
   get isOpen(): boolean {
     return this.#state === "open" && !this.isLost;
   }
 
-  /** How many streams are open, or have a place. */
+  /** The streams that are open or reserved. */
   get streams(): number {
     return this.#streams;
   }
 
-  /** Whether the server takes another stream now. */
   get hasRoom(): boolean {
     return this.#streams < this.#streamsMax;
   }
 
   /**
-   * Whether a server has certainly not looked at a stream: it says so by RST_STREAM or GOAWAY (RFC
-   * 9113, sections 8.7 and 6.8), or the headers have never left.
+   * Whether the server has certainly not processed a stream: it says so by RST_STREAM or GOAWAY (RFC
+   * 9113, sections 8.7 and 6.8), or the headers were never sent.
    */
   hasPassedOver(stream: ClientHttp2Stream): boolean {
     return (
@@ -128,12 +127,11 @@ export class Connection {
     );
   }
 
-  /** Whether it is over, for whatever reason, and its streams with it. */
   get isLost(): boolean {
     return this.#session.destroyed;
   }
 
-  /** Takes a place for a stream. Whoever has taken one either opens the stream or vacates the place. */
+  /** Reserves a place for a stream. The caller then opens the stream or vacates the place. */
   reserve(): void {
     this.#streams++;
   }
@@ -144,9 +142,9 @@ export class Connection {
   }
 
   /**
-   * Opens a stream in a place that was reserved, and vacates it when the stream closes.
+   * Opens a stream in a reserved place, and vacates it when the stream closes.
    *
-   * @throws what Node throws for headers that are none.
+   * @throws Node's error for invalid headers.
    */
   open(headers: OutgoingHttpHeaders): ClientHttp2Stream {
     let stream: ClientHttp2Stream;
@@ -163,24 +161,23 @@ export class Connection {
     return stream;
   }
 
-  /** Takes no more streams, and closes behind the last. */
+  /** Takes no more streams, and closes after the last. */
   close(): void {
     this.#leave();
     if (!this.#session.destroyed) this.#session.close();
   }
 
-  /** Ends it, and its streams with it. */
   destroy(): void {
     this.#session.destroy();
-    this.#socket.destroy(); // the session waits until the server has taken what was sent
+    this.#socket.destroy(); // the session waits until the server has read everything
   }
 
-  // The same functions for all streams: one of its own for each costs more than to call it.
+  // Shared by all streams: creating functions for each costs more than calling them.
   readonly #onClose = () => this.vacate();
 
-  /** The close of a stream tells the rest. */
+  /** The event `close` reports the rest. */
   readonly #onError = ({ code }: NodeJS.ErrnoException) => {
-    // After 2^30 calls there is no number for another stream (RFC 9113, section 5.1.1).
+    // After 2^30 calls, no stream id is left (RFC 9113, section 5.1.1).
     if (code === "ERR_HTTP2_OUT_OF_STREAMS") this.close();
   };
 
@@ -195,14 +192,14 @@ export class Connection {
   }
 }
 
-/** Of what is wrong with a connection; or of its end, where nothing is. */
+/** @param cause What is wrong with the connection; undefined if it only ended. */
 export function connectionError(cause: Error | undefined): ConnectError {
   if (cause instanceof ConnectError) return cause;
   const message = cause === undefined ? "the connection was closed" : messageOf(cause);
   return new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
 }
 
-/** Of several addresses that one name has in both families, Node tells the errors alone. */
+/** An error for several addresses has no message of its own, only a code. */
 function messageOf(error: Error): string {
   return error.message || ("code" in error ? String(error.code) : "the connection failed");
 }

@@ -3,28 +3,33 @@ import { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { HeaderFilter } from "./header-filter.ts";
 
-/** What a client shows of itself, and whom it trusts, in PEM. */
+/** The certificates of a client, in PEM. */
 export interface ClientTls {
-  /** Certificates to trust, in place of Node's. */
+  /** Certificates to trust. Default: Node's. */
   readonly ca?: string | Buffer | undefined;
-  /** The client's own certificate, where the server asks for one, and its key. */
+  /** The client's own certificate, for servers that ask for one, and its key. */
   readonly cert?: string | Buffer | undefined;
   readonly key?: string | Buffer | undefined;
   /** The name that the server's certificate must have. Default: the host of the URL. */
   readonly serverName?: string | undefined;
 }
 
-export interface Place {
-  /** With the name of the host, which is what `:authority` and TLS say. */
+export interface SocketOptions {
+  /** With the host's name, for `:authority` and TLS. */
   readonly origin: string;
-  /** The address that is connected to. */
+  /** The address to connect to. */
   readonly address: string;
-  /** The path of a socket of this machine, in place of the address and the origin's port. */
+  /** The path of a Unix socket, in place of the address and the origin's port. */
   readonly socketPath?: string | undefined;
   readonly tls: ClientTls;
 }
 
-export function openSocket({ origin, address: host, socketPath, tls }: Place): GuardedSocket {
+export function openSocket({
+  origin,
+  address: host,
+  socketPath,
+  tls,
+}: SocketOptions): GuardedSocket {
   if (socketPath !== undefined) return new GuardedSocket(connectTcp(socketPath));
   const { protocol, hostname, port } = new URL(origin);
   const isSecure = protocol === "https:";
@@ -37,15 +42,14 @@ export function openSocket({ origin, address: host, socketPath, tls }: Place): G
   );
 }
 
-/** The host of a URL, of which an IPv6 address stands in brackets. */
+/** The host of a URL, without the brackets of an IPv6 address. */
 export function unbracketed(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, "");
 }
 
 /**
- * A socket of HTTP/2 whose server may send headers of any size: see {@link HeaderFilter}. It costs less
- * than it saves: Node hands a stream of ours larger pieces than it writes to a socket, so that a call takes a
- * fifth less of the CPU.
+ * A socket of HTTP/2 whose server may send headers of any size: see {@link HeaderFilter}. It also saves a
+ * fifth of a call's CPU, because Node writes larger pieces to a stream of ours than to a socket.
  */
 export class GuardedSocket extends Duplex {
   readonly #socket: Socket;
@@ -64,7 +68,7 @@ export class GuardedSocket extends Duplex {
     socket.on("close", () => this.destroy());
   }
 
-  /** How much the server has sent. */
+  /** The bytes that the server has sent. */
   get bytesRead(): number {
     return this.#socket.bytesRead;
   }

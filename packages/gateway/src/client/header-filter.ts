@@ -1,41 +1,41 @@
-/** Frames of HTTP/2 (RFC 9113) and blocks of fields (HPACK, RFC 7541), as far as it takes to leave fields out. */
+/** As much of HTTP/2 frames (RFC 9113) and field blocks (HPACK, RFC 7541) as is needed to leave fields out. */
 
 const frameHeadBytes = 9;
 const frameBytesMax = 16_384;
 const type = { headers: 1, continuation: 9 } as const;
 const flag = { endHeaders: 4, padded: 8, priority: 32 } as const;
 
-/** A larger block goes on as it is, and Node ends the connection. */
+/** A larger block is passed on unchanged, and Node ends the connection. */
 const gatheredBytesMax = 4 * 1024 * 1024;
 
-/** The largest block that goes on whole. */
+/** The largest block that is passed on unchanged. */
 const blockBytesMax = 65_535;
 
 /** In a larger block, fields of more bytes are left out. */
 const fieldBytesMax = 1024;
 
-/** An entry of a table that was left out must at least fill the table, which has as many bytes. */
+/** The size of the table. What replaces an omitted entry must at least fill it. */
 const tableBytes = 4096;
 
-/** What stands for the fields that were left out. */
+/** Replaces the fields that were left out. */
 export const omittedField = "grpc-fields-omitted";
 
 /**
- * Node ends a connection, and all calls on it, for one field over 64 KiB and for nine frames of headers
- * in a row, also if it has announced that it takes less. This leaves out the large fields of such headers, and
- * says so by a field: the call that they answer can then fail alone. Small fields stay, as the table may need
- * them: over 144 KiB of those, the connection ends.
+ * Node ends a connection, and all calls on it, for one field over 64 KiB or nine header frames in a row,
+ * even if it has announced a lower limit. This filter leaves out the large fields of such headers and adds
+ * {@link omittedField}, so that only the call that they answer fails. Small fields stay, because the table
+ * may need them. Over 144 KiB of small fields still end the connection.
  */
 export class HeaderFilter {
-  /** How much of the current frame has not come yet, which goes on as it is. */
+  /** Bytes of the current frame that have not arrived. They are passed on unchanged. */
   #passing = 0;
-  /** The begin of a frame that is needed whole. */
+  /** The beginning of a frame that is needed whole. */
   #rest: Buffer = Buffer.alloc(0);
-  /** The frames of headers that others follow. */
+  /** Header frames that others follow. */
   #frames: Buffer[] = [];
   #gathered = 0;
 
-  /** @param received More of what a server sends. @returns what goes on. */
+  /** @param received The next bytes from the server. @returns what to pass on. */
   filter(received: Buffer): readonly Buffer[] {
     if (this.#passing >= received.length) {
       this.#passing -= received.length;
@@ -95,7 +95,7 @@ function isLast(frame: Buffer): boolean {
   return ((frame[4] ?? 0) & flag.endHeaders) !== 0;
 }
 
-/** The same headers, or those that are left of them. */
+/** The same headers, without large fields if they are too large. */
 function shrink(frames: readonly Buffer[]): readonly Buffer[] {
   const [first = Buffer.alloc(0), ...more] = frames;
   const block = Buffer.concat([
@@ -123,8 +123,8 @@ function withoutLargeFields(block: Buffer): readonly Buffer[] {
   for (let begin = 0, end = 0; begin < block.length; begin = end) {
     const kind = block.readUInt8(begin);
     end = endOfField(block, begin);
-    // A literal with incremental indexing becomes an entry of the table: one that is larger than the
-    // table empties it (section 4.4). It is larger even if its text was coded with 30 bits for each byte.
+    // A literal with incremental indexing becomes an entry of the table. One that is larger than the
+    // table empties it (section 4.4). This one is, even if each byte of its text was coded in 30 bits.
     const isIndexed = kind >= 0x40;
     if (end - begin <= (isIndexed ? 4 * tableBytes : fieldBytesMax)) {
       parts.push(block.subarray(begin, end));
@@ -136,7 +136,7 @@ function withoutLargeFields(block: Buffer): readonly Buffer[] {
   return parts;
 }
 
-/** Where a representation of a field ends (section 6). @throws {RangeError} */
+/** The end of a field's representation (section 6). @throws {RangeError} */
 function endOfField(block: Buffer, at: number): number {
   const kind = block.readUInt8(at);
   if (kind >= 0x80) return readInteger(block, at, 7).end;
@@ -164,7 +164,7 @@ function readInteger(block: Buffer, at: number, bits: number): { value: number; 
   return { value, end };
 }
 
-/** @param kind 0x40 makes it an entry of the table. */
+/** @param kind 0x40 adds it to the table. */
 function literal(kind: number, name: string, value: string): Buffer {
   return Buffer.concat([Buffer.of(kind), text(name), text(value)]);
 }

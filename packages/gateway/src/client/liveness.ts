@@ -4,19 +4,19 @@ import type { GuardedSocket } from "./guarded-socket.ts";
 
 export interface LivenessOptions {
   readonly quietMsMax: number;
-  /** Whether a call is under way. */
+  /** Whether a call is in progress. */
   readonly isBusy: () => boolean;
 }
 
 /**
- * Whether the server of one connection is alive. A connection may take `quietMsMax` to open. After
- * that, a server that owes something and sends no byte for as long is asked, and has as long to send
- * one. So a connection that falls silent ends two to three times `quietMsMax` after the last byte that
- * was read, whatever is sent meanwhile (gRFC A8).
+ * Checks whether the server of one connection is alive. A connection may take `quietMsMax` to open.
+ * Then a server that owes an answer and sends no byte for that long is asked, and has as long again to
+ * send one. So a silent connection ends two to three times `quietMsMax` after the last byte that was
+ * read, whatever is sent meanwhile (gRFC A8).
  *
- * The question is SETTINGS without a setting, which every server must acknowledge at once (RFC 9113,
- * section 6.5.3). Servers of gRPC end connections on which they are pinged more than once in five
- * minutes while they send nothing, and Node answers its own `ping()` after a GOAWAY.
+ * It asks with an empty SETTINGS frame, which every server must acknowledge at once (RFC 9113, section
+ * 6.5.3). A ping will not do: gRPC servers end connections with more than one ping in five minutes
+ * while they send nothing, and Node answers its own `ping()` after a GOAWAY.
  */
 export class Liveness {
   readonly #session: ClientHttp2Session;
@@ -35,7 +35,7 @@ export class Liveness {
     this.#session = session;
     this.#socket = socket;
     this.#isBusy = isBusy;
-    // What has arrived while this process was busy is read before.
+    // First read what has arrived while this process was busy.
     const timer = setInterval(() => setImmediate(this.#look), quietMsMax).unref();
     session.once("remoteSettings", () => {
       this.#isOpen = true;
@@ -43,7 +43,7 @@ export class Liveness {
     session.once("close", () => clearInterval(timer));
   }
 
-  /** A call goes out. It is owed an answer even if its caller gives up before the next look. */
+  /** Call when a call is sent. It is owed an answer even if its caller cancels before the next look. */
   owe(): void {
     this.#isOwed = true;
   }

@@ -6,13 +6,13 @@ import type { Head } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
 
 /**
- * One call with streams of messages, in envelopes. It takes no more of the answer than is asked for, and
- * sends no more than the server takes.
+ * One streaming call. It reads no more of the answer than its caller asks for, and sends no more than the
+ * server reads.
  */
 export class StreamCall {
   /** The head of the answer; rejects with a ConnectError if there is none, or if it is an error. */
   readonly head: Promise<Head>;
-  /** Filled when the last chunk was taken. */
+  /** Filled after the last chunk. */
   readonly trailer: LazyHeaders = new LazyHeaders({});
   readonly #attempt: Attempt;
 
@@ -28,14 +28,14 @@ export class StreamCall {
       });
       stream.on("close", () => reject(attempt.failure));
     });
-    this.head.catch(() => {}); // nobody may come to wait for it
+    this.head.catch(() => {}); // maybe nobody waits for it
   }
 
-  /** Sends what comes, until the server has had enough. What it throws ends the call. */
+  /** Sends messages until the server closes the stream. An error of theirs ends the call. */
   async send(bodies: AsyncIterable<Uint8Array>): Promise<void> {
     const { stream } = this.#attempt;
     const iterator = bodies[Symbol.asyncIterator]();
-    // It may wait for its next message, when nobody does any more.
+    // The iterator may still wait for its next message.
     const leave = () => void iterator.return?.()?.catch(() => {});
     stream.once("close", leave);
     try {
@@ -50,12 +50,12 @@ export class StreamCall {
     }
   }
 
-  /** The body of the answer, as it comes. */
+  /** The body of the answer as it arrives. */
   async *receive(): AsyncGenerator<Uint8Array> {
     const attempt = this.#attempt;
     const { stream } = attempt;
     let wake = () => {};
-    // Node's iterator takes a stream of HTTP/2 that the server has closed for one that was cut off.
+    // Node's iterator reports a stream that the server has closed as cut off.
     for (const event of ["readable", "end", "close"]) stream.on(event, () => wake());
     try {
       while (!stream.readableEnded && !stream.destroyed) {
@@ -72,7 +72,7 @@ export class StreamCall {
   }
 }
 
-/** Resolves when a stream takes more, or never will. */
+/** Resolves when a stream takes more, or has closed. */
 async function takenOrClosed(stream: ClientHttp2Stream): Promise<void> {
   const settled = new AbortController();
   const events = ["drain", "close"].map((event) => once(stream, event, { signal: settled.signal }));

@@ -7,29 +7,29 @@ import {
   connectionError,
 } from "./connection.ts";
 
-/** As long a connection must have lived that the next one is made at once. */
+/** A connection that lived this long is replaced without a pause. */
 const livedMsMin = 1000;
 
-/** Connections to one address, for a server that takes few streams on each. */
+/** Connections to one address, for servers that take few streams on each. */
 const connectionsMax = 16;
 
 export type SubchannelOptions = Omit<ConnectionOptions, "tls"> & {
   /** Called for each connection, so that renewed certificates are used. */
   readonly tls: () => ConnectionOptions["tls"];
-  /** Told when a connection that was open takes no more calls. */
+  /** Called when an open connection takes no more calls. */
   readonly onDisconnect?: () => void;
 };
 
 /**
- * Connections to one address. There is always one, or an attempt to make one: at once when
- * one is lost, after a pause when an attempt has failed. There are more where the server takes no
- * more streams on those that are there; attempts to make those have the same pauses.
+ * Connections to one address. There is always one, or an attempt to open one: at once after a loss,
+ * with a pause after a failed attempt. More are opened, with the same pauses, when the server takes no
+ * more streams on those that exist.
  */
 export class Subchannel {
   readonly #options: SubchannelOptions;
-  /** Told when something has changed: whoever waits looks again. */
+  /** Called when something has changed, so that waiting calls look again. */
   readonly #onChange: () => void;
-  /** With those that are being made, and those that come to their end. */
+  /** Including those that are opening or closing. */
   readonly #connections = new Set<Connection>();
   #timer: NodeJS.Timeout | undefined;
   #failures = 0;
@@ -42,7 +42,7 @@ export class Subchannel {
     this.#connect();
   }
 
-  /** Why calls cannot go out; undefined while they can, or may soon. */
+  /** Why calls cannot be sent; undefined while they can, or soon may. */
   get failure(): ConnectError | undefined {
     return this.isOpen ? undefined : this.#failure;
   }
@@ -52,7 +52,7 @@ export class Subchannel {
     return false;
   }
 
-  /** The connection with the fewest streams; undefined while there is none with room. */
+  /** The connection with the fewest streams; undefined if none has room. */
   pick(): Connection | undefined {
     let least: Connection | undefined;
     let openCount = 0;
@@ -66,20 +66,19 @@ export class Subchannel {
     return undefined;
   }
 
-  /** Takes no more calls; those under way come to their end. */
+  /** Takes no more calls. Those in progress go on. */
   close(): void {
     this.#isClosed = true;
     this.#endPause();
     for (const one of this.#connections) one.close();
   }
 
-  /** Ends it, and its calls. */
   destroy(): void {
     this.close();
     for (const one of this.#connections) one.destroy();
   }
 
-  /** Makes a connection, unless one is being made. */
+  /** Opens a connection, unless one is being opened. */
   #connect(): void {
     for (const { isConnecting } of this.#connections) if (isConnecting) return;
     const { tls, onDisconnect: _, ...options } = this.#options;
@@ -105,12 +104,12 @@ export class Subchannel {
         const hasLived = performance.now() - openedAt > livedMsMin;
         this.#failures = hasLived ? 0 : this.#failures + 1;
         if (hasLived) {
-          // Of an attempt for another connection, which is no reason to wait now.
+          // A pause after a failed attempt for another connection is no reason to wait now.
           this.#endPause();
           this.#failure = undefined;
         }
         this.#reconnect();
-        // For calls that waited for the end of the pause, or for the room of this connection.
+        // For calls that waited for the pause to end, or for room on this connection.
         if (!this.#isClosed) this.#onChange();
       },
       closed: (connection) => this.#connections.delete(connection),
@@ -124,7 +123,7 @@ export class Subchannel {
     this.#onChange();
   }
 
-  /** After a pause if need be. While there are others, callers say whether one more is needed. */
+  /** Opens a connection, after a pause if the last attempts failed. If others are open, calls decide. */
   #reconnect(): void {
     if (this.#isClosed || this.#timer !== undefined) return;
     if (this.isOpen && this.#failures === 0) return;

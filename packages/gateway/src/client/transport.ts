@@ -8,16 +8,18 @@ import type {
 } from "@bufbuild/protobuf";
 import type { StreamResponse, Transport, UnaryResponse } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import type { Holding } from "../http/body-budget.ts";
 import {
   LazyHeaders,
   type NodeHeaders,
   toNodeHeaders,
   withoutConnection,
 } from "../http/headers.ts";
+import { EnvelopeReader, type EnvelopeReading, readEnvelopes } from "../rpc/envelope.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import type { Cancellation } from "../rpc/signal.ts";
 import { Attempt } from "./attempt.ts";
-import { CallLimit } from "./call-limit.ts";
+import { CallDeadline } from "./call-deadline.ts";
 import { Channel } from "./channel.ts";
 import type { ClientTls } from "./guarded-socket.ts";
 import { acceptEncoding, MessageCodec } from "./message-codec.ts";
@@ -26,54 +28,23 @@ import { callUnary } from "./unary-call.ts";
 
 export interface GrpcTransportOptions {
   /**
-   * `http://HOST:PORT` speaks HTTP/2 at once, `https://` TLS. It may have a path. `unix:PATH` is a
-   * socket of this machine.
+   * `http://HOST:PORT` for HTTP/2 in plaintext, `https://` for TLS, both with an optional path, or
+   * `unix:PATH` for a Unix socket.
    */
   readonly url: string;
-  /** What `:authority` says. Default: the host and port of the URL; `localhost` for a socket. */
+  /** The `:authority`. Default: the host and port of the URL; `localhost` for a socket. */
   readonly authority?: string | undefined;
-  /** Called for each connection, so that renewed certificates are used. Default: what Node trusts. */
+  /** Called for each connection, so that renewed certificates are used. Default: Node's trusted ones. */
   readonly tls?: () => ClientTls;
-  /** The largest message that is read of an answer, in bytes. Default: 4 MiB, as in gRPC. */
+  /** The largest message of an answer, in bytes. Default: 4 MiB, as in gRPC. */
   readonly readMaxBytes?: number;
   /**
-   * A server that says nothing while it owes an answer is asked after that long, and has as long to
-   * answer; so long may a connection take. In ms. Default: 5 s.
+   * How long a server may be silent while it owes an answer, in ms. It is then asked whether it is
+   * alive, and has as long to reply. Opening a connection may take as long. Default: 5 s.
    */
   readonly quietMsMax?: number;
-  /** What `user-agent` says. Default: `connect-gateway`. */
+  /** The `user-agent`. Default: `connect-gateway`. */
   readonly userAgent?: string;
-}
-
-/**
- * Calls a server of gRPC, for `createClient` of Connect. Its connections are made when they are first
- * needed, and kept until `close`.
- */
-export interface GrpcTransport extends Transport {
-  /** Whether a connection stands. */
-  readonly isConnected: boolean;
-  /**
-   * Calls a function each time a connection takes no more calls, for whatever reason.
-   *
-   * @returns ends that.
-   */
-  onDisconnect(listener: () => void): () => void;
-  /** Ends the connections, and the calls on them. */
-  close(): void;
-  unary<I extends DescMessage, O extends DescMessage>(
-    method: DescMethodUnary<I, O>,
-    signal: Cancellation | undefined,
-    timeoutMs: number | undefined,
-    header: HeadersInit | undefined,
-    input: MessageInitShape<I>,
-  ): Promise<UnaryResponse<I, O>>;
-  stream<I extends DescMessage, O extends DescMessage>(
-    method: DescMethodStreaming<I, O>,
-    signal: Cancellation | undefined,
-    timeoutMs: number | undefined,
-    header: HeadersInit | undefined,
-    input: AsyncIterable<MessageInitShape<I>>,
-  ): Promise<StreamResponse<I, O>>;
 }
 
 const optionKinds: OptionKindsOf<GrpcTransportOptions> = {
@@ -89,39 +60,42 @@ const readMaxBytesDefault = 4 * 1024 * 1024;
 const quietMsMaxDefault = 5000;
 
 /**
- * How often a call goes out, at most: again only where the server has certainly not looked at it, and
- * its one message is at hand. RFC 9113 section 8.7 has it so.
+ * The maximum number of attempts. A call is sent again only if the server has certainly not processed it
+ * (RFC 9113 section 8.7), and if its one message is still there.
  */
 const triesMax = 3;
 
-/** Makes a transport of gRPC, over HTTP/2. A unary call takes a sixth of the CPU of connect-node's. */
+/** Creates a gRPC transport. A unary call takes a sixth of the CPU of connect-node's. */
 export function openGrpcTransport(options: GrpcTransportOptions): GrpcTransport {
   assertOptions("openGrpcTransport", options, optionKinds);
-  return new Http2Transport(options);
+  return new GrpcTransport(options);
 }
 
-/** What calls of one method have in common. */
+/** What calls of one method share. */
 interface KnownMethod<I extends DescMessage, O extends DescMessage> {
   readonly path: string;
   readonly codec: MessageCodec<I, O>;
 }
 
-/** One call, as it goes out. */
 interface Outgoing {
   readonly path: string;
   readonly header: HeadersInit | undefined;
-  readonly limit: CallLimit;
+  readonly deadline: CallDeadline;
   readonly triesMax: number;
 }
 
-/** Sockets as in gRPC's naming: `unix:PATH`, or `unix://` and an absolute path. */
+/** Unix sockets as in gRPC's naming: `unix:PATH`, or `unix://` and an absolute path. */
 function parseTarget(url: string) {
   const [, socketPath] = /^unix:(?:\/\/(?=\/))?(.+)$/s.exec(url) ?? [];
   const { origin, pathname } = new URL(socketPath === undefined ? url : "http://localhost");
   return { origin, pathname, socketPath };
 }
 
-class Http2Transport implements GrpcTransport {
+/**
+ * Calls a server of gRPC, for `createClient` of Connect. It connects with the first call, and keeps its
+ * connections until `close`.
+ */
+export class GrpcTransport implements Transport {
   readonly #channel: Channel;
   readonly #readMaxBytes: number;
   readonly #basePath: string;
@@ -143,15 +117,22 @@ class Http2Transport implements GrpcTransport {
     this.#authority = options.authority;
   }
 
+  /** Whether a connection is open. */
   get isConnected(): boolean {
     return this.#channel.isConnected;
   }
 
-  readonly onDisconnect = (listener: () => void) => {
+  /**
+   * Calls a function each time a connection takes no more calls, for whatever reason.
+   *
+   * @returns ends that.
+   */
+  readonly onDisconnect = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   };
 
+  /** Closes the connections, and aborts the calls on them. */
   close(): void {
     this.#channel.close();
   }
@@ -166,12 +147,12 @@ class Http2Transport implements GrpcTransport {
     const { path, codec } = this.#know(method);
     const body = codec.serialize(input);
     const readMaxBytes = this.#readMaxBytes;
-    const limit = new CallLimit({ timeoutMs, cancellation });
+    const deadline = new CallDeadline(timeoutMs, cancellation);
     try {
       const holding = cancellation?.holding;
       const call = { body, readMaxBytes, holding };
       const { head, trailer, ...answer } = await this.#try(
-        { path, header, limit, triesMax },
+        { path, header, deadline, triesMax },
         (attempt) => callUnary(attempt, call),
       );
       return {
@@ -179,10 +160,10 @@ class Http2Transport implements GrpcTransport {
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
         trailer: new LazyHeaders(trailer),
-        message: await codec.parseOne(answer.body, { head, readMaxBytes, holding }),
+        message: await readOne(answer.body, codec.reading(head, readMaxBytes), holding),
       };
     } finally {
-      limit.release();
+      deadline.release();
     }
   }
 
@@ -194,13 +175,13 @@ class Http2Transport implements GrpcTransport {
     input: AsyncIterable<MessageInitShape<I>>,
   ): Promise<StreamResponse<I, O>> {
     const { path, codec } = this.#know(method);
-    const limit = new CallLimit({ timeoutMs, cancellation });
+    const deadline = new CallDeadline(timeoutMs, cancellation);
     try {
       const bodies = serializeAll(codec, input);
-      // One message can be sent again, a stream cannot.
+      // A single message can be sent again, a stream cannot.
       const one =
         method.methodKind === "server_streaming" ? (await bodies.next()).value : undefined;
-      const outgoing = { path, header, limit, triesMax: one === undefined ? 1 : triesMax };
+      const outgoing = { path, header, deadline, triesMax: one === undefined ? 1 : triesMax };
       const { call, head } = await this.#try(outgoing, async (attempt) => {
         const begun = new StreamCall(attempt);
         void begun.send(one === undefined ? bodies : createAsyncIterable([one]));
@@ -211,29 +192,30 @@ class Http2Transport implements GrpcTransport {
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
         trailer: call.trailer,
-        message: codec.parseAll(call.receive(), {
-          ...{ head, readMaxBytes: this.#readMaxBytes, holding: cancellation?.holding },
-        }),
+        message: readEnvelopes(
+          { chunks: () => call.receive(), holding: cancellation?.holding },
+          codec.reading(head, this.#readMaxBytes),
+        ),
       };
     } catch (error) {
-      limit.release();
+      deadline.release();
       throw error;
     }
   }
 
   async #try<T>(
-    { path, header, limit, triesMax }: Outgoing,
+    { path, header, deadline, triesMax }: Outgoing,
     run: (attempt: Attempt) => Promise<T>,
   ): Promise<T> {
     for (let tries = 1; ; tries++) {
-      if (limit.error !== undefined) throw limit.error;
-      const connection = await this.#channel.acquire(limit);
-      if (limit.error !== undefined) {
+      if (deadline.error !== undefined) throw deadline.error;
+      const connection = await this.#channel.acquire(deadline);
+      if (deadline.error !== undefined) {
         connection.vacate();
-        throw limit.error;
+        throw deadline.error;
       }
-      const headers = this.#headers(path, header, limit.remainingMs);
-      const attempt = new Attempt(connection, headers, limit);
+      const headers = this.#headers(path, header, deadline.remainingMs);
+      const attempt = new Attempt(connection, headers, deadline);
       try {
         return await run(attempt);
       } catch (error) {
@@ -274,7 +256,7 @@ class Http2Transport implements GrpcTransport {
   }
 }
 
-/** Calls of many share a connection, and what compresses its headers: RFC 7541, section 7.1. */
+/** Different callers share a connection and its header compression: RFC 7541, section 7.1. */
 const secrets = ["authorization", "cookie"];
 
 function nodeHeaders(header: HeadersInit): NodeHeaders {
@@ -283,9 +265,19 @@ function nodeHeaders(header: HeadersInit): NodeHeaders {
   return Array.isArray(header) ? toNodeHeaders(new Headers(header)) : header;
 }
 
-/** At most eight digits. */
+/** gRPC allows at most eight digits. */
 function timeoutOf(ms: number): string {
   return ms < 1e8 ? `${ms}m` : `${Math.floor(ms / 1000)}S`;
+}
+
+function readOne<T>(
+  body: Uint8Array,
+  reading: EnvelopeReading<T>,
+  holding: Holding | undefined,
+): T | Promise<T> {
+  const reader = new EnvelopeReader(reading, holding);
+  reader.push(body);
+  return reader.end();
 }
 
 async function* serializeAll<I extends DescMessage, O extends DescMessage>(

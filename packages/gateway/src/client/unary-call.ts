@@ -7,15 +7,15 @@ import type { Head } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
 
 export interface UnaryCall {
-  /** The message, in its envelope. */
+  /** The message in its envelope. */
   readonly body: Uint8Array;
   /** The largest message that the answer may have, in bytes. */
   readonly readMaxBytes: number;
-  /** What counts the answer; undefined if nothing does. */
+  /** Counts the bytes of the answer. */
   readonly holding?: Holding | undefined;
 }
 
-/** An answer that says that all is well. */
+/** A successful answer. */
 export interface WholeAnswer {
   readonly head: Head;
   readonly trailer: IncomingHttpHeaders;
@@ -25,7 +25,7 @@ export interface WholeAnswer {
 /**
  * Makes one call with one message each way.
  *
- * @returns a promise that rejects with a ConnectError: an {@link AnswerError} if it is of the server.
+ * @returns a promise that rejects with a ConnectError: an {@link AnswerError} if the server sent it.
  */
 export function callUnary(
   attempt: Attempt,
@@ -39,7 +39,7 @@ export function callUnary(
       if (endFailure === undefined) resolve({ head, trailer, body: received.bytes });
       else reject(endFailure);
     };
-    // Data that came with the head is told before it.
+    // Listen only now: data that arrived with the head is emitted before it.
     stream.on("response", () =>
       stream.on("data", (chunk: Uint8Array) => {
         received.append(chunk);
@@ -61,7 +61,7 @@ export function callUnary(
 
 const envelopeHeadBytes = 5;
 
-/** Reads on when there is room for more. */
+/** Pauses reading until there is room for more. */
 function hold(chunk: Uint8Array, { attempt, holding }: { attempt: Attempt; holding: Holding }) {
   const { stream } = attempt;
   try {

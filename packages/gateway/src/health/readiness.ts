@@ -24,3 +24,25 @@ function saysReady(isReady: Readiness["isReady"]): boolean {
     return false;
   }
 }
+
+/** The longest delay before a change is reported. Stores and threads have no event for it. */
+const intervalMs = 250;
+
+/** Resolves when the readiness differs from `seen`, or when the server drains, or the signal aborts. */
+export function readinessChange(
+  { isReady, draining }: Required<Readiness>,
+  seen: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const signals = [draining, signal];
+  return new Promise((resolve) => {
+    const end = () => {
+      clearInterval(timer);
+      for (const one of signals) one.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setInterval(() => isReady() !== seen && end(), intervalMs).unref();
+    for (const one of signals) one.addEventListener("abort", end);
+    if (signals.some(({ aborted }) => aborted) || isReady() !== seen) end();
+  });
+}

@@ -6,8 +6,7 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from "../../gen/grpc/health/v1/health_pb.ts";
 import { createStreamLimit, servicesOf, smallMessages } from "../rpc/own-services.ts";
-import { type Readiness, resolveReadiness } from "./readiness.ts";
-import { createReadinessWatch } from "./readiness-watch.ts";
+import { type Readiness, readinessChange, resolveReadiness } from "./readiness.ts";
 
 export interface HealthOptions extends Readiness {
   /** The services that have the same health as the server. Default: all on the router. */
@@ -42,10 +41,10 @@ const watchesMaxDefault = 1024;
 
 function createHealthService(
   names: () => readonly string[],
-  { isReady, draining }: Required<Readiness>,
+  readiness: Required<Readiness>,
   watchesMax: number,
 ): ServiceImpl<typeof Health> {
-  const watch = createReadinessWatch(isReady, draining);
+  const { isReady, draining } = readiness;
   const enter = createStreamLimit(watchesMax, "there are too many watches");
   let known: ReadonlySet<string> | undefined;
   // On first use, when the router has all its services.
@@ -77,7 +76,7 @@ function createHealthService(
         if (status !== last) yield { status };
         last = status;
         draining.throwIfAborted();
-        await watch.untilNot(ready, signal);
+        await readinessChange(readiness, ready, signal);
         signal.throwIfAborted(); // the server may have ended it: that is not a success
       }
     },

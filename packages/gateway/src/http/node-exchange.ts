@@ -1,7 +1,6 @@
-import type { OutgoingHttpHeaders } from "node:http";
-import type { ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
 import { Code } from "@connectrpc/connect";
+import { BodyAlreadyReadError } from "./body.ts";
 import type { BodyBudget, Holding } from "./body-budget.ts";
 import {
   type Abortable,
@@ -13,13 +12,7 @@ import {
   type Head,
   type Response,
 } from "./exchange.ts";
-import { fitFields } from "./fit-fields.ts";
-import {
-  mergeHeaders,
-  type NodeHeaders,
-  type RequestHeaders,
-  withoutConnection,
-} from "./headers.ts";
+import { mergeHeaders, type NodeHeaders, type RequestHeaders } from "./headers.ts";
 
 const exchangeOf = Symbol("the exchange that an answer belongs to");
 
@@ -117,7 +110,8 @@ export abstract class NodeExchange implements Exchange {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.#reading = { sink, resolve, reject } as Reading;
     const { source } = this;
-    if (this.isClosed) this.#stop();
+    if (source.readableDidRead) reject(new BodyAlreadyReadError());
+    else if (this.isClosed) this.#stop();
     else if (source.readableEnded)
       this.#end(); // an empty body may end by itself before it is read
     else {
@@ -131,6 +125,7 @@ export abstract class NodeExchange implements Exchange {
   }
 
   async *chunks(): AsyncGenerator<Uint8Array> {
+    if (this.source.readableDidRead) throw new BodyAlreadyReadError();
     try {
       // Not destroyed when nobody reads on: an answer may follow.
       yield* this.source.iterator({ destroyOnReturn: false });
@@ -143,16 +138,6 @@ export abstract class NodeExchange implements Exchange {
   /** The head of an answer, with the headers that were added to it. */
   protected headerOf({ header }: Head): NodeHeaders {
     return mergeHeaders(header, this.added);
-  }
-
-  /** Headers or trailers as HTTP/2 can send them on a stream. */
-  protected forHttp2(fields: NodeHeaders, { session }: ServerHttp2Stream): OutgoingHttpHeaders {
-    const announced = session?.remoteSettings?.maxHeaderListSize ?? fieldBytesMax;
-    const bytesMax = Math.min(announced, fieldBytesMax);
-    const fitting = fitFields(withoutConnection(fields), bytesMax, (names) => {
-      this.omitted = this.omitted === undefined ? names : `${this.omitted}, ${names}`;
-    });
-    return fitting as OutgoingHttpHeaders;
   }
 
   /** Call once when the exchange ends. */
@@ -213,9 +198,6 @@ interface Reading {
   readonly resolve: (value: unknown) => void;
   readonly reject: (reason: unknown) => void;
 }
-
-/** More than 64 KiB in one block of fields, nghttp2 does not send: it resets the stream. */
-const fieldBytesMax = 64 * 1024 - 64;
 
 /** Writes chunks to a stream of Node: those of one turn of the event loop together. */
 export class NodeWriter implements BodyWriter {

@@ -1,5 +1,11 @@
-/** What Node's requests and responses need before an exchange is made of them. */
+/** Requests and responses of Node, and the exchange that is made of them. */
+import type { IncomingMessage } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
 import type { connectNodeAdapter } from "@connectrpc/connect-node";
+import type { BodyBudget } from "./body-budget.ts";
+import type { NodeExchange } from "./node-exchange.ts";
+import { RequestExchange } from "./request-exchange.ts";
+import { StreamExchange } from "./stream-exchange.ts";
 
 type StockHandler = ReturnType<typeof connectNodeAdapter>;
 
@@ -9,6 +15,18 @@ export type NodeResponse = Parameters<StockHandler>[1];
 
 /** A request listener for `node:http`, `node:https` and `node:http2` servers. */
 export type NodeHandler = (request: NodeRequest, response: NodeResponse) => void | Promise<void>;
+
+/** The exchange of a request of HTTP/1.1, or of the compatibility API of HTTP/2. */
+export function exchangeFor(
+  request: NodeRequest,
+  response: NodeResponse,
+  origin = "",
+  budget?: BodyBudget,
+): NodeExchange {
+  return "stream" in response
+    ? StreamExchange.of(request as Http2ServerRequest, response, origin, budget)
+    : new RequestExchange(request as IncomingMessage, response, origin, budget);
+}
 
 /**
  * Finds a repeated field that may occur only once in a request. Node keeps the first one and

@@ -1,33 +1,32 @@
-import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { constants } from "node:http2";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Readable, Writable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type Body, BodyAlreadyReadError } from "./body.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import type { BodyWriter, Ending, Head, Response } from "./exchange.ts";
 import type { NodeHeaders } from "./headers.ts";
-import type { NodeRequest, NodeResponse } from "./node.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
-import { resetReason } from "./reset-reason.ts";
 
 /** What ends the exchanges that wait behind others, by their connection. */
 const closersOf = new WeakMap<Socket, Set<() => void>>();
 
-/**
- * An exchange over Node's request and response: HTTP/1.1, or HTTP/2 through the compatibility API.
- */
+/** An exchange over HTTP/1.1. */
 export class RequestExchange extends NodeExchange {
-  readonly #request: NodeRequest;
-  readonly #response: NodeResponse;
+  readonly isDuplex = false;
+  protected readonly source: IncomingMessage;
+  protected readonly answer: ServerResponse;
 
-  constructor(request: NodeRequest, response: NodeResponse, origin: string, budget?: BodyBudget) {
-    super(origin, "stream" in response ? response.stream : response, budget);
-    this.#request = request;
-    this.#response = response;
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    origin: string,
+    budget?: BodyBudget,
+  ) {
+    super(origin, response, budget);
+    this.source = request;
+    this.answer = response;
     response.on("close", () => this.close());
     // Node 22 says nothing of answers that wait behind another when their connection closes.
-    if (!("stream" in response) && response.socket === null) this.#closeWith(request.socket);
+    if (response.socket === null) this.#closeWith(request.socket);
   }
 
   #closeWith(socket: Socket): void {
@@ -42,131 +41,78 @@ export class RequestExchange extends NodeExchange {
       });
     }
     waiting.add(close);
-    this.#response.once("close", () => waiting.delete(close));
+    this.answer.once("close", () => waiting.delete(close));
   }
 
   get method() {
-    return this.#request.method ?? "";
+    return this.source.method ?? "";
   }
 
   get target() {
-    return this.#request.url ?? "";
+    return this.source.url ?? "";
   }
 
   get headers() {
-    return this.#request.headers;
+    return this.source.headers;
   }
 
   get peerAddress() {
-    return this.#request.socket?.remoteAddress;
+    return this.source.socket?.remoteAddress;
   }
 
-  get isDuplex() {
-    return "stream" in this.#response;
-  }
-
-  protected get source(): Readable {
-    return this.#request;
-  }
-
-  protected get answer(): Writable {
-    const response = this.#response;
-    return "stream" in response ? response.stream : response;
-  }
-
-  override readBody<T>(sink: Parameters<NodeExchange["readBody"]>[0] & { end(): T | Promise<T> }) {
-    const { readableDidRead } = this.#request;
-    return readableDidRead ? Promise.reject(new BodyAlreadyReadError()) : super.readBody<T>(sink);
-  }
-
-  override async *chunks(): AsyncGenerator<Uint8Array> {
-    if (this.#request.readableDidRead) throw new BodyAlreadyReadError();
-    yield* super.chunks();
-  }
-
-  respond(answer: Response): void {
+  respond(whole: Response): void {
     if (this.isClosed || this.isAnswered) return;
-    const { status, body, trailer, code } = answer;
+    const { body, trailer, code } = whole;
+    const { answer } = this;
     this.code = code;
-    const response = this.#response;
-    if ("stream" in response && body.length === 0 && trailer === undefined) {
-      // Its head is its end: that is how a client of gRPC tells a status from headers.
-      const head = { ":status": status, ...this.headerOf(answer) };
-      response.stream.respond(this.forHttp2(head, response.stream), { endStream: true });
-      return;
-    }
-    const header = this.#writeHead(answer);
-    if (trailer !== undefined) this.#addTrailers(trailer);
-    if (this.method === "HEAD") this.#end();
-    else this.#end(typeof body === "string" && !isAscii(header) ? Buffer.from(body) : body);
+    const header = this.#writeHead(whole);
+    if (trailer !== undefined) answer.addTrailers(trailer as OutgoingHttpHeaders);
+    if (this.method === "HEAD") answer.end();
+    else answer.end(typeof body === "string" && !isAscii(header) ? Buffer.from(body) : body);
   }
 
   begin(head: Head): BodyWriter {
+    const { answer } = this;
     if (!this.isClosed && !this.isAnswered) {
-      const isPlain = isAscii(this.#writeHead(head));
       // Node would write it in UTF-8. Others leave with the first chunk.
-      if (isPlain && !("stream" in this.#response)) this.#response.flushHeaders();
+      if (isAscii(this.#writeHead(head))) answer.flushHeaders();
     }
-    return new NodeWriter(this.answer, ({ body, trailer, code }: Ending) => {
+    return new NodeWriter(answer, ({ body, trailer, code }: Ending) => {
       if (this.isClosed) return;
-      if (trailer !== undefined) this.#addTrailers(trailer);
+      if (trailer !== undefined) answer.addTrailers(trailer as OutgoingHttpHeaders);
       this.code = code;
-      this.#end(body);
+      answer.end(body);
     });
   }
 
   #writeHead(head: Head): NodeHeaders {
-    const response = this.#response;
     const header = this.headerOf(head);
-    if ("stream" in response)
-      response.writeHead(head.status, this.forHttp2(header, response.stream));
-    else response.writeHead(head.status, header as OutgoingHttpHeaders);
+    this.answer.writeHead(head.status, header as OutgoingHttpHeaders);
     return header;
   }
 
-  /** The two kinds of response share the method, with different signatures. */
-  #end(body?: Body): void {
-    const response: { end(body?: Body): unknown } = this.#response;
-    response.end(body);
-  }
-
-  #addTrailers(trailer: NodeHeaders): void {
-    const response = this.#response;
-    if ("stream" in response) response.addTrailers(this.forHttp2(trailer, response.stream));
-    else response.addTrailers(trailer as OutgoingHttpHeaders);
-  }
-
   get isAnswered(): boolean {
-    return this.#response.headersSent;
+    return this.answer.headersSent;
   }
 
   get status(): number | undefined {
-    if (!this.isAnswered) return undefined;
-    const response = this.#response;
-    return "stream" in response
-      ? Number(response.stream.sentHeaders?.[":status"])
-      : response.statusCode;
+    return this.isAnswered ? this.answer.statusCode : undefined;
   }
 
   get isClosed(): boolean {
-    const response = this.#response;
-    if ("stream" in response) return response.stream.destroyed || response.stream.closed;
     // A failed write may be reported before the response is destroyed.
-    return response.destroyed || this.#request.socket?.destroyed === true;
+    return this.answer.destroyed || this.source.socket?.destroyed === true;
   }
 
   breakOff(code = Code.Internal): void {
     this.code = code;
-    const response = this.#response;
-    if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-    else if (endsByClose(response)) response.req.socket.resetAndDestroy();
-    else response.destroy();
+    const { answer } = this;
+    if (endsByClose(answer)) answer.req.socket.resetAndDestroy();
+    else answer.destroy();
   }
 
   protected get closeError(): unknown {
-    const request = this.#request;
-    if ("stream" in request) return resetReason(request.stream.rstCode);
-    const cause = request.errored;
+    const cause = this.source.errored;
     if (cause === null) return undefined;
     return new ConnectError(cause.message, Code.Aborted, undefined, undefined, cause);
   }

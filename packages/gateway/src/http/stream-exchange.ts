@@ -1,8 +1,17 @@
 import type { OutgoingHttpHeaders } from "node:http";
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import {
+  constants,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Readable } from "node:stream";
 import { Code } from "@connectrpc/connect";
 import type { BodyBudget } from "./body-budget.ts";
 import type { BodyWriter, Ending, Head, Response } from "./exchange.ts";
+import { fitFields } from "./fit-fields.ts";
+import { type NodeHeaders, withoutConnection } from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
 
@@ -14,6 +23,9 @@ export class StreamExchange extends NodeExchange {
   readonly #stream: ServerHttp2Stream;
   readonly headers: IncomingHttpHeaders;
   readonly isDuplex = true;
+  protected source: Readable;
+  /** Set by a handler that came before. */
+  #preset: NodeHeaders | undefined;
 
   constructor(
     stream: ServerHttp2Stream,
@@ -23,11 +35,27 @@ export class StreamExchange extends NodeExchange {
   ) {
     super(origin, stream, budget);
     this.#stream = stream;
+    this.source = stream;
     this.headers = headers;
     // Without a listener, the error of one stream would end the process. The close event reports
     // the rest.
     stream.on("error", ignore);
     stream.on("close", () => this.close());
+  }
+
+  /** Of the compatibility API, whose request reads the body of the stream. */
+  static of(
+    request: Http2ServerRequest,
+    response: Pick<Http2ServerResponse, "stream" | "getHeaders">,
+    origin: string,
+    budget?: BodyBudget,
+  ): StreamExchange {
+    const { stream } = response;
+    const exchange = new StreamExchange(stream, request.headers, origin, budget);
+    exchange.source = request;
+    exchange.#preset = response.getHeaders();
+    stream.removeAllListeners("wantTrailers"); // the response would send its own
+    return exchange;
   }
 
   get method() {
@@ -42,22 +70,18 @@ export class StreamExchange extends NodeExchange {
     return this.#stream.session?.socket.remoteAddress;
   }
 
-  protected get source() {
-    return this.#stream;
-  }
-
   protected get answer() {
     return this.#stream;
   }
 
   respond(response: Response): void {
     const stream = this.#stream;
-    const { status, body, trailer } = response;
+    const { body, trailer } = response;
     if (this.isClosed || this.isAnswered) return;
-    const head = this.forHttp2({ ":status": status, ...this.headerOf(response) }, stream);
+    const head = this.#headOf(response);
     if (trailer !== undefined) {
       stream.respond(head, { waitForTrailers: true });
-      const last = this.forHttp2(trailer, stream);
+      const last = this.#fitting(trailer);
       stream.on("wantTrailers", () => stream.sendTrailers(last));
       stream.end(body);
     } else if (this.method === "HEAD" || body.length === 0)
@@ -72,20 +96,33 @@ export class StreamExchange extends NodeExchange {
 
   begin(head: Head): BodyWriter {
     const stream = this.#stream;
-    const fields = this.forHttp2({ ":status": head.status, ...this.headerOf(head) }, stream);
     let last: OutgoingHttpHeaders = {};
     if (!this.isClosed && !this.isAnswered) {
-      stream.respond(fields, { waitForTrailers: true });
+      stream.respond(this.#headOf(head), { waitForTrailers: true });
       stream.on("wantTrailers", () => stream.sendTrailers(last)); // if none, an empty frame
     }
     return new NodeWriter(stream, ({ body, code, ...ending }: Ending) => {
       if (this.isClosed) return;
-      last = this.forHttp2(ending.trailer ?? {}, stream);
+      last = this.#fitting(ending.trailer ?? {});
       this.code = code;
       if (body === undefined) stream.end();
       else stream.end(body);
       leaveRequest(stream);
     });
+  }
+
+  #headOf(head: Head): OutgoingHttpHeaders {
+    return this.#fitting({ ":status": head.status, ...this.#preset, ...this.headerOf(head) });
+  }
+
+  /** Headers or trailers as the stream can send them. */
+  #fitting(fields: NodeHeaders): OutgoingHttpHeaders {
+    const announced = this.#stream.session?.remoteSettings?.maxHeaderListSize ?? fieldBytesMax;
+    const bytesMax = Math.min(announced, fieldBytesMax);
+    const fitting = fitFields(withoutConnection(fields), bytesMax, (names) => {
+      this.omitted = this.omitted === undefined ? names : `${this.omitted}, ${names}`;
+    });
+    return fitting as OutgoingHttpHeaders;
   }
 
   get isAnswered(): boolean {
@@ -110,6 +147,9 @@ export class StreamExchange extends NodeExchange {
     this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
 }
+
+/** More than 64 KiB in one block of fields, nghttp2 does not send: it resets the stream. */
+const fieldBytesMax = 64 * 1024 - 64;
 
 /**
  * Ends a stream whose answer did not need the rest of the request, without an error, so that the

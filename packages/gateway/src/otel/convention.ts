@@ -1,11 +1,15 @@
-import type { Attributes } from "@opentelemetry/api";
-import type { CallEnding, ObservedRequest } from "../adapter/observer.ts";
-
 /**
- * The content of a call's spans and metrics, according to a semantic convention of OpenTelemetry
+ * The content of a call's spans and metrics, according to the semantic conventions of OpenTelemetry
  * 1.45 (https://opentelemetry.io/docs/specs/semconv/). Every value is defined by the service or the
  * convention. If clients could choose values, they could fill the memory with metrics.
  */
+
+import { Code } from "@connectrpc/connect";
+import { codeToString } from "@connectrpc/connect/protocol-connect";
+import type { Attributes } from "@opentelemetry/api";
+import type { CallEnding, ObservedRequest, ProtocolName } from "../adapter/observer.ts";
+import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
+
 export interface CallConvention {
   describeRequest(request: ObservedRequest, scheme: Scheme): CallDescription;
   describeEnding(request: ObservedRequest, ending: CallEnding): EndingDescription;
@@ -14,15 +18,114 @@ export interface CallConvention {
 /** The scheme that clients use. If a proxy terminates TLS, the scheme between client and proxy. */
 export type Scheme = "http" | "https";
 
-export interface CallDescription {
+interface CallDescription {
   /** The name of the call's span. */
   readonly name: string;
   /** Attributes available to a sampler. */
   readonly attributes: Attributes;
 }
 
-export interface EndingDescription {
+interface EndingDescription {
   readonly attributes: Attributes;
   /** The type of the error, if the service failed. */
   readonly errorType: string | undefined;
 }
+
+export function conventionOf(protocol: ProtocolName): CallConvention {
+  return isHttp(protocol) ? httpConvention : rpcConvention;
+}
+
+/** Whether its calls are requests of HTTP first. */
+export function isHttp(protocol: ProtocolName): boolean {
+  return protocol === "rest" || protocol === "mcp";
+}
+
+const httpConvention: CallConvention = {
+  describeRequest({ pathTemplate, requestMethod }, scheme) {
+    const method = httpMethods.has(requestMethod) ? requestMethod : "_OTHER";
+    const label = method === "_OTHER" ? "HTTP" : method;
+    return {
+      name: pathTemplate === undefined ? label : `${label} ${pathTemplate}`,
+      attributes: {
+        "http.request.method": method,
+        "url.scheme": scheme,
+        ...(pathTemplate !== undefined && { "http.route": pathTemplate }),
+      },
+    };
+  },
+
+  describeEnding(_, { code, status }) {
+    const attributes = status === undefined ? {} : { "http.response.status_code": status };
+    if (status !== undefined && status >= 500) return { attributes, errorType: String(status) };
+    // A stream that started successfully and then failed.
+    const isBroken = status !== undefined && status < 400 && isServerError(code);
+    return { attributes, errorType: isBroken ? codeNameOf(code) : undefined };
+  },
+};
+
+const httpMethods: ReadonlySet<string> = new Set(
+  "CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE".split(" "),
+);
+
+const rpcConvention: CallConvention = {
+  describeRequest({ method, protocol }) {
+    const system = protocol === "connect" ? "connectrpc" : "grpc";
+    const called = method && methodNameOf(method);
+    return {
+      name: called ?? system,
+      attributes: { "rpc.system.name": system, "rpc.method": called ?? "_OTHER" },
+    };
+  },
+
+  describeEnding({ protocol }, { code }) {
+    const status = protocol === "connect" ? connectNameOf(code) : codeNameOf(code);
+    return {
+      attributes: status === undefined ? {} : { "rpc.status_code": status },
+      errorType: isServerError(code) ? status : undefined,
+    };
+  },
+};
+
+/** In Connect's form: `invalid_argument`. Connect has no code for success. */
+function connectNameOf(code: Code | undefined): string | undefined {
+  return code && codeToString(code in Code ? code : Code.Unknown);
+}
+
+/**
+ * Whether a code means that the service failed, not the caller: `Unknown`, `DeadlineExceeded`,
+ * `Unimplemented`, `Internal`, `Unavailable` and `DataLoss`. Spans of such calls have the status
+ * ERROR.
+ */
+export function isServerError(code: Code | undefined): boolean {
+  return code !== undefined && (serverErrors.has(code) || !(code in Code));
+}
+
+const serverErrors: ReadonlySet<Code> = new Set([
+  Code.Unknown,
+  Code.DeadlineExceeded,
+  Code.Unimplemented,
+  Code.Internal,
+  Code.Unavailable,
+  Code.DataLoss,
+]);
+
+/**
+ * Attributes only for spans, not for metrics: clients choose the host, and there are many peers.
+ */
+export function describeForSpan(request: ObservedRequest): Attributes {
+  const { protocol, pathTemplate, headers, peerAddress } = request;
+  // A path with variables, or an unknown one, may contain anything: ids, names, tokens.
+  const isFixed = pathTemplate !== undefined && !/[{*]/.test(pathTemplate);
+  const [, host, port] =
+    authority.exec(String(headers[":authority"] ?? headers["host"] ?? "")) ?? [];
+  const peer = peerAddress();
+  return {
+    ...(isHttp(protocol) && isFixed && { "url.path": pathTemplate }),
+    ...(host !== undefined && { "server.address": host }),
+    ...(port !== undefined && { "server.port": Number(port) }),
+    ...(peer !== undefined && { "network.peer.address": peer }),
+  };
+}
+
+/** A name or address of at most the DNS length, and a port. */
+const authority = /^([\w.-]{1,253}|\[[\dA-Fa-f:.]{2,45}\])(?::(\d{1,5}))?$/;

@@ -1,8 +1,7 @@
 /** OpenTelemetry for calls: spans and metrics, created with your tracer or meter. */
 
-export type { Scheme } from "./convention.ts";
+export { isServerError, type Scheme } from "./convention.ts";
 export { createMetricsObserver, type MetricsObserverOptions } from "./metrics-observer.ts";
-export { isServerError } from "./status-code.ts";
 export {
   callContextKey,
   createTracingObserver,

@@ -5,8 +5,8 @@ import type {
   CallObserver,
   ObservedRequest,
 } from "../adapter/observer.ts";
-import type { Scheme } from "./convention.ts";
-import { conventionOf, isHttp } from "./convention-of.ts";
+
+import { conventionOf, isHttp, type Scheme } from "./convention.ts";
 
 export interface MetricsObserverOptions {
   readonly meter: Meter;

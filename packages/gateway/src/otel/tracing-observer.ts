@@ -17,9 +17,7 @@ import type {
   CallObserver,
   ObservedRequest,
 } from "../adapter/observer.ts";
-import type { CallConvention, Scheme } from "./convention.ts";
-import { conventionOf } from "./convention-of.ts";
-import { describeForSpan } from "./span-attributes.ts";
+import { type CallConvention, conventionOf, describeForSpan, type Scheme } from "./convention.ts";
 
 export interface TracingObserverOptions {
   /** Creates the spans. */

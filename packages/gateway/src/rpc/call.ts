@@ -1,17 +1,16 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
-import {
-  Code,
-  ConnectError,
-  type HandlerContext,
-  type MethodImplSpec,
-  type StreamRequest,
-  type StreamResponse,
-  type UnaryRequest,
-  type UnaryResponse,
+import type {
+  HandlerContext,
+  MethodImplSpec,
+  StreamRequest,
+  StreamResponse,
+  UnaryRequest,
+  UnaryResponse,
 } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { Response } from "../http/exchange.ts";
 import { type CallContext, CallRequest, signalOf } from "./context.ts";
+import { type EnvelopeErrors, requestErrors } from "./envelope.ts";
 import { type ErrorListener, endingError } from "./errors.ts";
 import { streamAnswer, untilAborted, watchIdle } from "./streams.ts";
 import type { Call, Message, StreamWire } from "./wire.ts";
@@ -73,19 +72,19 @@ async function serveStream(
   const messages =
     kind === "server_streaming"
       ? once(async () => await context.inTime(wire.read()))
-      : noting(untilAborted(wire.readAll(), signal), moved);
+      : untilAborted(wire.readAll(), signal, moved);
   const request = new CallRequest(context, messages, true);
   const answered = (await invoke(callee, context, request)) as StreamResponse;
   context.responseHeader.replace(answered.header);
   if (kind === "client_streaming") {
-    const message = await only(answered.message as AsyncIterable<Message>, "answered");
+    const message = await only(answered.message as AsyncIterable<Message>, answerErrors);
     context.responseTrailer.replace(answered.trailer);
     const written = await wire.write(message);
     context.abort(undefined);
     return written;
   }
-  const all = noting(answered.message as AsyncIterable<Message>, moved);
-  await streamAnswer(call, all, {
+  await streamAnswer(call, answered.message as AsyncIterable<Message>, {
+    moved,
     beforeEnd: () => context.responseTrailer.replace(answered.trailer),
     fail,
   });
@@ -131,7 +130,7 @@ async function callImplementation(
       return { stream: true, message: once(async () => create(output, answer as never)) };
     }
     case "server_streaming": {
-      const message = await only(messages, "server-streaming");
+      const message = await only(messages, requestErrors(spec.kind));
       return { stream: true, message: created(output, spec.impl(message, context)) };
     }
     case "bidi_streaming":
@@ -158,28 +157,18 @@ async function* once<T>(read: () => Promise<T>): AsyncGenerator<T> {
   yield await read();
 }
 
-/** Passes messages on, and tells of each. */
-function noting<T>(messages: AsyncIterable<T>, moved: (() => void) | undefined): AsyncIterable<T> {
-  return moved === undefined ? messages : told(messages, moved);
-}
-
-async function* told<T>(messages: AsyncIterable<T>, moved: () => void): AsyncGenerator<T> {
-  for await (const message of messages) {
-    moved();
-    yield message;
-  }
-}
-
-/** @param kind Of the method whose request it is; `answered` for an answer. */
-async function only<T>(messages: AsyncIterable<T>, kind: string): Promise<T> {
+/** The only message there may be. */
+async function only<T>(
+  messages: AsyncIterable<T>,
+  { missing, extra }: Pick<EnvelopeErrors, "missing" | "extra">,
+): Promise<T> {
   const found: T[] = [];
   for await (const message of messages) {
-    if (found.push(message) > 1) break;
+    if (found.push(message) > 1) throw extra();
   }
-  const [message] = found;
-  if (message !== undefined && found.length === 1) return message;
-  if (kind === "answered") throw new Error("the method has not answered one message");
-  const what = message === undefined ? "missing" : "received extra";
-  const text = `protocol error: ${what} input message for ${kind} method`;
-  throw new ConnectError(text, Code.Unimplemented);
+  if (found.length === 0) throw missing();
+  return found[0] as T;
 }
+
+const notAnswered = () => new Error("the method has not answered one message");
+const answerErrors = { missing: notAnswered, extra: notAnswered };

@@ -17,7 +17,13 @@ import { serveCall } from "./call.ts";
 import { versionErrorOf } from "./connect.ts";
 import { CallContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { type EnvelopeReading, readEnvelope, readEnvelopes, writeEnvelope } from "./envelope.ts";
+import {
+  type EnvelopeReading,
+  readEnvelope,
+  readEnvelopes,
+  requestErrors,
+  writeEnvelope,
+} from "./envelope.ts";
 import { connectErrorFrom } from "./errors.ts";
 import type { Protocol, ServeRpc } from "./protocol.ts";
 import { createNegotiator, type Negotiated } from "./protocol.ts";
@@ -93,10 +99,13 @@ class ConnectStreamWire implements StreamWire {
   get #reading(): EnvelopeReading<Message> {
     const { spec, options } = this.#endpoint;
     const { compression, codec } = this.#parts;
-    const { readMaxBytes } = options;
-    const { parse } = codec;
-    const { request } = compression;
-    return { compression: request, readMaxBytes, endFlag: endStreamFlag, kind: spec.kind, parse };
+    return {
+      compression: compression.request,
+      readMaxBytes: options.readMaxBytes,
+      endFlag: endStreamFlag,
+      parse: codec.parse,
+      errors: requestErrors(spec.kind),
+    };
   }
 
   read(): Promise<Message> {

@@ -21,12 +21,7 @@ export class EnvelopeSplitter {
     this.#readMaxBytes = readMaxBytes;
   }
 
-  /** Whether the last envelope is incomplete. */
-  get isAmid(): boolean {
-    return this.pendingBytes > 0;
-  }
-
-  /** What has come of it. */
+  /** What has come of an envelope that is incomplete. */
   get pendingBytes(): number {
     return this.#pending.length;
   }
@@ -64,7 +59,7 @@ export class EnvelopeSplitter {
 
 export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array<ArrayBuffer> {
   const { byteLength } = data;
-  const bytes = new Uint8Array(headBytes + byteLength);
+  const bytes = allocate(headBytes + byteLength);
   bytes[0] = flags;
   bytes[1] = byteLength >>> 24;
   bytes[2] = byteLength >>> 16;
@@ -73,3 +68,7 @@ export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array<ArrayB
   bytes.set(data, headBytes);
   return bytes;
 }
+
+/** From Node's pool, where there is one: an ArrayBuffer of its own for each message costs more than all else. */
+const allocate: (size: number) => Uint8Array<ArrayBuffer> =
+  globalThis.Buffer?.allocUnsafe ?? ((size) => new Uint8Array(size));

@@ -7,23 +7,40 @@ import type { BodySink, Exchange } from "../http/exchange.ts";
 import { type Envelope, EnvelopeSplitter, wrapEnvelope } from "./envelope-splitter.ts";
 import { unpack } from "./unpack.ts";
 
-export interface EnvelopeOptions {
-  /** The compression announced by the request. */
+/** How the messages of a body are read. */
+export interface EnvelopeReading<T> {
+  /** The compression that the headers announce. */
   readonly compression: Compression | null;
   readonly readMaxBytes: number;
   /** Envelopes with this flag contain no message and are skipped. 0 for none. */
   readonly endFlag: number;
-}
-
-/** What a protocol makes of the messages of a request. */
-export interface EnvelopeReading<T> extends EnvelopeOptions {
   readonly parse: (bytes: Uint8Array) => T;
   /** Undoes an encoding of the whole body, piece by piece. */
   readonly decode?: (chunk: Uint8Array) => Uint8Array;
   /** Asserts that nothing of that encoding is left over. */
   readonly assertDecoded?: () => void;
-  /** The kind of the method, for messages of errors. */
-  readonly kind: string;
+  readonly errors: EnvelopeErrors;
+}
+
+/** Creates the errors of a body that is not as its sender should have sent it. */
+export interface EnvelopeErrors {
+  readonly incomplete: () => Error;
+  readonly missing: () => Error;
+  /** A second message where one is expected. */
+  readonly extra: () => Error;
+}
+
+/** The errors of a request. */
+export function requestErrors(kind: string): EnvelopeErrors {
+  const wrongCount = (what: string) => {
+    const text = `protocol error: ${what} input message for ${kind.replace("_", "-")} method`;
+    return new ConnectError(text, Code.Unimplemented);
+  };
+  return {
+    incomplete: () => new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument),
+    missing: () => wrongCount("missing"),
+    extra: () => wrongCount("received extra"),
+  };
 }
 
 /**
@@ -47,7 +64,7 @@ export function readEnvelope<T>(
   });
 }
 
-/** Reads the messages of a request as they come. @throws as {@link readEnvelope}. */
+/** Reads the messages of a body as they come. @throws as {@link readEnvelope}. */
 export async function* readEnvelopes<T>(
   exchange: Pick<Exchange, "chunks" | "holding">,
   reading: EnvelopeReading<T>,
@@ -92,7 +109,7 @@ export function writeEnvelope(
  * Splits a body as it arrives and parses complete messages. So an error in a message is reported
  * before an error after it, without waiting for the end of the body.
  */
-class EnvelopeReader<T> implements BodySink<T> {
+export class EnvelopeReader<T> implements BodySink<T> {
   readonly #reading: EnvelopeReading<T>;
   readonly #holding: Holding | undefined;
   readonly #splitter: EnvelopeSplitter;
@@ -115,7 +132,7 @@ class EnvelopeReader<T> implements BodySink<T> {
   /** @returns the single message. */
   end(): T | Promise<T> {
     assertComplete(this.#splitter, this.#reading);
-    if (this.#message === undefined) throw wrongCount("missing", this.#reading);
+    if (this.#message === undefined) throw this.#reading.errors.missing();
     const { parsed } = this.#message;
     return this.#begun.length === 0 ? parsed : this.begun().then(() => parsed);
   }
@@ -132,7 +149,7 @@ class EnvelopeReader<T> implements BodySink<T> {
     const parsed = (flags & compressedFlag) === 0 ? undefined : this.#parseCompressed(data, isEnd);
     if (isEnd) return;
     const message = parsed ?? this.#reading.parse(data);
-    if (this.#message !== undefined) throw wrongCount("received extra", this.#reading);
+    if (this.#message !== undefined) throw this.#reading.errors.extra();
     this.#message = { parsed: message };
   }
 
@@ -146,15 +163,9 @@ class EnvelopeReader<T> implements BodySink<T> {
   }
 }
 
-function assertComplete(splitter: EnvelopeSplitter, { assertDecoded }: EnvelopeReading<unknown>) {
-  assertDecoded?.();
-  if (!splitter.isAmid) return;
-  throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
-}
-
-function wrongCount(what: string, { kind }: EnvelopeReading<unknown>): ConnectError {
-  const text = `protocol error: ${what} input message for ${kind.replace("_", "-")} method`;
-  return new ConnectError(text, Code.Unimplemented);
+function assertComplete(splitter: EnvelopeSplitter, reading: EnvelopeReading<unknown>) {
+  reading.assertDecoded?.();
+  if (splitter.pendingBytes > 0) throw reading.errors.incomplete();
 }
 
 function extraEnd(): ConnectError {
@@ -163,7 +174,7 @@ function extraEnd(): ConnectError {
 
 function decompress(
   data: Uint8Array,
-  { compression, readMaxBytes }: EnvelopeOptions,
+  { compression, readMaxBytes }: EnvelopeReading<unknown>,
   holding: Holding | undefined,
 ): Promise<Uint8Array> {
   if (compression !== null) return unpack(data, compression, { readMaxBytes, holding });

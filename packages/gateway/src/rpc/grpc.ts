@@ -13,7 +13,14 @@ import { Base64Decoder, base64Of } from "./base64.ts";
 import { serveCall } from "./call.ts";
 import { CallContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { type EnvelopeReading, readEnvelope, readEnvelopes, writeEnvelope } from "./envelope.ts";
+import {
+  type EnvelopeErrors,
+  type EnvelopeReading,
+  readEnvelope,
+  readEnvelopes,
+  requestErrors,
+  writeEnvelope,
+} from "./envelope.ts";
 import { wrapEnvelope } from "./envelope-splitter.ts";
 import { connectErrorFrom, withTrailerMessage } from "./errors.ts";
 import type { Protocol, ServeRpc } from "./protocol.ts";
@@ -89,7 +96,8 @@ function createHandler(endpoint: Endpoint, variant: Variant): ServeRpc {
     options.acceptCompression.map(({ name }) => [name, { ...plainHeader, "grpc-encoding": name }]),
   );
   const { readMaxBytes, maxTimeoutMs, compressMinBytes, shutdownSignal } = options;
-  const method: GrpcMethod = { ...variant, kind: spec.kind, readMaxBytes, compressMinBytes };
+  const errors = requestErrors(spec.kind);
+  const method: GrpcMethod = { ...variant, errors, readMaxBytes, compressMinBytes };
 
   return (exchange, contextValues: ContextValues | undefined) => {
     const timeout = grpc.parseTimeout(headerOf(exchange, "grpc-timeout"), maxTimeoutMs);
@@ -141,7 +149,7 @@ export function trailersOnly(
 
 /** What all calls of a method share. */
 interface GrpcMethod extends Variant {
-  readonly kind: Endpoint["spec"]["kind"];
+  readonly errors: EnvelopeErrors;
   readonly readMaxBytes: number;
   readonly compressMinBytes: number;
 }
@@ -165,9 +173,9 @@ class GrpcWire implements StreamWire {
   }
 
   get #reading(): EnvelopeReading<Message> {
-    const { codec, readMaxBytes, endFlag, isText, kind } = this.#method;
+    const { codec, readMaxBytes, endFlag, isText, errors } = this.#method;
     const { request } = this.#parts.compression;
-    const reading = { compression: request, readMaxBytes, endFlag, kind, parse: codec.parse };
+    const reading = { compression: request, readMaxBytes, endFlag, errors, parse: codec.parse };
     if (!isText) return reading;
     const decoder = new Base64Decoder();
     return {

@@ -1,20 +1,20 @@
-/** A value in a list, which can leave it. */
+/** A value's place in a list. */
 export interface Link {
-  /** Again: does nothing. */
+  /** Does nothing if it has been removed. */
   remove(): void;
 }
 
-/** One place of a ring. By itself, it is a ring of one. */
-class Place<T> implements Link {
+/** A node of a ring. By itself, it is a ring of one. */
+class Node<T> implements Link {
   readonly value: T | undefined;
-  previous: Place<T> = this;
-  next: Place<T> = this;
+  previous: Node<T> = this;
+  next: Node<T> = this;
 
   constructor(value?: T) {
     this.value = value;
   }
 
-  insertBefore(next: Place<T>): void {
+  insertBefore(next: Node<T>): void {
     this.previous = next.previous;
     this.next = next;
     next.previous.next = this;
@@ -24,35 +24,34 @@ class Place<T> implements Link {
   remove(): void {
     this.previous.next = this.next;
     this.next.previous = this.previous;
-    // It must not hold its neighbours any more.
+    // Keep no references to its neighbours.
     this.previous = this;
     this.next = this;
   }
 }
 
 /**
- * Values in the order in which they came, each of which can leave at any time.
+ * Values in the order of their arrival. Each can be removed at any time.
  *
- * A Set would do, but for the garbage collector: when V8 makes a Set's table
- * anew, the old one still holds the members and the new table. Once one such
- * table has grown old, so does everything that ever passes through the Set. For
- * what comes and goes with each call, that made collections several times as long.
+ * Not a Set, because of V8's garbage collector: when V8 replaces a Set's table, the old table keeps
+ * its members and the new one reachable. Once a table is in the old generation, everything that passes
+ * through the Set gets there. With values for each call, collections took several times as long.
  */
 export class LinkedList<T> implements Iterable<T> {
-  /** Behind the last value, and before the first. */
-  readonly #end = new Place<T>();
+  /** After the last value, and before the first. */
+  readonly #end = new Node<T>();
 
   append(value: T): Link {
-    const place = new Place(value);
-    place.insertBefore(this.#end);
-    return place;
+    const node = new Node(value);
+    node.insertBefore(this.#end);
+    return node;
   }
 
-  /** The values of now; they may leave meanwhile. */
+  /** A snapshot: values may be removed meanwhile. */
   [Symbol.iterator](): Iterator<T> {
     const values: T[] = [];
-    for (let place = this.#end.next; place !== this.#end; place = place.next) {
-      values.push(place.value as T);
+    for (let node = this.#end.next; node !== this.#end; node = node.next) {
+      values.push(node.value as T);
     }
     return values[Symbol.iterator]();
   }

@@ -7,6 +7,8 @@ import type { CallSignal, Cancellation } from "./signal.ts";
 import type { Call, Failure, Message, StreamWire } from "./wire.ts";
 
 interface Steps {
+  /** Told of each message. */
+  readonly moved?: (() => void) | undefined;
   /** All messages have been written. */
   readonly beforeEnd: () => void;
   /** The call has failed. @returns the error for the client. */
@@ -21,10 +23,10 @@ interface Steps {
 export async function streamAnswer(
   { exchange, context, wire }: Call<StreamWire>,
   messages: AsyncIterable<Message>,
-  { beforeEnd, fail }: Steps,
+  { moved, beforeEnd, fail }: Steps,
 ): Promise<void> {
   const iterator = messages[Symbol.asyncIterator]();
-  const waiting = new Waiting(signalOf(context));
+  const signal = signalOf(context);
   let writer: BodyWriter | undefined;
   const begin = (first?: Message): BodyWriter => {
     writer ??= exchange.begin(wire.head(first));
@@ -33,7 +35,7 @@ export async function streamAnswer(
   const sendHead = () => void (exchange.isClosed || begin());
   const { headDelayMs, quiet } = wire;
   const timer = headDelayMs === undefined ? undefined : setTimeout(sendHead, headDelayMs);
-  if (headDelayMs !== undefined) signalOf(context).sendHead = sendHead;
+  if (headDelayMs !== undefined) signal.sendHead = sendHead;
   let failure: Failure | undefined;
   let full: Promise<void> | undefined;
   const tick =
@@ -45,17 +47,23 @@ export async function streamAnswer(
         full = undefined;
       });
     }, quiet.everyMs);
-  try {
-    for (;;) {
-      const next = await waiting.for(iterator.next());
-      if (next.done === true) break;
+  const writeAll = async () => {
+    while (!signal.aborted) {
+      const next = await iterator.next();
+      if (signal.aborted) break;
+      if (next.done === true) return;
+      moved?.();
       const to = begin(next.value);
-      if (exchange.method === "HEAD") break;
+      if (exchange.method === "HEAD") return;
       const chunk = wire.chunk(next.value);
       full = to.write(chunk instanceof Promise ? await chunk : chunk);
-      if (full !== undefined) await waiting.for(full);
+      if (full !== undefined) await full;
       full = undefined;
     }
+    throw signal.reason;
+  };
+  try {
+    await signal.race(writeAll());
     beforeEnd();
   } catch (error) {
     if (writer === undefined) throw error;
@@ -63,7 +71,6 @@ export async function streamAnswer(
   } finally {
     clearTimeout(timer);
     clearInterval(tick);
-    waiting.end();
     // It may still be at work: nobody waits for it.
     void iterator.return?.().catch(() => {});
   }
@@ -76,56 +83,35 @@ export async function streamAnswer(
 /**
  * What comes, until the call is given up: then throws its reason at once, whether or not anything
  * is still to come, and also where that ends because of it.
+ *
+ * @param moved Told of each item.
  */
 export async function* untilAborted<T>(
   items: AsyncIterable<T>,
   cancellation: Cancellation,
+  moved?: () => void,
 ): AsyncGenerator<T> {
-  const waiting = new Waiting(cancellation);
   const iterator = items[Symbol.asyncIterator]();
+  // One promise for all would keep something of each until it settles.
+  let giveUp: ((reason: unknown) => void) | undefined;
+  const listener = { handleEvent: () => giveUp?.(cancellation.reason) };
+  cancellation.addEventListener("abort", listener);
   try {
     for (;;) {
-      const next = await waiting.for(iterator.next());
+      const next = await new Promise<IteratorResult<T>>((resolve, reject) => {
+        giveUp = reject;
+        iterator.next().then(resolve, reject);
+        if (cancellation.aborted) reject(cancellation.reason);
+      });
+      if (cancellation.aborted) throw cancellation.reason;
       if (next.done === true) return;
+      moved?.();
       yield next.value;
     }
   } finally {
-    waiting.end();
+    cancellation.removeEventListener("abort", listener);
     // It may still be at work, and this wait for a reader: neither waits for the other.
     void iterator.return?.().catch(() => {});
-  }
-}
-
-/** Waits for one thing after another, until the call is given up. */
-export class Waiting {
-  readonly #cancellation: Cancellation;
-  // One promise for all would keep something of each until it settles.
-  #giveUp: ((reason: unknown) => void) | undefined;
-
-  constructor(cancellation: Cancellation) {
-    this.#cancellation = cancellation;
-    cancellation.addEventListener("abort", this);
-  }
-
-  /** @throws the reason, if the call is given up before, or when it comes. */
-  for<T>(promise: Promise<T>): Promise<T> {
-    const cancellation = this.#cancellation;
-    return new Promise((resolve, reject) => {
-      this.#giveUp = reject;
-      if (cancellation.aborted) reject(cancellation.reason);
-      promise.then((value) => {
-        if (cancellation.aborted) reject(cancellation.reason);
-        else resolve(value);
-      }, reject);
-    });
-  }
-
-  end(): void {
-    this.#cancellation.removeEventListener("abort", this);
-  }
-
-  handleEvent(): void {
-    this.#giveUp?.(this.#cancellation.reason);
   }
 }
 

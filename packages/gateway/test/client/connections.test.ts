@@ -14,7 +14,7 @@ import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { CallLimit } from "../../src/client/call-limit.ts";
+import { CallDeadline } from "../../src/client/call-deadline.ts";
 import { Channel } from "../../src/client/channel.ts";
 import { openGrpcTransport } from "../../src/client/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
@@ -166,7 +166,7 @@ test("a call that gives up while it waits leaves its place in the line", async (
 });
 
 const acquire = async (channel: Channel, cancellation?: AbortSignal) =>
-  channel.acquire(new CallLimit({ timeoutMs: undefined, cancellation }));
+  channel.acquire(new CallDeadline(undefined, cancellation));
 
 test("a server that takes no second connection is not asked for one over and over", async () => {
   let attempts = 0;
@@ -493,8 +493,7 @@ test("a call that waits for another connection has the one that replaces a leavi
   };
   await using front = await openFront(portOf(fake), { isLetIn });
   const channel = new Channel({ origin: front.url, tls: () => ({}), quietMsMax: 60_000 });
-  const acquire = async () =>
-    channel.acquire(new CallLimit({ timeoutMs: undefined, cancellation: undefined }));
+  const acquire = async () => channel.acquire(new CallDeadline(undefined, undefined));
   await acquire();
   await acquire();
   await setTimeout(1100); // only a connection that has lived is replaced at once

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { readEnvelope } from "../../src/rpc/envelope.ts";
+import { readEnvelope, requestErrors } from "../../src/rpc/envelope.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
@@ -10,7 +10,7 @@ const reading = {
   compression: compressionGzip,
   readMaxBytes: 100,
   endFlag: 0x80,
-  kind: "unary",
+  errors: requestErrors("unary"),
   parse: (bytes: Uint8Array) => Buffer.from(bytes).toString(),
 };
 const message = wrapEnvelope(0, Buffer.from("message"));

@@ -71,6 +71,17 @@ test.each(versions)("streamIdleTimeoutMs over REST and HTTP/%s", async (version)
   expect(JSON.parse(last)).toMatchObject({ error: { code: 4, message: isIdle.rawMessage } });
 });
 
+test.each(versions)("streamIdleTimeoutMs over server-sent events and HTTP/%s", async (version) => {
+  await using gateway = await openResting();
+  const path = "/v1/shelves/a/volumes:watch";
+  const headers = { accept: "text/event-stream" };
+  const { body } = await gateway.send({ version, method: "GET", path, headers });
+  const [first = "", last = ""] = body.toString().trim().split("\n\n");
+  expect(first).toContain('"id":"1"');
+  expect(last).toMatch(/^event: error\n/);
+  expect(last).toContain(isIdle.rawMessage);
+});
+
 describe("a client stream that takes longer than a request may", () => {
   const limits = { requestTimeoutMs: 200 };
   /** The limit strikes up to twice as late. */

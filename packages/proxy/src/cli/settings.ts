@@ -107,10 +107,7 @@ export const schema = {
       summary: "Largest message, of clients and upstreams",
     },
     bodyBudgetBytes,
-    requestTimeoutMs: {
-      ...requestTimeoutMs,
-      summary: "How long a client may take to send a request or a whole stream",
-    },
+    requestTimeoutMs,
     ...inFileOnly(otherLimits),
   },
   timeoutMs: {

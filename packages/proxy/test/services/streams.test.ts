@@ -99,6 +99,31 @@ describe.each(openProtocols)("over $name,", ({ version, open }) => {
   });
 });
 
+describe.each(openProtocols)("streamIdleTimeoutMs over $name", ({ version, open }) => {
+  test("ends a quiet stream with a status, and the upstream's call", async () => {
+    const ended = Promise.withResolvers<void>();
+    await using proxy = await openProxyOf(
+      (router) =>
+        router.service(FieldService, {
+          async *repeat(message, { signal }) {
+            signal.addEventListener("abort", () => ended.resolve());
+            yield message;
+            await new Promise(() => {});
+          },
+        }),
+      { streamIdleTimeoutMs: 200 },
+    );
+    using caller = open(FieldService, proxy.origin(version));
+    const answers = caller.client.repeat({ string: "a" })[Symbol.asyncIterator]();
+    expect(await answers.next()).toMatchObject({ value: { string: "a" } });
+    await expect(within("the end", answers.next())).rejects.toMatchObject({
+      code: Code.DeadlineExceeded,
+      rawMessage: "no message for 200 ms",
+    });
+    await within("the end of the upstream's call", ended.promise);
+  });
+});
+
 test("in a stream each way, each answer may wait for the one before", async () => {
   await using proxy = await openFields();
   using caller = grpcProtocol.open(FieldService, proxy.origin("2"));

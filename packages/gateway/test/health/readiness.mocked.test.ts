@@ -1,6 +1,6 @@
 /** Waiting for a change of readiness, without a real clock. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createReadinessWatch } from "../../src/health/readiness-watch.ts";
+import { readinessChange } from "../../src/health/readiness.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -13,11 +13,11 @@ afterEach(() => {
 function openWatch() {
   const draining = new AbortController();
   const state = { isReady: true };
-  const watch = createReadinessWatch(() => state.isReady, draining.signal);
+  const readiness = { isReady: () => state.isReady, draining: draining.signal };
   const leaving = new AbortController();
   let woken = 0;
   const wait = (ready: boolean) =>
-    watch.untilNot(ready, leaving.signal).then(() => {
+    readinessChange(readiness, ready, leaving.signal).then(() => {
       woken++;
     });
   return { draining, leaving, state, wait, woken: () => woken };
@@ -56,7 +56,7 @@ test("a waiter with an outdated state does not wait", async () => {
 test("nothing is polled while nobody waits", async () => {
   const { leaving, wait } = openWatch();
   const waiting = [wait(true), wait(true)];
-  expect(vi.getTimerCount()).toBe(1);
+  expect(vi.getTimerCount()).toBe(2);
   leaving.abort();
   await Promise.all(waiting);
   expect(vi.getTimerCount()).toBe(0);

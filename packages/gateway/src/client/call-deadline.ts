@@ -1,27 +1,22 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Cancellation } from "../rpc/signal.ts";
 
-/** A timer over 2^31 - 1 ms fires at once; who waits longer than these 24 days waits for ever. */
+/** A timer over 2^31 - 1 ms fires at once. A longer timeout than these 24 days is none. */
 const timerMaxMs = 2 ** 31 - 1;
 
-export interface CallEnd {
-  readonly timeoutMs: number | undefined;
-  readonly cancellation: Cancellation | undefined;
-}
-
-/** When a call is given up: its deadline passes, or its caller leaves. */
-export class CallLimit {
-  readonly #deadline: number | undefined;
+/** Ends a call when its deadline passes, or when its caller cancels it. */
+export class CallDeadline {
+  readonly #at: number | undefined;
   readonly #cancellation: Cancellation | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
   #error: ConnectError | undefined;
-  /** Told once, when the call is given up. */
+  /** Called once, when the call ends by this. */
   onEnd: ((error: ConnectError) => void) | undefined;
 
-  constructor({ timeoutMs, cancellation }: CallEnd) {
+  constructor(timeoutMs: number | undefined, cancellation: Cancellation | undefined) {
     this.#cancellation = cancellation;
     if (timeoutMs !== undefined && timeoutMs <= timerMaxMs) {
-      this.#deadline = performance.now() + timeoutMs;
+      this.#at = performance.now() + timeoutMs;
       this.#timer = setTimeout(() => this.#end(timedOut()), Math.max(0, timeoutMs));
       if (timeoutMs < 1) this.#error = timedOut();
     }
@@ -30,27 +25,27 @@ export class CallLimit {
     else cancellation.addEventListener("abort", this);
   }
 
-  /** As much time as is left, in whole milliseconds; undefined for any. */
+  /** The time left, in whole milliseconds; undefined without a deadline. */
   get remainingMs(): number | undefined {
-    return this.#deadline && Math.floor(this.#deadline - performance.now());
+    return this.#at && Math.floor(this.#at - performance.now());
   }
 
   /**
-   * Why the call is given up; undefined while it is not. Timers may be late, and a server that was told
+   * Why the call has ended; undefined while it has not. Timers may be late, and a server that got
    * whole milliseconds ends the call up to one before.
    */
   get error(): ConnectError | undefined {
-    if (this.#error !== undefined || this.#deadline === undefined) return this.#error;
+    if (this.#error !== undefined || this.#at === undefined) return this.#error;
     return (this.remainingMs ?? 0) < 1 ? timedOut() : undefined;
   }
 
-  /** An `EventListenerObject`, for the abort of the caller. */
+  /** Listens for the caller's abort, as an `EventListenerObject`. */
   handleEvent(): void {
     const reason = this.#cancellation?.reason;
     this.#end(reason instanceof ConnectError ? reason : canceled(reason));
   }
 
-  /** The call is over. */
+  /** Call when the call is over. */
   release(): void {
     clearTimeout(this.#timer);
     this.#cancellation?.removeEventListener("abort", this);
