@@ -16,6 +16,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   backup: async () => (await import("./backup.ts")).createBackupCommand(),
   check: async () => (await import("./check.ts")).createCheckCommand(),
   config: async () => (await import("./config.ts")).createConfig(),
+  health: async () => (await import("./health.ts")).createHealth(),
 };
 
 /**
@@ -34,9 +35,9 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   return await runCommandLine(program, args, explain);
 }
 
-/** Serve is loaded by itself, for the sake of its start; help tells of all. */
-function commandsFor([name]: readonly string[]): readonly string[] {
-  return name === "serve" ? [name] : Object.keys(commands);
+/** A command is loaded by itself, for the sake of its start; help tells of all. */
+function commandsFor([name = ""]: readonly string[]): readonly string[] {
+  return Object.hasOwn(commands, name) ? [name] : Object.keys(commands);
 }
 
 function explain(error: Error): Explanation | undefined {

@@ -10,7 +10,7 @@ const packageJson = JSON.parse(
 describe("--help", () => {
   test.each([
     [["--help"], ["serve", "token", "migrate", "copy", "config", "--version"]],
-    [["--help"], ["import", "export", "backup", "check"]],
+    [["--help"], ["import", "export", "backup", "check", "health"]],
     [["-h"], ["serve", "token"]],
     [["help"], ["serve", "token"]],
     [

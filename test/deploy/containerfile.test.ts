@@ -1,18 +1,13 @@
 /** deploy/Containerfile, as far as it can be judged without building it. */
 import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { environmentOf, type Instruction, parseContainerfile } from "./containerfile.ts";
-import { expectSettings, isHealthPath, port, readDeployFile, stateFolder } from "./facts.ts";
+import { expectSettings, port, readDeployFile, readImage, stateFolder } from "./facts.ts";
 
 const stages = parseContainerfile(readDeployFile("Containerfile"));
-const [build, final] = stages;
-if (build === undefined || final === undefined) throw new Error("two stages are expected");
-
-function only(name: string): Instruction {
-  const found = final?.instructions.filter((instruction) => instruction.name === name) ?? [];
-  expect(found).toHaveLength(1);
-  return found[0] as Instruction;
-}
+const [build] = stages;
+if (build === undefined) throw new Error("a stage that builds is expected");
 
 const pathsIn = (text: string) => text.split(/\s+/);
 
@@ -49,50 +44,71 @@ describe("the build", () => {
   });
 });
 
-describe("the image", () => {
+const images = [
+  { name: "plant-store", folder: ".", prefix: "PLANT_STORE_", CMD: ["serve"] },
+  { name: "connect-gateway-proxy", folder: "packages/proxy", prefix: "CONNECT_GATEWAY_" },
+];
+
+test("the images are these, and the store's is the one without a target", () => {
+  const names = stages.slice(1).map(({ name }) => name);
+  expect(names).toEqual(images.map(({ name }) => name).reverse());
+});
+
+describe.each(images)("the image $name", ({ name, folder, prefix, ...expected }) => {
+  const { instructions } = readImage(name);
+  const find = (wanted: string) => instructions.filter((one) => one.name === wanted);
+  function only(wanted: string): Instruction {
+    expect(find(wanted)).toHaveLength(1);
+    return find(wanted)[0] as Instruction;
+  }
+  const { bin } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
+  const program = ["node", `${only("WORKDIR").text}/${bin[name]}`];
+
   test("takes from the build what the program needs, and nothing from the checkout", () => {
-    const copies = final.instructions.filter(({ name }) => name === "COPY");
+    const copies = find("COPY");
     expect(copies.map(({ flags }) => flags.get("from"))).toEqual(copies.map(() => build.name));
     expect(copies.map(({ text }) => pathsIn(text)[0])).toEqual([
-      "/build/package.json",
-      "/build/dist",
-      "/build/state",
+      join("/build", folder, "package.json"),
+      join("/build", folder, "dist"),
+      ...find("VOLUME").map(() => "/build/state"),
     ]);
   });
 
   test("runs the program without a shell, so that SIGTERM reaches it", () => {
-    const { bin } = JSON.parse(readFileSync("package.json", "utf8"));
-    const folder = only("WORKDIR").text;
-    expect(only("ENTRYPOINT").words).toEqual(["node", `${folder}/${bin["plant-store"]}`]);
-    expect(only("CMD").words).toEqual(["serve"]);
+    expect(only("ENTRYPOINT").words).toEqual(program);
+    expect(find("CMD")[0]?.words).toEqual(expected.CMD);
     expect(only("STOPSIGNAL").text).toBe("SIGTERM");
   });
 
-  test("is a user's who is not root, and who owns the one volume", () => {
+  test("is a user's who is not root, and who owns the volume", () => {
     const user = only("USER").text;
     expect(user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
-    expect(only("VOLUME").text).toBe(stateFolder);
-    const state = final.instructions.find(({ text }) => text.endsWith(` ${stateFolder}`));
-    expect(state?.flags.get("chown")).toBe(user);
+    for (const { text } of find("VOLUME")) {
+      expect(text).toBe(stateFolder);
+      const state = instructions.find((one) => one.text.endsWith(` ${stateFolder}`));
+      expect(state?.flags.get("chown")).toBe(user);
+    }
   });
 
-  test("has settings that exist, listens to the outside, and writes to the volume alone", async () => {
-    const variables = environmentOf(final);
-    await expectSettings(variables);
-    expect(variables.get("PLANT_STORE_HOST")).toBe("0.0.0.0");
-    expect(variables.get("PLANT_STORE_PORT")).toBe(String(port));
+  test("listens to the outside, at the port that it says, and logs JSON", () => {
+    const variables = environmentOf(readImage(name));
+    expect(variables.get(`${prefix}HOST`)).toBe("0.0.0.0");
+    expect(variables.get(`${prefix}PORT`)).toBe(String(port));
+    expect(variables.get(`${prefix}LOG_FORMAT`)).toBe("json");
     expect(only("EXPOSE").text).toBe(String(port));
-    expect(variables.get("PLANT_STORE_STORE")).toMatch(`sqlite:${stateFolder}/`);
-    expect(variables.get("PLANT_STORE_TOKEN_FILE")).toMatch(`${stateFolder}/`);
   });
 
-  test("checks its health at a path that there is, without a shell", () => {
+  test("checks its health by its own command, without a shell", () => {
     const [, command = ""] = /^CMD (.*)$/.exec(only("HEALTHCHECK").text) ?? [];
-    const words = JSON.parse(command) as string[];
-    expect(words.slice(0, 2)).toEqual(["node", "-e"]);
-    const [path = ""] = /\/\w*health\w*/.exec(words[2] ?? "") ?? [];
-    expect(isHealthPath(path)).toBe(true);
+    expect(JSON.parse(command)).toEqual([...program, "health"]);
   });
+});
+
+test("the store has settings that exist, and writes to the volume alone", async () => {
+  const variables = environmentOf(readImage("plant-store"));
+  await expectSettings(variables);
+  expect(variables.get("PLANT_STORE_STORE")).toMatch(`sqlite:${stateFolder}/`);
+  expect(variables.get("PLANT_STORE_TOKEN_FILE")).toMatch(`${stateFolder}/`);
 });
 
 test("the reader of Containerfiles refuses what it does not know", () => {

@@ -2,11 +2,12 @@
 import { readFileSync } from "node:fs";
 import { createHealthHandlers } from "connect-gateway/health";
 import { expect } from "vitest";
-import { parse, parseAllDocuments } from "yaml";
+import { parseAllDocuments } from "yaml";
 import { stuckGraceMs } from "../../src/cli/serve.ts";
 import { resolveSettings } from "../../src/server/settings.ts";
 import { describeStoreUrl } from "../../src/store/open.ts";
 import { runInProcess } from "../support/run-in-process.ts";
+import { parseContainerfile, type Stage } from "./containerfile.ts";
 
 const defaults = resolveSettings({});
 
@@ -35,13 +36,28 @@ export async function expectSettings(variables: ReadonlyMap<string, string>): Pr
   if (store !== undefined) expect(describeStoreUrl(store)).not.toBe("");
 }
 
+/** A stage of the Containerfile that is an image: the last, or the `--target` of its name. */
+export function readImage(name: string): Stage {
+  const stages = parseContainerfile(readDeployFile("Containerfile"));
+  const image = stages.find((stage) => stage.name === name);
+  if (image === undefined) throw new Error(`no image ${name}`);
+  return image;
+}
+
 export function readDeployFile(path: string): string {
   return readFileSync(new URL(`../../deploy/${path}`, import.meta.url), "utf8");
 }
 
 /** @throws For anything that is not YAML, or has a key twice. */
+export function readAllYaml(path: string): readonly unknown[] {
+  const documents = parseAllDocuments(readDeployFile(path), { strict: true, uniqueKeys: true });
+  expect([...documents].flatMap(({ errors }) => errors)).toEqual([]);
+  return [...documents].map((document) => document.toJS());
+}
+
+/** The same of a file with one document. */
 export function readYaml(path: string): unknown {
-  const documents = parseAllDocuments(readDeployFile(path));
+  const documents = readAllYaml(path);
   expect(documents).toHaveLength(1);
-  return parse(readDeployFile(path), { strict: true, uniqueKeys: true });
+  return documents[0];
 }

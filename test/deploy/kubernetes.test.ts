@@ -3,14 +3,18 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { parseAddress } from "../../src/store/postgres/address.ts";
 import { defaultConnectionsMax } from "../../src/store/postgres/limits.ts";
-import { environmentOf, parseContainerfile } from "./containerfile.ts";
+import { runChild } from "../support/child.ts";
+import { environmentOf } from "./containerfile.ts";
 import {
   expectSettings,
   isHealthPath,
   port,
+  readAllYaml,
   readDeployFile,
+  readImage,
   readYaml,
   stateFolder,
   stopSecondsMax,
@@ -18,6 +22,7 @@ import {
 import type {
   AutoscalerSpec,
   BudgetSpec,
+  Container,
   DeploymentSpec,
   IngressSpec,
   Manifest,
@@ -45,16 +50,27 @@ const grpcRoute = read<RouteSpec>("grpc-route.example.yaml");
 const ingress = read<IngressSpec>("ingress.example.yaml");
 const pod = deployment.spec.template.spec;
 const [container] = pod.containers;
-const image = parseContainerfile(readDeployFile("Containerfile")).at(-1);
-if (image === undefined || container === undefined) throw new Error("no image or container");
+const image = readImage("plant-store");
+if (container === undefined) throw new Error("no container");
 
-const plainVariables = new Map<string, string>(
-  container.env.flatMap(({ name, value = "" }: { name: string; value?: string }) => [
-    [name, value],
-  ]),
-);
+const plainVariables = variablesOf(container);
 // What the container runs with: the image's variables, and those of the manifest over them.
 const inForce = new Map([...environmentOf(image), ...plainVariables]);
+
+const proxy = readAllYaml("connect-gateway-proxy/kubernetes.yaml") as [
+  Manifest<DeploymentSpec>,
+  Manifest<ServiceSpec>,
+  Manifest<BudgetSpec>,
+];
+
+const workloads = [
+  { name: "plant-store", objects: [deployment, service, budget] as const },
+  { name: "connect-gateway-proxy", objects: proxy },
+];
+
+function variablesOf({ env }: Container): ReadonlyMap<string, string> {
+  return new Map(env.map(({ name, value = "" }) => [name, value]));
+}
 
 test("every file is applied, but for examples", () => {
   const files = readdirSync(folder).filter(
@@ -65,20 +81,102 @@ test("every file is applied, but for examples", () => {
   expect(kustomization.images).toEqual([{ name: container.image, newTag: version }]);
 });
 
-test("everything selects the pods of the deployment", () => {
-  const { labels } = deployment.spec.template.metadata;
-  expect(labels).toEqual({ "app.kubernetes.io/name": "plant-store" });
-  for (const selector of [
-    deployment.spec.selector.matchLabels,
-    service.spec.selector,
-    budget.spec.selector.matchLabels,
-    policy.spec.podSelector.matchLabels,
-    pod.topologySpreadConstraints[0]?.labelSelector.matchLabels,
-  ]) {
-    expect(selector).toEqual(labels);
-  }
+describe.each(workloads)("$name", ({ name, objects }) => {
+  const [own, ownService, ownBudget] = objects;
+  const { metadata, spec } = own.spec.template;
+  const [ownContainer] = spec.containers;
+  if (ownContainer === undefined) throw new Error("no container");
+
+  test("its objects select its pods", () => {
+    const { labels } = metadata;
+    expect(labels).toEqual({ "app.kubernetes.io/name": name });
+    for (const selector of [
+      own.spec.selector.matchLabels,
+      ownService.spec.selector,
+      ownBudget.spec.selector.matchLabels,
+      spec.topologySpreadConstraints[0]?.labelSelector.matchLabels,
+    ]) {
+      expect(selector).toEqual(labels);
+    }
+  });
+
+  test("the port is the server's, all the way, over HTTP/2", () => {
+    expect(ownContainer.ports[0]).toEqual({ name: "http", containerPort: port });
+    expect(ownService.spec.ports).toMatchObject([
+      { targetPort: "http", appProtocol: "kubernetes.io/h2c" },
+    ]);
+  });
+
+  test.each([
+    ["startupProbe", "/healthz"],
+    ["readinessProbe", "/readyz"],
+    ["livenessProbe", "/healthz"],
+  ] as const)("the %s asks %s, which there is", (probe, path) => {
+    expect(ownContainer[probe].httpGet).toEqual({ path, port: "http" });
+    expect(isHealthPath(path)).toBe(true);
+  });
+
+  test("a pod that ends has the time to drain, and then some", () => {
+    const preStopSeconds = ownContainer.lifecycle.preStop.sleep.seconds;
+    expect(preStopSeconds).toBeGreaterThan(0);
+    const variables = [
+      ...environmentOf(readImage(name)).keys(),
+      ...variablesOf(ownContainer).keys(),
+    ];
+    expect(variables.filter((variable) => variable.endsWith("DRAIN_TIMEOUT_MS"))).toEqual([]);
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(preStopSeconds + stopSecondsMax);
+  });
+
+  test("the pod meets the restricted Pod Security Standard, with a read-only root", () => {
+    const [user, group] =
+      readImage(name)
+        .instructions.find((instruction) => instruction.name === "USER")
+        ?.text.split(":") ?? [];
+    expect(spec.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      seccompProfile: { type: "RuntimeDefault" },
+      runAsUser: Number(user),
+      runAsGroup: Number(group),
+    });
+    expect(ownContainer.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+    expect(spec.automountServiceAccountToken).toBe(false);
+  });
+});
+
+test("the store's policy and autoscaler are of its pods, and its volume is its user's", () => {
+  expect(policy.spec.podSelector).toEqual(deployment.spec.selector);
   const { apiVersion, kind, metadata } = deployment;
   expect(autoscaler.spec.scaleTargetRef).toEqual({ apiVersion, kind, name: metadata.name });
+  expect(pod.securityContext).toMatchObject({ fsGroup: 1000 });
+  expect(container.volumeMounts).toEqual([{ name: "state", mountPath: stateFolder }]);
+  expect(pod.volumes?.[0]?.name).toBe("state");
+});
+
+test("the proxy's settings are right, and its metrics are for other pods alone", async () => {
+  const [{ spec }, { spec: toProxy }] = proxy;
+  const [own] = spec.template.spec.containers;
+  if (own === undefined) throw new Error("no container");
+  const { version } = JSON.parse(readFileSync("packages/proxy/package.json", "utf8"));
+  expect(own.image).toBe(`connect-gateway-proxy:${version}`);
+  const variables = new Map([
+    ...environmentOf(readImage("connect-gateway-proxy")),
+    ...variablesOf(own),
+  ]);
+  await using cwd = await createTemporaryFolder();
+  const program = fileURLToPath(new URL("../../packages/proxy/src/cli/main.ts", import.meta.url));
+  const options = { cwd: cwd.path, env: Object.fromEntries(variables), program };
+  expect(await runChild(["config", "check"], options)).toEqual({
+    code: 0,
+    stdout: "the settings are valid\n",
+    stderr: "",
+  });
+  const metrics = Number(variables.get("CONNECT_GATEWAY_ADMIN_PORT"));
+  expect(own.ports[1]).toEqual({ name: "metrics", containerPort: metrics });
+  expect(toProxy.ports.map(({ targetPort }) => targetPort)).toEqual(["http"]);
 });
 
 test("the settings exist, and each secret has a key in the example", async () => {
@@ -89,10 +187,8 @@ test("the settings exist, and each secret has a key in the example", async () =>
   expect(new Set(Object.values(secret.stringData))).toEqual(new Set(["REPLACE"]));
 });
 
-test("the port is the server's, all the way", () => {
-  expect(container.ports).toEqual([{ name: "http", containerPort: port }]);
+test("the store's port and database are open to the policy", () => {
   expect(inForce.get("PLANT_STORE_PORT")).toBe(String(port));
-  expect(service.spec.ports[0]?.targetPort).toBe("http");
   expect(policy.spec.ingress[0]?.ports).toEqual([{ protocol: "TCP", port: "http" }]);
   const { hosts } = parseAddress(inForce.get("PLANT_STORE_STORE")?.replace(/^\w+:/, "") ?? "");
   expect(policy.spec.egress.flatMap(({ ports }) => ports)).toContainEqual({
@@ -103,8 +199,7 @@ test("the port is the server's, all the way", () => {
 
 test("the examples of routes lead to the service, over HTTP/2", () => {
   const { name } = service.metadata;
-  const [{ port: number, appProtocol } = {}] = service.spec.ports;
-  expect(appProtocol).toBe("kubernetes.io/h2c");
+  const [{ port: number } = {}] = service.spec.ports;
   for (const { spec } of [httpRoute, grpcRoute]) {
     expect(spec.rules.map(({ backendRefs }) => backendRefs)).toEqual([[{ name, port: number }]]);
   }
@@ -115,49 +210,9 @@ test("the examples of routes lead to the service, over HTTP/2", () => {
   for (const one of grpcRoute.spec.hostnames) expect(httpRoute.spec.hostnames).not.toContain(one);
 });
 
-describe("probes", () => {
-  test.each([
-    ["startupProbe", "/healthz"],
-    ["readinessProbe", "/readyz"],
-    ["livenessProbe", "/healthz"],
-  ] as const)("the %s asks %s, which there is", (name, path) => {
-    expect(container[name].httpGet).toEqual({ path, port: "http" });
-    expect(isHealthPath(path)).toBe(true);
-  });
-
-  test("a start may take as long as a migration and the patience before it", () => {
-    const { periodSeconds, failureThreshold } = container.startupProbe;
-    expect(periodSeconds * failureThreshold).toBeGreaterThan(60 + 10);
-  });
-});
-
-test("a pod that ends has the time to drain, and then some", () => {
-  const preStopSeconds = container.lifecycle.preStop.sleep.seconds;
-  expect(preStopSeconds).toBeGreaterThan(0);
-  expect(inForce.has("PLANT_STORE_DRAIN_TIMEOUT_MS")).toBe(false);
-  expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(preStopSeconds + stopSecondsMax);
-});
-
-test("the pod meets the restricted Pod Security Standard, with a read-only root", () => {
-  expect(pod.securityContext).toMatchObject({
-    runAsNonRoot: true,
-    seccompProfile: { type: "RuntimeDefault" },
-  });
-  const [user, group] =
-    image.instructions.find(({ name }) => name === "USER")?.text.split(":") ?? [];
-  expect(pod.securityContext).toMatchObject({
-    runAsUser: Number(user),
-    runAsGroup: Number(group),
-    fsGroup: Number(group),
-  });
-  expect(container.securityContext).toEqual({
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ["ALL"] },
-  });
-  expect(pod.automountServiceAccountToken).toBe(false);
-  expect(container.volumeMounts).toEqual([{ name: "state", mountPath: stateFolder }]);
-  expect(pod.volumes[0]?.name).toBe("state");
+test("a start may take as long as a migration and the patience before it", () => {
+  const { periodSeconds, failureThreshold } = container.startupProbe;
+  expect(periodSeconds * failureThreshold).toBeGreaterThan(60 + 10);
 });
 
 test("at its largest, with one more for a roll-out, it leaves most connections of a PostgreSQL", () => {

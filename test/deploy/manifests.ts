@@ -36,7 +36,7 @@ export interface Container {
   readonly readinessProbe: Probe;
   readonly livenessProbe: Probe;
   readonly securityContext: unknown;
-  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
 }
 
 export interface DeploymentSpec {
@@ -50,7 +50,7 @@ export interface DeploymentSpec {
       readonly securityContext: unknown;
       readonly topologySpreadConstraints: readonly { readonly labelSelector: Selector }[];
       readonly containers: readonly Container[];
-      readonly volumes: readonly { readonly name: string }[];
+      readonly volumes?: readonly { readonly name: string }[];
     };
   };
 }

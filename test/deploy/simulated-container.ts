@@ -8,8 +8,8 @@ import { createTemporaryFolder } from "../../packages/gateway/test/support/tempo
 import { findFreePort } from "../support/free-port.ts";
 import { collectOutput, type Output } from "../support/output.ts";
 import { knownToken } from "../support/test-server.ts";
-import { environmentOf, parseContainerfile, type Stage } from "./containerfile.ts";
-import { readDeployFile, stateFolder } from "./facts.ts";
+import { environmentOf, type Stage } from "./containerfile.ts";
+import { readImage, stateFolder } from "./facts.ts";
 
 export interface SimulatedContainer extends AsyncDisposable {
   readonly server: ChildProcess;
@@ -28,8 +28,7 @@ export interface SimulatedContainer extends AsyncDisposable {
  * @param build Where the build is: the checkout, or the package.
  */
 export async function simulateContainer(build: string): Promise<SimulatedContainer> {
-  const image = parseContainerfile(readDeployFile("Containerfile")).at(-1);
-  if (image === undefined) throw new Error("no image");
+  const image = readImage("plant-store");
   const temporary = await createTemporaryFolder();
   const state = join(temporary.path, "state");
   const node = join(temporary.path, "node");
@@ -63,8 +62,9 @@ export async function simulateContainer(build: string): Promise<SimulatedContain
 
   const folder = textOf(image, "WORKDIR");
   const program = [...wordsOf(textOf(image, "ENTRYPOINT")), ...wordsOf(textOf(image, "CMD"))];
-  const args = program.slice(1).map((word) => word.replace(folder, home));
-  const server = spawn(node, args, { ...options, stdio: ["ignore", "inherit", "pipe"] });
+  const inHome = (words: readonly string[]) =>
+    words.slice(1).map((word) => word.replace(folder, home));
+  const server = spawn(node, inHome(program), { ...options, stdio: ["ignore", "inherit", "pipe"] });
   const exited = once(server, "exit");
   const check = wordsOf(textOf(image, "HEALTHCHECK").replace(/^.*CMD /, ""));
 
@@ -73,7 +73,7 @@ export async function simulateContainer(build: string): Promise<SimulatedContain
     output: collectOutput(server.stderr, "stderr"),
     port,
     state,
-    checkHealth: () => promisify(execFile)(node, check.slice(1), options),
+    checkHealth: () => promisify(execFile)(node, inHome(check), options),
     async [Symbol.asyncDispose]() {
       server.kill("SIGKILL");
       await exited;

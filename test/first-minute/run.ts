@@ -99,14 +99,10 @@ interface PackageTrial {
   readonly isOld: boolean;
 }
 
-/** plant-store, and the package of ours that it needs. */
-const packed = [".", "./packages/gateway"];
-
 /** Installs the packages by `npm install`, then by `npm ci` from the lock that this has written. */
 async function usePackage(machine: Machine, { clone, project, isOld }: PackageTrial) {
   await mkdir(project);
-  await runNpm(machine, clone, ["run", "build"], machine.usual);
-  await runNpm(machine, clone, ["pack", ...packed, "--pack-destination", project], machine.usual);
+  await runNpm(machine, clone, ["run", "pack", "--", project], machine.usual);
   const tarballs = (await readdir(project)).map((file) => `./${file}`);
   await writeFile(join(project, "package.json"), '{ "private": true }');
   const main = join(project, "node_modules/plant-store/dist/src/cli/main.js");

@@ -14,13 +14,9 @@ export const environment: NodeJS.ProcessEnv = Object.fromEntries(
 
 /** @returns the directory of its programs. */
 export async function createProject(folder: string): Promise<string> {
-  await run("npm", ["run", "build"], { cwd: root, env: environment });
   await mkdir(folder);
-  await run("npm", ["pack", "./packages/gateway", "--pack-destination", folder], {
-    cwd: root,
-    env: environment,
-  });
-  const [tarball = ""] = await readdir(folder);
+  await run("npm", ["run", "pack", "--", folder], { cwd: root, env: environment });
+  const tarball = (await readdir(folder)).find((name) => /^connect-gateway-\d/.test(name));
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
   await install(folder, [`./${tarball}`, ...(await peers())]);
   // The same directories as here, so that generated code finds its imports.

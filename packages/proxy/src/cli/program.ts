@@ -4,6 +4,7 @@ import { RuleError } from "connect-gateway";
 import { TokenFileError } from "../auth/token-file.ts";
 import { CommandFailure } from "../command/command-failure.ts";
 import { createConfigCommand } from "../command/config.ts";
+import { createHealthCommand } from "../command/health.ts";
 import { type Explanation, runCommandLine } from "../command/run.ts";
 import { createTokenCommand } from "../command/token.ts";
 import { DescriptorError, reflectServices } from "../services/index.ts";
@@ -30,7 +31,8 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   addSettingFlags(proxyProgram, program)
     .addHelpText("after", notes)
     .addCommand(createTokens())
-    .addCommand(createConfigCommand(proxyProgram, assertFiles));
+    .addCommand(createConfigCommand(proxyProgram, assertFiles))
+    .addCommand(createHealthCommand(proxyProgram));
   return await runCommandLine(program, args, explain);
 }
 

@@ -1,6 +1,7 @@
 /** What command lines of programs with settings share. */
 export { CommandFailure, cannot } from "./command-failure.ts";
 export { createConfigCommand } from "./config.ts";
+export { createHealthCommand } from "./health.ts";
 export { type Explanation, runCommandLine } from "./run.ts";
 export { listenForStop } from "./stop-signal.ts";
 export { createTokenCommand } from "./token.ts";

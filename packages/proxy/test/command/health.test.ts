@@ -1,0 +1,53 @@
+/** `health`, by which a container knows whether its server answers. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
+import {
+  createTemporaryFolder,
+  type TemporaryFolder,
+} from "../../../gateway/test/support/temporary-folder.ts";
+import { runCommand, startCommand } from "../cli/command.ts";
+
+let folder: TemporaryFolder;
+
+beforeAll(async () => {
+  folder = await createTemporaryFolder();
+});
+
+afterAll(() => folder[Symbol.asyncDispose]());
+
+const upstream = ["--upstream", "http://127.0.0.1:1", "--reflection"];
+
+test.each([
+  ["all addresses", []],
+  ["TLS", ["--tls-cert", "server.crt", "--tls-key", "server.key"]],
+])("a server on %s is healthy, although its upstream is down", async (_name, args) => {
+  if (args.length > 0 && !hasOpenssl) return;
+  if (args.length > 0) createCertificate(folder.path, "server");
+  const host = ["--host", "0.0.0.0"];
+  await using server = await startCommand([...upstream, ...host, ...args], folder.path);
+  const line = ["health", ...host, "--port", `${server.port}`, ...args.slice(0, 2)];
+  expect(await runCommand(line, folder.path)).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+});
+
+test.each([
+  [200, 0, ""],
+  [503, 1, "connect-gateway-proxy: /healthz answers 503\n"],
+])("an answer %s on a Unix socket ends it with %s", async (status, exitCode, stderr) => {
+  const path = join(folder.path, `${status}.sock`);
+  await using server = createServer((_request, response) => response.writeHead(status).end());
+  await once(server.listen(path), "listening");
+  const { stdout: _, ...ended } = await runCommand(
+    ["health", "--host", `unix:${path}`],
+    folder.path,
+  );
+  expect(ended).toEqual({ exitCode, stderr });
+});
+
+test("without a server, it says why", async () => {
+  const { exitCode, stderr } = await runCommand(["health", "--port", "1"], folder.path);
+  expect(stderr).toMatch(/^connect-gateway-proxy: \/healthz cannot be asked: .*ECONNREFUSED.*\n$/);
+  expect(exitCode).toBe(1);
+});

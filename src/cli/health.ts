@@ -1,0 +1,5 @@
+import { createHealthCommand } from "connect-gateway-proxy/command";
+import { plantStore } from "../server/settings.ts";
+
+/** `plant-store health`: whether the server with these settings answers. */
+export const createHealth = () => createHealthCommand(plantStore);
