@@ -23,7 +23,8 @@ export interface CorsOptions {
 /**
  * Adds the CORS headers for the origin of a request, if it is allowed. Answers preflights.
  *
- * @param allow The methods that the path has.
+ * @param allow The methods that the path has. None: the one that is asked for, so that pages can
+ * read why it is refused.
  */
 export type ApplyCors = (exchange: CorsExchange, allow: readonly string[]) => void;
 
@@ -70,7 +71,7 @@ export function createCors(options: CorsOptions): ApplyCors {
     }
     return {
       ...allowed,
-      "access-control-allow-methods": allow.join(", "),
+      "access-control-allow-methods": allow.join(", ") || exchange.headers[askedMethod],
       "access-control-allow-headers": allowedHeaders,
       "access-control-max-age": String(maxAgeSeconds),
     };
@@ -87,9 +88,11 @@ function listOf(...lists: readonly (readonly string[] | undefined)[]): string {
   return lists.flatMap((list) => list ?? []).join(", ");
 }
 
+const askedMethod = "access-control-request-method";
+
 /** Whether a request is a preflight. */
 export function isPreflight({ method, headers }: Pick<Exchange, "method" | "headers">): boolean {
-  return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
+  return method === "OPTIONS" && headers[askedMethod] !== undefined;
 }
 
 /**

@@ -3,15 +3,7 @@ import { once } from "node:events";
 import { isatty } from "node:tty";
 import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
-import {
-  BodyBudget,
-  type CallObserver,
-  composeObservers,
-  compressionGzip,
-  gatewayNodeAdapter,
-  type NodeHandler,
-  refuseAll,
-} from "connect-gateway";
+import { BodyBudget, type CallObserver, composeObservers, compressionGzip } from "connect-gateway";
 import { addHealth, createHealthHandlers, Health } from "connect-gateway/health";
 import { type AccessEntry, createAccessLog, type Log, logFailures } from "connect-gateway/logging";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
@@ -174,10 +166,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
         ...createHealthHandlers({ isReady, draining, ...errors }),
         ...(settings.openapi ? reference.handlers : []),
       ]),
-    fallback: beforeServices(
-      gatewayNodeAdapter({ ...common, rest: errors, routes() {} }),
-      isComplete,
-    ),
+    notFoundError: () => (isComplete() ? undefined : untold),
     traffic: measuring?.metrics.traffic,
   });
   first.commit();
@@ -275,12 +264,8 @@ function watchAll(
   });
 }
 
-/** What is not served: while services are not known yet, it may be unavailable; after that, not found. */
-function beforeServices(notFound: NodeHandler, isComplete: () => boolean): NodeHandler {
-  const message = "the upstream has not told its services yet";
-  const unavailable = refuseAll(new ConnectError(message, Code.Unavailable));
-  return (...node) => (isComplete() ? notFound : unavailable)(...node);
-}
+/** What is not found may be served once all services are known. */
+const untold = new ConnectError("the upstream has not told its services yet", Code.Unavailable);
 
 interface Parts {
   readonly log: Log;
