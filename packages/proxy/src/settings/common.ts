@@ -43,6 +43,13 @@ export const tlsSettings = {
     placeholder: "file",
     summary: "Its private key in PEM",
   },
+  clientCaFile: {
+    name: "tls-client-ca",
+    type: "text",
+    default: undefined,
+    placeholder: "file",
+    summary: "Clients need a certificate that a CA in this file signed (mTLS). PEM; reloaded too",
+  },
 } as const satisfies Group;
 
 const limit = { type: "integer", placeholder: "number", min: 1, max: timerMaxMs } as const;
