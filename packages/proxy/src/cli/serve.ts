@@ -12,11 +12,11 @@ import { type ServedOptions, serve } from "connect-gateway/server";
 import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
 import { principalId, principalKey } from "../auth/principal.ts";
 import { hasAuth } from "../auth/settings.ts";
+import { CommandFailure } from "../command/command-failure.ts";
 import { listenForStop } from "../command/stop-signal.ts";
 import { createLogger, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
 import { openTracing, type Tracing } from "../tracing/index.ts";
-import { CommandError } from "./command-error.ts";
 import { createGate } from "./gate.ts";
 import { createTools } from "./mcp.ts";
 import { type Measuring, openMetrics } from "./metrics.ts";
@@ -26,7 +26,7 @@ import { createRoutes, createServed, type Part, type Served, type Sources } from
 import { restOptionsOf, type Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile, type Upstream, watchHealth } from "./upstream.ts";
 
-/** @throws {CommandError} {@link RuleError}, or the system's error if it cannot listen. */
+/** @throws {CommandFailure} {@link RuleError}, or the system's error if it cannot listen. */
 export async function serveUpstreams(settings: Settings, version: string): Promise<void> {
   const log = createStderrLog(settings.logFormat);
   const closers: Closer[] = [];
@@ -126,7 +126,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
         alwaysEmitImplicit: settings.rest.zeroValues,
       },
       ...createTools(settings.mcp, version, served, (problem) => {
-        if (file !== undefined) throw new CommandError(problem);
+        if (file !== undefined) throw new CommandFailure(2, problem);
         if (isAll(served)) leftOut.add(problem);
       }),
     };

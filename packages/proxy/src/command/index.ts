@@ -1,6 +1,6 @@
 /** What command lines of programs with settings share. */
 export { CommandFailure, cannot } from "./command-failure.ts";
 export { createConfigCommand } from "./config.ts";
-export { type Explanation, runCommandLine } from "./run.ts";
+export { runCommandLine } from "./run.ts";
 export { listenForStop } from "./stop-signal.ts";
 export { createTokenCommand } from "./token.ts";

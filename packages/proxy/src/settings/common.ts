@@ -175,16 +175,10 @@ export function corsOptions(origins: readonly string[]): CorsOptions | undefined
 export const rateLimitHeaders = ["RateLimit", "RateLimit-Policy"] as const;
 
 function findAddressProblem(addresses: readonly string[]): string | undefined {
-  const wrong = addresses.find((text) => !isAddressBlock(text));
-  if (wrong === undefined) return undefined;
-  return `must be addresses like 10.0.0.1, or blocks like 10.0.0.0/8: ${wrong}`;
-}
-
-function isAddressBlock(text: string): boolean {
   try {
-    parseAddressBlocks([text]);
-    return true;
-  } catch {
-    return false;
+    parseAddressBlocks(addresses);
+    return undefined;
+  } catch (error) {
+    return (error as TypeError).message;
   }
 }
