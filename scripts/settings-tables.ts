@@ -2,9 +2,15 @@
 import { proxyProgram } from "../packages/proxy/src/cli/settings.ts";
 import { createSettingsTable, settingsTablePlace } from "../packages/proxy/src/settings/table.ts";
 import { plantStore } from "../src/server/settings.ts";
+import { storeUrl } from "../src/store/postgres/url-options.ts";
 
 export const settingsTables = [
   { page: "docs/settings.md", place: settingsTablePlace, table: createSettingsTable(plantStore) },
+  {
+    page: "docs/postgresql.md",
+    place: settingsTablePlace,
+    table: createSettingsTable(storeUrl, "Option"),
+  },
   {
     page: "packages/proxy/docs/settings.md",
     place: settingsTablePlace,

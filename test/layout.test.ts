@@ -27,7 +27,12 @@ const importsByFile = checkLayout({
 
 test.each([
   ["connect-gateway, any of its exports", /from "connect-gateway["/]/, ["server", "transfer"]],
-  ["connect-gateway-proxy, any of its exports", /from "connect-gateway-proxy/, ["cli", "server"]],
+  [
+    "connect-gateway-proxy, any of its exports",
+    /from "connect-gateway-proxy/,
+    ["cli", "server", "store"],
+  ],
+  ["all of it but its settings", /from "connect-gateway-proxy\/(?!settings)/, ["cli", "server"]],
   ["the server of connect-gateway", /from "connect-gateway\/server"/, ["server"]],
 ])("%s is used only where it belongs", (_what, specifier, folders) => {
   const users = [...importsByFile.keys()].filter((file) =>

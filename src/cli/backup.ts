@@ -26,17 +26,18 @@ one names the temporary file that it left. To restore a backup, stop the server,
 Exit codes: 0 made and verified, 1 failed, 2 wrong usage, or not an SQLite store.`;
 
 async function backUp(file: string, flags: Flags): Promise<void> {
-  const { store } = (await readSettings(flags, "store")).settings;
+  const { settings, use } = await readSettings(flags, "store");
+  const { store } = settings;
   using stop = listenForStop();
   const progress = new Progress(process.stderr);
   try {
     const force = flags["force"] === true;
     await using output = await openOutputFile({ path: resolve(file), kind: "backup", force });
-    const plants = await backUpStore(store, {
-      file: output.temporary,
-      signal: stop.signal,
-      onProgress: (done, total) => progress.update("copying pages", done, total),
-    });
+    const { temporary } = output;
+    const onProgress = (done: number, total: number) =>
+      progress.update("copying pages", done, total);
+    const backup = { file: temporary, signal: stop.signal, onProgress };
+    const plants = await use(() => backUpStore(store, backup));
     await output.commit();
     progress.end();
     process.stdout.write(

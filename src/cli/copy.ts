@@ -1,7 +1,8 @@
 import { Command, Option } from "commander";
+import { CommandFailure } from "connect-gateway-proxy/command";
+import { SettingsError } from "connect-gateway-proxy/settings";
 import { copyPlants } from "../store/copy.ts";
-import { describeStoreUrl, isSameStore } from "../store/open.ts";
-import { StoreOpenError } from "../store/open-error.ts";
+import { describeStoreUrl, findStoreProblem, isSameStore } from "../store/open.ts";
 import { count } from "./count.ts";
 import { Progress } from "./progress.ts";
 
@@ -33,10 +34,15 @@ that was stopped, run it again. A password may also come from PGPASSWORD.
 Exit codes: 0 copied and verified, 1 failed, 2 wrong usage.`;
 
 async function copy({ from, to }: CopyFlags): Promise<void> {
+  const problems = Object.entries({ from, to }).flatMap(([flag, url]) => {
+    const problem = findStoreProblem(url);
+    return problem === undefined ? [] : [{ setting: `--${flag}`, problem }];
+  });
+  if (problems.length > 0) throw new SettingsError(problems);
   const source = describeStoreUrl(from);
   const target = describeStoreUrl(to);
   if (isSameStore(from, to)) {
-    throw new StoreOpenError("invalid_url", `--from and --to are the same store: ${source}`);
+    throw new CommandFailure(2, `--from and --to are the same store: ${source}`);
   }
   const progress = new Progress(process.stderr);
   try {

@@ -1,6 +1,5 @@
 import { Command } from "commander";
-import { TokenFileError } from "connect-gateway-proxy/auth";
-import { type Explanation, runCommandLine } from "connect-gateway-proxy/command";
+import { runCommandLine } from "connect-gateway-proxy/command";
 import { version } from "../server/version.ts";
 import { CopyError } from "../store/copy-error.ts";
 import { BackupError, StoreOpenError, StoreReadError } from "../store/open-error.ts";
@@ -32,21 +31,12 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     const command = await commands[name]?.();
     if (command !== undefined) program.addCommand(command);
   }
-  return await runCommandLine(program, args, explain);
+  return await runCommandLine(program, args, known);
 }
+
+const known = [StoreOpenError, StoreReadError, CopyError, BackupError];
 
 /** A command is loaded by itself, for the sake of its start; help tells of all. */
 function commandsFor([name = ""]: readonly string[]): readonly string[] {
   return Object.hasOwn(commands, name) ? [name] : Object.keys(commands);
-}
-
-function explain(error: Error): Explanation | undefined {
-  const lines = [error.message];
-  if (error instanceof StoreOpenError)
-    return { lines, exitCode: error.code === "invalid_url" ? 2 : 1 };
-  if (error instanceof TokenFileError)
-    return { lines, exitCode: error.code === "invalid_name" ? 2 : 1 };
-  const isKnown =
-    error instanceof StoreReadError || error instanceof CopyError || error instanceof BackupError;
-  return isKnown ? { lines, exitCode: 1 } : undefined;
 }

@@ -20,8 +20,7 @@ import {
   tlsFilesOf,
   tlsSettings,
 } from "connect-gateway-proxy/settings";
-import { describeStoreUrl } from "../store/open.ts";
-import { StoreOpenError } from "../store/open-error.ts";
+import { findStoreProblem } from "../store/open.ts";
 
 /** What tokens of `plant-store token` begin with. */
 export const tokenPrefix = "plst_";
@@ -135,16 +134,6 @@ export const plantStore: Program<ServerOptions, ServerSettings> = {
   // Of those who call a server, and may run one in the same shell.
   otherVariables: ["PLANT_STORE_URL", "PLANT_STORE_TOKEN"],
 };
-
-function findStoreProblem(url: string): string | undefined {
-  try {
-    describeStoreUrl(url);
-    return undefined;
-  } catch (error) {
-    if (error instanceof StoreOpenError) return error.message;
-    throw error;
-  }
-}
 
 /** Elsewhere, the kernel would give all connections to one of them, or refuses. */
 function findSharingProblems({ reusePort, store }: Values): SettingProblem[] {

@@ -1,7 +1,5 @@
 /** Why a store could not be opened. */
 export type StoreOpenErrorCode =
-  /** The store URL is invalid. */
-  | "invalid_url"
   /** The database or its driver is too old, does not work here, or cannot store every plant. */
   | "unsupported"
   /** The database cannot be reached, created, read or written. */

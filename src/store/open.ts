@@ -1,12 +1,13 @@
+import { problemsOf, SettingsError } from "connect-gateway-proxy/settings";
 import type { PlantStore } from "../plant.ts";
 import type { Finding } from "./finding.ts";
-import { StoreOpenError } from "./open-error.ts";
 import type { StoreOptions } from "./options.ts";
 import type { PlantReader } from "./plant-reader.ts";
 import { describePostgres } from "./postgres/address.ts";
 import type { SchemaState } from "./schema-state.ts";
 import type { BackupOptions } from "./sqlite/backup.ts";
-import { busyTimeoutMs, describeSqlite, identifySqlite, parsePath } from "./sqlite/location.ts";
+import { busyTimeoutMs } from "./sqlite/files.ts";
+import { describeSqlite, identifySqlite, parsePath } from "./sqlite/location.ts";
 import { openSqlite } from "./sqlite/open.ts";
 
 /** Opens the store at `location`, which is the part of the URL after the scheme and its colon. */
@@ -57,10 +58,9 @@ const postgres: EngineEntry = {
   openReader: async (at) => (await import("./postgres/open.ts")).openPostgresReader(at),
   readSchema: async (at) => (await import("./postgres/open.ts")).readPostgresSchema(at),
   async backUp() {
-    throw new StoreOpenError(
-      "invalid_url",
-      "a PostgreSQL database is backed up by its own means: pg_dump, or a base backup and its log",
-    );
+    const problem =
+      "a PostgreSQL database is backed up by its own means: pg_dump, or a base backup and its log";
+    throw new SettingsError([{ setting: "store", problem }]);
   },
   async *check(at) {
     yield* (await import("./postgres/open.ts")).checkPostgres(at);
@@ -101,7 +101,7 @@ export async function openPlantReader(url: string): Promise<PlantReader> {
 /**
  * Whether two URLs are known to name the same store.
  *
- * @throws {StoreOpenError} If a URL cannot name a store.
+ * @throws {SettingsError} If a URL cannot name a store.
  */
 export function isSameStore(url: string, other: string): boolean {
   const one = findEngine(url);
@@ -136,7 +136,7 @@ export async function migrateStore(url: string): Promise<void> {
  * Copies the current state of a store into one file.
  *
  * @returns The number of plants in the file.
- * @throws {StoreOpenError} `invalid_url` for a database that has its own backup tools.
+ * @throws {SettingsError} for a database that has its own backup tools.
  * @throws {BackupError}
  */
 export async function backUpStore(url: string, options: BackupOptions): Promise<number> {
@@ -147,14 +147,23 @@ export async function backUpStore(url: string, options: BackupOptions): Promise<
 /**
  * Checks a store without changing a plant. Yields each finding as soon as it is known.
  *
- * @throws {StoreOpenError} `invalid_url`. Everything else is reported as a finding.
+ * @throws {SettingsError} for the URL. Everything else is reported as a finding.
  */
 export function checkStore(url: string): AsyncIterable<Finding> {
   const { engine, location } = findEngine(url);
   return engine.check(location);
 }
 
-/** @throws {StoreOpenError} If the URL cannot name a store. */
+/** What is wrong with a URL, without any part that may be a password. */
+export function findStoreProblem(url: string): string | undefined {
+  const problems = problemsOf(() => describeStoreUrl(url));
+  const texts = problems.map(({ setting, problem }) =>
+    setting === "store" ? problem : `${setting}: ${problem}`,
+  );
+  return texts.length === 0 ? undefined : texts.join("; ");
+}
+
+/** @throws {SettingsError} If the URL cannot name a store. */
 export function describeStoreUrl(url: string): string {
   const { engine, location } = findEngine(url);
   return engine.describe(location);
@@ -167,7 +176,7 @@ function findEngine(url: string): { engine: EngineEntry; location: string } {
     // Do not repeat the rest of the URL: it may contain a password.
     const found = scheme === "" ? "the store URL has no scheme" : `no store is called "${scheme}"`;
     const forms = [...new Set(engines.values())].map(({ form }) => form).join(", ");
-    throw new StoreOpenError("invalid_url", `${found}; there is: ${forms}`);
+    throw new SettingsError([{ setting: "store", problem: `${found}; there is: ${forms}` }]);
   }
   return { engine, location: url.slice(scheme.length + 1) };
 }

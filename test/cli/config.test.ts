@@ -180,11 +180,11 @@ describe("config check", () => {
     [{ yaml: "port 1" }, ["FILE, line 1: write NAME: VALUE"]],
     [
       { yaml: new Uint8Array([0x70, 0xff]) },
-      ["FILE cannot be read: The encoded data was not valid for encoding utf-8"],
+      ["FILE: cannot be read: The encoded data was not valid for encoding utf-8"],
     ],
     [
       { yaml: `#${"x".repeat(1024 * 1024)}` },
-      ["FILE cannot be read: it has more than 1048576 bytes"],
+      ["FILE: cannot be read: it has more than 1048576 bytes"],
     ],
     [{ yaml: "tls-cert: a" }, ["--tls-key: is missing: set both the certificate and its key"]],
     [

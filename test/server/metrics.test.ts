@@ -201,8 +201,8 @@ describe("the expiry of the certificate", () => {
   test.skipIf(!hasOpenssl)("is that of the one in use", async () => {
     await using folder = await createTemporaryFolder();
     const [first, second] = [
-      createCertificate(folder.path, "first", 2),
-      createCertificate(folder.path, "second", 30),
+      createCertificate(folder.path, "first", { days: 2 }),
+      createCertificate(folder.path, "second", { days: 30 }),
     ];
     const tls = {
       certFile: join(folder.path, "live.crt"),

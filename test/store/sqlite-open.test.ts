@@ -33,7 +33,7 @@ describe("a store URL", () => {
     ["sqlite:plants\0.db", /U\+0000/],
   ])("%j is rejected", async (url, message) => {
     const opening = openStore(url);
-    await expect(opening).rejects.toMatchObject({ name: "StoreOpenError", code: "invalid_url" });
+    await expect(opening).rejects.toMatchObject({ name: "SettingsError" });
     await expect(opening).rejects.toThrow(message);
     await expect(opening).rejects.not.toThrow(/secret/);
   });

@@ -1,7 +1,6 @@
 /** Any Connect service on one Node handler: gRPC, gRPC-Web, Connect and REST. Also by fetch. */
 
 export { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "./adapter/node.ts";
-export { refuseAll } from "./adapter/refusal.ts";
 export * from "./fetch.ts";
 export type { NodeHandler } from "./http/node.ts";
 export { compressionGzip } from "./rpc/gzip.ts";

@@ -1,5 +1,5 @@
 import type { Finding } from "../finding.ts";
-import { describeHost, type PostgresAddress, safetySettings } from "./address.ts";
+import { describeHost, type PostgresAddress } from "./address.ts";
 import { connectToAny } from "./connect.ts";
 import type { PostgresLimits } from "./limits.ts";
 import { assertNodes, type Node, readNodes } from "./nodes.ts";
@@ -8,6 +8,7 @@ import { coordinator, readPlacement } from "./placement.ts";
 import { assertTable, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
 import { readSettings } from "./settings.ts";
+import { safetySettings } from "./url-options.ts";
 
 /** Makes the same checks as opening the store, and more that an operator may want to know. */
 export async function* checkAddress(

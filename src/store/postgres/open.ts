@@ -97,7 +97,7 @@ export async function openPostgresReader(location: string): Promise<PlantReader>
   });
 }
 
-/** @throws {StoreOpenError} `invalid_url` */
+/** @throws {SettingsError} */
 export function checkPostgres(location: string): AsyncIterable<Finding> {
   const address = parseAddress(location);
   return checkAddress(address, defaultPostgresLimits);

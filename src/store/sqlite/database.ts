@@ -4,8 +4,14 @@ import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 import type { SchemaState } from "../schema-state.ts";
 import { assertDriver, type Database, inTransaction, openFile, readValue } from "./driver.ts";
 import { failureCode, isFull, primaryCode } from "./failure.ts";
-import { assertOurs, createFile, logPath, rewriteFile, syncDirectories } from "./files.ts";
-import { busyTimeoutMs } from "./location.ts";
+import {
+  assertOurs,
+  busyTimeoutMs,
+  createFile,
+  logPath,
+  rewriteFile,
+  syncDirectories,
+} from "./files.ts";
 import { assertKnown, migrate, migrations } from "./schema.ts";
 
 /**

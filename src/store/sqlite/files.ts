@@ -14,6 +14,9 @@ import { dirname } from "node:path";
 import { StoreOpenError } from "../open-error.ts";
 import { applicationId } from "./schema.ts";
 
+/** How long to wait for another process's lock: longer than any of our own commits takes. */
+export const busyTimeoutMs = 5000;
+
 const headerBytes = 100;
 const magic = "SQLite format 3\0";
 const applicationIdOffset = 68;

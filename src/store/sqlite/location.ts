@@ -1,10 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { StoreOpenError } from "../open-error.ts";
+import { SettingsError } from "connect-gateway-proxy/settings";
 import { fileId } from "./files.ts";
-
-/** How long to wait for another process's lock: longer than any of our own commits takes. */
-export const busyTimeoutMs = 5000;
 
 /** The URL as given; it contains no secrets. */
 export function describeSqlite(location: string): string {
@@ -45,15 +42,13 @@ const misuses: readonly (readonly [isMisuse: (location: string) => boolean, advi
 /**
  * @param location A path, absolute or relative to the working directory.
  * @returns The absolute path.
- * @throws {StoreOpenError} `invalid_url`
+ * @throws {SettingsError}
  */
 export function parsePath(location: string): string {
   for (const [isMisuse, advice] of misuses) {
     if (isMisuse(location)) {
-      throw new StoreOpenError(
-        "invalid_url",
-        `cannot use the store URL sqlite:${location}: ${advice}`,
-      );
+      const problem = `cannot use the store URL sqlite:${location}: ${advice}`;
+      throw new SettingsError([{ setting: "store", problem }]);
     }
   }
   return resolve(location);

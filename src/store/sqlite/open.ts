@@ -1,7 +1,8 @@
 import type { PlantStore } from "../../plant.ts";
 import { BatchedStore } from "../batched-store.ts";
 import { resolveLimits, type StoreOptions } from "../options.ts";
-import { busyTimeoutMs as defaultBusyTimeoutMs, parsePath } from "./location.ts";
+import { busyTimeoutMs as defaultBusyTimeoutMs } from "./files.ts";
+import { parsePath } from "./location.ts";
 import { SqliteThread } from "./thread.ts";
 
 /**

@@ -30,7 +30,7 @@ export function guardHandler(
           response.end();
         };
         const exchange = { method, headers, addHeader, respond };
-        applyCors(exchange, [`${headers["access-control-request-method"]}`]);
+        applyCors(exchange, []);
         if (isPreflight(exchange)) return;
       }
       await handler(request, response);

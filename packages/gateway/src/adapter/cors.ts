@@ -24,7 +24,8 @@ export interface CorsOptions {
 /**
  * Adds the CORS headers for the origin of a request, if it is allowed. Answers preflights.
  *
- * @param allow The methods that the path has.
+ * @param allow The methods that the path has. None: the one that is asked for, so that pages can
+ * read why it is refused.
  */
 export type ApplyCors = (exchange: CorsExchange, allow: readonly string[]) => void;
 
@@ -71,7 +72,7 @@ export function createCors(options: CorsOptions): ApplyCors {
     }
     return {
       ...allowed,
-      "access-control-allow-methods": allow.join(", "),
+      "access-control-allow-methods": allow.join(", ") || exchange.headers[askedMethod],
       "access-control-allow-headers": allowedHeaders,
       "access-control-max-age": String(maxAgeSeconds),
     };
@@ -87,6 +88,8 @@ export function createCors(options: CorsOptions): ApplyCors {
 function listOf(...lists: readonly (readonly string[] | undefined)[]): string {
   return lists.flatMap((list) => list ?? []).join(", ");
 }
+
+const askedMethod = "access-control-request-method";
 
 /**
  * Asserts that the page of a request may call, for what is not left to browsers. The Host of a page
@@ -106,7 +109,7 @@ const loopback = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /** Whether a request is a preflight. */
 export function isPreflight({ method, headers }: Pick<Exchange, "method" | "headers">): boolean {
-  return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
+  return method === "OPTIONS" && headers[askedMethod] !== undefined;
 }
 
 /**

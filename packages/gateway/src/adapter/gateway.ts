@@ -1,12 +1,14 @@
 /** Any Connect service over every protocol: turns an exchange, of any runtime, into one call. */
 import {
   Code,
+  type ConnectError,
   type ConnectRouter,
   type ConnectRouterOptions,
   type ContextValues,
   createContextValues,
 } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import type { BodyBudget } from "../http/body-budget.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
 import { parseRequestTarget } from "../http/target.ts";
@@ -59,6 +61,11 @@ export interface CommonOptions
    * deadline has passed. Default: `console.error`.
    */
   readonly onError?: (error: unknown) => void;
+  /**
+   * The error for a path at which nothing is served: unavailable, for example, while the services
+   * are not known yet. Default, also for undefined: 404, and UNIMPLEMENTED over gRPC.
+   */
+  readonly notFoundError?: () => ConnectError | undefined;
 }
 
 export const commonOptionKinds: OptionKindsOf<CommonOptions> = {
@@ -71,6 +78,7 @@ export const commonOptionKinds: OptionKindsOf<CommonOptions> = {
   observer: "object",
   exposePeerAddress: "boolean",
   onError: "function",
+  notFoundError: "function",
   onUnknownType: "function",
   readMaxValues: "number",
   streamIdleTimeoutMs: "number",
@@ -123,6 +131,7 @@ export interface Gateway {
 /** @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`. */
 export function createGateway(options: CommonOptions, { compressions, codings }: Runtime): Gateway {
   const { observer, onError = logError, requestPathPrefix = "", exposePeerAddress } = options;
+  const { notFoundError } = options;
   const acceptCompression = options.acceptCompression ?? [...compressions];
   const endpoints = collectEndpoints({ ...options, acceptCompression, onError }, options.routes);
   const applyCors = options.cors && createCors(options.cors);
@@ -157,7 +166,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     if (exchange.origin === "") throw noUrl();
     if (repeated !== undefined) throw sentTwice(repeated);
     applyCors?.(exchange, route.allow);
-    if (route.kind === "not_found") exchange.respond(notFound(exchange, route));
+    if (route.kind === "not_found") exchange.respond(notFound(exchange, route, notFoundError?.()));
     else if (route.kind === "method_not_allowed") exchange.respond(methodNotAllowed(route));
     if (route.kind !== "call") return undefined;
     let values = makeValues();
@@ -240,17 +249,18 @@ function sentTwice(field: string): RestFailure {
 
 const nothingServed = "nothing is served at this path";
 
-/** @throws {RestFailure} for REST: all its answers have a body. */
-function notFound({ headers }: Exchange, { isRpc }: Route): Response {
-  const noBody = { body: "", code: Code.Unimplemented };
-  switch (protocolOf(headers, isRpc)) {
-    case "rest":
-      throw new RestFailure(404, Code.NotFound, nothingServed);
-    case "connect":
-      return { status: 404, header: { "content-length": 0 }, ...noBody };
-    default:
-      return trailersOnly({ headers }, Code.Unimplemented, nothingServed);
-  }
+/** @throws {RestFailure} for an answer with a body, which all answers of REST have. */
+function notFound(
+  { headers }: Exchange,
+  { isRpc }: Route,
+  error: ConnectError | undefined,
+): Response {
+  const protocol = protocolOf(headers, isRpc);
+  const { code = Code.Unimplemented, rawMessage = nothingServed } = error ?? {};
+  if (protocol.startsWith("grpc")) return trailersOnly({ headers }, code, rawMessage);
+  if (error !== undefined) throw new RestFailure(codeToHttpStatus(code), code, rawMessage);
+  if (protocol === "rest") throw new RestFailure(404, Code.NotFound, nothingServed);
+  return { status: 404, header: { "content-length": 0 }, body: "", code };
 }
 
 /** @throws {RestFailure} for REST: all its answers have a body. */

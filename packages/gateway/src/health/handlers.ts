@@ -7,7 +7,8 @@ import {
   renderStatus,
   restErrorFrom,
 } from "../rest/error.ts";
-import { type Readiness, resolveReadiness } from "./readiness.ts";
+import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
+import { type Readiness, readinessKinds, resolveReadiness } from "./readiness.ts";
 
 export interface HealthHandlersOptions extends Readiness {
   /** Path prefixes. Each has all handlers. Default: only the root. */
@@ -16,16 +17,23 @@ export interface HealthHandlersOptions extends Readiness {
   readonly renderError?: RenderError;
 }
 
+const optionKinds: OptionKindsOf<HealthHandlersOptions> = {
+  ...readinessKinds,
+  prefixes: "list",
+  renderError: "function",
+};
+
 /**
  * `GET /healthz`: the process is running. `GET /readyz`: it would accept requests; otherwise 503.
  *
  * @returns the handlers by full path.
+ * @throws {TypeError} for an unknown option.
  */
-export function createHealthHandlers({
-  prefixes = [""],
-  renderError = renderStatus,
-  ...readiness
-}: HealthHandlersOptions = {}): ReadonlyMap<string, NodeHandler> {
+export function createHealthHandlers(
+  options: HealthHandlersOptions = {},
+): ReadonlyMap<string, NodeHandler> {
+  assertOptions("createHealthHandlers", options, optionKinds);
+  const { prefixes = [""], renderError = renderStatus, ...readiness } = options;
   const { isReady } = resolveReadiness(readiness);
   const serve = (isWell: () => boolean): NodeHandler => {
     return ({ method }, response) => {

@@ -1,3 +1,4 @@
+import type { OptionKindsOf } from "../rpc/options.ts";
 import { drainingSignal } from "../rpc/own-services.ts";
 
 /** What determines the health of a server. */
@@ -10,6 +11,8 @@ export interface Readiness {
   /** Aborts when the server begins to drain. From then on, it is not ready. Default: never. */
   readonly draining?: AbortSignal;
 }
+
+export const readinessKinds: OptionKindsOf<Readiness> = { isReady: "function", draining: "object" };
 
 /** Fills in the defaults. */
 export function resolveReadiness({ isReady, draining }: Readiness): Required<Readiness> {

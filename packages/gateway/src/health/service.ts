@@ -5,8 +5,9 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../gen/grpc/health/v1/health_pb.ts";
+import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { createStreamLimit, servicesOf, smallMessages } from "../rpc/own-services.ts";
-import { type Readiness, readinessChange, resolveReadiness } from "./readiness.ts";
+import { type Readiness, readinessChange, readinessKinds, resolveReadiness } from "./readiness.ts";
 
 export interface HealthOptions extends Readiness {
   /** The services that have the same health as the server. Default: all on the router. */
@@ -15,18 +16,27 @@ export interface HealthOptions extends Readiness {
   readonly watchesMax?: number;
 }
 
+const optionKinds: OptionKindsOf<HealthOptions> = {
+  ...readinessKinds,
+  services: "list",
+  watchesMax: "number",
+};
+
 /**
  * Adds `grpc.health.v1.Health` to a router, with the same gate and interceptors as the other
  * services unless `handler` says otherwise. A drain ends every Watch after a last NOT_SERVING, so
  * that none delays it. See https://github.com/grpc/grpc/blob/master/doc/health-checking.md.
  *
  * @param handler Options of the service, as for `router.service`.
+ * @throws {TypeError} for an unknown option.
  */
 export function addHealth(
   router: ConnectRouter,
-  { services, watchesMax = watchesMaxDefault, ...readiness }: HealthOptions = {},
+  options: HealthOptions = {},
   handler?: Partial<UniversalHandlerOptions>,
 ): void {
+  assertOptions("addHealth", options, optionKinds);
+  const { services, watchesMax = watchesMaxDefault, ...readiness } = options;
   const described = () => services ?? servicesOf(router);
   const names = () => ["", ...described().map(({ typeName }) => typeName)];
   const service = createHealthService(names, resolveReadiness(readiness), watchesMax);

@@ -8,6 +8,8 @@ import { parseRequestTarget } from "../http/target.ts";
 export interface MetricsSource {
   readonly contentType: string;
   render(): Promise<string>;
+  /** Whether the service would take a call. */
+  isReady(): boolean;
 }
 
 export interface AdminListener {
@@ -26,7 +28,8 @@ const idleTimeoutMs = 75_000;
 const closeTimeoutMs = 1000;
 
 /**
- * Listens. Serves `GET /metrics` alone.
+ * Listens. Serves `GET /metrics`, and `/healthz` and `/readyz` to probes that the port of the service
+ * does not admit, as they have no client certificate.
  *
  * @throws the system's error if it cannot listen, with `listener: "admin"`.
  */
@@ -43,7 +46,8 @@ export async function openAdmin(
   });
   server.maxConnections = connectionsMax;
   server.setTimeout(idleTimeoutMs);
-  const shared = { contentType: metrics.contentType, render: shareRender(metrics) };
+  const { contentType } = metrics;
+  const shared = { contentType, render: shareRender(metrics), isReady: () => metrics.isReady() };
   server.on("request", (request, response) => {
     void answer(request, shared).then(({ status, header, body }) => {
       response.writeHead(status, { "content-length": Buffer.byteLength(body), ...header });
@@ -86,19 +90,25 @@ interface Answer {
 }
 
 async function answer({ method, url = "" }: http.IncomingMessage, metrics: MetricsSource) {
-  if (parseRequestTarget(url).path !== "/metrics") return refusal(404, "there is only /metrics");
+  const { path } = parseRequestTarget(url);
+  if (!paths.includes(path)) return plain(404, `there is only ${paths.join(", ")}`);
   if (method !== "GET" && method !== "HEAD") {
-    return refusal(405, "the method must be GET or HEAD", { allow: "GET, HEAD" });
+    return plain(405, "the method must be GET or HEAD", { allow: "GET, HEAD" });
   }
+  if (path === "/healthz") return plain(200, "the process runs");
+  if (path === "/readyz" && !metrics.isReady()) return plain(503, "the server is not ready");
+  if (path === "/readyz") return plain(200, "the server is ready");
   try {
     const body = await metrics.render();
     return { status: 200, header: { "content-type": metrics.contentType }, body };
   } catch {
-    return refusal(500, "the metrics could not be read");
+    return plain(500, "the metrics could not be read");
   }
 }
 
-function refusal(status: number, text: string, header: Answer["header"] = {}): Answer {
+const paths = ["/metrics", "/healthz", "/readyz"];
+
+function plain(status: number, text: string, header: Answer["header"] = {}): Answer {
   const type = { "content-type": "text/plain; charset=utf-8", connection: "close" };
   return { status, header: { ...type, ...header }, body: `${text}\n` };
 }

@@ -34,7 +34,7 @@ export class ServiceMetrics {
     this.calls = new CallMetrics(prefix, registry, labels);
     this.traffic = new Traffic(prefix, registry);
     this.close = measureRuntime(prefix, registry);
-    const isReady = () => this.#isReady();
+    const isReady = () => this.isReady();
     new Gauge({
       name: `${prefix}_ready`,
       help: "Whether the service would take a call, as /readyz says: 1, or 0.",
@@ -57,6 +57,10 @@ export class ServiceMetrics {
   /** The service has started: until then it is not ready. @param isReady What `/readyz` says. */
   watchReadiness(isReady: () => boolean): void {
     this.#isReady = isReady;
+  }
+
+  isReady(): boolean {
+    return this.#isReady();
   }
 
   /** Shows what bodies hold. */

@@ -4,6 +4,7 @@ import type { TrafficObserver } from "../server/port.ts";
 import type { OnRefusal, RefusalKind } from "../server/refusal.ts";
 
 const refusalKinds: readonly RefusalKind[] = [
+  "handshake",
   "malformed",
   "tunnel",
   "late",

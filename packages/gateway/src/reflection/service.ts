@@ -9,6 +9,7 @@ import {
   type ServerReflectionResponseSchema,
 } from "../../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.ts";
+import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import {
   createStreamLimit,
   drainingSignal,
@@ -38,6 +39,8 @@ export interface ReflectionOptions {
   readonly draining?: AbortSignal;
 }
 
+const optionKinds: OptionKindsOf<ReflectionOptions> = { services: "list", draining: "object" };
+
 /**
  * Adds `grpc.reflection.v1.ServerReflection` and its older `v1alpha` to a router. They return the
  * protos of its services to clients. They have the same gate and interceptors as the other services
@@ -45,19 +48,22 @@ export interface ReflectionOptions {
  * https://github.com/grpc/grpc/blob/master/doc/server-reflection.md.
  *
  * @param handler Options of the services, as for `router.service`.
+ * @throws {TypeError} for an unknown option.
  */
 export function addReflection(
   router: ConnectRouter,
-  { services, draining }: ReflectionOptions = {},
+  options: ReflectionOptions = {},
   handler?: Partial<UniversalHandlerOptions>,
 ): void {
+  assertOptions("addReflection", options, optionKinds);
+  const { services, draining } = options;
   const described = () => services ?? servicesOf(router);
   const reflection = createReflectionService(described, drainingSignal(draining));
-  const options = { ...smallMessages, ...handler };
-  router.service(ServerReflection, reflection, options);
+  const ofService = { ...smallMessages, ...handler };
+  router.service(ServerReflection, reflection, ofService);
   // The older package has the same messages under its own name.
   const older = reflection as unknown as ServiceImpl<typeof ServerReflectionAlpha>;
-  router.service(ServerReflectionAlpha, older, options);
+  router.service(ServerReflectionAlpha, older, ofService);
 }
 
 /** @param draining When it aborts, every stream ends with its reason. */

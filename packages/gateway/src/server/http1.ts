@@ -2,10 +2,11 @@ import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import { continueWhenRead } from "../http/node.ts";
 import { clientShut, isKeptOpen } from "../http/node-exchange.ts";
 import type { PortLimits } from "./limits.ts";
-import type { RefusalKind, Refusals } from "./refusal.ts";
+import type { AnsweredRefusal, Refusals } from "./refusal.ts";
 import type { TlsMaterial } from "./tls.ts";
 
 /** Pipelined requests of one connection whose answers are not sent yet. Browsers pipeline none. */
@@ -39,6 +40,7 @@ export function createHttp1Server(
           ...options,
           allowHalfOpen: true, // http.Server sets it by itself
           ...tls,
+          requestCert: tls.ca !== undefined, // and refuses clients without a right one
           ALPNProtocols: ["h2", "http/1.1"],
           handshakeTimeout: limits.requestTimeoutMs,
         });
@@ -80,8 +82,12 @@ export function createHttp1Server(
   });
   server.on("timeout", endUnlessBusy);
   server.on("clientError", (error, socket) => refuseRequest(error, socket, refusing));
-  // Nothing can be answered before the handshake, and `end` would wait for it forever.
-  server.on("tlsClientError", (_error: Error, socket: Duplex) => socket.destroy());
+  server.removeAllListeners("tlsClientError"); // Node's passes it on as a request that is malformed
+  server.on("tlsClientError", (error: Error & { code?: string }, socket: TLSSocket) => {
+    // Clients that only connect and leave, as probes do, are none.
+    if (error.code !== "ECONNRESET" || socket.authorizationError) refusals.report("handshake");
+    socket.destroy(); // nothing can be answered, and `end` would wait for the handshake forever
+  });
   server.on("connect", (_request, socket) => refuseLast(socket, "tunnel", refusing));
   server.on("checkExpectation", (_request, response) =>
     refusals.onResponse(response, "expectation"),
@@ -206,7 +212,7 @@ function refuseRequest(error: Error & { code?: string }, socket: Duplex, refusin
  */
 export function refuseLast(
   socket: Duplex & Noted,
-  kind: RefusalKind,
+  kind: AnsweredRefusal,
   { limits, refusals }: Refusing,
 ): void {
   // The parser also rejects everything that follows, piece by piece.

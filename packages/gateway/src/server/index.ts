@@ -9,4 +9,4 @@ export {
   type ServerLifetime,
   serve,
 } from "./serve.ts";
-export { readTlsMaterial, type TlsFiles, TlsFilesError, type TlsMaterial } from "./tls.ts";
+export { readCa, readTlsMaterial, type TlsFiles, TlsFilesError, type TlsMaterial } from "./tls.ts";

@@ -71,7 +71,7 @@ export function parseAddressBlocks(texts: readonly string[]): BlockList {
     const version = isIP(address);
     const bits = version === 4 ? 32 : 128;
     if (version === 0 || Number(prefix ?? 0) > bits) {
-      throw new TypeError(`not an address or a block of them: ${text}`);
+      throw new TypeError(`must be addresses like 10.0.0.1, or blocks like 10.0.0.0/8: ${text}`);
     }
     blocks.addSubnet(address, prefix === undefined ? bits : Number(prefix), familyOf(address));
   }

@@ -1,7 +1,8 @@
-import { lstatSync, unlinkSync } from "node:fs";
+import { lstatSync, renameSync, unlinkSync } from "node:fs";
 import type http from "node:http";
 import type { Http2Session } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import { dirname, join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { type RenderError, renderStatus } from "../rest/error.ts";
 import { ConnectionLimit, createAddressLimit } from "./connection-limits.ts";
@@ -236,16 +237,32 @@ async function listen(
   });
 }
 
-/** Removes the socket of a server that was killed: nobody listens there any more. */
+/**
+ * Removes the socket of a server that was killed. Two servers that start at once may both find it:
+ * each moves away what is there by then, and puts it back if the other listens at it already.
+ */
 async function removeStale(path: string): Promise<void> {
-  if (!lstatSync(path, { throwIfNoEntry: false })?.isSocket()) return;
+  if (!(await isStale(path))) return;
+  const aside = join(dirname(path), `.${process.pid}`); // the system limits the length of a path
+  try {
+    renameSync(path, aside);
+  } catch {
+    return; // the other was faster
+  }
+  if (await isStale(aside)) unlinkSync(aside);
+  else renameSync(aside, path);
+}
+
+/** Whether it is a socket at which nobody listens any more. */
+async function isStale(path: string): Promise<boolean> {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSocket()) return false;
   const socket = connect(path);
   const code = await new Promise<string | undefined>((resolve) => {
     socket.once("connect", () => resolve(undefined));
     socket.once("error", (error: NodeJS.ErrnoException) => resolve(error.code));
   });
   socket.destroy();
-  if (code === "ECONNREFUSED") unlinkSync(path);
+  return code === "ECONNREFUSED";
 }
 
 /** The client broke the connection; its close event follows. */

@@ -16,7 +16,10 @@ const failures = {
     new RestFailure(431, Code.ResourceExhausted, "the request headers are too large"),
 } as const satisfies Record<string, () => RestFailure>;
 
-export type RefusalKind = keyof typeof failures;
+export type AnsweredRefusal = keyof typeof failures;
+
+/** `handshake`: of TLS, for which there is no answer. */
+export type RefusalKind = AnsweredRefusal | "handshake";
 
 /** Called for each refusal. */
 export type OnRefusal = (kind: RefusalKind) => void;
@@ -36,7 +39,7 @@ export class Refusals {
   }
 
   /** Refuses a request that has a response object. */
-  onResponse(response: NodeResponse, kind: RefusalKind): void {
+  onResponse(response: NodeResponse, kind: AnsweredRefusal): void {
     this.report(kind);
     const { status, header, body } = this.#render(kind);
     response.writeHead(status, header);
@@ -44,7 +47,7 @@ export class Refusals {
   }
 
   /** Refuses a request that has only an HTTP/2 stream. */
-  onStream(stream: ServerHttp2Stream, kind: RefusalKind): void {
+  onStream(stream: ServerHttp2Stream, kind: AnsweredRefusal): void {
     this.report(kind);
     const { status, header, body } = this.#render(kind);
     stream.respond({ ":status": status, ...header });
@@ -52,7 +55,7 @@ export class Refusals {
   }
 
   /** Answers on the socket of an HTTP/1.1 connection, and closes it. */
-  answerOnSocket(socket: Duplex, kind: RefusalKind): void {
+  answerOnSocket(socket: Duplex, kind: AnsweredRefusal): void {
     const { status, header, body } = this.#render(kind);
     const lines = Object.entries({ ...header, connection: "close" });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
@@ -61,7 +64,7 @@ export class Refusals {
     );
   }
 
-  #render(kind: RefusalKind) {
+  #render(kind: AnsweredRefusal) {
     const failure = failures[kind]();
     const rendered = this.#renderError(restErrorFrom(failure));
     const body = JSON.stringify(rendered.body);

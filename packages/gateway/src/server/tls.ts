@@ -2,33 +2,61 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext } from "node:tls";
 
-/** The files of the certificate chain and its private key, in PEM. */
+/** Files in PEM. */
 export interface TlsFiles {
+  /** The certificate chain. */
   readonly certFile: string;
+  /** Its private key. */
   readonly keyFile: string;
+  /** Certificates of which one must have signed that of each client. Default: clients need none. */
+  readonly clientCaFile?: string | undefined;
 }
 
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;
+  readonly ca?: Buffer;
 }
 
-/** A certificate and key cannot be used; the message says why. */
+/** Files of TLS cannot be used; the message says why. */
 export class TlsFilesError extends Error {
   override readonly name = "TlsFilesError";
 }
 
-/** @throws {TlsFilesError} if a file cannot be read or the two do not belong together. */
-export function readTlsMaterial({ certFile, keyFile }: TlsFiles): TlsMaterial {
-  try {
+/** @throws {TlsFilesError} if a file cannot be read, or certificate and key do not belong together. */
+export function readTlsMaterial({ certFile, keyFile, clientCaFile }: TlsFiles): TlsMaterial {
+  const pair = explain(`${certFile} cannot be used with the key ${keyFile}`, () => {
     const material = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
     createSecureContext(material);
     return material;
+  });
+  return { ...pair, ...(clientCaFile !== undefined && { ca: readCa(clientCaFile) }) };
+}
+
+/** @throws {TlsFilesError} if a file cannot be read, or holds what can sign no certificate. */
+export function readCa(file: string): Buffer {
+  return explain(`${file} cannot be used as a CA`, () => {
+    const pem = readFileSync(file);
+    const certificates = pem.toString("latin1").match(certificateForm) ?? [];
+    // OpenSSL passes over what is none, and would trust nobody.
+    if (certificates.length === 0) throw new Error("it has no certificate in PEM");
+    for (const one of certificates.map((text) => new X509Certificate(text))) {
+      const isCa = one.ca || one.checkIssued(one);
+      if (!isCa)
+        throw new Error(`${one.subject.replaceAll("\n", ", ")} is the certificate of no CA`);
+    }
+    return pem;
+  });
+}
+
+const certificateForm = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]*-----END [^-]*-----/g;
+
+function explain<T>(what: string, read: () => T): T {
+  try {
+    return read();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new TlsFilesError(`${certFile} cannot be used with the key ${keyFile}: ${reason}`, {
-      cause,
-    });
+    throw new TlsFilesError(`${what}: ${reason}`, { cause });
   }
 }
 
@@ -41,7 +69,7 @@ export function expiryOf({ cert }: TlsMaterial): Date {
 const watchIntervalMs = 1000;
 
 /**
- * Calls `onChange` when a file has changed and both belong together, `onError` while they do not.
+ * Calls `onChange` when a file has changed and all can be used, `onError` while they do not.
  * Polls, because certificates are renewed by renames and links that no watcher follows.
  *
  * @returns stops watching.
@@ -58,7 +86,8 @@ export function watchTlsMaterial(
       onError(error);
     }
   }
-  const paths = [files.certFile, files.keyFile];
+  const { certFile, keyFile, clientCaFile = certFile } = files;
+  const paths = new Set([certFile, keyFile, clientCaFile]);
   for (const path of paths)
     watchFile(path, { interval: watchIntervalMs, persistent: false }, reload);
   return () => {

@@ -45,6 +45,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     ["a shelf", "/v1/shelves/a/volumes", "POST", ["GET", "HEAD", "POST"]],
     ["a verb", "/v1/shelves/a/volumes:import", "POST", ["POST"]],
     ["a method that is not there", "/v1/shelves/a/volumes", "PUT", ["GET", "HEAD", "POST"]],
+    ["a path with nothing, of which pages may read why,", "/v1/none", "PUT", ["PUT"]],
     ["an RPC", rpc, "POST", ["POST"]],
     ["an RPC without side effects", rpcOfGet, "GET", ["GET", "POST"]],
   ])("a preflight of %s returns what is allowed", async (_what, path, method, allow) => {

@@ -13,7 +13,8 @@ test("scrapes at the same time share one text, and the next has its own", async 
     await nextTurn();
     return text;
   };
-  const listener = await openAdmin({ host: "127.0.0.1", port: 0 }, { contentType: "a/b", render });
+  const source = { contentType: "a/b", render, isReady: () => true };
+  const listener = await openAdmin({ host: "127.0.0.1", port: 0 }, source);
   try {
     using scraper = await openRawConnection(listener.address.port);
     const answered = (text: string, count: number) => (received: Buffer) =>
@@ -23,6 +24,23 @@ test("scrapes at the same time share one text, and the next has its own", async 
     scraper.write(ask);
     await scraper.until("one more", answered("rendered 2\n", 1));
     expect(renders).toBe(2);
+  } finally {
+    await listener.close();
+  }
+});
+
+test("probes learn whether the service is ready", async () => {
+  let isReady = false;
+  const source = { contentType: "a/b", render: async () => "", isReady: () => isReady };
+  const listener = await openAdmin({ host: "127.0.0.1", port: 0 }, source);
+  try {
+    const origin = `http://127.0.0.1:${listener.address.port}`;
+    const statusOf = async (path: string) => (await fetch(`${origin}${path}`)).status;
+    expect(await statusOf("/healthz")).toBe(200);
+    expect(await statusOf("/readyz")).toBe(503);
+    isReady = true;
+    expect(await statusOf("/readyz")).toBe(200);
+    expect(await statusOf("/")).toBe(404);
   } finally {
     await listener.close();
   }

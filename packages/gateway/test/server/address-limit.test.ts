@@ -101,7 +101,7 @@ describe("connectionsPerAddressMax", () => {
   ])("%j is not an address", async (address) => {
     const opening = openTestService({ limits: { connectionsExempt: [address] } });
     await expect(opening).rejects.toThrow(
-      new TypeError(`not an address or a block of them: ${address}`),
+      new TypeError(`must be addresses like 10.0.0.1, or blocks like 10.0.0.0/8: ${address}`),
     );
   });
 

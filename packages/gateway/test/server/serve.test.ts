@@ -1,11 +1,16 @@
 /** The promises of `serve` beyond the port and the gateway. */
 import { once } from "node:events";
-import { unwatchFile, watchFile, writeFileSync } from "node:fs";
+import { readdirSync, renameSync, unwatchFile, watchFile, writeFileSync } from "node:fs";
+import { get } from "node:http";
 import http2 from "node:http2";
 import { type AddressInfo, createServer } from "node:net";
-import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { Code, ConnectError, type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { addHealth, createHealthHandlers } from "../../src/health/index.ts";
 import { type NodeHandler, RuleError } from "../../src/index.ts";
+import { addReflection } from "../../src/reflection/index.ts";
 import {
   type ServeOptions,
   type ServerLifetime,
@@ -151,6 +156,19 @@ test.each<[options: object, message: string]>([
   await expect(serve({ port: 0, ...options, routes: () => {} })).rejects.toThrow(message);
 });
 
+test.each<[name: string, give: (router: ConnectRouter, options: object) => unknown]>([
+  ["addHealth", addHealth],
+  ["addReflection", addReflection],
+  ["createHealthHandlers", (_, options) => createHealthHandlers(options)],
+])("%s rejects unknown options", (name, give) => {
+  const router = createConnectRouter();
+  const drainging = AbortSignal.abort();
+  expect(() => give(router, { drainging })).toThrow(`${name}.drainging is no option; the options`);
+  expect(() => give(router, { draining: true })).toThrow(
+    `${name}.draining must be an object: true`,
+  );
+});
+
 test("undefined options have their defaults", async () => {
   // As from users who compile without exactOptionalPropertyTypes.
   const rest = { renderError: undefined, ignoreQueryParameters: undefined, etag: undefined };
@@ -195,6 +213,39 @@ test("the caller's shutdownSignal aborts calls, and nothing else", async () => {
   const response = await exchange({ origin: server.origin, version: "1.1", method: "GET", path });
   expect(response.status).toBe(200);
 });
+
+describe.skipIf(process.platform === "win32")("a Unix socket", () => {
+  test("that a killed server left goes to one of two that start at once", async () => {
+    await using folder = await createTemporaryFolder();
+    const path = join(folder.path, "socket");
+    const say =
+      (body: string): NodeHandler =>
+      (_, response) =>
+        void response.end(body);
+    const open = (name: string) =>
+      serve({ path, routes: () => {}, handlers: () => new Map([["/", say(name)]]) });
+    for (let round = 0; round < 20; round++) {
+      await leaveSocket(path);
+      const names = ["first", "second"];
+      const started = await Promise.allSettled(names.map(open));
+      const won = started.findIndex(({ status }) => status === "fulfilled");
+      expect(started[1 - won]).toMatchObject({ reason: { code: "EADDRINUSE" } });
+      const [answer] = await once(get({ socketPath: path, agent: false }), "response");
+      expect(await text(answer)).toBe(names[won]);
+      if (started[won]?.status === "fulfilled") await started[won].value.drain(0);
+      expect(readdirSync(folder.path)).toEqual([]);
+    }
+  });
+});
+
+/** Leaves a socket at which nobody listens. */
+async function leaveSocket(path: string): Promise<void> {
+  const server = createServer().listen(path);
+  await once(server, "listening");
+  renameSync(path, `${path}.kept`);
+  await new Promise((resolve) => server.close(resolve));
+  renameSync(`${path}.kept`, path);
+}
 
 describe("a failed start", () => {
   /** A port that is in use. */

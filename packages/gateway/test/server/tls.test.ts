@@ -9,8 +9,8 @@ import { setTimeout } from "node:timers/promises";
 import tls from "node:tls";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
-import { TlsFilesError } from "../../src/server/index.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { readTlsMaterial, TlsFilesError } from "../../src/server/index.ts";
+import { type Certificate, createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { answer, createRequest } from "../support/create-volume.ts";
 import { exchange, type HttpVersion } from "../support/http-exchange.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
@@ -244,6 +244,83 @@ describe.skipIf(!hasOpenssl)("renewed certificates", () => {
   });
 });
 
+describe.skipIf(!hasOpenssl)("with a CA of clients", () => {
+  /** A server, and clients of its CA and of another. */
+  async function openForClients(folder: TemporaryFolder) {
+    const ca = createCertificate(folder.path, "ca");
+    const stranger = createCertificate(folder.path, "stranger");
+    const { pem, ...files } = createCertificate(folder.path, "server");
+    const clientCaFile = join(folder.path, "live-ca.crt");
+    copyFileSync(ca.certFile, clientCaFile);
+    const refused = vi.fn();
+    const server = await openTestService({
+      tls: { ...files, clientCaFile },
+      traffic: { opened: () => {}, refused },
+      catalog: {
+        async *watchVolumes() {
+          yield* [{ id: 1n }, { id: 2n }];
+        },
+      },
+    });
+    const clientOf = (name: string, signer: Certificate) =>
+      readTlsMaterial(createCertificate(folder.path, name, { ca: signer }));
+    const client = clientOf("client", ca);
+    const others = { none: undefined, "one of another CA": clientOf("other", stranger) };
+    return { server, refused, pem, clientCaFile, client, stranger, others };
+  }
+
+  test.each<HttpVersion>(["1.1", "2"])(
+    "over HTTP/%s, its clients call, and others fail in the handshake",
+    async (version) => {
+      await using folder = await createTemporaryFolder();
+      const { server, refused, pem, client, others } = await openForClients(folder);
+      await using _server = server;
+      const call = { origin: server.origin, version, ca: pem } as const;
+      const unary = await exchange({ ...call, ...createRequest, client });
+      expect(unary.body.toString()).toBe(answer);
+      const path = "/v1/shelves/a/volumes:watch";
+      const stream = await exchange({ ...call, method: "GET", path, client });
+      expect(stream.body.toString().trim().split("\n")).toHaveLength(2);
+      let count = 0;
+      for (const [what, other] of Object.entries(others)) {
+        const given = { ...call, ...createRequest, ...(other && { client: other }) };
+        await expect(exchange(given), what).rejects.toThrow(/certificate|ECONNRESET|hang up|close/);
+        await vi.waitFor(() => expect(refused).toHaveBeenCalledTimes(++count));
+      }
+      expect(refused.mock.calls.flat()).toEqual(["handshake", "handshake"]);
+      expect(server.created).toHaveLength(1);
+    },
+  );
+
+  test("another CA takes its place without a restart, and no session of before is resumed", async () => {
+    await using folder = await createTemporaryFolder();
+    const { server, pem, client, clientCaFile, stranger, others } = await openForClients(folder);
+    await using _server = server;
+    const { port } = server;
+    const socket = tls.connect({ port, host: "127.0.0.1", ca: pem, ...client });
+    const [session] = await within("a session", once(socket, "session"));
+    socket.destroy();
+    const call = { origin: server.origin, version: "2", ca: pem, ...createRequest } as const;
+    const isAdmitted = (one: typeof client) =>
+      exchange({ ...call, client: one }).then(
+        () => true,
+        () => false,
+      );
+    expect(await isAdmitted(client)).toBe(true);
+    renameSync(stranger.certFile, clientCaFile);
+    const renewed = async () => {
+      utimesSync(clientCaFile, new Date(), new Date());
+      return await isAdmitted(others["one of another CA"]);
+    };
+    await expect.poll(renewed, { timeout: 8000, interval: 300 }).toBe(true);
+    expect(await isAdmitted(client)).toBe(false);
+    const again = tls.connect({ port, host: "127.0.0.1", ca: pem, ...client, session });
+    using connection = createRawConnection(again);
+    connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    expect((await connection.untilClosed()).toString()).toBe("");
+  });
+});
+
 describe.skipIf(!hasOpenssl)("a drain", () => {
   test.each([
     ["TLS that has not begun", false],
@@ -265,6 +342,24 @@ describe.skipIf(!hasOpenssl)("a drain", () => {
 });
 
 describe("files for TLS", () => {
+  test.skipIf(!hasOpenssl).each<[what: string, make: (folder: string) => string, reason: string]>([
+    ["not there", () => "no.crt", "ENOENT"],
+    ["a key", (folder) => createCertificate(folder, "a").keyFile, "it has no certificate in PEM"],
+    [
+      "a certificate that signs none",
+      (folder) => createCertificate(folder, "a", { ca: createCertificate(folder, "ca") }).certFile,
+      "CN=a is the certificate of no CA",
+    ],
+  ])("of which that of the CA is %s fail the start", async (_what, make, reason) => {
+    await using folder = await createTemporaryFolder();
+    const files = createCertificate(folder.path, "server");
+    const given = { ...files, clientCaFile: make(folder.path) };
+    const message = `${given.clientCaFile} cannot be used as a CA: `;
+    await expect(openTestService({ tls: given })).rejects.toThrow(TlsFilesError);
+    await expect(openTestService({ tls: given })).rejects.toThrow(message);
+    await expect(openTestService({ tls: given })).rejects.toThrow(reason);
+  });
+
   const pem = "-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n";
 
   test("that are missing fail the start", async () => {

@@ -20,15 +20,30 @@ export const hasOpenssl: boolean = (() => {
   }
 })();
 
-/** Creates a certificate with the machine's OpenSSL, in the files NAME.crt and NAME.key. */
-export function createCertificate(folder: string, name: string, days = 2): Certificate {
+/**
+ * Creates a certificate with the machine's OpenSSL, in the files NAME.crt and NAME.key.
+ *
+ * @param ca Signs it. Default: itself.
+ */
+export function createCertificate(
+  folder: string,
+  name: string,
+  { days = 2, ca }: { readonly days?: number; readonly ca?: Certificate } = {},
+): Certificate {
   const certFile = join(folder, `${name}.crt`);
   const keyFile = join(folder, `${name}.key`);
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"];
+  const signed = ca && [
+    "-CA",
+    ca.certFile,
+    "-CAkey",
+    ca.keyFile,
+    "-addext",
+    "basicConstraints=CA:FALSE",
+  ];
   const files = ["-out", certFile, "-keyout", keyFile];
-  execFileSync("openssl", ["req", "-x509", "-days", String(days), ...key, ...subject, ...files], {
-    stdio: "ignore",
-  });
+  const options = ["-days", String(days), ...key, ...subject, ...(signed ?? []), ...files];
+  execFileSync("openssl", ["req", "-x509", ...options], { stdio: "ignore" });
   return { certFile, keyFile, pem: readFileSync(certFile, "utf8") };
 }

@@ -18,6 +18,8 @@ export interface HttpRequest {
   readonly unfinished?: boolean;
   /** The certificate to trust, for https. */
   readonly ca?: string;
+  /** The client's certificate, for https. */
+  readonly client?: { readonly cert: Buffer; readonly key: Buffer };
 }
 
 export interface HttpResponse {
@@ -34,9 +36,9 @@ export function exchange(request: HttpRequest): Promise<HttpResponse> {
 }
 
 async function overHttp1(given: HttpRequest): Promise<HttpResponse> {
-  const { origin, path, method = "POST", headers = {}, body = "", unfinished, ca } = given;
+  const { origin, path, method = "POST", headers = {}, body = "", unfinished, ca, client } = given;
   const module = origin.startsWith("https:") ? https : http;
-  const request = module.request(origin, { path, method, headers, agent: false, ca });
+  const request = module.request(origin, { path, method, headers, agent: false, ca, ...client });
   const response = Promise.withResolvers<http.IncomingMessage>();
   request.on("response", response.resolve);
   // After an early answer, the rest of a body may find a closed connection.
@@ -55,8 +57,8 @@ async function overHttp1(given: HttpRequest): Promise<HttpResponse> {
 }
 
 async function overHttp2(given: HttpRequest): Promise<HttpResponse> {
-  const { origin, ca } = given;
-  const session = http2.connect(origin, ca === undefined ? {} : { ca });
+  const { origin, ca, client } = given;
+  const session = http2.connect(origin, ca === undefined ? {} : { ca, ...client });
   try {
     return await exchangeOn(session, given);
   } finally {
@@ -70,7 +72,10 @@ export async function exchangeOn(
   request: Omit<HttpRequest, "origin" | "version">,
 ): Promise<HttpResponse> {
   const { path, method = "POST", headers = {}, body = "", unfinished } = request;
-  const failed = once(session, "error").then(([error]) => Promise.reject(error));
+  const closed = once(session, "close").then(() => [new Error("the session was closed")]);
+  const failed = Promise.race([once(session, "error"), closed]).then(([error]) =>
+    Promise.reject(error),
+  );
   failed.catch(() => {});
   const endStream = body.length === 0 && !unfinished;
   const stream = session.request({ ":path": path, ":method": method, ...headers }, { endStream });

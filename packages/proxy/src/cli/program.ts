@@ -1,18 +1,16 @@
 import { createRequire } from "node:module";
 import { Command } from "commander";
 import { RuleError } from "connect-gateway";
-import { TokenFileError } from "../auth/token-file.ts";
 import { CommandFailure } from "../command/command-failure.ts";
 import { createConfigCommand } from "../command/config.ts";
 import { createHealthCommand } from "../command/health.ts";
-import { type Explanation, runCommandLine } from "../command/run.ts";
+import { runCommandLine } from "../command/run.ts";
 import { createTokenCommand } from "../command/token.ts";
 import { DescriptorError, reflectServices } from "../services/index.ts";
 import { addSettingFlags } from "../settings/flags.ts";
 import type { Flags } from "../settings/given.ts";
 import { readSettings } from "../settings/read.ts";
 import { checkServed } from "./check.ts";
-import { CommandError } from "./command-error.ts";
 import { readRules } from "./rules.ts";
 import { serveUpstreams } from "./serve.ts";
 import { createServed, type Part } from "./served.ts";
@@ -33,7 +31,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     .addCommand(createTokens())
     .addCommand(createConfigCommand(proxyProgram, assertFiles))
     .addCommand(createHealthCommand(proxyProgram));
-  return await runCommandLine(program, args, explain);
+  return await runCommandLine(program, args, [RuleError, DescriptorError]);
 }
 
 const notes = `
@@ -70,17 +68,7 @@ async function check(settings: Settings): Promise<void> {
   const report = checkServed(createServed({ parts, upstreams, rules }), settings);
   process.stdout.write(report.served.map((line) => `${line}\n`).join(""));
   for (const line of report.warnings) process.stderr.write(`${proxyProgram.name}: ${line}\n`);
-  if (report.problems.length > 0) throw new CheckFailure(report.problems);
-}
-
-/** What `--check` has found, one line each. */
-class CheckFailure extends Error {
-  readonly lines: readonly string[];
-
-  constructor(lines: readonly string[]) {
-    super(lines.join("\n"));
-    this.lines = lines;
-  }
+  if (report.problems.length > 0) throw new CommandFailure(1, report.problems);
 }
 
 async function readParts(settings: Settings): Promise<readonly Part[]> {
@@ -98,22 +86,11 @@ async function readParts(settings: Settings): Promise<readonly Part[]> {
           const { transport } = upstream;
           return { upstream, descriptors: await reflectServices(transport, { services }) };
         } catch (cause) {
-          throw new CommandError(`${url}: ${(cause as Error).message}`, { exitCode: 1, cause });
+          throw new CommandFailure(1, `${url}: ${(cause as Error).message}`, { cause });
         }
       }),
     );
   } finally {
     for (const { transport } of upstreams) transport.close();
   }
-}
-
-function explain(error: Error): Explanation | undefined {
-  if (error instanceof CheckFailure) return { lines: error.lines, exitCode: 1 };
-  const lines = [error.message];
-  if (error instanceof CommandError) return { lines, exitCode: error.exitCode };
-  const isKnown =
-    error instanceof RuleError ||
-    error instanceof DescriptorError ||
-    error instanceof TokenFileError;
-  return isKnown ? { lines, exitCode: 1 } : undefined;
 }

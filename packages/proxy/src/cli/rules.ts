@@ -3,19 +3,19 @@ import { readFileSync } from "node:fs";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "connect-gateway/protos";
 import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
-import { CommandError } from "./command-error.ts";
+import { CommandFailure } from "../command/command-failure.ts";
 
 /** Keys of a service configuration that say nothing of routes. */
 const passedOver = ["config_version", "name", "title"];
 const typeName = "google.api.Service";
 
-/** @throws {CommandError} that names the file, the line and what is wrong there. */
+/** @throws {CommandFailure} that names the file, the line and what is wrong there. */
 export function readRules(file: string): readonly HttpRule[] {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
   } catch (cause) {
-    throw new CommandError(`${file} cannot be read: ${(cause as Error).message}`, { cause });
+    throw new CommandFailure(2, `${file} cannot be read: ${(cause as Error).message}`, { cause });
   }
   return parseRules(text, file);
 }
@@ -26,7 +26,7 @@ export function parseRules(text: string, file: string): readonly HttpRule[] {
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const fail = (reason: string, at?: number): never => {
     const line = at === undefined ? "" : `:${lines.linePos(at).line}`;
-    throw new CommandError(`${file}${line}: ${reason}`);
+    throw new CommandFailure(2, `${file}${line}: ${reason}`);
   };
   const [error] = [...document.errors, ...document.warnings];
   if (error !== undefined) fail(error.message, error.pos[0]);

@@ -3,15 +3,7 @@ import { once } from "node:events";
 import { isatty } from "node:tty";
 import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
-import {
-  BodyBudget,
-  type CallObserver,
-  composeObservers,
-  compressionGzip,
-  gatewayNodeAdapter,
-  type NodeHandler,
-  refuseAll,
-} from "connect-gateway";
+import { BodyBudget, type CallObserver, composeObservers, compressionGzip } from "connect-gateway";
 import { addHealth, createHealthHandlers, Health } from "connect-gateway/health";
 import { type AccessEntry, createAccessLog, type Log, logFailures } from "connect-gateway/logging";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
@@ -20,11 +12,11 @@ import { type ServedOptions, serve } from "connect-gateway/server";
 import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
 import { principalId, principalKey } from "../auth/principal.ts";
 import { hasAuth } from "../auth/settings.ts";
+import { CommandFailure } from "../command/command-failure.ts";
 import { listenForStop } from "../command/stop-signal.ts";
 import { createLogger, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
 import { openTracing, type Tracing } from "../tracing/index.ts";
-import { CommandError } from "./command-error.ts";
 import { createGate } from "./gate.ts";
 import { createTools } from "./mcp.ts";
 import { type Measuring, openMetrics } from "./metrics.ts";
@@ -34,7 +26,7 @@ import { createRoutes, createServed, type Part, type Served, type Sources } from
 import { restOptionsOf, type Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile, type Upstream, watchHealth } from "./upstream.ts";
 
-/** @throws {CommandError} {@link RuleError}, or the system's error if it cannot listen. */
+/** @throws {CommandFailure} {@link RuleError}, or the system's error if it cannot listen. */
 export async function serveUpstreams(settings: Settings, version: string): Promise<void> {
   const log = createStderrLog(settings.logFormat);
   const closers: Closer[] = [];
@@ -134,7 +126,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
         alwaysEmitImplicit: settings.rest.zeroValues,
       },
       ...createTools(settings.mcp, version, served, (problem) => {
-        if (file !== undefined) throw new CommandError(problem);
+        if (file !== undefined) throw new CommandFailure(2, problem);
         if (isAll(served)) leftOut.add(problem);
       }),
     };
@@ -174,10 +166,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
         ...createHealthHandlers({ isReady, draining, ...errors }),
         ...(settings.openapi ? reference.handlers : []),
       ]),
-    fallback: beforeServices(
-      gatewayNodeAdapter({ ...common, rest: errors, routes() {} }),
-      isComplete,
-    ),
+    notFoundError: () => (isComplete() ? undefined : untold),
     traffic: measuring?.metrics.traffic,
   });
   first.commit();
@@ -190,7 +179,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
 
   if (file === undefined) watches = watchAll(upstreams, { settings, rules, use, log });
   for (const watch of watches) closers.push(watch.close);
-  measuring?.metrics.watchReadiness(isReady);
+  measuring?.metrics.watchReadiness(() => !stop.signal.aborted && isReady());
   process.stdout.write(`listening on ${placeOf(settings, server.address.port)}\n`);
   if (measuring !== undefined) process.stdout.write(`metrics on port ${measuring.port}\n`);
   if (isOpenToAll(settings)) {
@@ -275,12 +264,8 @@ function watchAll(
   });
 }
 
-/** What is not served: while services are not known yet, it may be unavailable; after that, not found. */
-function beforeServices(notFound: NodeHandler, isComplete: () => boolean): NodeHandler {
-  const message = "the upstream has not told its services yet";
-  const unavailable = refuseAll(new ConnectError(message, Code.Unavailable));
-  return (...node) => (isComplete() ? notFound : unavailable)(...node);
-}
+/** What is not found may be served once all services are known. */
+const untold = new ConnectError("the upstream has not told its services yet", Code.Unavailable);
 
 interface Parts {
   readonly log: Log;

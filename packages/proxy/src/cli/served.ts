@@ -3,8 +3,8 @@ import { createRegistry, type DescService, type Registry } from "@bufbuild/proto
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { HttpRule } from "connect-gateway/protos";
 import { bindingsOf } from "connect-gateway/rules";
+import { CommandFailure } from "../command/command-failure.ts";
 import { type Descriptors, defaultRequestMetadata, proxyServices } from "../services/index.ts";
-import { CommandError } from "./command-error.ts";
 import type { Settings } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -36,7 +36,7 @@ export interface Sources {
 /**
  * Gives each service to its upstream: to the one that names it, or else to the one that names none.
  *
- * @throws {CommandError} for a service that is named and not described.
+ * @throws {CommandFailure} for a service that is named and not described.
  */
 export function createServed({ parts, upstreams, rules }: Sources): Served {
   const named = new Set(upstreams.flatMap(({ place }) => place.services ?? []));
@@ -66,7 +66,7 @@ function serviceOf({ registry, services }: Descriptors, name: string): DescServi
   const service = registry.getService(name);
   if (service !== undefined) return service;
   const known = services.map(({ typeName }) => typeName).join(", ");
-  throw new CommandError(`--upstream ${name}=…: there is no such service; there is ${known}`);
+  throw new CommandFailure(2, `--upstream ${name}=…: there is no such service; there is ${known}`);
 }
 
 const noRoutes =

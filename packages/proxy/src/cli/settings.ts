@@ -1,6 +1,6 @@
 /** The settings of the command. What few need has no flag: it is a variable, or a key of the file. */
 import { type CorsOptions, renderProblem } from "connect-gateway";
-import type { TlsFiles } from "connect-gateway/server";
+import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "../auth/settings.ts";
 import { isPassable } from "../services/metadata.ts";
 import {
@@ -26,7 +26,6 @@ import {
   tlsFilesOf,
 } from "../settings/tls-files.ts";
 import { parseUpstreams, type UpstreamPlace } from "./upstream-place.ts";
-import { readUpstreamTls } from "./upstream-tls.ts";
 
 const file = { type: "text", default: undefined, placeholder: "file" } as const;
 const off = { type: "switch", default: false } as const;
@@ -184,9 +183,9 @@ export const proxyProgram: Program<OptionsOf<typeof schema>, Settings> = {
 /** @throws {SettingsError} for files of TLS that cannot be used. */
 export function assertFiles({ tls, upstreams }: Settings): void {
   assertPortTls(tls);
-  for (const upstream of upstreams) {
-    const isCa = upstream.tls.client === undefined;
-    assertTlsFiles(() => readUpstreamTls(upstream.tls), isCa ? "upstreamCa" : "upstreamCert");
+  for (const { caFile, client } of upstreams.map((upstream) => upstream.tls)) {
+    if (caFile !== undefined) assertTlsFiles("upstreamCa", () => readCa(caFile));
+    if (client !== undefined) assertTlsFiles("upstreamCert", () => readTlsMaterial(client));
   }
 }
 

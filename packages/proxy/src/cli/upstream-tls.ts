@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
 import type { ClientTls } from "connect-gateway/client";
-import { readTlsMaterial, type TlsFiles, TlsFilesError } from "connect-gateway/server";
+import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
 
 export interface UpstreamTlsFiles {
   readonly caFile: string | undefined;
@@ -16,14 +15,6 @@ export function readUpstreamTls({ caFile, client, serverName }: UpstreamTlsFiles
     ...(client !== undefined && readTlsMaterial(client)),
     serverName,
   };
-}
-
-function readCa(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (cause) {
-    throw new TlsFilesError(`${file} cannot be read: ${(cause as Error).message}`, { cause });
-  }
 }
 
 /**

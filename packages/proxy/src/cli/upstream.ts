@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
+import { CommandFailure } from "../command/command-failure.ts";
 import { DescriptorError, type Descriptors, readDescriptors } from "../services/index.ts";
-import { CommandError } from "./command-error.ts";
 import type { Settings } from "./settings.ts";
 import type { UpstreamPlace } from "./upstream-place.ts";
 import { watchUpstreamTls } from "./upstream-tls.ts";
@@ -29,13 +29,13 @@ export function openUpstreams(
   }));
 }
 
-/** @throws {CommandError} */
+/** @throws {CommandFailure} */
 export function readDescriptorFile(file: string): Descriptors {
   try {
     return readDescriptors(readFileSync(file));
   } catch (cause) {
     const reason = cause instanceof DescriptorError || cause instanceof Error ? cause.message : "";
-    throw new CommandError(`${file}: ${reason}`, { cause });
+    throw new CommandFailure(2, `${file}: ${reason}`, { cause });
   }
 }
 

@@ -1,11 +1,18 @@
-/** A command ends with this exit code; the message is one line for whoever runs it. */
+/** A command ends with this exit code; the lines are for whoever runs it. */
 export class CommandFailure extends Error {
   override readonly name = "CommandFailure";
   readonly exitCode: 1 | 2 | 3;
+  readonly lines: readonly string[];
 
-  constructor(exitCode: 1 | 2 | 3, message: string) {
-    super(message.replaceAll(/\p{Cc}/gu, "\ufffd"));
+  constructor(
+    exitCode: 1 | 2 | 3,
+    lines: string | readonly string[],
+    options?: { cause: unknown },
+  ) {
+    const shown = [lines].flat().map((line) => line.replaceAll(/\p{Cc}/gu, "\ufffd"));
+    super(shown.join("; "), options);
     this.exitCode = exitCode;
+    this.lines = shown;
   }
 }
 

@@ -1,10 +1,11 @@
 import { Command } from "commander";
 import { addSettingFlags } from "../settings/flags.ts";
-import { assembleOptions, type Flags, type GivenValue, readGiven } from "../settings/given.ts";
-import { describeOrigin, type Named, type Program } from "../settings/program.ts";
-import { readSettings, WrongSettings, warn } from "../settings/read.ts";
+import { assembleOptions, type Flags, readGiven } from "../settings/given.ts";
+import { describeOrigin, type GivenValue, type Named, type Program } from "../settings/program.ts";
+import { readSettings, warn } from "../settings/read.ts";
 import type { SchemaEntry } from "../settings/schema.ts";
 import { formatValue, type Setting } from "../settings/setting.ts";
+import { SettingsError } from "../settings/settings-error.ts";
 
 /**
  * `config`: what a server would be started with, without starting it.
@@ -47,7 +48,7 @@ async function showSettings<O, S>(program: Program<O, S>, flags: Flags): Promise
   for (const { name, value, origin } of rows) {
     process.stdout.write(`${name.padEnd(nameWidth)}  ${value.padEnd(valueWidth)}  ${origin}\n`);
   }
-  if (problems.length > 0) throw new WrongSettings(problems);
+  if (problems.length > 0) throw new SettingsError(problems);
 }
 
 /** A longer value pushes its origin aside, and no other. */

@@ -2,6 +2,6 @@
 export { CommandFailure, cannot } from "./command-failure.ts";
 export { createConfigCommand } from "./config.ts";
 export { createHealthCommand } from "./health.ts";
-export { type Explanation, runCommandLine } from "./run.ts";
+export { runCommandLine } from "./run.ts";
 export { listenForStop } from "./stop-signal.ts";
 export { createTokenCommand } from "./token.ts";

@@ -1,18 +1,19 @@
 import { type Command, CommanderError, Help } from "commander";
-import { WrongSettings } from "../settings/read.ts";
+import { TokenFileError } from "../auth/token-file.ts";
+import { SettingsError } from "../settings/settings-error.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { describeListenError } from "./listen-error.ts";
 
 /**
  * Runs one command line, without the program's name. Never throws.
  *
- * @param explain Tells of an error that an operator can fix: in one line, and with its exit code.
+ * @param known The program's own errors that an operator can fix, by their message.
  * @returns the exit code: 0 done, 1 failed, 2 a setting or the command line is wrong.
  */
 export async function runCommandLine(
   program: Command,
   args: readonly string[],
-  explain: (error: Error) => Explanation | undefined,
+  known: readonly (abstract new (...args: never) => Error)[],
 ): Promise<number> {
   const prefix = `${program.name()}: `;
   program.configureHelp({ formatItem }).configureOutput({
@@ -26,29 +27,25 @@ export async function runCommandLine(
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    const { lines, exitCode } = explainAny(error, explain);
+    const { lines, exitCode } = failureOf(error, known);
     for (const line of lines) process.stderr.write(`${prefix}${line}\n`);
     return exitCode;
   }
 }
 
-export interface Explanation {
-  readonly lines: readonly string[];
-  readonly exitCode: number;
-}
-
 /** One line for what an operator can fix; the whole stack for what only we can. */
-function explainAny(
+function failureOf(
   error: unknown,
-  explain: (error: Error) => Explanation | undefined,
-): Explanation {
+  known: Parameters<typeof runCommandLine>[2],
+): Pick<CommandFailure, "lines" | "exitCode"> {
+  if (error instanceof CommandFailure) return error;
+  if (error instanceof SettingsError) return { lines: error.lines, exitCode: 2 };
   if (!(error instanceof Error)) return { lines: [String(error)], exitCode: 1 };
-  if (error instanceof WrongSettings) return { lines: error.lines, exitCode: 2 };
-  const { message } = error;
-  if (error instanceof CommandFailure) return { lines: [message], exitCode: error.exitCode };
-  const listening = describeListenError(error);
-  if (listening !== undefined) return { lines: [listening], exitCode: 1 };
-  return explain(error) ?? { lines: [error.stack ?? message], exitCode: 1 };
+  const { message, stack = message } = error;
+  if (error instanceof TokenFileError)
+    return { lines: [message], exitCode: error.code === "invalid_name" ? 2 : 1 };
+  const line = known.some((one) => error instanceof one) ? message : describeListenError(error);
+  return { lines: [line ?? stack], exitCode: 1 };
 }
 
 /** Below a long flag where there is no room beside it, or terminals would break words. */

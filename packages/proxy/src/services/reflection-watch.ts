@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import type { GrpcTransport } from "connect-gateway/client";
+import { assertOptions, type GrpcTransport, type OptionKindsOf } from "connect-gateway/client";
 import type { Descriptors } from "./descriptors.ts";
 import { reflectServices } from "./reflection.ts";
 
@@ -19,6 +19,14 @@ export interface ReflectionWatchOptions {
   /** Told when reading has failed. What was read before stays; it is tried again soon. */
   readonly onError: (error: unknown) => void;
 }
+
+const optionKinds: OptionKindsOf<ReflectionWatchOptions> = {
+  transport: "object",
+  services: "list",
+  intervalMs: "number",
+  onChange: "function",
+  onError: "function",
+};
 
 /** The services of an upstream, which may become others. */
 export interface ReflectionWatch {
@@ -43,8 +51,11 @@ const typesMax = 1000;
 /**
  * Reads the services of an upstream from its server reflection: now, at intervals, and when a
  * connection is lost, as another release may take the server's place.
+ *
+ * @throws {TypeError} for an unknown option.
  */
 export function watchReflection(options: ReflectionWatchOptions): ReflectionWatch {
+  assertOptions("watchReflection", options, optionKinds);
   const { transport, services, intervalMs = intervalMsDefault, onChange, onError } = options;
   let current: { readonly descriptors: Descriptors; readonly digest: string } | undefined;
   let timer: NodeJS.Timeout | undefined;

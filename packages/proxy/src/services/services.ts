@@ -1,6 +1,7 @@
 import type { DescService, Registry } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
-import type { GrpcTransport } from "connect-gateway/client";
+import { assertOptions, type GrpcTransport, type OptionKindsOf } from "connect-gateway/client";
+import type { Descriptors } from "./descriptors.ts";
 import { createRequestMetadata, defaultRequestMetadata } from "./metadata.ts";
 import { forwardMethod } from "./method.ts";
 
@@ -25,13 +26,27 @@ export interface ProxyOptions {
   readonly onUnimplemented?: () => void;
 }
 
+/** Descriptors may be given whole. */
+const optionKinds: OptionKindsOf<ProxyOptions & Descriptors> = {
+  services: "list",
+  registry: "object",
+  broken: "list",
+  missing: "list",
+  transport: "object",
+  requestMetadata: "list",
+  timeoutMs: "number",
+  onDroppedMetadata: "function",
+  onUnimplemented: "function",
+};
+
 /**
  * Serves services by calls to an upstream, for `routes` of a gateway. They may stand beside services
  * of your own, and behind the same gate, interceptors and observers.
  *
- * @throws {TypeError} for a name of `requestMetadata` that cannot be passed on.
+ * @throws {TypeError} for an unknown option, or a name of `requestMetadata` that cannot be passed on.
  */
 export function proxyServices(options: ProxyOptions): (router: ConnectRouter) => void {
+  assertOptions("proxyServices", options, optionKinds);
   const { services, requestMetadata = defaultRequestMetadata, onDroppedMetadata } = options;
   const metadataOf = createRequestMetadata(requestMetadata, onDroppedMetadata);
   const forwarding = { ...options, metadataOf };

@@ -1,29 +1,36 @@
-import { closeSync, openSync, readSync } from "node:fs";
+import { createReadStream } from "node:fs";
+import { buffer } from "node:stream/consumers";
 import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import type { GivenValue } from "./program.ts";
+import type { SettingProblem } from "./settings-error.ts";
 import { suggestName } from "./suggestion.ts";
 
 export interface ConfigFile {
   /** By the names of the settings. */
-  readonly values: ReadonlyMap<string, FileValue>;
-  /** What is wrong with the file, one line each. */
-  readonly problems: readonly string[];
-}
-
-export interface FileValue {
-  readonly text: string;
-  /** From 1. */
-  readonly line: number;
+  readonly values: ReadonlyMap<string, GivenValue>;
+  readonly problems: readonly SettingProblem[];
 }
 
 /** Reads a file of settings. A setting that is empty there is not set, as a variable. */
-export function readConfigFile(file: string, names: readonly string[]): ConfigFile {
+export async function readConfigFile(file: string, names: readonly string[]): Promise<ConfigFile> {
   try {
-    const content = new TextDecoder("utf-8", { fatal: true }).decode(readBounded(file));
-    return parseConfigFile(content, file, names);
+    return parseConfigFile(await readText(file), file, names);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { values: new Map(), problems: [`${file} cannot be read: ${reason}`] };
+    return {
+      values: new Map(),
+      problems: [{ setting: file, problem: `cannot be read: ${reason}` }],
+    };
   }
+}
+
+/** Room for a thousand tokens; ends the reading of a file that has no end. */
+const fileBytesMax = 1024 * 1024;
+
+async function readText(file: string): Promise<string> {
+  const bytes = await buffer(createReadStream(file, { end: fileBytesMax }));
+  if (bytes.length > fileBytesMax) throw new Error(`it has more than ${fileBytesMax} bytes`);
+  return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }
 
 /**
@@ -38,29 +45,33 @@ function parseConfigFile(content: string, file: string, names: readonly string[]
     stringKeys: true,
     lineCounter: lines,
   });
-  const at = (offset: number | undefined) => lines.linePos(offset ?? 0).line;
-  const values = new Map<string, FileValue>();
+  const values = new Map<string, GivenValue>();
+  const problems: SettingProblem[] = [];
+  const lineOf = (offset: number | undefined) => lines.linePos(offset ?? 0).line;
+  const refuse = (offset: number | undefined, problem: string) =>
+    problems.push({ setting: `${file}, line ${lineOf(offset)}`, problem });
   // The codes, because the parser's words may quote a secret.
-  const problems = document.errors.map(
-    ({ code, pos }) =>
-      `${file}, line ${at(pos[0])}: is not YAML: ${code.toLowerCase().replaceAll("_", " ")}`,
-  );
+  for (const { code, pos } of document.errors) {
+    refuse(pos[0], `is not YAML: ${code.toLowerCase().replaceAll("_", " ")}`);
+  }
   const { contents } = document;
-  if (problems.length > 0 || contents === null) return { values, problems };
-  if (isScalar(contents) && !contents.value) return { values, problems };
+  const isEmpty = contents === null || (isScalar(contents) && !contents.value);
+  if (problems.length > 0 || isEmpty) return { values, problems };
   if (!isMap(contents)) {
-    return { values, problems: [`${file}, line ${at(contents.range?.[0])}: write NAME: VALUE`] };
+    refuse(contents.range?.[0], "write NAME: VALUE");
+    return { values, problems };
   }
   for (const { key, value } of contents.items) {
     const name = textOf(key) ?? "";
     const text = textOf(value);
-    const line = at(isScalar(key) ? key.range?.[0] : undefined);
+    const line = lineOf(isScalar(key) ? key.range?.[0] : undefined);
+    const setting = `${name} (${file}, line ${line})`;
     if (!names.includes(name)) {
-      problems.push(`${name} (${file}, line ${line}): is not a setting${hintFor(name, names)}`);
+      problems.push({ setting, problem: `is not a setting${hintFor(name, names)}` });
     } else if (text === undefined) {
-      problems.push(`${name} (${file}, line ${line}): must be one value, or a list of values`);
+      problems.push({ setting, problem: "must be one value, or a list of values" });
     } else if (text !== "") {
-      values.set(name, { text, line });
+      values.set(name, { text, origin: { kind: "file", file, line } });
     }
   }
   return { values, problems };
@@ -79,22 +90,4 @@ function textOf(node: unknown): string | undefined {
   if (isScalar(node)) return String(node.value ?? "");
   if (!isSeq(node) || !node.items.every((item) => isScalar(item))) return undefined;
   return node.items.map(textOf).join(",");
-}
-
-/** Room for a thousand tokens; ends the reading of a file that has no end. */
-const fileBytesMax = 1024 * 1024;
-
-function readBounded(file: string): Buffer {
-  const descriptor = openSync(file, "r");
-  try {
-    const buffer = Buffer.alloc(fileBytesMax + 1);
-    let length = 0;
-    for (let read = -1; read !== 0 && length < buffer.length; length += read) {
-      read = readSync(descriptor, buffer, length, buffer.length - length, null);
-    }
-    if (length > fileBytesMax) throw new Error(`it has more than ${fileBytesMax} bytes`);
-    return buffer.subarray(0, length);
-  } finally {
-    closeSync(descriptor);
-  }
 }

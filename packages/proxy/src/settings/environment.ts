@@ -1,11 +1,12 @@
 import { type Named, variableOf } from "./program.ts";
+import type { SettingProblem } from "./settings-error.ts";
 import { suggestName } from "./suggestion.ts";
 
 export interface Environment {
   /** By the names of the settings, and `config`. */
   readonly values: ReadonlyMap<string, string>;
   /** A variable that is nearly a setting: a store elsewhere would be no small mistake. */
-  readonly problems: readonly string[];
+  readonly problems: readonly SettingProblem[];
   /** A variable that looks like ours; somebody may have it for a reason of their own. */
   readonly warnings: readonly string[];
 }
@@ -19,7 +20,7 @@ export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv): E
   const names = [...entries.map(({ name }) => name), "config"];
   const byVariable = new Map(names.map((name) => [variableOf(program, name), name]));
   const values = new Map<string, string>();
-  const problems: string[] = [];
+  const problems: SettingProblem[] = [];
   const warnings: string[] = [];
   for (const [variable, value] of Object.entries(variables)) {
     if (!variable.startsWith(prefix) || !value || isServiceLink(variable, value)) continue;
@@ -28,8 +29,12 @@ export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv): E
     if (known !== undefined || otherVariables.includes(variable)) continue;
     const name = variable.slice(prefix.length).replaceAll("_", "-").toLowerCase();
     const meant = suggestName(name, names);
-    if (meant === undefined) warnings.push(`${variable} is not a setting, and is ignored`);
-    else problems.push(`${variable} is not a setting; did you mean ${variableOf(program, meant)}?`);
+    if (meant === undefined) {
+      warnings.push(`${variable} is not a setting, and is ignored`);
+    } else {
+      const problem = `is not a setting; did you mean ${variableOf(program, meant)}?`;
+      problems.push({ setting: variable, problem });
+    }
   }
   // No child process needs to inherit a secret.
   for (const { name, setting } of entries) {

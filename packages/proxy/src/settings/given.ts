@@ -1,25 +1,17 @@
 import type { ConfigFile } from "./config-file.ts";
 import { takeEnvironment } from "./environment.ts";
-import { type Named, nameSetting, type Origin, type Program } from "./program.ts";
+import { type GivenValue, type Named, nameSetting, type Program } from "./program.ts";
 import { type SchemaEntry, setOption } from "./schema.ts";
 import { parseSetting } from "./setting.ts";
-import { type SettingProblem, SettingsError } from "./settings-error.ts";
+import { problemsOf, type SettingProblem } from "./settings-error.ts";
 
 /** What an operator gave: flags over the environment over a file. */
 export interface GivenSettings {
   /** Those that were given, by their names. */
   readonly values: ReadonlyMap<string, GivenValue>;
-  /** The file that was read. */
-  readonly file: string | undefined;
   /** What is wrong with the sources, whatever the values are. */
-  readonly problems: readonly string[];
+  readonly problems: readonly SettingProblem[];
   readonly warnings: readonly string[];
-}
-
-export interface GivenValue {
-  /** As it was written. */
-  readonly text: string;
-  readonly origin: Origin;
 }
 
 /** Flags as commander has them: by their names in camel case, those of the command among them. */
@@ -34,27 +26,21 @@ export async function readGiven(program: Named, flags: Flags): Promise<GivenSett
     const flag = textOf(flags[id]);
     const variable = environment.values.get(name);
     const inFile = fromFile.values.get(name);
-    if (flag !== undefined) {
-      values.set(name, { text: flag, origin: { kind: "flag" } });
-    } else if (variable !== undefined) {
+    if (flag !== undefined) values.set(name, { text: flag, origin: { kind: "flag" } });
+    else if (variable !== undefined) {
       values.set(name, { text: variable, origin: { kind: "environment" } });
-    } else if (inFile !== undefined) {
-      const origin: Origin = { kind: "file", file: file ?? "", line: inFile.line };
-      values.set(name, { text: inFile.text, origin });
-    }
+    } else if (inFile !== undefined) values.set(name, inFile);
   }
   const problems = [...environment.problems, ...fromFile.problems];
-  return { values, file, problems, warnings: environment.warnings };
+  return { values, problems, warnings: environment.warnings };
 }
 
 /** YAML is loaded where there is some alone, for the sake of the start. */
 async function readFileOf({ entries }: Named, file: string | undefined): Promise<ConfigFile> {
   if (file === undefined) return { values: new Map(), problems: [] };
   const { readConfigFile } = await import("./config-file.ts");
-  return readConfigFile(
-    file,
-    entries.map(({ name }) => name),
-  );
+  const names = entries.map(({ name }) => name);
+  return await readConfigFile(file, names);
 }
 
 /** A switch without a value is on. */
@@ -64,8 +50,8 @@ function textOf(flag: Flags[string]): string | undefined {
 
 export interface AssembledOptions<Options> {
   readonly options: Options;
-  /** All that is wrong, one line each, in the operator's words. */
-  readonly problems: readonly string[];
+  /** All that is wrong, in the operator's words. */
+  readonly problems: readonly SettingProblem[];
   /** The names of the settings at fault. */
   readonly wrong: ReadonlySet<string>;
 }
@@ -80,48 +66,37 @@ export function assembleOptions<Options>(
   given: GivenSettings,
   isUsed: (name: string) => boolean = () => true,
 ): AssembledOptions<Options> {
-  const tree: Record<string, unknown> = {};
+  const options: Record<string, unknown> = {};
   const unreadable: SettingProblem[] = [];
-  for (const { setting, name, id, path } of program.entries) {
-    const text = given.values.get(name)?.text;
+  for (const entry of program.entries) {
+    const text = given.values.get(entry.name)?.text;
     if (text === undefined) continue;
-    const parsed = parseSetting(setting, text);
-    if (parsed.kind === "value") setOption(tree, path, parsed.value);
-    else unreadable.push({ setting: id, problem: parsed.problem });
+    const parsed = parseSetting(entry.setting, text);
+    if (parsed.kind === "value") setOption(options, entry, parsed.value);
+    else unreadable.push({ setting: entry.id, problem: parsed.problem });
   }
-  const options = tree as Options;
-  const problems = [...unreadable, ...findProblems(() => program.resolve(options))].filter(
-    ({ setting }) => isUsed(findEntry(program, setting).name),
-  );
+  const found = problemsOf(() => program.resolve(options as Options));
+  const nameOf = ({ setting }: SettingProblem) => findEntry(program, setting).name;
+  const problems = [...unreadable, ...found].filter((one) => isUsed(nameOf(one)));
   return {
-    options,
+    options: options as Options,
     problems: [...given.problems, ...problems.map((one) => nameProblem(program, one, given))],
-    wrong: new Set(problems.map(({ setting }) => findEntry(program, setting).name)),
+    wrong: new Set(problems.map(nameOf)),
   };
 }
 
-function findProblems(resolve: () => unknown): readonly SettingProblem[] {
-  try {
-    resolve();
-    return [];
-  } catch (error) {
-    if (error instanceof SettingsError) return error.problems;
-    throw error;
-  }
-}
-
-/** A problem in one line, with the settings named as the operator wrote them. */
+/** A problem with the settings named as the operator wrote them. */
 export function nameProblem(
   program: Named,
   { setting, problem, other }: SettingProblem,
   { values }: GivenSettings,
-): string {
+): SettingProblem {
   const nameOf = (id: string) => {
     const entry = findEntry(program, id);
     return nameSetting(program, entry, values.get(entry.name)?.origin ?? { kind: "default" });
   };
   const text = other === undefined ? problem : problem.replace(other, () => nameOf(other));
-  return `${nameOf(setting)}: ${text}`;
+  return { setting: nameOf(setting), problem: text };
 }
 
 function findEntry({ entries }: Named, id: string): SchemaEntry {

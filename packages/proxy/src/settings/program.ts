@@ -28,6 +28,12 @@ export type Origin =
   | { readonly kind: "environment" }
   | { readonly kind: "flag" };
 
+/** A value as it was written. */
+export interface GivenValue {
+  readonly text: string;
+  readonly origin: Origin;
+}
+
 /** How the operator wrote a setting; how it could be written, where it has its default. */
 export function nameSetting(program: Named, entry: SchemaEntry, origin: Origin): string {
   const { name, setting } = entry;
@@ -39,7 +45,7 @@ export function nameSetting(program: Named, entry: SchemaEntry, origin: Origin):
     case "flag":
     case "default":
       if (setting.from === undefined) return `--${name}`;
-      return setting.from === "file" ? name : variableOf(program, name);
+      return setting.from === "variable" ? variableOf(program, name) : name;
   }
 }
 

@@ -8,17 +8,6 @@ import {
 import type { Named, Program } from "./program.ts";
 import { SettingsError } from "./settings-error.ts";
 
-/** Settings that no command can work with: one line each, in the operator's words. */
-export class WrongSettings extends Error {
-  override readonly name = "WrongSettings";
-  readonly lines: readonly string[];
-
-  constructor(lines: readonly string[]) {
-    super(lines.join("\n"));
-    this.lines = lines;
-  }
-}
-
 /** Settings that are right. */
 export interface ReadSettings<Options, Settings> {
   readonly options: Options;
@@ -32,7 +21,7 @@ export interface ReadSettings<Options, Settings> {
  * Reads the settings that a command uses: all, or those named. Of the others, it
  * is not asked whether they are right.
  *
- * @throws {WrongSettings}
+ * @throws {SettingsError} in the operator's words.
  */
 export async function readSettings<Options, Settings>(
   program: Program<Options, Settings>,
@@ -44,7 +33,7 @@ export async function readSettings<Options, Settings>(
   const given = { ...all, values: new Map([...all.values].filter(([name]) => isUsed(name))) };
   warn(program, given);
   const { options, problems } = assembleOptions(program, given, isUsed);
-  if (problems.length > 0) throw new WrongSettings(problems);
+  if (problems.length > 0) throw new SettingsError(problems);
   return {
     options,
     // A command that uses some may lack what others need.
@@ -56,7 +45,7 @@ export async function readSettings<Options, Settings>(
         return await work();
       } catch (error) {
         if (!(error instanceof SettingsError)) throw error;
-        throw new WrongSettings(error.problems.map((one) => nameProblem(program, one, given)));
+        throw new SettingsError(error.problems.map((one) => nameProblem(program, one, given)));
       }
     },
   };

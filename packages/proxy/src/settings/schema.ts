@@ -35,8 +35,9 @@ export interface SchemaEntry {
   readonly name: string;
   /** As errors name it: `tlsCert`. */
   readonly id: string;
-  /** Its place in the options: `["tls", "certFile"]`. */
-  readonly path: readonly [string] | readonly [group: string, option: string];
+  /** Its place in the options: `certFile` in the group `tls`. */
+  readonly option: string;
+  readonly group: string | undefined;
 }
 
 export interface Schema<T extends SettingTree> {
@@ -55,19 +56,24 @@ export function createSchema<T extends SettingTree>(
   tree: T,
   findContradictions: (settings: SettingsOf<T>) => readonly SettingProblem[],
 ): Schema<T> {
-  const entries = createEntries(tree);
+  const entries = Object.entries(tree).flatMap(([key, node]) =>
+    isSetting(node)
+      ? [createEntry(node, key)]
+      : Object.entries(node).map(([option, setting]) => createEntry(setting, option, key)),
+  );
   return {
     entries,
     resolve(options) {
       const filled: OptionTree = {};
-      for (const { path, setting } of entries) {
-        const isGiven = hasOption(options, path);
-        setOption(filled, path, isGiven ? getOption(options, path) : setting.default);
+      const problems: SettingProblem[] = [];
+      for (const entry of entries) {
+        const { setting, id, option } = entry;
+        const given = placeOf(options, entry);
+        const value = Object.hasOwn(given, option) ? given[option] : setting.default;
+        setOption(filled, entry, value);
+        const problem = findProblem(setting, value as SettingValue);
+        if (problem !== undefined) problems.push({ setting: id, problem });
       }
-      const problems = entries.flatMap(({ setting, id, path }) => {
-        const problem = findProblem(setting, getOption(filled, path) as SettingValue);
-        return problem === undefined ? [] : [{ setting: id, problem }];
-      });
       const settings = filled as SettingsOf<T>;
       // A problem of one setting is reported once.
       const wrong = new Set(problems.map(({ setting }) => setting));
@@ -80,43 +86,27 @@ export function createSchema<T extends SettingTree>(
   };
 }
 
-function createEntries(tree: SettingTree): readonly SchemaEntry[] {
-  return Object.entries(tree).flatMap(([key, node]) =>
-    isSetting(node)
-      ? [createEntry([key], node)]
-      : Object.entries(node).map(([option, setting]) => createEntry([key, option], setting)),
-  );
-}
-
 function isSetting(node: SettingTree[string]): node is Setting {
   return typeof node["type"] === "string";
 }
 
-function createEntry(path: SchemaEntry["path"], setting: Setting): SchemaEntry {
-  const option = String(path.at(-1));
+function createEntry(setting: Setting, option: string, group?: string): SchemaEntry {
   const name = setting.name ?? option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   const id = name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-  return { setting, name, id, path };
+  return { setting, name, id, option, group };
 }
 
 type OptionTree = Record<string, unknown>;
 
-function hasOption(options: object, [key, option]: SchemaEntry["path"]): boolean {
-  const node = (options as OptionTree)[key];
-  return option === undefined ? Object.hasOwn(options, key) : Object.hasOwn(node ?? {}, option);
+/** What holds the option of an entry. */
+function placeOf(options: object, { group }: SchemaEntry): OptionTree {
+  const tree = options as OptionTree;
+  return group === undefined ? tree : ((tree[group] ?? {}) as OptionTree);
 }
 
-function getOption(options: object, [key, option]: SchemaEntry["path"]): unknown {
-  const node = (options as OptionTree)[key];
-  return option === undefined ? node : (node as OptionTree | undefined)?.[option];
-}
-
-/** Sets the option at the path of a schema entry, and creates its group. */
-export function setOption(
-  options: OptionTree,
-  [key, option]: SchemaEntry["path"],
-  value: unknown,
-): void {
-  if (option === undefined) options[key] = value;
-  else options[key] = { ...(options[key] as OptionTree | undefined), [option]: value };
+/** Sets the option of an entry, and creates its group. */
+export function setOption(options: OptionTree, entry: SchemaEntry, value: unknown): void {
+  const { group, option } = entry;
+  if (group === undefined) options[option] = value;
+  else options[group] = { ...placeOf(options, entry), [option]: value };
 }

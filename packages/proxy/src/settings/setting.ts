@@ -10,9 +10,10 @@ interface Described {
   readonly name?: string;
   /**
    * Where it can be set, if not by a flag. `variable`: by its variable or in the file, because other users
-   * of the machine can read command lines. `file`: the same, because few need it.
+   * of the machine can read command lines. `file`: the same, because few need it. `url`: in the URL that another
+   * setting is, by nothing else.
    */
-  readonly from?: "variable" | "file";
+  readonly from?: "variable" | "file" | "url";
   /** `whole`: the value is never shown. `password`: a URL, shown without its password. */
   readonly secret?: "whole" | "password";
 }
@@ -124,6 +125,7 @@ function findTextProblem({ pattern, check }: TextSetting, value: string): string
   return check?.(value);
 }
 
-function notInRange({ min, max }: IntegerSetting, text: string): string {
-  return `must be a whole number from ${min} to ${max}: ${text}`;
+function notInRange({ min, max, secret }: IntegerSetting, text: string): string {
+  const shown = secret === undefined ? `: ${text}` : "";
+  return `must be a whole number from ${min} to ${max}${shown}`;
 }

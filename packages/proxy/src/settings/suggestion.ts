@@ -24,25 +24,18 @@ function sortWords(name: string): string {
 
 /** How many letters to insert, delete, replace or swap with their neighbour. */
 function editDistance(one: string, other: string): number {
-  let [beforeLast, last]: [number[], number[]] = [[], Array.from(`${other} `, (_, j) => j)];
-  for (let i = 1; i <= one.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= other.length; j++) {
+  const rows: number[][] = [];
+  for (let i = 0; i <= one.length; i++) {
+    const row: number[] = [];
+    rows.push(row);
+    for (let j = 0; j <= other.length; j++) {
+      const at = (up: number, left: number) => rows[i - up]?.[j - left] ?? Number.POSITIVE_INFINITY;
       const isSame = one[i - 1] === other[j - 1];
-      const isSwapped =
-        i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
-      row[j] = Math.min(
-        at(row, j - 1) + 1,
-        at(last, j) + 1,
-        at(last, j - 1) + (isSame ? 0 : 1),
-        isSwapped ? at(beforeLast, j - 2) + 1 : Number.POSITIVE_INFINITY,
-      );
+      const isSwapped = one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      const ways = [at(0, 1) + 1, at(1, 0) + 1, at(1, 1) + Number(!isSame)];
+      if (isSwapped) ways.push(at(2, 2) + 1);
+      row.push(i + j === 0 ? 0 : Math.min(...ways));
     }
-    [beforeLast, last] = [last, row];
   }
-  return at(last, other.length);
-}
-
-function at(row: readonly number[], index: number): number {
-  return row[index] ?? Number.POSITIVE_INFINITY;
+  return rows[one.length]?.[other.length] ?? 0;
 }

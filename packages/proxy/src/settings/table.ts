@@ -7,19 +7,19 @@ import { formatValue, type IntegerSetting, type Setting } from "./setting.ts";
 export const settingsTablePlace =
   /(?<=<!-- settings: `npm run generate` makes this table -->\n\n).*?(?=\n\n<!-- \/settings -->)/s;
 
-/** A Markdown table with aligned columns. */
-export function createSettingsTable(program: Named): string {
+/** A Markdown table with aligned columns. @param head Of the names. */
+export function createSettingsTable(program: Named, head = "Flag"): string {
   const rows = [
-    ["Flag", "Default", "Meaning"],
+    [head, "Default", "Meaning"],
     ...program.entries.map((entry) => createRow(program, entry)),
   ];
   const widths = [0, 1, 2].map((column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),
   );
-  const [head = "", ...body] = rows.map((row) =>
+  const [first = "", ...body] = rows.map((row) =>
     line(row.map((cell, i) => cell.padEnd(widths[i] ?? 0))),
   );
-  return [head, line(widths.map((width) => "-".repeat(width))), ...body].join("\n");
+  return [first, line(widths.map((width) => "-".repeat(width))), ...body].join("\n");
 }
 
 function line(cells: readonly string[]): string {
@@ -27,7 +27,8 @@ function line(cells: readonly string[]): string {
 }
 
 function createRow(program: Named, { setting, name }: SchemaEntry): readonly string[] {
-  const written = { variable: variableOf(program, name), file: `${name}:`, flag: `--${name}` }[
+  const variable = variableOf(program, name);
+  const written = { variable, file: `${name}:`, url: name, flag: `--${name}` }[
     setting.from ?? "flag"
   ];
   return [`\`${written}\``, describeDefault(setting), setting.summary];

@@ -1,22 +1,27 @@
-import { readTlsMaterial, type TlsFiles, TlsFilesError } from "connect-gateway/server";
+import { readCa, readTlsMaterial, type TlsFiles, TlsFilesError } from "connect-gateway/server";
 import { type SettingProblem, SettingsError } from "./settings-error.ts";
 
-/** The two files of a certificate, as a group of settings has them: both, or neither. */
-export type TlsPair = { readonly [K in keyof TlsFiles]: TlsFiles[K] | undefined };
+/** The files of TLS, as a group of settings has them. */
+type TlsGroup = { readonly [K in keyof TlsFiles]-?: TlsFiles[K] | undefined };
 
-export function tlsFilesOf({ certFile, keyFile }: TlsPair): TlsFiles | undefined {
-  return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile };
+export function tlsFilesOf({ certFile, keyFile, ...others }: TlsGroup): TlsFiles | undefined {
+  return certFile === undefined || keyFile === undefined
+    ? undefined
+    : { certFile, keyFile, ...others };
 }
 
-/** @param prefix Of the names of the two settings: `tls` for `tlsCert` and `tlsKey`. */
-export function findTlsProblems({ certFile, keyFile }: TlsPair, prefix = "tls"): SettingProblem[] {
-  if ((certFile === undefined) === (keyFile === undefined)) return [];
-  const setting = `${prefix}${certFile === undefined ? "Cert" : "Key"}`;
-  return [{ setting, problem: "is missing: set both the certificate and its key" }];
+export function findTlsProblems({ certFile, keyFile, clientCaFile }: TlsGroup): SettingProblem[] {
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    const setting = certFile === undefined ? "tlsCert" : "tlsKey";
+    return [{ setting, problem: "is missing: set both the certificate and its key" }];
+  }
+  if (certFile !== undefined || clientCaFile === undefined) return [];
+  const problem = "does nothing without TLS: set tlsCert and its key";
+  return [{ setting: "tlsClientCa", other: "tlsCert", problem }];
 }
 
 /** @throws {SettingsError} if the files cannot be used, so that it is known before the start. */
-export function assertTlsFiles(read: () => unknown, setting = "tlsCert"): void {
+export function assertTlsFiles(setting: string, read: () => unknown): void {
   try {
     read();
   } catch (cause) {
@@ -27,5 +32,8 @@ export function assertTlsFiles(read: () => unknown, setting = "tlsCert"): void {
 
 /** The same of the port's own. */
 export function assertPortTls(files: TlsFiles | undefined): void {
-  if (files !== undefined) assertTlsFiles(() => readTlsMaterial(files));
+  if (files === undefined) return;
+  const { clientCaFile, ...pair } = files;
+  assertTlsFiles("tlsCert", () => readTlsMaterial(pair));
+  if (clientCaFile !== undefined) assertTlsFiles("tlsClientCa", () => readCa(clientCaFile));
 }

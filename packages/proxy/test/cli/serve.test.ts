@@ -114,6 +114,43 @@ test("by reflection, all is unavailable until the upstream is there, and then se
   expect(document).toMatchObject({ paths: { "/v1/volumes/{id}": { get: {} } } });
 });
 
+test("calls before the services are known are logged, counted and answered to pages as others", async () => {
+  const gone = await openUpstream(catalog);
+  await gone[Symbol.asyncDispose]();
+  const page = { origin: "https://a.example" };
+  await using server = await start(
+    ...["--upstream", gone.url, "--reflection", "--cors-origin", page.origin],
+    ...["--access-log", "on", "--admin-port", "0"],
+  );
+  const [, port] = /^metrics on port (\d+)$/.exec(await server.nextLine()) ?? [];
+  const path = "/v1/volumes/1";
+  const asked = { "access-control-request-method": "PATCH" };
+  const { origin } = server;
+  for (const version of ["1.1", "2"] as const) {
+    const preflight = { version, origin, path, method: "OPTIONS", headers: { ...page, ...asked } };
+    const allowed = await exchange(preflight);
+    expect(allowed.status).toBe(204);
+    expect(allowed.headers.get("access-control-allow-methods")).toBe("PATCH");
+    for (const [protocol, type] of [
+      ["rest", "application/json"],
+      ["grpc", "application/grpc"],
+      ["grpc-web", "application/grpc-web"],
+      ["connect", "application/proto"],
+    ] as const) {
+      const headers = { ...page, "content-type": type };
+      const answer = await exchange({ version, origin, path, method: "PATCH", headers });
+      expect(answer.status).toBe(protocol.startsWith("grpc") ? 200 : 503);
+      expect(answer.headers.get("access-control-allow-origin")).toBe(page.origin);
+      // Of the access log.
+      expect(answer.headers.get("x-request-id")).not.toBeNull();
+    }
+  }
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  for (const protocol of ["rest", "grpc", "grpc-web", "connect"]) {
+    expect(metrics).toMatch(new RegExp(`protocol="${protocol}",code="UNAVAILABLE"} 2\n`));
+  }
+});
+
 test.each<[what: string, args: (port: number) => readonly string[], message: string]>([
   [
     "its port is taken",

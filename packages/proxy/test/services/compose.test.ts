@@ -17,7 +17,12 @@ import {
   type TestGatewayOptions,
 } from "../../../gateway/test/support/gateway.ts";
 import { grpcProtocol } from "../../../gateway/test/support/open-client.ts";
-import { proxyServices } from "../../src/services/index.ts";
+import {
+  type ProxyOptions,
+  proxyServices,
+  type ReflectionWatchOptions,
+  watchReflection,
+} from "../../src/services/index.ts";
 import { descriptors, openProxyOf, openUpstream } from "./open-proxy.ts";
 
 const only = (name: string) => descriptors.services.filter(({ typeName }) => typeName === name);
@@ -61,6 +66,14 @@ const openEcho = (options: Partial<TestGatewayOptions>) =>
   openProxyOf((router) => router.service(FieldService, createEchoService()), options);
 
 const echo = send("POST", "/v1/fields", { string: "a" });
+
+test.each<[name: string, give: (options: object) => unknown]>([
+  ["proxyServices", (options) => proxyServices(options as ProxyOptions)],
+  ["watchReflection", (options) => watchReflection(options as ReflectionWatchOptions)],
+])("%s rejects unknown options", (name, give) => {
+  expect(() => give({ transprt: {} })).toThrow(`${name}.transprt is no option; the options are`);
+  expect(() => give({ services: "a" })).toThrow(`${name}.services must be a list: a`);
+});
 
 test("what the gate refuses does not reach the upstream", async () => {
   await using proxy = await openEcho({

@@ -1,0 +1,121 @@
+/** The options in a store URL, named as in libpq where it has them. An entry is all that one needs. */
+import { readFileSync } from "node:fs";
+import {
+  assembleOptions,
+  createSchema,
+  type GivenValue,
+  type OptionsOf,
+  type Program,
+  type Setting,
+  SettingsError,
+  type SettingsOf,
+} from "connect-gateway-proxy/settings";
+import { connectionsCeiling, defaultConnectionsMax } from "./limits.ts";
+
+/** Server settings that must be on. Without them, a crash loses plants. */
+export const safetySettings = ["fsync", "full_page_writes"] as const;
+
+/** Values are never told: after a typo in a URL, any part may be the password. */
+const ofUrl = { from: "url", secret: "whole" } as const satisfies Partial<Setting>;
+
+const schema = {
+  sslMode: {
+    ...ofUrl,
+    name: "sslmode",
+    type: "text",
+    default: undefined,
+    placeholder: "mode",
+    summary:
+      "`disable`, `require` (encrypted alone) or `verify-full` (name and CA checked). None: `require`; for local hosts `disable`",
+    pattern: {
+      form: /^(disable|require|verify-full)$/,
+      rule: "must be disable, require or verify-full",
+    },
+  },
+  sslRootCert: {
+    ...ofUrl,
+    name: "sslrootcert",
+    type: "text",
+    default: undefined,
+    placeholder: "file",
+    summary: "CAs to trust in place of Node's, in PEM, for `verify-full`",
+    check: findFileProblem,
+  },
+  connectionsMax: {
+    ...ofUrl,
+    name: "pool_max_conns",
+    type: "integer",
+    default: defaultConnectionsMax,
+    placeholder: "number",
+    min: 1,
+    max: connectionsCeiling,
+    summary: `Connections of one server, up to ${connectionsCeiling}. As many statements run at once`,
+  },
+  allowUnsafe: {
+    ...ofUrl,
+    name: "allow_unsafe",
+    type: "list",
+    default: [],
+    placeholder: "list",
+    summary: "`fsync`, `full_page_writes`: accept a server that runs without them",
+    check: findUnsafeProblem,
+  },
+  /** A store writes, so hosts that reject writes are always skipped, with or without it. */
+  targetSessionAttrs: {
+    ...ofUrl,
+    name: "target_session_attrs",
+    type: "text",
+    default: "read-write",
+    placeholder: "attrs",
+    summary: "`read-write` or `primary`, for compatibility. Read-only hosts are never used",
+    pattern: { form: /^(read-write|primary)$/, rule: "must be read-write or primary" },
+  },
+} as const;
+
+type UrlOptions = SettingsOf<typeof schema>;
+
+const { entries, resolve } = createSchema(schema, ({ sslMode, sslRootCert }) =>
+  sslRootCert === undefined || sslMode === "verify-full"
+    ? []
+    : [{ setting: "sslrootcert", other: "sslmode", problem: "requires sslmode=verify-full" }],
+);
+
+export const storeUrl: Program<OptionsOf<typeof schema>, UrlOptions> = {
+  name: "store URL",
+  variablePrefix: "",
+  otherVariables: [],
+  entries,
+  resolve,
+};
+
+/** @throws {SettingsError} */
+export function parseUrlOptions(query: string): UrlOptions {
+  const values = new Map<string, GivenValue>();
+  const problems = [...new URLSearchParams(query)].flatMap(([name, text]) => {
+    const isKnown = entries.some((entry) => entry.name === name);
+    if (isKnown && !values.has(name)) {
+      values.set(name, { text, origin: { kind: "flag" } });
+      return [];
+    }
+    const known = entries.map((entry) => entry.name).join(", ");
+    const problem = isKnown ? `${name} is given twice` : `the supported settings are ${known}`;
+    return [{ setting: "store", problem }];
+  });
+  const assembled = assembleOptions(storeUrl, { values, problems, warnings: [] });
+  if (assembled.problems.length > 0) throw new SettingsError(assembled.problems);
+  return resolve(assembled.options);
+}
+
+function findFileProblem(file: string): string | undefined {
+  try {
+    readFileSync(file);
+    return undefined;
+  } catch {
+    return "names a file that cannot be read";
+  }
+}
+
+function findUnsafeProblem(names: readonly string[]): string | undefined {
+  const isKnown = (name: string) => safetySettings.some((setting) => setting === name);
+  return names.every(isKnown) ? undefined : `must be a list of ${safetySettings.join(", ")}`;
+}
