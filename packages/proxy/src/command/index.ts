@@ -2,5 +2,6 @@
 export { CommandFailure, cannot } from "./command-failure.ts";
 export { createConfigCommand } from "./config.ts";
 export { type Explanation, runCommandLine } from "./run.ts";
+export { notifyReady } from "./service-manager.ts";
 export { listenForStop } from "./stop-signal.ts";
 export { createTokenCommand } from "./token.ts";
