@@ -3,7 +3,7 @@ import module from "node:module";
 import { isatty } from "node:tty";
 import { Command } from "commander";
 import { needsFirstToken } from "connect-gateway-proxy/auth";
-import { listenForStop } from "connect-gateway-proxy/command";
+import { listenForStop, notifyReady } from "connect-gateway-proxy/command";
 import { type RunningServer, startServer } from "../server/start.ts";
 import { collectLittleAtOnce } from "./heap.ts";
 import { assertTokenFile } from "./output-file.ts";
@@ -23,6 +23,7 @@ export function createServeCommand(): Command {
     using stop = listenForStop(isatty(0) ? undefined : () => void reload(server));
     collectLittleAtOnce();
     await tellStart(server);
+    notifyReady((error) => server.settings.log.warn("systemd was not told of the start", error));
     // Not at the end, as Node would: that may be sudden.
     module.flushCompileCache();
     await untilStopped(server, stop.signal).finally(endSoon);

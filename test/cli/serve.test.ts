@@ -14,6 +14,7 @@ import {
   type TemporaryFolder,
 } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import { createServiceManager } from "../../packages/proxy/test/support/service-manager.ts";
 import { hasTerminal, runChild, spawnChild } from "../support/child.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
@@ -268,6 +269,23 @@ describe("the environment", () => {
       body: `{"id":2,"name":"${"x".repeat(100)}"}`,
     });
     expect(response.status).toBe(413);
+  });
+});
+
+describe("systemd", () => {
+  test("is told once calls are served", async () => {
+    await using folder = await createTemporaryFolder();
+    const manager = await createServiceManager(folder.path);
+    await using _server = await spawnServer({ cwd: folder.path, env: manager.env });
+    expect(await within("its word", manager.told())).toBe("/run/systemd/notify --ready\n");
+  });
+
+  test("that cannot be told is no reason to end", async () => {
+    await using folder = await createTemporaryFolder();
+    const env = { PATH: folder.path, NOTIFY_SOCKET: "/run/systemd/notify" };
+    await using server = await spawnServer({ cwd: folder.path, env });
+    await server.stderr.until(/systemd was not told of the start/);
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
   });
 });
 

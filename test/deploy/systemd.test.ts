@@ -77,6 +77,12 @@ describe.each(units)("%s", (file) => {
     expect(variables.get("PLANT_STORE_TOKEN_FILE")).toMatch(`${stateFolder}/`);
   });
 
+  test("its start has ended once calls are served, however long a migration takes", () => {
+    expect(values("Type")).toEqual(["notify"]);
+    expect(values("NotifyAccess")).toEqual(["all"]);
+    expect(values("TimeoutStartSec")).toEqual(["infinity"]);
+  });
+
   test("it gives the time to drain, and a file to every connection", () => {
     expect(values("KillSignal")).toEqual(["SIGTERM"]);
     expect(Number(values("TimeoutStopSec"))).toBeGreaterThan(stopSecondsMax);

@@ -201,6 +201,56 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     },
   );
 
+  test("a fresh id is an id that nobody has used, in the form and on the wire", async () => {
+    await visit("/");
+    const seen = new Set<string>();
+    for (const protocol of protocols) {
+      await sendAs(protocol);
+      await page.getByRole("button", { name: "Fresh id" }).click();
+      const id = await page.getByLabel("Id", { exact: true }).inputValue();
+      expect(BigInt(id)).toBe(BigInt.asUintN(63, BigInt(id)));
+      seen.add(id);
+      await page.getByLabel("Token").fill(knownToken);
+      await create();
+      expect(await findAnswer()).toContain("200 OK");
+      expect(readStoredPlants(server.database).map((plant) => `${plant.id}`)).toContain(id);
+    }
+    expect(seen.size).toBe(protocols.length);
+  });
+
+  test("the history has what was sent in this visit, and puts a plant back", async () => {
+    await visit("/");
+    const history = page.locator("#history");
+    expect(await history.isVisible()).toBe(false);
+    await fill({ Token: knownToken, Id: "500", Name: "Basil", Tag: "herb" });
+    await create();
+    await findAnswer();
+    await sendAs("Connect");
+    await fill({ Token: knownToken, Id: "500", Name: "\u202eMint".padEnd(9000, " wide"), Tag: "" });
+    await create();
+    await page.locator("#answer .status").getByText("ALREADY_EXISTS").waitFor();
+    const rows = history.locator("tbody tr");
+    const texts = async () => await rows.locator("td:not(:last-child)").allTextContents();
+    expect((await texts()).slice(3)).toEqual([
+      ...["Connect", "409 Conflict · ALREADY_EXISTS"],
+      ...["500", "Basil", "herb", "REST", "200 OK"],
+    ]);
+    expect((await rows.first().boundingBox())?.height).toBeLessThan(60);
+
+    await rows.last().getByRole("button", { name: "Fill in" }).click();
+    expect(await page.getByLabel("Name").inputValue()).toBe("Basil");
+    expect(await findFieldError("id")).toMatchObject({ error: "", isInvalid: false });
+    for (let id = 510; id < 530; id++) {
+      await page.getByLabel("Id", { exact: true }).fill(`${id}`);
+      await create();
+      await history.getByText(`${id}`, { exact: true }).waitFor();
+    }
+    expect(await rows.count()).toBe(20);
+    expect(await texts()).not.toContain("500");
+    await visit("/");
+    expect(await history.isVisible()).toBe(false);
+  });
+
   test("a plant is drawn as what it is called", async () => {
     await visit("/");
     for (const [index, [name, tag, kind]] of [
@@ -235,15 +285,15 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
       "openapi.json",
       "rest",
       "token",
+      "fresh",
       "id",
       "name",
-      "tag",
     ]);
     await press(..."12345".split("").map(() => "Shift+Tab"));
     expect(await press("Tab", "ArrowRight", "ArrowRight")).toBe("grpc-web");
     await press("Tab");
     await page.keyboard.type(knownToken);
-    await press("Tab");
+    await press("Tab", "Tab");
     await page.keyboard.type("-7");
     await press("Enter");
     expect(await findAnswer()).toContain("200 OK");
@@ -344,7 +394,9 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     await visit("/");
     await page.getByRole("link", { name: "API reference" }).first().click();
     await page.getByText("creates a new plant in the store").waitFor();
-    expect(await page.getByRole("heading", { level: 2 }).textContent()).toBe("POST /api/plants");
+    expect(await page.getByRole("heading", { level: 2 }).first().textContent()).toBe(
+      "POST /api/plants",
+    );
     // One operation is read on two screens or three, not on seven.
     expect(await page.evaluate("document.body.scrollHeight")).toBeLessThan(2600);
     await page.getByRole("link", { name: "Create a plant" }).first().click();
@@ -389,7 +441,7 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     for (const protocol of ["REST", "gRPC-Web"]) {
       await sendAs(protocol);
       await page.getByLabel("Name").fill("wide ".repeat(400_000));
-      expect(await page.evaluate("document.body.scrollHeight")).toBeLessThan(6000);
+      expect(await page.evaluate("document.body.scrollHeight")).toBeLessThan(7000);
     }
   });
 

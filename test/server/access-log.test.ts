@@ -78,6 +78,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(ids).toEqual(["from-a-proxy", expect.stringMatching(/^[\da-f-]{36}$/), "rpc", "lost"]);
     const entries = await endOf(server);
     expect(entries.map(({ requestId }) => requestId)).toEqual(ids);
+    expect(entries.map(({ status }) => status)).toEqual([200, 401, 200, 404]);
     expect(entries.map((entry) => entry.traceId)).toEqual([traceId, ...Array(3).fill(undefined)]);
     expect(entries.at(-1)).toMatchObject({ code: "NOT_FOUND", path: "/strange/path" });
   });
@@ -171,7 +172,7 @@ test("text is for people: one line, with names", async () => {
   const body = newPlantJson({ id: 1n, name: "Basil" });
   await exchange({ origin: server.url, version: "2", path: "/plants", headers, body });
   const line =
-    /^\S+Z info request method=plantstore\.v1\.PlantService\/CreatePlant protocol=rest code=OK durationMs=[\d.]+ principal=token:tokens#1 /m;
+    /^\S+Z info request method=plantstore\.v1\.PlantService\/CreatePlant protocol=rest code=OK status=200 durationMs=[\d.]+ principal=token:tokens#1 /m;
   await server.stderr.until(line);
 });
 

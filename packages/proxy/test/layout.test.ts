@@ -10,11 +10,15 @@ checkLayout({
     logging: [],
     services: [],
     tracing: [],
+    reference: [],
     settings: [],
     auth: ["settings"],
     "rate-limit": ["auth"],
     command: ["settings", "auth"],
-    cli: ["services", "logging", "tracing", "settings", "auth", "rate-limit", "command"],
+    cli: [
+      ...["services", "logging", "tracing", "settings", "auth", "rate-limit", "command"],
+      "reference",
+    ],
   },
 });
 

@@ -1,4 +1,6 @@
 /** The form: what it would send, what was sent, and what came back. */
+import { element } from "./element.js";
+import { remember } from "./history.js";
 import { codeNames, fieldOf, protocols, toBytes } from "./request.js";
 import { snippets } from "./snippets.js";
 import { specimen } from "./specimen.js";
@@ -35,6 +37,7 @@ export function watchForm() {
     event.preventDefault();
     void create({ says: "The plant is safely stored." });
   });
+  find("#fresh").addEventListener("click", () => fillAgain({ ...readPlant(), id: freshId() }));
   find("#languages").addEventListener("input", showSnippet);
   // Browsers have a clipboard only on a secure connection.
   copy.hidden = navigator.clipboard === undefined;
@@ -60,6 +63,19 @@ function readPlant() {
 
 function fill(plant) {
   for (const [name, value] of Object.entries(plant)) fields[name].value = value;
+}
+
+/** Fills the form. Its errors were about what it had before. */
+function fillAgain(plant) {
+  fill(plant);
+  for (const name of Object.keys(plant)) setFieldError(name, "");
+  showRequest("Not sent yet");
+}
+
+/** Random, as nobody knows which ids are taken. */
+function freshId() {
+  const [random] = crypto.getRandomValues(new BigInt64Array(1));
+  return String(BigInt.asUintN(63, random));
 }
 
 function chosen(name) {
@@ -145,12 +161,20 @@ async function send(created, { protocol, plant, says }) {
     const response = await fetch(created);
     const bytes = new Uint8Array(await response.arrayBuffer());
     const tookMs = performance.now() - startedAt;
-    return showAnswer(response, { ...protocol.decode(response, bytes), plant, says, tookMs });
+    return showAnswer(response, {
+      ...protocol.decode(response, bytes),
+      protocol: protocol.name,
+      plant,
+      says,
+      tookMs,
+    });
   } catch (error) {
     const isLate = error instanceof DOMException && error.name === "TimeoutError";
+    const status = isLate ? "No response in time" : "No response";
+    remember({ plant, protocol: protocol.name, response: status }, fillAgain);
     showOutcome({
       state: "failed",
-      status: isLate ? "No response in time" : "No response",
+      status,
       says: "The plant may or may not be stored. Send the same request again: that is safe.",
     });
     return undefined;
@@ -196,13 +220,15 @@ function createRequest(protocol, plant) {
 }
 
 /** @returns the field that an error is about. */
-function showAnswer(response, { body, code, message, plant, says, tookMs }) {
+function showAnswer(response, { body, code, message, protocol, plant, says, tookMs }) {
   const isCreated = code === 0;
   const name = codeNames[code];
   const status = `${response.status} ${response.statusText}`.trim();
+  const result = [status, ...(isCreated || name === undefined ? [] : [name])].join(" · ");
+  remember({ plant, protocol, response: result }, fillAgain);
   showOutcome({
     state: isCreated ? "created" : "refused",
-    status: [status, ...(isCreated || name === undefined ? [] : [name])].join(" · "),
+    status: result,
     took: `${tookMs.toFixed(tookMs < 10 ? 1 : 0)} ms`,
     says: isCreated ? says : message || "The response did not come from plant-store.",
   });
@@ -263,11 +289,4 @@ function showBody(body) {
 function shorten(bytes) {
   if (bytes.length <= 24) return hex(bytes);
   return `${hex(bytes.slice(0, 16))} … ${bytes.length} bytes`;
-}
-
-function element(name, className = "", text = "") {
-  const created = document.createElement(name);
-  if (className !== "") created.className = className;
-  created.textContent = text;
-  return created;
 }

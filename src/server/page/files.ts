@@ -1,6 +1,6 @@
 /** What the page consists of: a fixed list, so that no path of a request ever meets the disk. */
 import { readFileSync } from "node:fs";
-import { renderReference } from "./reference.ts";
+import { type ApiDocument, renderReference } from "connect-gateway-proxy/reference";
 
 export interface PageFile {
   readonly url: URL;
@@ -18,16 +18,20 @@ export interface PageFacts {
   readonly tokenCommand: string;
 }
 
+const openApi = new URL("../../../gen/openapi.json", import.meta.url);
+
 /** The files by their paths, below the base path. */
 export const pageFiles: ReadonlyMap<string, PageFile> = new Map([
   ["/", html("index.html")],
   ["/docs", html("docs.html")],
-  ["/openapi.json", { ...file(openApi(), "application/json"), render: withServer }],
+  ["/openapi.json", { ...file(openApi, "application/json"), render: renderDocument }],
   ["/page/base.css", file(own("base.css"), "text/css")],
   ["/page/page.css", file(own("page.css"), "text/css")],
   ["/page/docs.css", file(own("docs.css"), "text/css")],
   ["/page/page.js", file(own("page.js"), "text/javascript")],
   ["/page/create.js", file(own("create.js"), "text/javascript")],
+  ["/page/element.js", file(own("element.js"), "text/javascript")],
+  ["/page/history.js", file(own("history.js"), "text/javascript")],
   ["/page/request.js", file(own("request.js"), "text/javascript")],
   ["/page/snippets.js", file(own("snippets.js"), "text/javascript")],
   ["/page/specimen.js", file(own("specimen.js"), "text/javascript")],
@@ -39,11 +43,11 @@ export const pageFiles: ReadonlyMap<string, PageFile> = new Map([
 
 function html(name: string): PageFile {
   const trusted = { "trusted-types": "'none'", "require-trusted-types-for": "'script'" };
-  const render: PageFile["render"] = (text, { basePath, version, tokenCommand }) =>
+  const render: PageFile["render"] = (text, { version, tokenCommand, ...facts }) =>
     text
       .replaceAll("{{version}}", version)
       .replaceAll("{{token command}}", tokenCommand)
-      .replace("{{reference}}", () => renderReference(readFileSync(openApi(), "utf8"), basePath));
+      .replace("{{reference}}", () => renderReference(documentBelow(facts)));
   return { ...file(own(name), "text/html", trusted), render };
 }
 
@@ -73,12 +77,12 @@ function own(name: string): URL {
   return new URL(name, import.meta.url);
 }
 
-function openApi(): URL {
-  return new URL("../../../gen/openapi.json", import.meta.url);
+/** The document stands below the base path, as the operation does. */
+function documentBelow({ basePath }: Pick<PageFacts, "basePath">): ApiDocument {
+  const document: ApiDocument = JSON.parse(readFileSync(openApi, "utf8"));
+  return { ...document, servers: [{ url: basePath || "/" }] };
 }
 
-/** The document stands below the base path, as the operation does. */
-function withServer(text: string, { basePath }: PageFacts): string {
-  const document: object = JSON.parse(text);
-  return JSON.stringify({ ...document, servers: [{ url: basePath || "/" }] }, null, 2);
+function renderDocument(_text: string, facts: PageFacts): string {
+  return JSON.stringify(documentBelow(facts), null, 2);
 }

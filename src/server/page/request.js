@@ -21,6 +21,7 @@ export const rpcPath = "plantstore.v1.PlantService/CreatePlant";
 
 export const protocols = {
   rest: {
+    name: "REST",
     path: "plants",
     headers: { "content-type": "application/json" },
     encode: createBody,
@@ -31,6 +32,7 @@ export const protocols = {
     },
   },
   connect: {
+    name: "Connect",
     path: rpcPath,
     headers: { "content-type": "application/json", "connect-protocol-version": "1" },
     encode: (plant) => `{"plant": ${createBody(plant)}}`,
@@ -43,6 +45,7 @@ export const protocols = {
     },
   },
   "grpc-web": {
+    name: "gRPC-Web",
     path: rpcPath,
     headers: { "content-type": "application/grpc-web+proto", "x-grpc-web": "1" },
     encode: encodeRequest,

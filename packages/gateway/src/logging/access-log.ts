@@ -18,6 +18,8 @@ export interface AccessEntry {
   readonly protocol: ProtocolName;
   /** Of google.rpc: what the client has got. */
   readonly code: string;
+  /** Of HTTP; undefined where the client has got none. */
+  readonly status: number | undefined;
   /** Until the answer was handed to the system. */
   readonly durationMs: number;
   /** Who calls; undefined where that is not known. */
@@ -83,7 +85,7 @@ class LoggedCall implements CallObservation {
     values.set(requestIdKey, this.#requestId);
   }
 
-  end({ code }: CallEnding): void {
+  end({ code, status }: CallEnding): void {
     const { write, isErrorsOnly, findTraceId, findPrincipal } = this.#settings;
     if (isErrorsOnly && code === undefined) return;
     const { method, protocol, requestMethod, target } = this.#request;
@@ -92,6 +94,7 @@ class LoggedCall implements CallObservation {
       method: method && methodNameOf(method),
       protocol,
       code: codeNameOf(code),
+      status,
       durationMs: Math.round((performance.now() - this.#startedAt) * 1000) / 1000,
       principal: principal?.slice(0, principalCharactersMax),
       requestId: this.#requestId,

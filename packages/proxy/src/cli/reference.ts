@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import type { DescService } from "@bufbuild/protobuf";
 import type { NodeHandler } from "connect-gateway";
 import { createOpenApiDocument, type OpenApiOptions } from "connect-gateway/openapi";
+import { type ApiDocument, renderReference } from "../reference/index.ts";
 
 type Document = ReturnType<typeof createOpenApiDocument>;
 
@@ -28,51 +30,61 @@ export function createReference(): Reference {
     ]),
     show(shown) {
       document = Buffer.from(JSON.stringify(shown));
-      page = Buffer.from(renderPage(shown));
+      page = Buffer.from(renderPage(shown as unknown as ApiDocument));
     },
   };
 }
 
+const style = `
+body { max-width: 72rem; margin: 2rem auto; padding: 0 1.25rem; color-scheme: light dark;
+  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
+code, pre { font: 0.875em ui-monospace, monospace }
+h2 { margin-top: 3rem; border-top: 1px solid; padding-top: 1rem }
+table { width: 100%; border-collapse: collapse; font-size: 0.9375rem }
+th, td { padding: 0.375rem 1rem 0.375rem 0; border-bottom: 1px solid #8886; text-align: left;
+  vertical-align: top }
+th { white-space: nowrap }
+pre { white-space: pre-wrap }
+`;
+
+/** https://www.w3.org/TR/CSP3: the comments of upstreams' protos are only text. */
+const policy = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
 function serving(type: string, read: () => Buffer): NodeHandler {
   return (_request, response) => {
     const body = read();
-    response.writeHead(200, { "content-type": type, "content-length": body.length });
+    response.writeHead(200, {
+      "content-type": type,
+      "content-length": body.length,
+      "content-security-policy": policy,
+      "x-content-type-options": "nosniff",
+    });
     response.end(body);
   };
 }
 
-/** Needs no script: each operation and schema unfolds to its part of the document. */
-function renderPage({ paths, components }: Document): string {
-  const operations = Object.entries(paths as Document).flatMap(([path, item]) =>
-    Object.entries(item as Document).map(([method, operation]) =>
-      renderPart(`${method.toUpperCase()} ${path}`, operation),
-    ),
-  );
-  const { schemas = {} } = components as Document;
-  const types = Object.entries(schemas as Document).map(([name, schema]) =>
-    renderPart(name, schema),
-  );
+function renderPage(document: ApiDocument): string {
   return `<!doctype html>
 <html lang="en">
+<head>
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>API reference</title>
-<style>body { font-family: sans-serif; color-scheme: light dark } summary { font-family: monospace }</style>
+<style>${style}</style>
+</head>
+<body>
+<main>
 <h1>API reference</h1>
 <p><a href="openapi.json">openapi.json</a></p>
-<h2>Operations</h2>
-${operations.join("\n")}
-<h2>Schemas</h2>
-${types.join("\n")}
+${renderReference(document)}
+</main>
+</body>
 </html>
 `;
-}
-
-function renderPart(title: string, part: unknown): string {
-  const json = escapeHtml(JSON.stringify(part, undefined, 2));
-  return `<details><summary>${escapeHtml(title)}</summary><pre>${json}</pre></details>`;
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }

@@ -13,6 +13,7 @@ import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts"
 import { principalId, principalKey } from "../auth/principal.ts";
 import { hasAuth } from "../auth/settings.ts";
 import { CommandFailure } from "../command/command-failure.ts";
+import { notifyReady } from "../command/service-manager.ts";
 import { listenForStop } from "../command/stop-signal.ts";
 import { createLogger, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
@@ -182,6 +183,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   measuring?.metrics.watchReadiness(() => !stop.signal.aborted && isReady());
   process.stdout.write(`listening on ${placeOf(settings, server.address.port)}\n`);
   if (measuring !== undefined) process.stdout.write(`metrics on port ${measuring.port}\n`);
+  notifyReady((error) => log.warn("systemd was not told of the start", error));
   if (isOpenToAll(settings)) {
     log.warn(`${host} is served in plaintext: others can read tokens; give --tls-cert, --tls-key`);
   }

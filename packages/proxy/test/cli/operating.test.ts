@@ -23,6 +23,7 @@ import { within } from "../../../gateway/test/support/within.ts";
 import { openUpstream } from "../services/open-proxy.ts";
 import { audience, createSigningKey, issuer, sign } from "../support/auth/issuer.ts";
 import { keySetOf, startKeyServer } from "../support/auth/key-server.ts";
+import { createServiceManager } from "../support/service-manager.ts";
 import { runCommand, startCommand, until } from "./command.ts";
 
 let folder: TemporaryFolder;
@@ -207,4 +208,12 @@ test("the help fits into 80 columns", async () => {
   const wide = stdout.split("\n").filter((line) => line.length > 80);
   expect(wide).toEqual([]);
   expect(stdout).toContain("CONNECT_GATEWAY_PORT");
+});
+
+test("systemd is told once calls are served", async () => {
+  await using place = await createTemporaryFolder();
+  const manager = await createServiceManager(place.path);
+  const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", "services.binpb"];
+  await using _server = await startCommand(args, folder.path, manager.env);
+  expect(await within("its word", manager.told())).toBe("/run/systemd/notify --ready\n");
 });

@@ -1,0 +1,94 @@
+/** The page of an OpenAPI document, by what a reader finds on it. */
+import { createOpenApiDocument } from "connect-gateway/openapi";
+import { expect, test } from "vitest";
+import { CatalogService } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import { type ApiDocument, renderReference } from "../../src/reference/index.ts";
+
+const catalog = createOpenApiDocument([CatalogService], {
+  names: "full",
+}) as unknown as ApiDocument;
+const html = renderReference(catalog);
+const text = textOf(html);
+
+function textOf(part: string): string {
+  return part.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+}
+
+/** From its heading to the next one. */
+function operation(document: ApiDocument, title: string): string {
+  const [, part = ""] = renderReference(document).split(`<code>${title}</code></h2>`);
+  return textOf(part.split("<h2")[0] ?? "");
+}
+
+test("each operation is in the contents and has a place of its own", () => {
+  for (const [path, item] of Object.entries(catalog.paths)) {
+    for (const [method, { operationId }] of Object.entries(item)) {
+      const title = `${method.toUpperCase()} ${path}`;
+      expect(html).toContain(`<a href="#${operationId}"><code>${title}</code></a>`);
+      expect(html).toContain(`<h2 id="${operationId}"><code>${title}</code></h2>`);
+    }
+  }
+});
+
+test("each link leads to a place on the page, and no place is there twice", () => {
+  const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+  const links = [...html.matchAll(/ href="#([^"]+)"/g)].map(([, id]) => id);
+  expect(ids).toHaveLength(new Set(ids).size);
+  expect(ids).toEqual(expect.arrayContaining(links));
+});
+
+test("an operation shows its parameters, what it takes and what it returns", () => {
+  const update = operation(catalog, "PATCH /v1/shelves/{shelf}/volumes/{volume}");
+  expect(update).toContain("shelf in path string yes");
+  expect(update).toContain("updateMask in query string no");
+  expect(update).toContain("application/json or application/merge-patch+json");
+  expect(update).toContain("Response 200 Content-Type: application/json , library.v1.Volume");
+});
+
+test("what operations share is told once: errors and types", () => {
+  expect(html.match(/<h2>Errors/g)).toHaveLength(1);
+  expect(html.match(/id="type-library.v1.Volume"/g)).toHaveLength(1);
+  expect(text).toContain("array of library.v1.Volume");
+  expect(text).not.toMatch(/\^\(\?:0\|-/); // The pattern of an int64.
+});
+
+test("what a proto says is text, never HTML", () => {
+  const evil = '<script>alert("1")</script>';
+  const document: ApiDocument = {
+    tags: [{ name: evil, description: evil }],
+    paths: Object.fromEntries(
+      ["/a", "/b"].map((path) => [
+        `${path}${evil}`,
+        {
+          get: {
+            operationId: `${path}">${evil}`,
+            tags: [evil],
+            summary: `\`${evil}\``,
+            parameters: [{ name: evil, in: "query", schema: { enum: [evil], description: evil } }],
+            responses: { 200: { content: { [evil]: { schema: { const: evil } } } } },
+          },
+        },
+      ]),
+    ),
+  };
+  expect(renderReference(document)).not.toMatch(/<script|"1"|"\/a">/);
+});
+
+test.each([
+  [{ type: "string" }, "string"],
+  [{ type: "integer", format: "int32" }, "int32"],
+  [{ type: ["string", "null"] }, "string or null"],
+  [{ type: "array", items: { type: "boolean" } }, "array of boolean"],
+  [{ type: "object", additionalProperties: { type: "number", format: "double" } }, "map of double"],
+  [{ anyOf: [{ format: "int64" }, { format: "int64" }, { type: "null" }] }, "int64 or null"],
+  [{ enum: ["HERB", "TREE"] }, "&quot;HERB&quot;, &quot;TREE&quot;"],
+  [{}, "any"],
+])("%j is named %s", (schema, name) => {
+  const get = {
+    operationId: "get",
+    parameters: [{ name: "it", in: "query", schema }],
+    responses: {},
+  };
+  const shown = operation({ paths: { "/x": { get } } }, "GET /x");
+  expect(shown.replaceAll(/ (?=,)/g, "")).toContain(` it in query ${name} no `);
+});

@@ -1,0 +1,51 @@
+/** docs/metrics.md and docs/logging.md name all that a server exports and logs, and nothing else. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { spawnServer } from "../support/child-server.ts";
+import { newPlantJson } from "../support/protocol/message.ts";
+import { scrape } from "../support/scrape.ts";
+import { knownToken, openTestServer } from "../support/test-server.ts";
+
+/** The cells of a page's rows that begin with code, without the backticks. */
+function rowsOf(page: string): string[][] {
+  const lines = readFileSync(page, "utf8").split("\n");
+  return lines
+    .filter((line) => line.startsWith("| `"))
+    .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")))
+    .map(([, ...cells]) => cells);
+}
+
+test("docs/metrics.md has every metric, its type and its labels", async () => {
+  await using server = await openTestServer({ adminPort: 0 });
+  const { types, series } = await scrape(server.running.metricsUrl);
+  const exported = [...types].filter(([name]) => name.startsWith("plant_store_"));
+  const labelsOf = (metric: string) => {
+    const all = [...series.keys()].filter((one) =>
+      new RegExp(`^${metric}(_bucket|_sum|_count)?(\\{|$)`).test(one),
+    );
+    const names = all.flatMap((one) => [...one.matchAll(/[{,](\w+)=/g)].map(([, name]) => name));
+    return [...new Set(names)].filter((name) => name !== "le").join(", ");
+  };
+  const rows = rowsOf("docs/metrics.md").map(([name, type, labels]) => [name, type, labels]);
+  expect(rows.sort()).toEqual(exported.map(([name, type]) => [name, type, labelsOf(name)]).sort());
+});
+
+test("docs/logging.md has every field of a request's line", async () => {
+  await using folder = await createTemporaryFolder();
+  const args = ["--access-log", "on"];
+  await using server = await spawnServer({ cwd: folder.path, args });
+  await fetch(`${server.url}/plants`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${knownToken}`,
+      "content-type": "application/json",
+      traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    },
+    body: newPlantJson({ id: 1n, name: "Basil" }),
+  });
+  const [line = ""] = await server.stderr.until(/.*"msg":"request".*/);
+  const { level, time, msg, ...fields } = JSON.parse(line);
+  expect({ level, time, msg }).toEqual({ level: "info", time: expect.any(String), msg: "request" });
+  expect(Object.keys(fields)).toEqual(rowsOf("docs/logging.md").map(([name]) => name));
+});
