@@ -1,5 +1,6 @@
 import { Command } from "commander";
-import { runCommandLine } from "connect-gateway-proxy/command";
+import { createConfigCommand, runCommandLine } from "connect-gateway-proxy/command";
+import { assertPortTls } from "connect-gateway-proxy/settings";
 import { version } from "../server/version.ts";
 import { CopyError } from "../store/copy-error.ts";
 import { BackupError, StoreOpenError, StoreReadError } from "../store/open-error.ts";
@@ -14,7 +15,10 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   export: async () => (await import("./export.ts")).createExportCommand(),
   backup: async () => (await import("./backup.ts")).createBackupCommand(),
   check: async () => (await import("./check.ts")).createCheckCommand(),
-  config: async () => (await import("./config.ts")).createConfig(),
+  config: async () => {
+    const { plantStore } = await import("../server/settings.ts");
+    return createConfigCommand(plantStore, ({ tls }) => assertPortTls(tls));
+  },
   health: async () => (await import("./health.ts")).createHealth(),
 };
 

@@ -13,10 +13,13 @@ import {
   listenerSettings,
   logSettings,
   type OptionsOf,
+  off,
+  on,
   type Program,
   rateLimitSettings,
   type SettingProblem,
   type SettingsOf,
+  text,
   tlsFilesOf,
   tlsSettings,
 } from "connect-gateway-proxy/settings";
@@ -29,7 +32,7 @@ export const tokenPrefix = "plst_";
 export const schema = {
   ...listenerSettings,
   store: {
-    type: "text",
+    ...text,
     default: "sqlite:./data/plants.db",
     placeholder: "url",
     summary: "Where plants are kept: `sqlite:PATH` or `postgres://…`",
@@ -37,7 +40,7 @@ export const schema = {
     check: findStoreProblem,
   },
   basePath: {
-    type: "text",
+    ...text,
     default: "",
     placeholder: "path",
     summary: "Prefix of every path, RPC too, for example `/api`",
@@ -61,29 +64,16 @@ export const schema = {
     },
   },
   reusePort: {
-    type: "switch",
-    default: false,
+    ...off,
     summary: "`on`: several servers on one PostgreSQL share the port; only on Linux",
   },
   ...logSettings,
   ...drainSettings,
   ...adminSettings,
-  health: {
-    type: "switch",
-    default: true,
-    summary: "`off`: no `/healthz`, `/readyz` and `grpc.health.v1`",
-  },
-  reflection: { type: "switch", default: true, summary: "`off`: no `grpc.reflection`" },
-  page: {
-    type: "switch",
-    default: true,
-    summary: "`off`: no page at `/`, no reference at `/docs`, no `/openapi.json`",
-  },
-  mcp: {
-    type: "switch",
-    default: false,
-    summary: "`on`: language models may create plants, at `/mcp`",
-  },
+  health: { ...on, summary: "`off`: no `/healthz`, `/readyz` and `grpc.health.v1`" },
+  reflection: { ...on, summary: "`off`: no `grpc.reflection`" },
+  page: { ...on, summary: "`off`: no page at `/`, no reference at `/docs`, no `/openapi.json`" },
+  mcp: { ...off, summary: "`on`: language models may create plants, at `/mcp`" },
   ...corsSettings,
   ...rateLimitSettings,
 } as const;

@@ -3,12 +3,16 @@ import { readFileSync } from "node:fs";
 import {
   assembleOptions,
   createSchema,
+  file,
   type GivenValue,
+  list,
+  number,
   type OptionsOf,
   type Program,
   type Setting,
   SettingsError,
   type SettingsOf,
+  text,
 } from "connect-gateway-proxy/settings";
 import { connectionsCeiling, defaultConnectionsMax } from "./limits.ts";
 
@@ -20,11 +24,8 @@ const ofUrl = { from: "url", secret: "whole" } as const satisfies Partial<Settin
 
 const schema = {
   sslMode: {
-    ...ofUrl,
+    ...{ ...text, ...ofUrl },
     name: "sslmode",
-    type: "text",
-    default: undefined,
-    placeholder: "mode",
     summary:
       "`disable`, `require` (encrypted alone) or `verify-full` (name and CA checked). None: `require`; for local hosts `disable`",
     pattern: {
@@ -33,40 +34,29 @@ const schema = {
     },
   },
   sslRootCert: {
-    ...ofUrl,
+    ...{ ...file, ...ofUrl },
     name: "sslrootcert",
-    type: "text",
-    default: undefined,
-    placeholder: "file",
     summary: "CAs to trust in place of Node's, in PEM, for `verify-full`",
     check: findFileProblem,
   },
   connectionsMax: {
-    ...ofUrl,
+    ...{ ...number, ...ofUrl },
     name: "pool_max_conns",
-    type: "integer",
     default: defaultConnectionsMax,
-    placeholder: "number",
-    min: 1,
     max: connectionsCeiling,
     summary: `Connections of one server, up to ${connectionsCeiling}. As many statements run at once`,
   },
   allowUnsafe: {
-    ...ofUrl,
+    ...{ ...list, ...ofUrl },
     name: "allow_unsafe",
-    type: "list",
-    default: [],
-    placeholder: "list",
     summary: "`fsync`, `full_page_writes`: accept a server that runs without them",
     check: findUnsafeProblem,
   },
   /** A store writes, so hosts that reject writes are always skipped, with or without it. */
   targetSessionAttrs: {
-    ...ofUrl,
+    ...{ ...text, ...ofUrl },
     name: "target_session_attrs",
-    type: "text",
     default: "read-write",
-    placeholder: "attrs",
     summary: "`read-write` or `primary`, for compatibility. Read-only hosts are never used",
     pattern: { form: /^(read-write|primary)$/, rule: "must be read-write or primary" },
   },

@@ -1,3 +1,4 @@
+import { list, text } from "../settings/common.ts";
 import type { Setting, ValuesOf } from "../settings/setting.ts";
 import type { SettingProblem } from "../settings/settings-error.ts";
 import { isBearerToken } from "./authorization.ts";
@@ -6,15 +7,13 @@ import { liveTokensMax } from "./token-file.ts";
 /** Who may call. All are optional here; a program may require one source of tokens. */
 export const authSettings = {
   tokenFile: {
-    type: "text",
-    default: undefined,
+    ...text,
     placeholder: "path",
     summary: "Where opaque tokens are kept",
     pattern: { form: /./s, rule: "is empty" },
   },
   tokens: {
-    type: "list",
-    default: [],
+    ...list,
     placeholder: "tokens",
     summary: "Opaque tokens of 16 characters or more, separated by commas",
     from: "variable",
@@ -22,26 +21,15 @@ export const authSettings = {
     check: findTokenProblem,
   },
   jwksUrl: {
-    type: "text",
-    default: undefined,
+    ...text,
     placeholder: "url",
     summary: "Accept JWTs signed by a key of this set",
     // A URL with a password is rejected, without showing the password.
     secret: "password",
     check: findJwksUrlProblem,
   },
-  jwtIssuer: {
-    type: "text",
-    default: undefined,
-    placeholder: "iss",
-    summary: "The `iss` that a JWT must have",
-  },
-  jwtAudience: {
-    type: "text",
-    default: undefined,
-    placeholder: "aud",
-    summary: "The `aud` that a JWT must have",
-  },
+  jwtIssuer: { ...text, placeholder: "iss", summary: "The `iss` that a JWT must have" },
+  jwtAudience: { ...text, placeholder: "aud", summary: "The `aud` that a JWT must have" },
 } as const satisfies Readonly<Record<string, Setting>>;
 
 export type AuthSettings = ValuesOf<typeof authSettings>;

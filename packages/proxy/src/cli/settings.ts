@@ -5,47 +5,41 @@ import { authSettings, findAuthProblems, hasAuth } from "../auth/settings.ts";
 import { isPassable } from "../services/metadata.ts";
 import {
   adminSettings,
-  corsSettings,
-  drainSettings,
-  inFileOnly,
-  limitSettings,
-  listenerSettings,
-  logSettings,
-  rateLimitHeaders,
-  rateLimitSettings,
-  timerMaxMs,
-  tlsSettings,
-} from "../settings/common.ts";
-import type { Program } from "../settings/program.ts";
-import { createSchema, type OptionsOf, type SettingsOf } from "../settings/schema.ts";
-import { type SettingProblem, SettingsError } from "../settings/settings-error.ts";
-import {
   assertPortTls,
   assertTlsFiles,
+  corsSettings,
+  createSchema,
+  drainSettings,
+  file,
   findTlsProblems,
+  inFileOnly,
+  limitSettings,
+  list,
+  listenerSettings,
+  logSettings,
+  milliseconds,
+  type OptionsOf,
+  off,
+  type Program,
+  problemsOf,
+  rateLimitHeaders,
+  rateLimitSettings,
+  type SettingProblem,
+  type SettingsOf,
   tlsFilesOf,
-} from "../settings/tls-files.ts";
+  tlsSettings,
+} from "../settings/index.ts";
 import { parseUpstreams, type UpstreamPlace } from "./upstream-place.ts";
 
-const file = { type: "text", default: undefined, placeholder: "file" } as const;
-const off = { type: "switch", default: false } as const;
-const names = { type: "list", default: [], placeholder: "list" } as const;
-
-const fileOfService = { ...names, placeholder: "[SERVICE=]file" } as const;
-const nameOfService = { ...names, placeholder: "[SERVICE=]name" } as const;
-const milliseconds = {
-  type: "integer",
-  max: timerMaxMs,
-  unit: "ms",
-  placeholder: "number",
-} as const;
+const fileOfService = { ...list, placeholder: "[SERVICE=]file" } as const;
+const nameOfService = { ...list, placeholder: "[SERVICE=]name" } as const;
 
 const { bodyBytesMax, bodyBudgetBytes, requestTimeoutMs, ...otherLimits } = limitSettings;
 
 export const schema = {
   upstreams: {
     name: "upstream",
-    ...names,
+    ...list,
     placeholder: "[SERVICE=]URL",
     summary:
       "gRPC server: `http://HOST:PORT`, `https://` or `unix:PATH`; with `SERVICE=`, for it alone. Repeat it",
@@ -56,7 +50,6 @@ export const schema = {
     ...milliseconds,
     name: "reflection-interval",
     default: 300_000,
-    min: 1,
     summary: "How often the upstreams are asked for their services",
   },
   rules: { ...file, summary: "`google.api.http` rules in YAML, for methods without annotations" },
@@ -80,18 +73,18 @@ export const schema = {
   auth: authSettings,
   ...rateLimitSettings,
   requestMetadata: {
-    ...names,
+    ...list,
     summary: "Request headers to pass on, besides `authorization` and those of tracing",
     check: findHeaderProblem,
   },
   ...corsSettings,
   corsExposedHeaders: {
-    ...names,
+    ...list,
     summary: "Response headers that those pages may read, besides `x-request-id`",
   },
   corsCredentials: { ...off, summary: "Those pages may send cookies and client certificates" },
   mcp: {
-    ...names,
+    ...list,
     placeholder: "SERVICE[/METHOD]",
     isBareFlag: true,
     summary: "Offer these methods to language models at `/mcp`; alone, or `on`: all",
@@ -111,7 +104,6 @@ export const schema = {
   },
   timeoutMs: {
     ...milliseconds,
-    default: 0,
     min: 0,
     summary: "Deadline of unary calls whose client sets none; 0: none",
   },
@@ -154,13 +146,10 @@ export interface Settings extends Omit<Values, "upstreams" | "tls"> {
 }
 
 const { entries, resolve } = createSchema(schema, (settings) => [
-  ...findServiceProblems(settings),
+  ...findContradictions(settings),
   ...findTlsProblems(settings.tls),
-  ...findUpstreamProblems(settings),
-  ...findHostProblems(settings),
-  ...findCorsProblems(settings),
+  ...problemsOf(() => parseUpstreams(settings)),
   ...findAuthProblems(settings.auth),
-  ...findRateProblems(settings),
 ]);
 
 export const proxyProgram: Program<OptionsOf<typeof schema>, Settings> = {
@@ -222,59 +211,45 @@ function findHeaderProblem(headers: readonly string[]): string | undefined {
     : `has a header that cannot be passed on: ${wrong || "an empty name"}`;
 }
 
-function findUpstreamProblems(settings: Values): readonly SettingProblem[] {
-  try {
-    parseUpstreams(settings);
-    return [];
-  } catch (error) {
-    if (error instanceof SettingsError) return error.problems;
-    throw error;
-  }
-}
-
-function findHostProblems({ host, port, adminPort, adminHost }: Values): SettingProblem[] {
-  return [
-    ...(socketPathOf(host) === undefined || port === listenerSettings.port.default
-      ? []
-      : [{ setting: "port", other: "host", problem: "does nothing: the host is a Unix socket" }]),
-    ...(adminPort !== undefined || adminHost === adminSettings.adminHost.default
-      ? []
-      : [{ setting: "adminHost", problem: "does nothing without a port for the metrics" }]),
+function findContradictions(settings: Values): SettingProblem[] {
+  const { upstreams, descriptors, reflection, host, port, adminPort, adminHost } = settings;
+  const { corsOrigins, corsExposedHeaders, corsCredentials, auth, rateLimitPerToken } = settings;
+  const services = { setting: "descriptors", other: "reflection" };
+  const noOrigins = corsOrigins.length === 0 && "does nothing without origins that may call";
+  const found: readonly (SettingProblem | false)[] = [
+    upstreams.length === 0 && {
+      setting: "upstream",
+      problem: "is missing: set it to http://HOST:PORT",
+    },
+    descriptors === undefined &&
+      !reflection && { ...services, problem: "is missing: name a file, or use reflection" },
+    descriptors !== undefined &&
+      reflection && { ...services, problem: "cannot be used with reflection: set one of them" },
+    socketPathOf(host) !== undefined &&
+      port !== schema.port.default && {
+        setting: "port",
+        problem: "does nothing: the host is a Unix socket",
+        other: "host",
+      },
+    adminPort === undefined &&
+      adminHost !== schema.adminHost.default && {
+        setting: "adminHost",
+        problem: "does nothing without a port for the metrics",
+      },
+    noOrigins &&
+      corsExposedHeaders.length > 0 && { setting: "corsExposedHeaders", problem: noOrigins },
+    noOrigins && corsCredentials && { setting: "corsCredentials", problem: noOrigins },
+    corsCredentials &&
+      corsOrigins.includes("*") && {
+        setting: "corsCredentials",
+        problem: "cannot be used with the origin *: name the origins",
+        other: "corsOrigin",
+      },
+    rateLimitPerToken > 0 &&
+      !hasAuth(auth) && {
+        setting: "rateLimitPerToken",
+        problem: "requires tokens: set a token file, tokens or a JWKS",
+      },
   ];
-}
-
-function findCorsProblems(settings: Values): SettingProblem[] {
-  const { corsOrigins, corsExposedHeaders, corsCredentials } = settings;
-  if (corsOrigins.length === 0) {
-    const problem = "does nothing without origins that may call";
-    return [
-      ...(corsExposedHeaders.length === 0 ? [] : [{ setting: "corsExposedHeaders", problem }]),
-      ...(corsCredentials ? [{ setting: "corsCredentials", problem }] : []),
-    ];
-  }
-  if (!corsCredentials || !corsOrigins.includes("*")) return [];
-  const problem = "cannot be used with the origin *: name the origins";
-  return [{ setting: "corsCredentials", other: "corsOrigin", problem }];
-}
-
-function findServiceProblems({ upstreams, descriptors, reflection }: Values): SettingProblem[] {
-  const setting = "descriptors";
-  const other = "reflection";
-  return [
-    ...(upstreams.length === 0
-      ? [{ setting: "upstream", problem: "is missing: set it to http://HOST:PORT" }]
-      : []),
-    ...(descriptors === undefined && !reflection
-      ? [{ setting, other, problem: "is missing: name a file, or use reflection" }]
-      : []),
-    ...(descriptors !== undefined && reflection
-      ? [{ setting, other, problem: "cannot be used with reflection: set one of them" }]
-      : []),
-  ];
-}
-
-function findRateProblems({ auth, rateLimitPerToken }: Values): SettingProblem[] {
-  if (rateLimitPerToken === 0 || hasAuth(auth)) return [];
-  const problem = "requires tokens: set a token file, tokens or a JWKS";
-  return [{ setting: "rateLimitPerToken", problem }];
+  return found.filter((one) => one !== false);
 }

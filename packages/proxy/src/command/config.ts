@@ -1,9 +1,7 @@
 import { Command } from "commander";
 import { addSettingFlags } from "../settings/flags.ts";
-import { assembleOptions, type Flags, readGiven } from "../settings/given.ts";
-import { describeOrigin, type GivenValue, type Named, type Program } from "../settings/program.ts";
-import { readSettings, warn } from "../settings/read.ts";
-import type { SchemaEntry } from "../settings/schema.ts";
+import { assembleOptions, type Flags, readGiven, readSettings, warn } from "../settings/given.ts";
+import { describeOrigin, type Program } from "../settings/program.ts";
 import { formatValue, type Setting } from "../settings/setting.ts";
 import { SettingsError } from "../settings/settings-error.ts";
 
@@ -40,9 +38,16 @@ async function showSettings<O, S>(program: Program<O, S>, flags: Flags): Promise
   const given = await readGiven(program, flags);
   warn(program, given);
   const { problems, wrong } = assembleOptions(program, given);
-  const rows = program.entries.map((entry) =>
-    createRow(program, entry, { given: given.values.get(entry.name), wrong }),
-  );
+  const rows = program.entries.map((entry) => {
+    const { name, setting } = entry;
+    const found = given.values.get(name);
+    const origin = describeOrigin(program, entry, found?.origin ?? { kind: "default" });
+    if (found === undefined) return { name, value: formatValue(setting.default) || "none", origin };
+    // With a typo, any part of a URL may be the password.
+    const isHidden =
+      setting.secret === "whole" || (setting.secret === "password" && wrong.has(name));
+    return { name, value: isHidden ? hidden : showText(setting, found.text), origin };
+  });
   const nameWidth = Math.max(...rows.map(({ name }) => name.length));
   const valueWidth = Math.min(valueWidthMax, Math.max(...rows.map(({ value }) => value.length)));
   for (const { name, value, origin } of rows) {
@@ -53,20 +58,6 @@ async function showSettings<O, S>(program: Program<O, S>, flags: Flags): Promise
 
 /** A longer value pushes its origin aside, and no other. */
 const valueWidthMax = 48;
-
-interface RowState {
-  readonly given: GivenValue | undefined;
-  readonly wrong: ReadonlySet<string>;
-}
-
-function createRow(program: Named, entry: SchemaEntry, { given, wrong }: RowState) {
-  const { setting, name } = entry;
-  const origin = describeOrigin(program, entry, given?.origin ?? { kind: "default" });
-  if (given === undefined) return { name, value: formatValue(setting.default) || "none", origin };
-  // With a typo, any part of a URL may be the password.
-  const isHidden = setting.secret === "whole" || (setting.secret === "password" && wrong.has(name));
-  return { name, value: isHidden ? hidden : showText(setting, given.text), origin };
-}
 
 const hidden = "(hidden)";
 

@@ -3,9 +3,8 @@ import { resolve } from "node:path";
 import { Command } from "commander";
 import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
 import { addSettingFlags } from "../settings/flags.ts";
-import type { Flags } from "../settings/given.ts";
+import { type Flags, readSettings } from "../settings/given.ts";
 import type { Program } from "../settings/program.ts";
-import { readSettings } from "../settings/read.ts";
 
 export interface TokenCommandOptions {
   /** Of each token: letters and an underscore. */

@@ -3,8 +3,6 @@ import { type CorsOptions, findOriginProblem } from "connect-gateway";
 import { defaultLimits, parseAddressBlocks, timerMaxMs } from "connect-gateway/limits";
 import type { Setting } from "./setting.ts";
 
-export { timerMaxMs };
-
 type Group = Readonly<Record<string, Setting>>;
 
 /** The same settings without flags. */
@@ -14,14 +12,30 @@ export function inFileOnly<G extends Group>(group: G): G {
   ) as unknown as G;
 }
 
+/** What settings of one kind have in common. */
+export const text = { type: "text", default: undefined, placeholder: "text" } as const;
+export const file = { ...text, placeholder: "file" } as const;
+export const list = { type: "list", default: [], placeholder: "list" } as const;
+export const off = { type: "switch", default: false } as const;
+export const on = { type: "switch", default: true } as const;
+export const number = {
+  type: "integer",
+  placeholder: "number",
+  default: 0,
+  min: 1,
+  max: timerMaxMs,
+} as const;
+export const bytes = { ...number, unit: "bytes" } as const;
+export const milliseconds = { ...number, unit: "ms" } as const;
+
 const address = {
-  type: "text",
+  ...text,
   default: "127.0.0.1", // reachable only from this machine
   placeholder: "address",
   pattern: { form: /./s, rule: "must not be empty" },
-} as const satisfies Partial<Setting>;
+} as const;
 
-const port = { type: "integer", min: 0, max: 65_535, placeholder: "number" } as const;
+const port = { ...number, min: 0, max: 65_535 } as const;
 
 export const listenerSettings = {
   host: { ...address, summary: "Address to listen on" },
@@ -30,107 +44,85 @@ export const listenerSettings = {
 
 export const tlsSettings = {
   certFile: {
+    ...file,
     name: "tls-cert",
-    type: "text",
-    default: undefined,
-    placeholder: "file",
     summary: "Certificate chain in PEM; enables TLS. Reloaded when it changes",
   },
-  keyFile: {
-    name: "tls-key",
-    type: "text",
-    default: undefined,
-    placeholder: "file",
-    summary: "Its private key in PEM",
-  },
+  keyFile: { ...file, name: "tls-key", summary: "Its private key in PEM" },
   clientCaFile: {
+    ...file,
     name: "tls-client-ca",
-    type: "text",
-    default: undefined,
-    placeholder: "file",
     summary: "Clients need a certificate that a CA in this file signed (mTLS). PEM; reloaded too",
   },
 } as const satisfies Group;
 
-const limit = { type: "integer", placeholder: "number", min: 1, max: timerMaxMs } as const;
+const { headerBytesMax, requestTimeoutMs, idleTimeoutMs, connectionsMax, streamsMax } =
+  defaultLimits;
 
 /** A limit for everything that a client could make grow. The reasons are those of the library. */
 export const limitSettings = {
   bodyBytesMax: {
-    ...limit,
+    ...bytes,
     default: 4 * 1024 * 1024,
-    unit: "bytes",
     summary: "Largest request body, compressed or not",
   },
   /** With the rest of the server, it fits into a container of 512 MiB. */
   bodyBudgetBytes: {
-    ...limit,
+    ...bytes,
     default: 64 * 1024 * 1024,
-    unit: "bytes",
     summary: "Bodies in memory, of all requests together",
   },
-  headerBytesMax: {
-    ...limit,
-    default: defaultLimits.headerBytesMax,
-    unit: "bytes",
-    summary: "Largest request headers",
-  },
+  headerBytesMax: { ...bytes, default: headerBytesMax, summary: "Largest request headers" },
   requestTimeoutMs: {
-    ...limit,
-    default: defaultLimits.requestTimeoutMs,
-    unit: "ms",
+    ...milliseconds,
+    default: requestTimeoutMs,
     summary: "How long a client may take to send a request",
   },
   idleTimeoutMs: {
-    ...limit,
-    default: defaultLimits.idleTimeoutMs,
-    unit: "ms",
+    ...milliseconds,
+    default: idleTimeoutMs,
     summary: "How long a connection may be idle",
   },
-  connectionsMax: { ...limit, default: defaultLimits.connectionsMax, summary: "Open connections" },
+  connectionsMax: { ...number, default: connectionsMax, summary: "Open connections" },
   /** Off by default, because behind a proxy all clients have one address. */
   connectionsPerAddressMax: {
-    ...limit,
+    ...number,
     min: 0,
-    default: 0,
     summary: "Open connections from one address; 0: no limit",
   },
   connectionsExempt: {
-    type: "list",
-    default: [],
-    placeholder: "list",
+    ...list,
     summary: "Addresses exempt from that limit, such as proxies: `10.0.0.1,fd00::/8`",
     check: findAddressProblem,
   },
   streamsMax: {
-    ...limit,
+    ...number,
     // Closing a connection costs the square of its streams: 63 ms for 10,000.
     max: 4096,
-    default: defaultLimits.streamsMax,
+    default: streamsMax,
     summary: "Concurrent requests on one HTTP/2 connection",
   },
 } as const satisfies Group;
 
 export const drainSettings = {
   drainTimeoutMs: {
-    ...limit,
+    ...milliseconds,
     min: 0,
     default: 10_000,
-    unit: "ms",
     summary: "How long the last requests may take after SIGTERM",
   },
 } as const satisfies Group;
 
 export const logSettings = {
   logFormat: {
-    type: "text",
+    ...text,
     default: "auto",
     placeholder: "auto|json|text",
     summary: "Log format: `text`, `json`, or `auto` (text on a terminal)",
     pattern: { form: /^(auto|json|text)$/, rule: "must be auto, json or text" },
   },
   accessLog: {
-    type: "text",
+    ...text,
     default: "off",
     placeholder: "on|errors|off",
     summary: "`on`: a log line for each request, with its id; `errors`: only failed ones",
@@ -149,17 +141,15 @@ export const adminSettings = {
 
 export const corsSettings = {
   corsOrigins: {
+    ...list,
     name: "cors-origin",
-    type: "list",
-    default: [],
-    placeholder: "list",
     summary: "Origins allowed to call from browsers: `https://a.example,…`, or `*`",
     check: findOriginProblem,
   },
 } as const satisfies Group;
 
 /** Far more requests per second than a server can serve. */
-const rate = { ...limit, min: 0, max: 100_000, default: 0 } as const;
+const rate = { ...number, min: 0, max: 100_000 } as const;
 
 export const rateLimitSettings = {
   rateLimitPerToken: { ...rate, summary: "Requests per second with one token; 0: no limit" },

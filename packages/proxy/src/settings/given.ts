@@ -3,7 +3,7 @@ import { takeEnvironment } from "./environment.ts";
 import { type GivenValue, type Named, nameSetting, type Program } from "./program.ts";
 import { type SchemaEntry, setOption } from "./schema.ts";
 import { parseSetting } from "./setting.ts";
-import { problemsOf, type SettingProblem } from "./settings-error.ts";
+import { problemsOf, type SettingProblem, SettingsError } from "./settings-error.ts";
 
 /** What an operator gave: flags over the environment over a file. */
 export interface GivenSettings {
@@ -48,6 +48,54 @@ function textOf(flag: Flags[string]): string | undefined {
   return flag === true ? "on" : flag || (flag === "" ? "" : undefined);
 }
 
+/** Settings that are right. */
+export interface ReadSettings<Options, Settings> {
+  readonly options: Options;
+  /** The same, whole. */
+  readonly settings: Settings;
+  /** Has what is found wrong with them later named as the operator wrote it. */
+  readonly use: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+/**
+ * Reads the settings that a command uses: all, or those named. Of the others, it
+ * is not asked whether they are right.
+ *
+ * @throws {SettingsError} in the operator's words.
+ */
+export async function readSettings<Options, Settings>(
+  program: Program<Options, Settings>,
+  flags: Flags,
+  ...only: readonly string[]
+): Promise<ReadSettings<Options, Settings>> {
+  const all = await readGiven(program, flags);
+  const isUsed = (name: string) => only.length === 0 || only.includes(name);
+  const given = { ...all, values: new Map([...all.values].filter(([name]) => isUsed(name))) };
+  warn(program, given);
+  const { options, problems } = assembleOptions(program, given, isUsed);
+  if (problems.length > 0) throw new SettingsError(problems);
+  return {
+    options,
+    // A command that uses some may lack what others need.
+    get settings() {
+      return program.resolve(options);
+    },
+    async use(work) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof SettingsError)) throw error;
+        throw new SettingsError(error.problems.map((one) => nameProblem(program, one, given)));
+      }
+    },
+  };
+}
+
+/** Tells what may be wrong. */
+export function warn({ name }: Named, { warnings }: GivenSettings): void {
+  for (const line of warnings) process.stderr.write(`${name}: ${line}\n`);
+}
+
 export interface AssembledOptions<Options> {
   readonly options: Options;
   /** All that is wrong, in the operator's words. */
@@ -57,7 +105,7 @@ export interface AssembledOptions<Options> {
 }
 
 /**
- * Parses and checks what was given. Values that cannot be parsed are left out of the options.
+ * Parses and checks what was given.
  *
  * @param isUsed Of other settings, problems are not told.
  */
@@ -67,17 +115,13 @@ export function assembleOptions<Options>(
   isUsed: (name: string) => boolean = () => true,
 ): AssembledOptions<Options> {
   const options: Record<string, unknown> = {};
-  const unreadable: SettingProblem[] = [];
   for (const entry of program.entries) {
     const text = given.values.get(entry.name)?.text;
-    if (text === undefined) continue;
-    const parsed = parseSetting(entry.setting, text);
-    if (parsed.kind === "value") setOption(options, entry, parsed.value);
-    else unreadable.push({ setting: entry.id, problem: parsed.problem });
+    if (text !== undefined) setOption(options, entry, parseSetting(entry.setting, text));
   }
-  const found = problemsOf(() => program.resolve(options as Options));
   const nameOf = ({ setting }: SettingProblem) => findEntry(program, setting).name;
-  const problems = [...unreadable, ...found].filter((one) => isUsed(nameOf(one)));
+  const found = problemsOf(() => program.resolve(options as Options));
+  const problems = found.filter((one) => isUsed(nameOf(one)));
   return {
     options: options as Options,
     problems: [...given.problems, ...problems.map((one) => nameProblem(program, one, given))],
@@ -86,7 +130,7 @@ export function assembleOptions<Options>(
 }
 
 /** A problem with the settings named as the operator wrote them. */
-export function nameProblem(
+function nameProblem(
   program: Named,
   { setting, problem, other }: SettingProblem,
   { values }: GivenSettings,

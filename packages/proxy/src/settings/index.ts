@@ -1,9 +1,8 @@
 /** Settings of a program: one entry gives its flag, variable, key, help, checks and row in the docs. */
 export * from "./common.ts";
 export { addSettingFlags } from "./flags.ts";
-export { assembleOptions, type Flags } from "./given.ts";
+export { assembleOptions, type Flags, readSettings } from "./given.ts";
 export { type GivenValue, type Program, variableOf } from "./program.ts";
-export { type ReadSettings, readSettings } from "./read.ts";
 export { createSchema, type OptionsOf, type Schema, type SettingsOf } from "./schema.ts";
 export { formatValue, type Setting } from "./setting.ts";
 export { problemsOf, type SettingProblem, SettingsError } from "./settings-error.ts";

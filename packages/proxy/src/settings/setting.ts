@@ -71,25 +71,17 @@ export type ValuesOf<Group extends Readonly<Record<string, Setting>>> = {
 
 export type SettingValue = ValueOf<Setting>;
 
-export type ParsedSetting =
-  | { readonly kind: "value"; readonly value: SettingValue }
-  | { readonly kind: "problem"; readonly problem: string };
-
-/** Parses a setting's text to its type. Does not check the value. */
-export function parseSetting(setting: Setting, text: string): ParsedSetting {
+/** Parses a setting's text to its type. What cannot be parsed stays text, which `findProblem` refuses. */
+export function parseSetting(setting: Setting, text: string): SettingValue {
   switch (setting.type) {
     case "text":
-      return { kind: "value", value: text };
+      return text;
     case "integer":
-      if (!/^\d{1,10}$/.test(text)) return { kind: "problem", problem: notInRange(setting, text) };
-      return { kind: "value", value: Number(text) };
+      return /^\d{1,10}$/.test(text) ? Number(text) : text;
     case "switch":
-      if (text !== "on" && text !== "off") return { kind: "problem", problem: neitherOnNorOff };
-      return { kind: "value", value: text === "on" };
-    case "list": {
-      const items = text.trim() === "" ? [] : text.split(",").map((item) => item.trim());
-      return { kind: "value", value: items };
-    }
+      return text === "on" || (text === "off" ? false : text);
+    case "list":
+      return text.trim() === "" ? [] : text.split(",").map((item) => item.trim());
   }
 }
 
@@ -108,13 +100,11 @@ export function findProblem(setting: Setting, value: SettingValue): string | und
     case "integer":
       return isInRange(setting, value) ? undefined : notInRange(setting, String(value));
     case "switch":
-      return typeof value === "boolean" ? undefined : neitherOnNorOff;
+      return typeof value === "boolean" ? undefined : "must be on or off";
     case "list":
       return Array.isArray(value) ? setting.check?.(value) : undefined;
   }
 }
-
-const neitherOnNorOff = "must be on or off";
 
 function isInRange({ min, max }: IntegerSetting, value: SettingValue): boolean {
   return Number.isInteger(value) && Number(value) >= min && Number(value) <= max;

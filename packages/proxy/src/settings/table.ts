@@ -44,16 +44,9 @@ function describeDefault(setting: Setting): string {
 /** Large numbers in readable form: `1 MiB`, `10 s`, `10,000`. */
 function describeNumber(number: number, unit: IntegerSetting["unit"]): string {
   if (unit === undefined) return number >= 10_000 ? number.toLocaleString("en-US") : `${number}`;
-  const [size, name] = units[unit].find(
-    ([candidate]) => number >= candidate && number % candidate === 0,
-  ) ?? [1, unit];
-  return `${number / size} ${name}`;
+  const scales = { MiB: 2 ** 20, KiB: 2 ** 10, s: 1000, bytes: 1, ms: 1 };
+  const names = { bytes: ["MiB", "KiB", "bytes"], ms: ["s", "ms"] } as const;
+  const isWhole = (name: keyof typeof scales) => number > 0 && number % scales[name] === 0;
+  const name = names[unit].find(isWhole) ?? unit;
+  return `${number / scales[name]} ${name}`;
 }
-
-const units: Record<NonNullable<IntegerSetting["unit"]>, readonly (readonly [number, string])[]> = {
-  bytes: [
-    [2 ** 20, "MiB"],
-    [2 ** 10, "KiB"],
-  ],
-  ms: [[1000, "s"]],
-};
