@@ -1,10 +1,8 @@
 /** Serves a store on a port. */
-import { Code, ConnectError, type ContextValues, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import {
   BodyBudget,
-  type CallObserver,
   cancellationOf,
-  composeObservers,
   compressionGzip,
   gatewayNodeAdapter,
   type NodeHandler,
@@ -12,18 +10,16 @@ import {
   requireFields,
 } from "connect-gateway";
 import { createHealthHandlers, type Readiness } from "connect-gateway/health";
-import { type AccessEntry, createAccessLog, logFailures } from "connect-gateway/logging";
+import { logFailures } from "connect-gateway/logging";
 import type { ServiceMetrics } from "connect-gateway/metrics";
 import { serve as serveGateway } from "connect-gateway/server";
 import {
   type Authenticator,
   createBearerGate,
   inOrder,
-  principalId,
-  principalKey,
   requirePrincipal,
 } from "connect-gateway-proxy/auth";
-import { createLogger } from "connect-gateway-proxy/logging";
+import { createObserver } from "connect-gateway-proxy/logging";
 import { limitRates } from "connect-gateway-proxy/rate-limit";
 import { assertPortTls, corsOptions } from "connect-gateway-proxy/settings";
 import type { Tracing } from "connect-gateway-proxy/tracing";
@@ -121,7 +117,7 @@ function commonOptions(settings: ServerSettings, { metrics, tracing }: ServedPar
   metrics?.watchBodies(bodyBudget);
   const cors = corsOptions(settings.corsOrigins);
   const onError = (error: unknown) => settings.log.error("cannot create a response", error);
-  const observer = composeObservers(createObservers(settings, metrics, tracing), onError);
+  const observer = createObserver(settings, { metrics, tracing, onError });
   return {
     ...(cors && { cors }),
     ...(observer && { observer }),
@@ -168,27 +164,4 @@ function portOptions(
       log.warn("cannot load the new certificate; the old one stays in use", error),
     traffic: parts.metrics?.traffic,
   };
-}
-
-/** Access log, metrics and traces; usually none. */
-function createObservers(
-  { accessLog, logFormat }: ServerSettings,
-  metrics: ServiceMetrics | undefined,
-  tracing: Tracing | undefined,
-): CallObserver[] {
-  const observers: CallObserver[] = metrics === undefined ? [] : [metrics.calls];
-  if (tracing !== undefined) observers.push(tracing.calls);
-  if (accessLog !== "off") {
-    const logger = createLogger(logFormat);
-    const write = (entry: AccessEntry) => logger.info(entry, "request");
-    const isErrorsOnly = accessLog === "errors";
-    const findTraceId = tracing?.traceIdOf;
-    observers.push(createAccessLog({ write, isErrorsOnly, findPrincipal, findTraceId }));
-  }
-  return observers;
-}
-
-function findPrincipal(values: ContextValues): string | undefined {
-  const principal = values.get(principalKey);
-  return principal && principalId(principal);
 }

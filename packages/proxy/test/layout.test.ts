@@ -7,7 +7,7 @@ checkLayout({
   files: "packages/proxy/src/**/*.ts",
   folderOf: (file) => file.split("/").slice(3, -1).join("/"),
   folders: {
-    logging: [],
+    logging: ["auth"],
     services: [],
     tracing: [],
     reference: [],

@@ -2,20 +2,19 @@
 import { once } from "node:events";
 import { isatty } from "node:tty";
 import type { DescService } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
-import { BodyBudget, type CallObserver, composeObservers, compressionGzip } from "connect-gateway";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { BodyBudget, compressionGzip } from "connect-gateway";
 import { addHealth, createHealthHandlers, Health } from "connect-gateway/health";
-import { type AccessEntry, createAccessLog, type Log, logFailures } from "connect-gateway/logging";
+import { type Log, logFailures } from "connect-gateway/logging";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
 import type { RuleError } from "connect-gateway/rules";
 import { type ServedOptions, serve } from "connect-gateway/server";
 import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
-import { principalId, principalKey } from "../auth/principal.ts";
 import { hasAuth } from "../auth/settings.ts";
 import { CommandFailure } from "../command/command-failure.ts";
 import { notifyReady } from "../command/service-manager.ts";
 import { listenForStop } from "../command/stop-signal.ts";
-import { createLogger, createStderrLog } from "../logging/index.ts";
+import { createObserver, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
 import { openTracing, type Tracing } from "../tracing/index.ts";
 import { createGate } from "./gate.ts";
@@ -285,7 +284,7 @@ function commonOptions(settings: Settings, parts: Parts) {
   const bodyBudget = new BodyBudget({ bytesMax: limits.bodyBudgetBytes });
   measuring?.metrics.watchBodies(bodyBudget);
   const onError = (error: unknown) => log.error("a response could not be made", error);
-  const observer = composeObservers(createObservers(settings, parts), onError);
+  const observer = createObserver(settings, { metrics: measuring?.metrics, tracing, onError });
   const requestGate = createGate(settings, authenticator);
   return {
     ...(cors && { cors }),
@@ -297,25 +296,4 @@ function commonOptions(settings: Settings, parts: Parts) {
     interceptors: [logFailures(log), ...(tracing === undefined ? [] : [tracing.passOn])],
     onError,
   };
-}
-
-function createObservers(
-  { accessLog, logFormat }: Settings,
-  { measuring, tracing }: Parts,
-): CallObserver[] {
-  const observers: CallObserver[] = measuring === undefined ? [] : [measuring.metrics.calls];
-  if (tracing !== undefined) observers.push(tracing.calls);
-  if (accessLog !== "off") {
-    const logger = createLogger(logFormat);
-    const write = (entry: AccessEntry) => logger.info(entry, "request");
-    const isErrorsOnly = accessLog === "errors";
-    const findTraceId = tracing?.traceIdOf;
-    observers.push(createAccessLog({ write, isErrorsOnly, findPrincipal, findTraceId }));
-  }
-  return observers;
-}
-
-function findPrincipal(values: ContextValues): string | undefined {
-  const principal = values.get(principalKey);
-  return principal && principalId(principal);
 }
