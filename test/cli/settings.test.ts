@@ -55,7 +55,10 @@ describe("a wrong flag", () => {
     [["--store", ""], /store URL has no scheme/],
     [["--store", "mysql://u:secret@db/plants"], /no store is called "mysql"/],
     [["--store", "postgres://u:sec#ret@db/plants"], /cannot use the store URL: write postgres/],
-    [["--store", "postgres://u:p@db/plants?sslmode=prefer"], /--store: sslmode: must be disable, require or/],
+    [
+      ["--store", "postgres://u:p@db/plants?sslmode=prefer"],
+      /--store: sslmode: must be disable, require or/,
+    ],
     [["--store", "postgresql://u:p@db:0/plants"], /a port is a number/],
     [["--store", "sqlite:"], /names no file/],
     [["--store", "sqlite::memory:"], /in memory keeps nothing/],
@@ -65,6 +68,7 @@ describe("a wrong flag", () => {
     [["--tls-key", "@/garbage"], /--tls-cert: is missing/],
     [["--tls-cert", "@/garbage", "--tls-key", "@/garbage"], /--tls-cert: .*garbage cannot be used/],
     [["--tls-cert", "@/none", "--tls-key", "@/none"], /--tls-cert: .*ENOENT/],
+    [["--tls-client-ca", "@/garbage"], /--tls-client-ca: does nothing without TLS: set --tls-cert/],
     [["--jwt-issuer", "https://issuer.example"], /--jwt-issuer: requires --jwks-url/],
     [["--jwt-audience", "plants"], /--jwt-audience: requires --jwks-url/],
     [
@@ -94,6 +98,15 @@ describe("a wrong flag", () => {
     expect(stderr).toMatch(message);
     expect(stderr).toMatch(/^[^\n]+\n$/);
     expect(stderr).not.toContain("secret");
+  });
+
+  test.skipIf(!hasOpenssl)("a CA of clients that is a key", async () => {
+    const { certFile, keyFile } = createCertificate(folder, "one");
+    const tls = ["--tls-cert", certFile, "--tls-key", keyFile, "--tls-client-ca", keyFile];
+    const { code, stderr } = await runInProcess(serve(...tls));
+    expect(code).toBe(2);
+    const reason = "cannot be used as a CA: it has no certificate in PEM";
+    expect(stderr).toBe(`plant-store: --tls-client-ca: ${keyFile} ${reason}\n`);
   });
 
   test.skipIf(!hasOpenssl)("a certificate and a key that do not belong together", async () => {

@@ -3,21 +3,24 @@ import { request as requestTls } from "node:https";
 import { Command } from "commander";
 import { listenerSettings } from "../settings/common.ts";
 import { addSettingFlags } from "../settings/flags.ts";
-import type { Flags } from "../settings/given.ts";
+import { type Flags, readSettings } from "../settings/given.ts";
 import type { Program } from "../settings/program.ts";
-import { readSettings } from "../settings/read.ts";
 import { CommandFailure } from "./command-failure.ts";
 
 /** As much of a program's options as is read. */
 interface Options {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
-  readonly tls?: { readonly certFile?: string | undefined } | undefined;
+  readonly tls?:
+    | { readonly certFile?: string | undefined; readonly clientCaFile?: string | undefined }
+    | undefined;
+  readonly adminHost?: string | undefined;
+  readonly adminPort?: number | undefined;
 }
 
 /** `health`: asks the server with these settings, for containers without a shell and curl. */
 export function createHealthCommand<O extends Options>(program: Program<O, unknown>): Command {
-  const used = ["host", "port", "tls-cert"];
+  const used = ["host", "port", "tls-cert", "tls-client-ca", "admin-host", "admin-port"];
   const command = new Command("health")
     .description(
       "Exit with 0 if the server of these settings answers /healthz with 200, else with 1.",
@@ -32,7 +35,15 @@ export function createHealthCommand<O extends Options>(program: Program<O, unkno
 
 const answerTimeoutMs = 4000;
 
-function findProblem({ host, port, tls }: Options): Promise<string | undefined> {
+async function findProblem(options: Options): Promise<string | undefined> {
+  const { tls, adminPort, adminHost } = options;
+  if (tls?.clientCaFile === undefined) return await ask(options);
+  // The port admits only clients with a certificate.
+  if (adminPort === undefined) return "set --admin-port, which needs no client certificate";
+  return await ask({ port: adminPort, ...(adminHost !== undefined && { host: adminHost }) });
+}
+
+function ask({ host, port, tls }: Options): Promise<string | undefined> {
   const { host: defaultHost, port: defaultPort } = listenerSettings;
   const address = host ?? defaultHost.default;
   const [, socketPath] = /^unix:(.*)$/s.exec(address) ?? [];

@@ -195,6 +195,7 @@ test.each<[args: readonly string[], message: string]>([
     "--jwt-audience: is required with --jwks-url",
   ],
   [["--cors-origin", "a.example"], "--cors-origin: must be origins like https://app.example"],
+  [["--tls-client-ca", "ca.crt"], "--tls-client-ca: does nothing without TLS: set --tls-cert"],
   [["--timeout-ms", "x"], "--timeout-ms: must be a whole number"],
 ])("%j stops the start", async (args, message) => {
   const given = ["--upstream", "http://127.0.0.1:1", "--reflection", ...args];

@@ -238,35 +238,33 @@ test("headers reach the upstream by the list, and nothing poses as the caller", 
   expect(seen.has("x-other")).toBe(false);
 });
 
-test.skipIf(!hasOpenssl)(
-  "TLS to both sides, with a client certificate to the upstream",
-  async () => {
-    const [server, client] = ["server", "client"].map((name) =>
-      createCertificate(folder.path, name),
-    );
-    if (server === undefined || client === undefined) throw new Error("no certificates");
-    const upstream = createSecureServer(
-      {
-        cert: server.pem,
-        key: readFileSync(server.keyFile),
-        ca: client.pem,
-        requestCert: true,
-        rejectUnauthorized: true,
-      },
-      connectNodeAdapter({ routes: catalog }),
-    ).listen(0, "127.0.0.1");
-    await once(upstream, "listening");
-    const { port } = upstream.address() as AddressInfo;
-    const trust = ["--upstream", `https://127.0.0.1:${port}`, "--upstream-ca", server.certFile];
-    const own = ["--upstream-cert", client.certFile, "--upstream-key", client.keyFile];
-    const tls = ["--tls-cert", server.certFile, "--tls-key", server.keyFile];
-    await using known = await start(...trust, ...own, ...described);
-    expect((await fetch(`${known.origin}/v1/volumes/1`)).status).toBe(404);
-    await using secure = await startCommand([...trust, ...own, ...tls, ...described], folder.path);
-    const request = get({ host: "127.0.0.1", port: secure.port, path: "/readyz", ca: server.pem });
-    const [response] = await once(request, "response");
-    response.resume();
-    expect(response.socket.encrypted).toBe(true);
-    upstream.close();
-  },
-);
+test.skipIf(!hasOpenssl)("TLS to both sides, each with client certificates", async () => {
+  const [server, client] = ["server", "client"].map((name) => createCertificate(folder.path, name));
+  if (server === undefined || client === undefined) throw new Error("no certificates");
+  const upstream = createSecureServer(
+    {
+      cert: server.pem,
+      key: readFileSync(server.keyFile),
+      ca: client.pem,
+      requestCert: true,
+      rejectUnauthorized: true,
+    },
+    connectNodeAdapter({ routes: catalog }),
+  ).listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  const { port } = upstream.address() as AddressInfo;
+  const trust = ["--upstream", `https://127.0.0.1:${port}`, "--upstream-ca", server.certFile];
+  const own = ["--upstream-cert", client.certFile, "--upstream-key", client.keyFile];
+  const tls = ["--tls-cert", server.certFile, "--tls-key", server.keyFile];
+  await using known = await start(...trust, ...own, ...described);
+  expect((await fetch(`${known.origin}/v1/volumes/1`)).status).toBe(404);
+  const mutual = [...tls, "--tls-client-ca", client.certFile];
+  await using secure = await startCommand([...trust, ...own, ...mutual, ...described], folder.path);
+  const place = { host: "127.0.0.1", port: secure.port, path: "/readyz", ca: server.pem };
+  await expect(once(get(place), "response")).rejects.toThrow(/certificate required|ECONNRESET/);
+  const request = get({ ...place, cert: client.pem, key: readFileSync(client.keyFile) });
+  const [response] = await once(request, "response");
+  response.resume();
+  expect(response.socket.encrypted).toBe(true);
+  upstream.close();
+});
