@@ -58,7 +58,10 @@ describe("a store URL", () => {
     ["//u@h/d?sslmode=secret", /sslmode: must be disable, require or verify-full/],
     ["//u@h/d?sslmode=prefer", /sslmode: must be/],
     ["//u@h/d?sslmode=require&sslmode=disable", /twice/],
-    ["//u@h/d?sslrootcert=/secret&sslmode=verify-full", /sslrootcert: names a file that cannot be read/],
+    [
+      "//u@h/d?sslrootcert=/secret&sslmode=verify-full",
+      /sslrootcert: names a file that cannot be read/,
+    ],
     ["//u@h/d?sslrootcert=package.json&sslmode=require", /requires sslmode=verify-full/],
     ["//u@h/d?target_session_attrs=any", /read-write or primary/],
     ["//u@h/d?pool_max_conns=0", /from 1 to 100/],
