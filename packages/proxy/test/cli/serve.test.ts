@@ -122,7 +122,7 @@ test("calls before the services are known are logged, counted and answered to pa
     ...["--upstream", gone.url, "--reflection", "--cors-origin", page.origin],
     ...["--access-log", "on", "--admin-port", "0"],
   );
-  const [, port] = /^metrics on port (\d+)$/.exec(await server.nextLine()) ?? [];
+  const [, metricsUrl = ""] = /^metrics on (http:.*)$/.exec(await server.nextLine()) ?? [];
   const path = "/v1/volumes/1";
   const asked = { "access-control-request-method": "PATCH" };
   const { origin } = server;
@@ -145,7 +145,7 @@ test("calls before the services are known are logged, counted and answered to pa
       expect(answer.headers.get("x-request-id")).not.toBeNull();
     }
   }
-  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const metrics = await (await fetch(metricsUrl)).text();
   for (const protocol of ["rest", "grpc", "grpc-web", "connect"]) {
     expect(metrics).toMatch(new RegExp(`protocol="${protocol}",code="UNAVAILABLE"} 2\n`));
   }

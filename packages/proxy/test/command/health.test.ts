@@ -46,6 +46,28 @@ test.each([
   expect(ended).toEqual({ exitCode, stderr });
 });
 
+test.skipIf(!hasOpenssl)(
+  "where clients need a certificate, it asks on the admin port",
+  async () => {
+    createCertificate(folder.path, "server");
+    const tls = ["--tls-cert", "server.crt", "--tls-key", "server.key"];
+    const args = [...tls, "--tls-client-ca", "server.crt"];
+    await using server = await startCommand(
+      [...upstream, ...args, "--admin-port", "0"],
+      folder.path,
+    );
+    const [, port = ""] = /:(\d+)\/metrics$/.exec(await server.nextLine()) ?? [];
+    const ofPort = ["health", "--tls-cert", "server.crt", ...args.slice(4)];
+    expect(await runCommand([...ofPort, "--admin-port", port], folder.path)).toMatchObject({
+      exitCode: 0,
+    });
+    expect(await runCommand(ofPort, folder.path)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining("set --admin-port"),
+    });
+  },
+);
+
 test("without a server, it says why", async () => {
   const { exitCode, stderr } = await runCommand(["health", "--port", "1"], folder.path);
   expect(stderr).toMatch(/^connect-gateway-proxy: \/healthz cannot be asked: .*ECONNREFUSED.*\n$/);
