@@ -85,6 +85,13 @@ test("connect-gateway-proxy brings the gateway and its peers, in less than 12 MB
   const { stdout: size } = await run("du", ["-sk", "node_modules"], options);
   expect(Number.parseInt(size, 10)).toBeLessThan(12 * 1024);
 
+  // npx passes on all flags of the README's first line.
+  const shown = installLine("packages/proxy/README.md", /^(npx .*--check)/m);
+  const asShown = run("sh", ["-c", shown.replace(":50051", ":1")], options);
+  await expect(asShown).rejects.toMatchObject({
+    stderr: expect.stringMatching(/^connect-gateway-proxy: http:\/\/127\.0\.0\.1:1: /m),
+  });
+
   const program = join(own.path, "node_modules/.bin/connect-gateway-proxy");
   await writeFile(join(own.path, "gateway.yaml"), "upstream: http://127.0.0.1:1\nreflection: on\n");
   const jwt = ["--jwks-url", "http://127.0.0.1:1/", "--jwt-issuer", "i", "--jwt-audience", "a"];

@@ -13,7 +13,7 @@ function programName(): string {
   if (event === undefined) return "plant-store";
   const isCheckout = event !== "npx" && packageName === "plant-store";
   // Without --no, npx would run whatever has the name on the registry.
-  return isCheckout ? "npm run -s plant-store --" : "npx --no plant-store";
+  return isCheckout ? "npm run -s plant-store --" : "npx --no -- plant-store";
 }
 
 function quote(path: string): string {

@@ -341,11 +341,11 @@ describe("the command that makes another token is written as it works", () => {
       { npm_lifecycle_event: "start", npm_package_name: "plant-store" },
       "npm run -s plant-store --",
     ],
-    ["by npx", { npm_lifecycle_event: "npx" }, "npx --no plant-store"],
+    ["by npx", { npm_lifecycle_event: "npx" }, "npx --no -- plant-store"],
     [
       "by a script of another package",
       { npm_lifecycle_event: "start", npm_package_name: "garden" },
-      "npx --no plant-store",
+      "npx --no -- plant-store",
     ],
   ];
   test.each(starts)("started %s", async (_how, env, program) => {

@@ -105,14 +105,16 @@ async function usePackage(machine: Machine, { clone, project, isOld }: PackageTr
   await runNpm(machine, clone, ["run", "pack", "--", project], machine.usual);
   const tarballs = (await readdir(project)).map((file) => `./${file}`);
   await writeFile(join(project, "package.json"), '{ "private": true }');
-  const main = join(project, "node_modules/plant-store/dist/src/cli/main.js");
   for (const args of [["install", ...tarballs], ["ci"]]) {
     await rm(join(project, "node_modules"), { recursive: true, force: true });
     await runNpm(machine, project, args, machine.bare);
-    const version = run(machine.node, [main, "--version"], { env: machine.bare });
-    const { stderr } = await version.catch((error: { stderr: string }) => error);
-    const isRight = isOld ? stderr.includes("needs Node") : stderr === "";
-    if (!isRight) throw new Error(`behind npm ${args[0]}, --version says: ${stderr}`);
+    for (const name of ["plant-store", "connect-gateway-proxy"]) {
+      const main = join(project, "node_modules", name, "dist/src/cli/main.js");
+      const version = run(machine.node, [main, "--version"], { env: machine.bare });
+      const { stderr } = await version.catch((error: { stderr: string }) => error);
+      const isRight = isOld ? stderr.startsWith(`${name}: needs Node`) : stderr === "";
+      if (!isRight) throw new Error(`behind npm ${args[0]}, ${name} --version says: ${stderr}`);
+    }
   }
 }
 

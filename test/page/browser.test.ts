@@ -459,7 +459,7 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     await visit("/");
     const hint = await page.locator(".snippets .hint").textContent();
     expect(hint).toMatch(
-      /export TOKEN=\$\((npm run -s plant-store --|plant-store|npx --no \S+) token create/,
+      /export TOKEN=\$\((npm run -s plant-store --|plant-store|npx --no -- \S+) token create/,
     );
   });
 });

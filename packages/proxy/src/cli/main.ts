@@ -1,11 +1,18 @@
 #!/usr/bin/env node
 import { setDefaultHighWaterMark } from "node:stream";
-import { runCommand } from "./program.ts";
 
-// Node's 64 KiB are held several times by each caller that does not read its stream.
-setDefaultHighWaterMark(false, 16 * 1024);
-
-// Whoever reads our output may go away; that is no reason to stop serving.
-process.stdout.on("error", () => {});
-process.stderr.on("error", () => {});
-process.exitCode = await runCommand(process.argv.slice(2));
+// An older Node could not even load what would look at `engines`.
+if (Number.parseInt(process.versions.node, 10) < 22) {
+  process.stderr.write(
+    `connect-gateway-proxy: needs Node 22 or later; this is Node ${process.versions.node}\n`,
+  );
+  process.exitCode = 1;
+} else {
+  // Node's 64 KiB are held several times by each caller that does not read its stream.
+  setDefaultHighWaterMark(false, 16 * 1024);
+  const { runCommand } = await import("./program.ts");
+  // Whoever reads our output may go away; that is no reason to stop serving.
+  process.stdout.on("error", () => {});
+  process.stderr.on("error", () => {});
+  process.exitCode = await runCommand(process.argv.slice(2));
+}

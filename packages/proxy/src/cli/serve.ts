@@ -181,7 +181,13 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   for (const watch of watches) closers.push(watch.close);
   measuring?.metrics.watchReadiness(() => !stop.signal.aborted && isReady());
   process.stdout.write(`listening on ${placeOf(settings, server.address.port)}\n`);
-  if (measuring !== undefined) process.stdout.write(`metrics on port ${measuring.port}\n`);
+  if (measuring !== undefined) {
+    const place = placeOf(
+      { socketPath: undefined, host: adminHost, tls: undefined },
+      measuring.port,
+    );
+    process.stdout.write(`metrics on ${place}/metrics\n`);
+  }
   notifyReady((error) => log.warn("systemd was not told of the start", error));
   if (isOpenToAll(settings)) {
     log.warn(`${host} is served in plaintext: others can read tokens; give --tls-cert, --tls-key`);
@@ -208,13 +214,15 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
 /** Types of which the log tells. */
 const unknownMax = 1000;
 
-function placeOf({ socketPath, host, tls }: Settings, port: number): string {
+type Listener = Pick<Settings, "socketPath" | "host" | "tls">;
+
+function placeOf({ socketPath, host, tls }: Listener, port: number): string {
   if (socketPath !== undefined) return `unix:${socketPath}`;
   const scheme = tls === undefined ? "http" : "https";
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-function isOpenToAll({ socketPath, host, tls }: Settings): boolean {
+function isOpenToAll({ socketPath, host, tls }: Listener): boolean {
   const isLocal = host === "localhost" || host === "::1" || host.startsWith("127.");
   return tls === undefined && socketPath === undefined && !isLocal;
 }

@@ -1,7 +1,7 @@
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 import { Command } from "commander";
-import { listenerSettings } from "../settings/common.ts";
+import { adminSettings, listenerSettings } from "../settings/common.ts";
 import { addSettingFlags } from "../settings/flags.ts";
 import { type Flags, readSettings } from "../settings/given.ts";
 import type { Program } from "../settings/program.ts";
@@ -12,7 +12,7 @@ interface Options {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly tls?:
-    | { readonly certFile?: string | undefined; readonly clientCaFile?: string | undefined }
+    | { readonly [file in "certFile" | "clientCaFile"]?: string | undefined }
     | undefined;
   readonly adminHost?: string | undefined;
   readonly adminPort?: number | undefined;
@@ -27,32 +27,37 @@ export function createHealthCommand<O extends Options>(program: Program<O, unkno
     )
     .action(async (flags: Flags) => {
       const { options } = await readSettings(program, flags, ...used);
-      const problem = await findProblem(options);
+      const problem = await findProblem(placeOf(options));
       if (problem !== undefined) throw new CommandFailure(1, problem);
     });
   return addSettingFlags(program, command, ...used);
 }
 
-const answerTimeoutMs = 4000;
-
-async function findProblem(options: Options): Promise<string | undefined> {
-  const { tls, adminPort, adminHost } = options;
-  if (tls?.clientCaFile === undefined) return await ask(options);
-  // The port admits only clients with a certificate.
-  if (adminPort === undefined) return "set --admin-port, which needs no client certificate";
-  return await ask({ port: adminPort, ...(adminHost !== undefined && { host: adminHost }) });
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly isTls: boolean;
 }
 
-function ask({ host, port, tls }: Options): Promise<string | undefined> {
-  const { host: defaultHost, port: defaultPort } = listenerSettings;
-  const address = host ?? defaultHost.default;
-  const [, socketPath] = /^unix:(.*)$/s.exec(address) ?? [];
-  const isTls = tls?.certFile !== undefined;
+function placeOf({ host, port, tls, adminHost, adminPort }: Options): Place {
+  if (tls?.clientCaFile === undefined) {
+    const { host: defaultHost, port: defaultPort } = listenerSettings;
+    const isTls = tls?.certFile !== undefined;
+    return { host: host ?? defaultHost.default, port: port ?? defaultPort.default, isTls };
+  }
+  if (adminPort === undefined) {
+    throw new CommandFailure(2, "with --tls-client-ca it asks on the admin port: set --admin-port");
+  }
+  return { host: adminHost ?? adminSettings.adminHost.default, port: adminPort, isTls: false };
+}
+
+const answerTimeoutMs = 4000;
+
+function findProblem({ host, port, isTls }: Place): Promise<string | undefined> {
+  const [, socketPath] = /^unix:(.*)$/s.exec(host) ?? [];
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const request = (isTls ? requestTls : requestPlain)({
-    ...(socketPath === undefined
-      ? { host: anyAddresses[address] ?? address, port: port ?? defaultPort.default }
-      : { socketPath }),
+    ...(socketPath === undefined ? { host: anyAddresses[host] ?? host, port } : { socketPath }),
     path: "/healthz",
     // The certificate is for the name that clients use. Nothing secret is sent.
     rejectUnauthorized: false,

@@ -61,14 +61,14 @@ test.each<[what: string, odd: FileDescriptorProto]>([
   });
   const args = ["--upstream", upstream.url, "--reflection", "--openapi", "--admin-port", "0"];
   await using server = await start(...args);
-  const [, port] = /^metrics on port (\d+)$/.exec(await server.nextLine()) ?? [];
+  const [, metricsUrl = ""] = /^metrics on (http:.*)$/.exec(await server.nextLine()) ?? [];
   await until(200, `${server.origin}/readyz`);
   expect(await (await post(`${server.origin}/v1/fields`, '{"string": "a"}')).json()).toEqual({
     string: "a",
   });
   const document = await (await fetch(`${server.origin}/openapi.json`)).json();
   expect(document).toMatchObject({ paths: { "/v1/fields": {} } });
-  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const metrics = await (await fetch(metricsUrl)).text();
   expect(metrics).toContain(
     `connect_gateway_rules_left_out ${what.startsWith("a rule") ? 1 : 0}\n`,
   );

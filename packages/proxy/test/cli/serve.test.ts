@@ -122,7 +122,7 @@ test("calls before the services are known are logged, counted and answered to pa
     ...["--upstream", gone.url, "--reflection", "--cors-origin", page.origin],
     ...["--access-log", "on", "--admin-port", "0"],
   );
-  const [, port] = /^metrics on port (\d+)$/.exec(await server.nextLine()) ?? [];
+  const [, metricsUrl = ""] = /^metrics on (http:.*)$/.exec(await server.nextLine()) ?? [];
   const path = "/v1/volumes/1";
   const asked = { "access-control-request-method": "PATCH" };
   const { origin } = server;
@@ -145,7 +145,7 @@ test("calls before the services are known are logged, counted and answered to pa
       expect(answer.headers.get("x-request-id")).not.toBeNull();
     }
   }
-  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const metrics = await (await fetch(metricsUrl)).text();
   for (const protocol of ["rest", "grpc", "grpc-web", "connect"]) {
     expect(metrics).toMatch(new RegExp(`protocol="${protocol}",code="UNAVAILABLE"} 2\n`));
   }
@@ -202,9 +202,9 @@ test("calls are counted and logged as they are named, and a drain ends with 0", 
     ...["--upstream", upstream.url, ...described, "--admin-port", "0"],
     ...["--access-log", "on", "--log-format", "json"],
   );
-  const [, port] = /^metrics on port (\d+)$/.exec(await server.nextLine()) ?? [];
+  const [, metricsUrl = ""] = /^metrics on (http:.*)$/.exec(await server.nextLine()) ?? [];
   await fetch(`${server.origin}/v1/volumes/1`);
-  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const metrics = await (await fetch(metricsUrl)).text();
   const labels = 'method="library.v1.CatalogService/GetVolume",protocol="rest",code="NOT_FOUND"';
   expect(metrics).toContain(`connect_gateway_requests_total{${labels}} 1\n`);
   server.terminate();

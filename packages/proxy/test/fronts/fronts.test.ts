@@ -280,11 +280,12 @@ describe.skipIf(!hasOpenssl).each(fronts)("behind $name", (front) => {
     });
 
     test.each([
-      [3, 200],
-      [5, 413],
-    ])("a body of %s MiB: %s, of the command", async (size, status) => {
+      [3, 200, versions],
+      // Over HTTP/1.1, Caddy closes early, and a client that still sends may see a reset alone.
+      [5, 413, ["2"] as const],
+    ] as const)("a body of %s MiB: %s, of the command", async (size, status, over) => {
       const title = "a".repeat(size * 1024 * 1024);
-      for (const version of versions) {
+      for (const version of over) {
         const answer = await exchange({
           ...{ origin: origin(), version, path: "/v1/shelves/a/volumes", ca },
           headers: { "content-type": "application/json" },
