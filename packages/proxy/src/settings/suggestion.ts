@@ -15,11 +15,8 @@ const lengthMax = 64;
 
 /** Words in another order are as near as in the right one: `body-max-bytes`. */
 function distanceOf(one: string, other: string): number {
-  return Math.min(editDistance(one, other), editDistance(sortWords(one), sortWords(other)));
-}
-
-function sortWords(name: string): string {
-  return name.split("-").sort().join("-");
+  const sorted = (name: string) => name.split("-").sort().join("-");
+  return Math.min(editDistance(one, other), editDistance(sorted(one), sorted(other)));
 }
 
 /** How many letters to insert, delete, replace or swap with their neighbour. */
