@@ -32,19 +32,9 @@ const authority = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:\d{0,5})?$/;
 /** A target that a URL keeps unchanged: nothing to encode, no dot segments. */
 const plainTarget = /^(?:\/[\w~-][\w.~-]*)+$/;
 
-/** The last target found to be plain. Most requests go to few. */
-let lastPlain = "";
-
-function isPlain(target: string): boolean {
-  if (target === lastPlain) return true;
-  if (!plainTarget.test(target)) return false;
-  lastPlain = target;
-  return true;
-}
-
 /** The normalised URL of a request. */
 export function resolveUrl(origin: string, target: string): string {
-  return isPlain(target) ? origin + target : new URL(target, origin).toString();
+  return plainTarget.test(target) ? origin + target : new URL(target, origin).toString();
 }
 
 /**
@@ -69,7 +59,7 @@ export function parseOrigin(
   target: string,
 ): string | undefined {
   const origin = host === undefined ? undefined : normalOrigin(scheme, host);
-  if (origin === undefined || isPlain(target)) return origin;
+  if (origin === undefined || plainTarget.test(target)) return origin;
   const [, named] = absoluteForm.exec(target) ?? [];
   const isHost = named === undefined || authority.test(named);
   return isHost && URL.canParse(target, origin) ? origin : undefined;
