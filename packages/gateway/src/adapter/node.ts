@@ -10,9 +10,10 @@ import {
   type NodeHandler,
   type NodeRequest,
   type NodeResponse,
+  originOf,
 } from "../http/node.ts";
 import { StreamExchange } from "../http/stream-exchange.ts";
-import { originOf, parseOrigin } from "../http/target.ts";
+import { parseOrigin } from "../http/target.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { logError } from "../rpc/errors.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
