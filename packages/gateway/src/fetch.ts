@@ -2,6 +2,7 @@
 
 export { type CorsOptions, findOriginProblem } from "./adapter/cors.ts";
 export { type FetchGatewayOptions, gatewayFetchHandler } from "./adapter/fetch.ts";
+export { peerAddressKey } from "./adapter/gateway.ts";
 export {
   type CallEnding,
   type CallObservation,
@@ -10,7 +11,6 @@ export {
   type ObservedRequest,
   type ProtocolName,
 } from "./adapter/observer.ts";
-export { peerAddressKey } from "./adapter/peer-address.ts";
 export { messageFromJson, parseJson } from "./codec/json-messages.ts";
 export { type ExactJson, rawJson } from "./codec/json-value.ts";
 export { addressKey } from "./http/address-key.ts";

@@ -4,7 +4,9 @@ import {
   type ConnectError,
   type ConnectRouter,
   type ConnectRouterOptions,
+  type ContextKey,
   type ContextValues,
+  createContextKey,
   createContextValues,
 } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
@@ -27,8 +29,13 @@ import { trailersOnly } from "../rpc/grpc.ts";
 import type { OptionKindsOf } from "../rpc/options.ts";
 import { type CorsOptions, createCors, isPreflight } from "./cors.ts";
 import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
-import { peerAddressKey } from "./peer-address.ts";
 import { type AddRoutes, createRoutes, type Route } from "./routes.ts";
+
+/** The address of the client, if `exposePeerAddress` is set. */
+export const peerAddressKey: ContextKey<string | undefined> = createContextKey<string | undefined>(
+  undefined,
+  { description: "the address of the peer" },
+);
 
 /** The options of a Connect router, with the same meaning, and those of REST. */
 export interface CommonOptions

@@ -12,6 +12,7 @@ import {
   type Head,
 } from "./exchange.ts";
 import {
+  fromNodeHeaders,
   mergeHeaders,
   type NodeHeaders,
   type RequestHeaders,
@@ -128,12 +129,7 @@ export class FetchExchange implements Exchange {
   }
 
   #send(head: Head, body: BodyInit | null): void {
-    const headers = new Headers();
-    const merged = withoutConnection(mergeHeaders(head.header, this.#added));
-    for (const [name, value] of Object.entries(merged)) {
-      if (value === undefined) continue;
-      for (const one of Array.isArray(value) ? value : [value]) headers.append(name, `${one}`);
-    }
+    const headers = fromNodeHeaders(withoutConnection(mergeHeaders(head.header, this.#added)));
     const { status } = head;
     this.#answer(new Response(this.method === "HEAD" ? null : body, { status, headers }));
     this.status = status;

@@ -108,15 +108,9 @@ export class LazyHeaders implements Headers {
   }
 
   #fill(): Headers {
-    if (this.#filled !== undefined) return this.#filled;
-    const headers = new Headers();
-    for (const [name, value] of Object.entries(this.#initial)) {
-      if (name.startsWith(":") || value === undefined) continue;
-      for (const one of Array.isArray(value) ? value : [value]) headers.append(name, `${one}`);
-    }
+    this.#filled ??= fromNodeHeaders(this.#initial);
     this.#source = undefined;
-    this.#filled = headers;
-    return headers;
+    return this.#filled;
   }
 }
 
@@ -130,6 +124,16 @@ const lowerCaseName = /^[a-z\d-]+$/;
 /** Whether Headers would keep the value unchanged. */
 function isTrimmed(value: string): boolean {
   return value === "" || (value.charCodeAt(0) > 0x20 && value.charCodeAt(value.length - 1) > 0x20);
+}
+
+/** Pseudo-headers are left out. */
+export function fromNodeHeaders(source: NodeHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(source)) {
+    if (name.startsWith(":") || value === undefined) continue;
+    for (const one of Array.isArray(value) ? value : [value]) headers.append(name, `${one}`);
+  }
+  return headers;
 }
 
 /** Headers in the form that Node writes: a repeated field is an array. */

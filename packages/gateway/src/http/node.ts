@@ -6,6 +6,7 @@ import type { BodyBudget } from "./body-budget.ts";
 import type { NodeExchange } from "./node-exchange.ts";
 import { RequestExchange } from "./request-exchange.ts";
 import { StreamExchange } from "./stream-exchange.ts";
+import { parseOrigin } from "./target.ts";
 
 type StockHandler = ReturnType<typeof connectNodeAdapter>;
 
@@ -26,6 +27,29 @@ export function exchangeFor(
   return "stream" in response
     ? StreamExchange.of(request as Http2ServerRequest, response, origin, budget)
     : new RequestExchange(request as IncomingMessage, response, origin, budget);
+}
+
+/**
+ * The normalised scheme and authority of a request. Undefined if it does not name exactly one host,
+ * or no URL can be made of it and the target. HTTP/1.0 need not name a host; such a request gets
+ * `localhost`.
+ */
+export function originOf(request: NodeRequest): string | undefined {
+  const { headers, url = "" } = request;
+  if (request.httpVersion === "1.0") headers.host ??= "localhost";
+  const isCore = "authority" in request;
+  if (!isCore && countHosts(request.rawHeaders) > 1) return undefined;
+  const scheme = "encrypted" in request.socket ? "https" : "http";
+  return parseOrigin(scheme, isCore ? request.authority : headers.host, url);
+}
+
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === "host") count++;
+  }
+  return count;
 }
 
 /**

@@ -1,14 +1,3 @@
-/** As much of a request of `node:http` or `node:http2` as names its origin. */
-interface AddressedRequest {
-  readonly headers: { host?: string | undefined };
-  readonly url?: string | undefined;
-  readonly httpVersion: string;
-  readonly rawHeaders: readonly string[];
-  readonly socket: object;
-  /** Of HTTP/2 alone. */
-  readonly authority?: string;
-}
-
 export interface RequestTarget {
   /** The raw path, still percent-encoded. */
   readonly path: string;
@@ -32,56 +21,25 @@ const authority = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:\d{0,5})?$/;
 /** A target that a URL keeps unchanged: nothing to encode, no dot segments. */
 const plainTarget = /^(?:\/[\w~-][\w.~-]*)+$/;
 
-/** The last target found to be plain. Most requests go to few. */
-let lastPlain = "";
-
-function isPlain(target: string): boolean {
-  if (target === lastPlain) return true;
-  if (!plainTarget.test(target)) return false;
-  lastPlain = target;
-  return true;
-}
-
 /** The normalised URL of a request. */
 export function resolveUrl(origin: string, target: string): string {
-  return isPlain(target) ? origin + target : new URL(target, origin).toString();
+  return plainTarget.test(target) ? origin + target : new URL(target, origin).toString();
 }
 
 /**
- * The normalised scheme and authority of a request. Undefined if it does not name exactly one host,
- * or no URL can be made of it and the target. HTTP/1.0 need not name a host; such a request gets
- * `localhost`.
+ * The normalised scheme and authority of a request. Undefined if no URL can be made of them and the
+ * target.
  */
-export function originOf(request: AddressedRequest): string | undefined {
-  const { headers, url = "" } = request;
-  if (request.httpVersion === "1.0") headers.host ??= "localhost";
-  const isEncrypted = "encrypted" in request.socket;
-  const isCore = "authority" in request;
-  const host = isCore ? request.authority : headers.host;
-  if (!isCore && countHosts(request.rawHeaders) > 1) return undefined;
-  return parseOrigin(isEncrypted ? "https" : "http", host, url);
-}
-
-/** Like {@link originOf}, from the parts of a request. */
 export function parseOrigin(
   scheme: "http" | "https",
   host: string | undefined,
   target: string,
 ): string | undefined {
   const origin = host === undefined ? undefined : normalOrigin(scheme, host);
-  if (origin === undefined || isPlain(target)) return origin;
+  if (origin === undefined || plainTarget.test(target)) return origin;
   const [, named] = absoluteForm.exec(target) ?? [];
   const isHost = named === undefined || authority.test(named);
   return isHost && URL.canParse(target, origin) ? origin : undefined;
-}
-
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i];
-    if (name?.length === 4 && name.toLowerCase() === "host") count++;
-  }
-  return count;
 }
 
 interface Origin {

@@ -1,5 +1,6 @@
 /** Streams of the Connect protocol: https://connectrpc.com/docs/protocol#streaming-rpcs */
 import type { ConnectError } from "@connectrpc/connect";
+import { compressionNegotiate } from "@connectrpc/connect/protocol";
 import {
   contentTypeStreamJson,
   contentTypeStreamProto,
@@ -12,7 +13,6 @@ import {
 import type { Codec } from "../codec/codec.ts";
 import { type Body, concat } from "../http/body.ts";
 import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
-import type { NodeHeaders } from "../http/headers.ts";
 import { serveCall } from "./call.ts";
 import { versionErrorOf } from "./connect.ts";
 import { CallContext } from "./context.ts";
@@ -25,8 +25,7 @@ import {
   writeEnvelope,
 } from "./envelope.ts";
 import { connectErrorFrom } from "./errors.ts";
-import type { Protocol, ServeRpc } from "./protocol.ts";
-import { createNegotiator, type Negotiated } from "./protocol.ts";
+import { type Negotiated, type Protocol, type ServeRpc, withoutLength } from "./protocol.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "./wire.ts";
 
 export function createConnectStreams(endpoint: Endpoint): Protocol {
@@ -45,14 +44,15 @@ export function createConnectStreams(endpoint: Endpoint): Protocol {
 
 function createServe(endpoint: Endpoint, codec: Codec, contentType: string): ServeRpc {
   const { spec, options } = endpoint;
-  const negotiate = createNegotiator(options.acceptCompression, headerStreamAcceptEncoding);
   const plainHeader = { "content-type": contentType };
 
   return (exchange, contextValues) => {
     const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), options.maxTimeoutMs);
-    const compression = negotiate(
+    const compression = compressionNegotiate(
+      options.acceptCompression,
       headerOf(exchange, "connect-content-encoding"),
       headerOf(exchange, "connect-accept-encoding"),
+      headerStreamAcceptEncoding,
     );
     const { response } = compression;
     const coding = response && { "connect-content-encoding": response.name };
@@ -126,8 +126,7 @@ class ConnectStreamWire implements StreamWire {
   }
 
   head() {
-    const { "content-length": _length, ...header } = this.#parts.context.responseHeader.toNode();
-    return { status: 200, header: header as NodeHeaders };
+    return { status: 200, header: withoutLength(this.#parts.context.responseHeader.toNode()) };
   }
 
   chunk(message: Message): Uint8Array | Promise<Uint8Array> {

@@ -1,7 +1,7 @@
 /** Unary calls of the Connect protocol: https://connectrpc.com/docs/protocol */
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
-import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
+import { compressionNegotiate, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import {
   codeToHttpStatus,
   contentTypeUnaryJson,
@@ -23,13 +23,7 @@ import { parseConnectQuery } from "./connect-query.ts";
 import { CallContext, headerWithTrailer, noTrailer } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { connectErrorFrom } from "./errors.ts";
-import {
-  createNegotiator,
-  type Negotiated,
-  type Protocol,
-  type ServeRpc,
-  unsupportedMediaType,
-} from "./protocol.ts";
+import { type Negotiated, type Protocol, type ServeRpc, unsupportedMediaType } from "./protocol.ts";
 import { unpack } from "./unpack.ts";
 import type { Message, UnaryWire } from "./wire.ts";
 
@@ -123,7 +117,6 @@ function wrongVersion(message: string): ConnectError {
 
 function createServe(endpoint: Endpoint) {
   const { spec, options, codecs } = endpoint;
-  const negotiate = createNegotiator(options.acceptCompression, headerUnaryAcceptEncoding);
   const binaryHeader = { "content-type": contentTypeUnaryProto };
   const jsonHeader = { "content-type": contentTypeUnaryJson };
 
@@ -133,7 +126,12 @@ function createServe(endpoint: Endpoint) {
     request: ConnectRequest,
   ) => {
     const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), options.maxTimeoutMs);
-    const compression = negotiate(request.compression, headerOf(exchange, "accept-encoding"));
+    const compression = compressionNegotiate(
+      options.acceptCompression,
+      request.compression,
+      headerOf(exchange, "accept-encoding"),
+      headerUnaryAcceptEncoding,
+    );
     const context = new CallContext({
       exchange,
       method: spec.method,

@@ -1,5 +1,10 @@
 import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
-import type { ContextKey, ContextValues, HandlerContext, UnaryRequest } from "@connectrpc/connect";
+import {
+  type ContextValues,
+  createContextValues,
+  type HandlerContext,
+  type UnaryRequest,
+} from "@connectrpc/connect";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { Exchange } from "../http/exchange.ts";
 import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
@@ -51,7 +56,7 @@ export class CallContext implements HandlerContext {
     this.requestMethod = exchange.method;
     this.protocolName = init.protocolName;
     this.url = resolveUrl(exchange.origin, exchange.target);
-    this.values = init.contextValues ?? new CallValues();
+    this.values = init.contextValues ?? createContextValues();
     this.requestHeader = new LazyHeaders(exchange.headers);
     this.responseHeader = new LazyHeaders(init.responseHeader);
     this.responseTrailer = new LazyHeaders(init.responseTrailer);
@@ -124,25 +129,6 @@ export class CallRequest {
     this.contextValues = context.values;
     this[callSignal] = context[callSignal];
     Object.defineProperty(this, "signal", lazySignal);
-  }
-}
-
-/** As connect-es makes them, without functions of its own for each call. */
-class CallValues implements ContextValues {
-  [id: symbol]: unknown;
-
-  get<T>({ id, defaultValue }: ContextKey<T>): T {
-    return id in this ? (this[id] as T) : defaultValue;
-  }
-
-  set<T>({ id }: ContextKey<T>, value: T): this {
-    this[id] = value;
-    return this;
-  }
-
-  delete({ id }: ContextKey<unknown>): this {
-    delete this[id];
-    return this;
   }
 }
 

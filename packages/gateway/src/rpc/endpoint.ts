@@ -7,7 +7,6 @@ import {
   type MethodImplSpec,
 } from "@connectrpc/connect";
 import {
-  type Compression,
   type UniversalHandler,
   type UniversalHandlerOptions,
   validateUniversalHandlerOptions,
@@ -48,11 +47,11 @@ export interface StreamLimits {
 }
 
 /** The router's options, overridden by those of the service or method. */
-export type EndpointOptions = Omit<UniversalHandlerOptions, "acceptCompression"> &
+export type EndpointOptions = UniversalHandlerOptions &
   MessageLimits &
   StreamLimits &
   TypeListener &
-  ErrorListener & { readonly acceptCompression: readonly Compression[] };
+  ErrorListener;
 
 /** One method of one service, with everything that serves it. */
 export interface Endpoint {

@@ -3,12 +3,12 @@
  * PROTOCOL-WEB.md. They differ in how an answer ends.
  */
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { compressionNegotiate } from "@connectrpc/connect/protocol";
 import * as grpc from "@connectrpc/connect/protocol-grpc";
 import * as grpcWeb from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "../codec/codec.ts";
 import { concat } from "../http/body.ts";
 import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
-import type { NodeHeaders } from "../http/headers.ts";
 import { Base64Decoder, base64Of } from "./base64.ts";
 import { serveCall } from "./call.ts";
 import { CallContext } from "./context.ts";
@@ -23,8 +23,7 @@ import {
 } from "./envelope.ts";
 import { wrapEnvelope } from "./envelope-splitter.ts";
 import { connectErrorFrom, withTrailerMessage } from "./errors.ts";
-import type { Protocol, ServeRpc } from "./protocol.ts";
-import { createNegotiator, type Negotiated } from "./protocol.ts";
+import { type Negotiated, type Protocol, type ServeRpc, withoutLength } from "./protocol.ts";
 import { type Failure, headDelayMs, type Message, type StreamWire } from "./wire.ts";
 
 /** The trailers of a call if the application added none. */
@@ -90,20 +89,18 @@ const asGrpcWeb = { protocolName: "grpc-web", endFlag: grpcWeb.trailerFlag } as 
 function createHandler(endpoint: Endpoint, variant: Variant): ServeRpc {
   const { spec, options } = endpoint;
   const { protocolName, contentType } = variant;
-  const negotiate = createNegotiator(options.acceptCompression, grpc.headerAcceptEncoding);
   const plainHeader = { "content-type": contentType };
-  const headers = new Map(
-    options.acceptCompression.map(({ name }) => [name, { ...plainHeader, "grpc-encoding": name }]),
-  );
   const { readMaxBytes, maxTimeoutMs, compressMinBytes, shutdownSignal } = options;
   const errors = requestErrors(spec.kind);
   const method: GrpcMethod = { ...variant, errors, readMaxBytes, compressMinBytes };
 
   return (exchange, contextValues: ContextValues | undefined) => {
     const timeout = grpc.parseTimeout(headerOf(exchange, "grpc-timeout"), maxTimeoutMs);
-    const compression = negotiate(
+    const compression = compressionNegotiate(
+      options.acceptCompression,
       headerOf(exchange, "grpc-encoding"),
       headerOf(exchange, "grpc-accept-encoding"),
+      grpc.headerAcceptEncoding,
     );
     const { response } = compression;
     const context = new CallContext({
@@ -113,7 +110,7 @@ function createHandler(endpoint: Endpoint, variant: Variant): ServeRpc {
       timeoutMs: timeout.timeoutMs,
       shutdownSignal,
       contextValues,
-      responseHeader: (response && headers.get(response.name)) ?? plainHeader,
+      responseHeader: response ? { ...plainHeader, "grpc-encoding": response.name } : plainHeader,
       responseTrailer: okTrailer,
     });
     const refusal = compression.error ?? timeout.error ?? missingTrailers(exchange, variant);
@@ -282,12 +279,3 @@ class GrpcWire implements StreamWire {
 const nothing = new Uint8Array(0);
 const okLines = new TextEncoder().encode(`grpc-status: ${okTrailer["grpc-status"]}\r\n`);
 const okEnvelope = wrapEnvelope(grpcWeb.trailerFlag, okLines);
-
-/**
- * A Content-Length set by the application is not that of the envelopes, and would break the answer.
- */
-function withoutLength(fields: NodeHeaders): NodeHeaders {
-  if (!("content-length" in fields)) return fields;
-  const { "content-length": _length, ...rest } = fields;
-  return rest;
-}

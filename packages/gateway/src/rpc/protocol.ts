@@ -1,7 +1,8 @@
 /** What the protocols of RPC have in common. */
 import { Code, type ContextValues } from "@connectrpc/connect";
-import { type Compression, compressionNegotiate } from "@connectrpc/connect/protocol";
+import type { compressionNegotiate } from "@connectrpc/connect/protocol";
 import type { Exchange, Response } from "../http/exchange.ts";
+import type { NodeHeaders } from "../http/headers.ts";
 
 /** Serves one call and answers the exchange. Throws or rejects if not even an error can be sent. */
 export type ServeRpc = (
@@ -26,33 +27,12 @@ export const unsupportedMediaType: Response = {
   code: Code.InvalidArgument, // as for REST
 };
 
+/** The compressions of a request and of its answer, and why the first is refused. */
 export type Negotiated = ReturnType<typeof compressionNegotiate>;
 
-/**
- * @param requested The compression of the request.
- * @param accepted The compressions that the client can decompress.
- */
-export type Negotiate = (requested: string | null, accepted: string | null) => Negotiated;
-
-/** The clients of a service send few different lists, so the choice for each is cached. */
-const keptMax = 64;
-
-/** Chooses compressions like connect-es. */
-export function createNegotiator(
-  available: readonly Compression[],
-  headerNameAcceptEncoding: string,
-): Negotiate {
-  const byAccepted = new Map<string | null, Negotiated>();
-  const choose = (requested: string | null, accepted: string | null) =>
-    compressionNegotiate([...available], requested, accepted, headerNameAcceptEncoding);
-
-  return (requested, accepted) => {
-    if (requested !== null) return choose(requested, accepted);
-    const known = byAccepted.get(accepted);
-    if (known !== undefined) return known;
-    const chosen = choose(null, accepted);
-    if (byAccepted.size >= keptMax) byAccepted.clear();
-    byAccepted.set(accepted, chosen);
-    return chosen;
-  };
+/** The answer without a Content-Length of the application: that is not the length of its envelopes. */
+export function withoutLength(fields: NodeHeaders): NodeHeaders {
+  if (!("content-length" in fields)) return fields;
+  const { "content-length": _length, ...rest } = fields;
+  return rest;
 }

@@ -36,30 +36,14 @@ export function createRpcHandler(endpoint: Endpoint): ServeRpc {
     return undefined;
   }
 
-  // Almost every client sends one of these, and all of it by POST.
-  const usual = new Map(usualTypes.map((type) => [type, find(type, "POST")]));
-
   return (exchange, contextValues) => {
     if (kind === "bidi_streaming" && !exchange.isDuplex) {
       exchange.respond(versionNotSupported);
       return undefined;
     }
-    const type = headerOf(exchange, "content-type") ?? "";
-    const known = exchange.method === "POST" ? usual.get(type) : undefined;
-    const handler = known ?? find(type, exchange.method);
+    const handler = find(headerOf(exchange, "content-type") ?? "", exchange.method);
     if (handler !== undefined) return handler(exchange, contextValues);
     exchange.respond(unsupportedMediaType);
     return undefined;
   };
 }
-
-const usualTypes = [
-  "application/grpc",
-  "application/grpc+proto",
-  "application/grpc-web+proto",
-  "application/grpc-web-text",
-  "application/json",
-  "application/proto",
-  "application/connect+json",
-  "application/connect+proto",
-];

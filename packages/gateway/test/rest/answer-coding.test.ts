@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import { nodeCodings } from "../../src/adapter/node-codings.ts";
+import { nodeCodings } from "../../src/adapter/node.ts";
 import { chooseCoding, chooseCodings } from "../../src/rest/response/answer-coding.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
 
