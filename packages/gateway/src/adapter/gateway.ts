@@ -10,11 +10,11 @@ import {
   createContextValues,
 } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import { errorToJson } from "@connectrpc/connect/protocol-connect";
 import type { BodyBudget } from "../http/body-budget.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
 import { parseRequestTarget } from "../http/target.ts";
-import { RestFailure, renderStatus } from "../rest/error.ts";
+import { type RenderError, RestFailure, renderStatus } from "../rest/error.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { errorResponse } from "../rest/response/response.ts";
@@ -256,19 +256,28 @@ function sentTwice(field: string): RestFailure {
 
 const nothingServed = "nothing is served at this path";
 
-/** @throws {RestFailure} for an answer with a body, which all answers of REST have. */
+/** @throws {RestFailure} for REST: all its answers have a body. */
 function notFound(
   { headers }: Exchange,
-  { isRpc }: Route,
+  { isRpc, renderError }: Route,
   error: ConnectError | undefined,
 ): Response {
   const protocol = protocolOf(headers, isRpc);
   const { code = Code.Unimplemented, rawMessage = nothingServed } = error ?? {};
   if (protocol.startsWith("grpc")) return trailersOnly({ headers }, code, rawMessage);
-  if (error !== undefined) throw new RestFailure(codeToHttpStatus(code), code, rawMessage);
+  if (error !== undefined) {
+    return errorResponse(error, {
+      renderError: protocol === "connect" ? renderConnect : (renderError ?? renderStatus),
+    });
+  }
   if (protocol === "rest") throw new RestFailure(404, Code.NotFound, nothingServed);
   return { status: 404, header: { "content-length": 0 }, body: "", code };
 }
+
+const renderConnect: RenderError = ({ status, error }) => ({
+  status,
+  body: errorToJson(error, undefined),
+});
 
 /** @throws {RestFailure} for REST: all its answers have a body. */
 function methodNotAllowed({ isRpc, allow }: Route): Response {

@@ -26,6 +26,8 @@ export class StreamExchange extends NodeExchange {
   protected source: Readable;
   /** Set by a handler that came before. */
   #preset: NodeHeaders | undefined;
+  /** Handlers around this one log its status. */
+  #response: { statusCode: number } | undefined;
 
   constructor(
     stream: ServerHttp2Stream,
@@ -46,13 +48,16 @@ export class StreamExchange extends NodeExchange {
   /** Of the compatibility API, whose request reads the body of the stream. */
   static of(
     request: Http2ServerRequest,
-    response: Pick<Http2ServerResponse, "stream" | "getHeaders">,
+    response: Pick<Http2ServerResponse, "stream" | "getHeaders" | "statusCode">,
     origin: string,
     budget?: BodyBudget,
   ): StreamExchange {
     const { stream } = response;
-    const exchange = new StreamExchange(stream, request.headers, origin, budget);
+    // A handler that came before may have rewritten them.
+    const headers = { ...request.headers, ":path": request.url, ":method": request.method };
+    const exchange = new StreamExchange(stream, headers, origin, budget);
     exchange.source = request;
+    exchange.#response = response;
     exchange.#preset = response.getHeaders();
     stream.removeAllListeners("wantTrailers"); // the response would send its own
     return exchange;
@@ -112,6 +117,7 @@ export class StreamExchange extends NodeExchange {
   }
 
   #headOf(head: Head): OutgoingHttpHeaders {
+    if (this.#response !== undefined) this.#response.statusCode = head.status;
     return this.#fitting({ ":status": head.status, ...this.#preset, ...this.headerOf(head) });
   }
 

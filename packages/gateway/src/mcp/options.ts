@@ -55,6 +55,10 @@ export function resolveMcpOptions(options: McpOptions) {
     throw new TypeError(`mcp.authorization.resource must be a URL of https or http: ${resource}`);
   }
   const { schemas = "full", streamBytesMax = 256 * 1024, streamTimeMs = 10_000 } = options;
+  for (const [name, value] of Object.entries({ streamBytesMax, streamTimeMs })) {
+    if (Number.isInteger(value) && value > 0 && value < 2 ** 31) continue;
+    throw new TypeError(`mcp.${name} must be a whole number from 1 to 2^31 - 1: ${value}`);
+  }
   return { ...options, schemas, streamBytesMax, streamTimeMs };
 }
 

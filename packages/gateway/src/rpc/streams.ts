@@ -56,7 +56,9 @@ export async function streamAnswer(
       const to = begin(next.value);
       if (exchange.method === "HEAD") return;
       const chunk = wire.chunk(next.value);
-      full = to.write(chunk instanceof Promise ? await chunk : chunk);
+      const bytes = chunk instanceof Promise ? await chunk : chunk;
+      if (signal.aborted) break; // the end has been written
+      full = to.write(bytes);
       if (full !== undefined) await full;
       full = undefined;
     }
