@@ -12,9 +12,9 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: "strangers: the gate is skipped by REST",
     file: "packages/gateway/src/rpc/call.ts",
-    find: `    const passed = callee.options.requestGate?.(context);`,
-    replace: `    const isRest = context.protocolName === "rest";
-    const passed = isRest ? undefined : callee.options.requestGate?.(context);`,
+    find: "const passed = call.isAdmitted ? undefined",
+    replace: `const isRest = context.protocolName === "rest";
+    const passed = call.isAdmitted || isRest ? undefined`,
     campaign: "hostile",
   },
   {
