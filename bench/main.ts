@@ -8,6 +8,7 @@ import { findWrk } from "./load/wrk.ts";
 import { describeMachine } from "./machine.ts";
 import { fullStore } from "./parts/full-store.ts";
 import { latency } from "./parts/latency.ts";
+import { mcp } from "./parts/mcp.ts";
 import { memory } from "./parts/memory.ts";
 import type { Part } from "./parts/part.ts";
 import { proxy } from "./parts/proxy.ts";
@@ -30,6 +31,7 @@ const parts: Record<PartName, Part> = {
   "full-store": fullStore,
   start,
   proxy,
+  mcp,
 };
 const folder = fileURLToPath(new URL("results", import.meta.url));
 

@@ -30,6 +30,11 @@ export const connectHttp2: Program = peer(
   "stock adapter on node:http2; no authentication, no store",
 );
 
+export const gateway: Program = peer(
+  "mcp.ts",
+  "connect-gateway on node:http; no authentication, no store",
+);
+
 export const fastifyDurable: Program = {
   settings: "schemas, token check, a durable SQLite file in the thread of HTTP",
   isDurable: true,

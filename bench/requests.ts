@@ -8,19 +8,44 @@ import {
 import { plant, plantJson } from "./plant.ts";
 
 /** The form of a row's requests. */
-export type RequestKind = "rest" | "connect" | "grpc";
+export type RequestKind = "rest" | "connect" | "mcp" | "grpc";
 export type Http1RequestKind = Exclude<RequestKind, "grpc">;
 
 /** Sent to every server. Only plant-store checks it. */
 export const token = "a-token-that-is-as-long-as-real-ones-are";
 export const createPlantPath: string = `/${PlantService.typeName}/${PlantService.method.createPlant.name}`;
 
-const http1Requests: Record<Http1RequestKind, { path: string; headers: string; before: string }> = {
-  rest: { path: "/plants", headers: "", before: '{"id":' },
+interface Http1Form {
+  readonly path: string;
+  readonly headers: string;
+  /** The body up to the id, and after the plant's last member. */
+  readonly before: string;
+  readonly end: string;
+}
+
+const mcpMeta = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1.0.0" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
+const http1Requests: Record<Http1RequestKind, Http1Form> = {
+  rest: { path: "/plants", headers: "", before: '{"id":', end: "}" },
   connect: {
     path: createPlantPath,
     headers: "connect-protocol-version: 1\r\n",
     before: '{"plant":{"id":',
+    end: "}}",
+  },
+  mcp: {
+    path: "/mcp",
+    headers:
+      "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n" +
+      "mcp-method: tools/call\r\nmcp-name: create_plant\r\n",
+    before:
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_plant",' +
+      `"_meta":${JSON.stringify(mcpMeta)},"arguments":{"plant":{"id":`,
+    end: "}}}}",
   },
 };
 
@@ -29,8 +54,8 @@ export function http1Request(
   kind: Http1RequestKind,
   host: string,
 ): { readonly before: string; readonly after: string } {
-  const { path, headers, before } = http1Requests[kind];
-  const after = `,"name":"${plant.name}","tag":"${plant.tag}"}${kind === "connect" ? "}" : ""}`;
+  const { path, headers, before, end } = http1Requests[kind];
+  const after = `,"name":"${plant.name}","tag":"${plant.tag}"${end}`;
   const head =
     `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\n` +
     `content-type: application/json\r\n${headers}` +
@@ -38,12 +63,16 @@ export function http1Request(
   return { before: head + before, after };
 }
 
-/** The bodies of correct answers. */
+const responseJson = toJsonString(
+  CreatePlantResponseSchema,
+  create(CreatePlantResponseSchema, { plant }),
+);
+
+/** The bodies of correct answers, or how one of JSON-RPC continues. */
 export const answers: Record<RequestKind, Buffer> = {
   rest: plantJson,
-  connect: Buffer.from(
-    toJsonString(CreatePlantResponseSchema, create(CreatePlantResponseSchema, { plant })),
-  ),
+  connect: Buffer.from(responseJson),
+  mcp: Buffer.from(`"structuredContent":${responseJson},"content":[`),
   grpc: envelope(toBinary(CreatePlantResponseSchema, create(CreatePlantResponseSchema, { plant }))),
 };
 

@@ -5,13 +5,13 @@ import http2 from "node:http2";
 import type { AddressInfo, Server } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
-import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
+import { fromBinary, fromJson } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { Load } from "../../bench/load/load.ts";
 import { runLoad } from "../../bench/load/run-load.ts";
 import { findWrk, runWrk } from "../../bench/load/wrk.ts";
 import { type IdOrder, plantId } from "../../bench/plant-ids.ts";
-import { answers, type RequestKind } from "../../bench/requests.ts";
+import { answers, type Http1RequestKind, type RequestKind } from "../../bench/requests.ts";
 import {
   CreatePlantRequestSchema,
   type NewPlant,
@@ -29,17 +29,19 @@ type IsRefused = (n: number) => boolean;
 const servers: Record<RequestKind, (isRefused: IsRefused) => Promise<RecordingServer>> = {
   rest: (isRefused) => openHttp1("rest", isRefused),
   connect: (isRefused) => openHttp1("connect", isRefused),
+  mcp: (isRefused) => openHttp1("mcp", isRefused),
   grpc: openGrpc,
 };
 
-function openHttp1(kind: "rest" | "connect", isRefused: IsRefused): Promise<RecordingServer> {
+function openHttp1(kind: Http1RequestKind, isRefused: IsRefused): Promise<RecordingServer> {
   const plants: (NewPlant | undefined)[] = [];
   const server = http.createServer(async (request, response) => {
     const body = await text(request);
+    const json = kind === "mcp" ? JSON.parse(body).params.arguments : JSON.parse(body);
     plants.push(
       kind === "rest"
-        ? fromJsonString(NewPlantSchema, body)
-        : fromJsonString(CreatePlantRequestSchema, body).plant,
+        ? fromJson(NewPlantSchema, json)
+        : fromJson(CreatePlantRequestSchema, json).plant,
     );
     const status = isRefused(plants.length - 1) ? 503 : 200;
     // Chunked, where no length is told before.
@@ -73,7 +75,7 @@ async function listen(server: Server, plants: RecordingServer["plants"]): Promis
   };
 }
 
-const kinds: readonly RequestKind[] = ["rest", "connect", "grpc"];
+const kinds: readonly RequestKind[] = ["rest", "connect", "mcp", "grpc"];
 
 function loadOf(url: string, kind: RequestKind, order: IdOrder = "ascending"): Load {
   const ids = { stream: 3, order };

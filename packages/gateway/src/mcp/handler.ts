@@ -48,13 +48,12 @@ export function createMcpHandler(
   const [first] = tools.values();
   if (first === undefined) throw new TypeError("mcp.tools: no method is named");
   const services = new Set([...tools.values()].map(({ spec }) => spec.method.parent.typeName));
-  const { server = { name: [...services].join(", "), version: "0.0.0" } } = settings;
+  const { server: serverInfo = { name: [...services].join(", "), version: "0.0.0" } } = settings;
   const abilities = { capabilities: { tools: {} }, instructions: settings.instructions };
-  /** The members of every result. Older clients know none. */
-  const signatures: Readonly<Record<Era, object>> = {
-    modern: { resultType: "complete", _meta: { "io.modelcontextprotocol/serverInfo": server } },
-    legacy: {},
-  };
+  // What every result ends with, as JSON text. Older clients do not know it.
+  const meta = JSON.stringify({ "io.modelcontextprotocol/serverInfo": serverInfo });
+  const modern = `,"resultType":"complete","_meta":${meta}`;
+  const signatures: Readonly<Record<Era, string>> = { modern, legacy: "" };
   /** What requests call, once their bodies are known. */
   const called = new WeakMap<Exchange, DescMethod>();
   const named = (exchange: Exchange) => tools.get(nameHeader(exchange) ?? "");
@@ -73,15 +72,16 @@ export function createMcpHandler(
   }
 
   function answer({ id, method, params }: RpcMessage, era: Era): Response {
-    const result = (members: object, start?: string) =>
-      jsonResponse(resultText(id, { ...members, ...signatures[era] }, start));
+    const result = (members: object, start = "") => {
+      const text = start + JSON.stringify(members).slice(1, -1) + signatures[era];
+      return jsonResponse(resultText(id, text));
+    };
     switch (`${era} ${method}`) {
       case "modern server/discover":
         return result({ supportedVersions: versions, ...abilities, ...cacheHints });
       case "legacy initialize": {
-        const { protocolVersion: asked } = params;
-        const protocolVersion = legacyVersions.find((one) => one === asked) ?? legacyVersions[0];
-        return result({ protocolVersion, serverInfo: server, ...abilities });
+        const known = legacyVersions.find((one) => one === params["protocolVersion"]);
+        return result({ protocolVersion: known ?? legacyVersions[0], serverInfo, ...abilities });
       }
       case "legacy ping":
         return result({});

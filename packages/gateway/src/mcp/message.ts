@@ -94,7 +94,7 @@ export function parseMessage(bytes: Uint8Array, valuesMax = Number.POSITIVE_INFI
 
 /** The same, exactly: an integer past 2^53, too. Undefined for anything else. */
 export function stringOrInteger(json: ExactJson | undefined): JsonValue | undefined {
-  if (typeof json === "string") return json;
+  if (typeof json === "string" || Number.isSafeInteger(json)) return json as JsonValue;
   const text = json instanceof JsonNumber ? json.source : JSON.stringify(json);
   return text !== undefined && /^-?\d{1,32}$/.test(text) ? rawJson(text) : undefined;
 }
@@ -153,8 +153,7 @@ export function envelope(id: RpcMessage["id"], members: JsonObject): JsonObject 
   return { jsonrpc: "2.0", ...(id !== undefined && { id }), ...members };
 }
 
-/** @param start Members of the result as JSON text, with a comma behind. */
-export function resultText(id: RpcMessage["id"], result: object, start = ""): string {
-  const rest = JSON.stringify(result).slice(1);
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{${start}${rest}}`;
+/** @param members As JSON text. */
+export function resultText(id: RpcMessage["id"], members: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{${members}}}`;
 }

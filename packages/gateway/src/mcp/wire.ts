@@ -30,8 +30,8 @@ export interface ToolCall {
   readonly request: RpcMessage;
   /** Those of the request. */
   readonly args: { readonly [name: string]: ExactJson };
-  /** The members of every result. */
-  readonly signature: object;
+  /** What every result ends with, as JSON text. */
+  readonly signature: string;
   readonly settings: McpSettings;
 }
 
@@ -76,8 +76,8 @@ export class ToolWire implements StreamWire {
   read(): Message {
     const { tool, args } = this.#call;
     const { input } = tool.spec.method;
-    const { jsonOptions } = tool.options;
-    const options = { ...jsonOptions, ignoreUnknownFields: false, refusesUnsafe: true };
+    const strict = { ignoreUnknownFields: false, refusesUnsafe: true };
+    const options = { ...tool.options.jsonOptions, ...strict };
     if (isObject(input)) return messageFromJson(input, args, options);
     const { [valueMember]: value = null, ...others } = args;
     const [unknown] = Object.keys(others);
@@ -94,7 +94,7 @@ export class ToolWire implements StreamWire {
     const { output } = tool.spec.method;
     const { header, ...response } = jsonResponse(
       isHttpBody(output, undefined)
-        ? resultText(request.id, this.#resultOf(contentOf(message as HttpBody, tool)))
+        ? resultText(request.id, this.#membersOf(contentOf(message as HttpBody, tool)))
         : this.#structured(
             isObject(output)
               ? this.#textOf(message)
@@ -109,7 +109,8 @@ export class ToolWire implements StreamWire {
     const { context, request, tool } = this.#call;
     if (restErrorFrom(error).error.code === Code.Unauthenticated) throw error;
     const renderError = (rest: RestError) => {
-      return { status: 200, body: envelope(request.id, { result: this.#failureOf(rest) }) };
+      const result: JsonObject = JSON.parse(`{${this.#failureOf(rest)}}`);
+      return { status: 200, body: envelope(request.id, { result }) };
     };
     return errorResponse(error, { renderError, ...tool.options.jsonOptions }, context);
   }
@@ -142,18 +143,19 @@ export class ToolWire implements StreamWire {
   }
 
   /** Has its content as text, too, for clients that read nothing else. */
-  #structured(text: string, result: object = this.#resultOf({ type: "text", text })): string {
-    return resultText(this.#call.request.id, result, `"structuredContent":${text},`);
+  #structured(text: string, members = this.#membersOf({ type: "text", text })): string {
+    return resultText(this.#call.request.id, `"structuredContent":${text},${members}`);
   }
 
-  #resultOf(content: JsonObject): JsonObject {
-    return { content: [content], ...this.#call.signature };
+  /** Those of a result, as JSON text. */
+  #membersOf(content: object): string {
+    return `"content":[${JSON.stringify(content)}]${this.#call.signature}`;
   }
 
-  #failureOf(error: RestError): JsonObject {
+  #failureOf(error: RestError): string {
     const { body } = renderStatus(error);
     const text = JSON.stringify({ ...body, code: codeNameOf(body.code) });
-    return { ...this.#resultOf({ type: "text", text }), isError: true };
+    return `"isError":true,${this.#membersOf({ type: "text", text })}`;
   }
 
   #textOf(message: Message): string {

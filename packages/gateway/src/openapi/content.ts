@@ -51,7 +51,7 @@ export function mayBeAbsent(
 ): boolean {
   if (body === undefined || methodKind === "client_streaming" || isHttpBody(input, body))
     return true;
-  const taken = Taken.by(variables);
+  const taken = new Taken(variables.map(({ path }) => path));
   if (body === "*") return mayBeEmpty(input, taken);
   const isMessage = body.fieldKind === "message" && !hasCustomJson(body.message);
   if (!isMessage) return !isRequired(body, "request");
@@ -97,7 +97,7 @@ function bodySchema(
   { variables, updateMask }: MaskedBinding,
   { schemas, components, bodyName }: ContentContext,
 ): JsonObject {
-  const taken = Taken.by(variables);
+  const taken = new Taken(variables.map(({ path }) => path));
   if (body === "*") {
     if (variables.length === 0) return schemas.forMessage(input, "request");
     return components.refer(bodyName, () => schemas.forFields(input, "request", taken));

@@ -1,17 +1,17 @@
 /** Creates an OpenAPI document of what the gateway serves over REST. */
 import type { DescService } from "@bufbuild/protobuf";
-import { assertServices } from "../rest/options.ts";
+import { assertServices, type RestServiceSettings } from "../rest/options.ts";
 import { assertDeprecations } from "../rest/response/deprecation.ts";
 import { assertStatuses } from "../rest/response/success-status.ts";
 import { hasRule } from "../rest/rule/rule.ts";
 import { commentOf } from "./comments.ts";
 import { Components, Names } from "./components.ts";
-import { errorComponents } from "./errors.ts";
-import type { JsonObject } from "./json-object.ts";
+import { errorComponents, errorFormOf } from "./errors.ts";
+import { describe, type JsonObject } from "./json-object.ts";
 import { type OperationContext, operationObject } from "./operation-object.ts";
 import { type Operation, operationsOf } from "./operations.ts";
-import { type OpenApiOptions, resolveOpenApiOptions } from "./options.ts";
-import { errorFormOf, schemasOf } from "./service-schemas.ts";
+import { type OpenApiOptions, type OpenApiSettings, resolveOpenApiOptions } from "./options.ts";
+import { Schemas } from "./schema/schema.ts";
 
 /**
  * Describes what the gateway serves over REST for the services. Comments become descriptions if the
@@ -65,10 +65,10 @@ export function createOpenApiDocument(
     },
     servers: [{ url: "/" }],
     security,
-    tags: [...contexts].map(([service, { tag }]) => {
-      const description = commentOf(service);
-      return { name: tag, ...(description !== "" && { description }) };
-    }),
+    tags: [...contexts].map(([service, { tag }]) => ({
+      name: tag,
+      ...describe(commentOf(service)),
+    })),
     paths,
     components: {
       ...(Object.keys(securitySchemes).length > 0 && { securitySchemes }),
@@ -76,6 +76,24 @@ export function createOpenApiDocument(
       schemas: components.schemas,
     },
   };
+}
+
+/**
+ * A message that two services render differently has two schemas. The one of the service whose
+ * options differ from the general ones is named after that service.
+ */
+function schemasOf(
+  own: RestServiceSettings,
+  { rest, examples, textPattern }: OpenApiSettings,
+  components: Components,
+): Schemas {
+  const { int64, ignoreUnknownFields } = own;
+  const isOpen = ignoreUnknownFields ? "Open" : "Closed";
+  const variants = {
+    request: ignoreUnknownFields === rest.ignoreUnknownFields ? undefined : isOpen,
+    response: int64 === rest.int64 ? undefined : int64 === "number" ? "Numbers" : "Strings",
+  };
+  return new Schemas(components, { int64, ignoreUnknownFields, examples, textPattern, variants });
 }
 
 function addOperation(

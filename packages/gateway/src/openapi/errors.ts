@@ -1,6 +1,11 @@
 /** The error responses of every operation. */
+import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
+import type { RestServiceSettings } from "../rest/options.ts";
+import { problemType, renderProblem } from "../rest/problem.ts";
+import type { Components } from "./components.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { ErrorAnswer, OpenApiSettings } from "./options.ts";
+import type { Schemas } from "./schema/schema.ts";
 
 /** How a service renders errors. */
 export interface ErrorForm {
@@ -8,6 +13,39 @@ export interface ErrorForm {
   readonly name: string;
   readonly contentType: string;
   readonly schema: JsonObject;
+}
+
+/** The form of errors. */
+export function errorFormOf(
+  { renderError }: RestServiceSettings,
+  { error }: OpenApiSettings,
+  schemas: Schemas,
+  components: Components,
+): ErrorForm {
+  if (renderError !== renderProblem) {
+    const schema = schemas.forMessage(error, "response");
+    return { name: "Error", contentType: "application/json", schema };
+  }
+  const problem = { full: "google.rpc.Status-Problem", short: "Problem" };
+  const schema = components.refer(problem, () => problemSchema(schemas));
+  return { name: "Problem", contentType: problemType, schema };
+}
+
+function problemSchema(schemas: Schemas): JsonObject {
+  const { code, details } = StatusSchema.field;
+  return {
+    type: "object",
+    description: "RFC 9457, with members of google.rpc.Status.",
+    properties: {
+      type: { type: "string", format: "uri-reference" },
+      title: { type: "string", description: "That of the status." },
+      status: { type: "integer", format: "int32", description: "The status of HTTP." },
+      detail: { type: "string", description: "What is wrong, for people to read." },
+      code: schemas.forField(code, "response"),
+      details: schemas.forField(details, "response"),
+    },
+    required: ["type", "status", "code", "details"],
+  };
 }
 
 /** The error responses of all forms, referred to by name. */
@@ -18,9 +56,9 @@ export function errorComponents(
   const named = forms.flatMap((form) => {
     const other = { description: "Any other error.", content: contentOf(form) };
     return [
-      ...statusesOf(errors).map((status) => [
+      ...Object.entries(errors).map(([status, answer]) => [
         nameOf(status, form),
-        errorResponse(errors[status] ?? { description: "" }, form),
+        errorResponse(answer, form),
       ]),
       [nameOf("default", form), other],
     ];
@@ -33,9 +71,11 @@ export function errorResponses(
   { errors }: Pick<OpenApiSettings, "errors">,
   form: ErrorForm,
 ): JsonObject {
-  const statuses = [...statusesOf(errors), "default"];
   return Object.fromEntries(
-    statuses.map((status) => [status, { $ref: `#/components/responses/${nameOf(status, form)}` }]),
+    [...Object.keys(errors), "default"].map((status) => [
+      status,
+      { $ref: `#/components/responses/${nameOf(status, form)}` },
+    ]),
   );
 }
 
@@ -65,10 +105,6 @@ function contentOf(
 /** Names must start with a letter, because code is generated from them. */
 function nameOf(status: string, { name }: ErrorForm): string {
   return status === "default" ? name : `${name}${status}`;
-}
-
-function statusesOf(errors: OpenApiSettings["errors"]): string[] {
-  return Object.keys(errors).sort();
 }
 
 function mapValues<T, U>(values: { readonly [key: string]: T }, map: (value: T) => U) {

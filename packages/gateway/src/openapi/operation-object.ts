@@ -8,7 +8,7 @@ import { commentOf } from "./comments.ts";
 import type { Components } from "./components.ts";
 import { mayBeAbsent, requestContent, responseContent } from "./content.ts";
 import { type ErrorForm, errorResponses } from "./errors.ts";
-import type { JsonObject } from "./json-object.ts";
+import { describe, type JsonObject } from "./json-object.ts";
 import type { Operation } from "./operations.ts";
 import type { OpenApiSettings } from "./options.ts";
 import { pathParameter, queryParameters } from "./paths/parameters.ts";
@@ -52,8 +52,7 @@ export function operationObject(
     operationId: id,
     tags: [tag],
     ...(summary !== "" && { summary: summary.replace(/\.$/, "") }),
-    ...(paragraphs.length > 0 && { description: paragraphs.join("\n\n") }),
-    ...(isOld && { deprecated: true }),
+    ...describe(paragraphs.join("\n\n"), isOld),
     ...(parameters.length > 0 && { parameters }),
     ...(content !== undefined && {
       requestBody: { required: !mayBeAbsent(method, { ...binding, updateMask }), content },

@@ -1,6 +1,5 @@
 /** The methods that the gateway serves: their REST bindings, each with its own name. */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import type { HttpRule } from "../../gen/google/api/http_pb.ts";
 import {
   assertSelectors,
   type Binding,
@@ -76,11 +75,6 @@ function namesOf({ method: { name, parent }, number, suffix }: Place, names: Nam
   const [short, full] = [`${parent.name}_${own}`, `${parent.typeName}_${own}`];
   const id = names.nameOf({ short: short + suffix, full: full + suffix });
   return { id, bodyName: { short: `${parent.name}${own}Body`, full: `${full}-Body` } };
-}
-
-/** Bidirectional streams are served only over gRPC, whatever a rule says. */
-export function isServed(method: DescMethod, rules: readonly HttpRule[]): boolean {
-  return method.methodKind !== "bidi_streaming" && bindingsOf(method, { rules }).length > 0;
 }
 
 interface Place {

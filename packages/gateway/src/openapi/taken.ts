@@ -1,6 +1,5 @@
 /** The request fields in the path, which body and query must not repeat. */
 import type { DescField } from "@bufbuild/protobuf";
-import type { FieldPath } from "../rest/rule/field-path.ts";
 
 export class Taken {
   /** Relative to the current message. */
@@ -8,10 +7,6 @@ export class Taken {
 
   constructor(paths: readonly (readonly DescField[])[]) {
     this.#paths = paths;
-  }
-
-  static by(variables: readonly { readonly path: FieldPath }[]): Taken {
-    return new Taken(variables.map(({ path }) => path));
   }
 
   /**

@@ -123,7 +123,7 @@ export interface RestSettings extends RestServiceSettings {
   readonly services: ReadonlyMap<string, RestServiceSettings>;
 }
 
-const serviceKinds: OptionKinds = {
+export const restServiceKinds: OptionKinds = {
   renderError: "function",
   ignoreUnknownFields: "boolean",
   int64: ["string", "number"],
@@ -137,8 +137,8 @@ const serviceKinds: OptionKinds = {
   answerCodings: "list",
 };
 
-const kinds: OptionKinds = {
-  ...serviceKinds,
+export const restKinds: OptionKinds = {
+  ...restServiceKinds,
   rules: "list",
   onRuleError: "function",
   statuses: "object",
@@ -156,9 +156,9 @@ function assertRestOptions(where: string, options: object, known: OptionKinds): 
 
 /** @throws {TypeError} for an option that there is not, or of another kind. */
 export function resolveRestOptions(options: RestOptions): RestSettings {
-  assertRestOptions("rest", options, kinds);
+  assertRestOptions("rest", options, restKinds);
   for (const [service, own] of Object.entries(options.services ?? {})) {
-    assertRestOptions(`rest.services["${service}"]`, own, serviceKinds);
+    assertRestOptions(`rest.services["${service}"]`, own, restServiceKinds);
   }
   const {
     rules = [],

@@ -95,15 +95,20 @@ test("writes nothing for files without a rule, whatever the options", () => {
 
 describe("reports to the compiler", () => {
   test.each<[string, string, object, RegExp]>([
-    ["an option that there is not", "titel=A", {}, /no option "titel"; there are config, title, /],
     [
-      "an object as text",
-      "errors=A",
+      "an option that there is not",
+      "titel=A",
       {},
-      /errors must be a JSON object, in the file that config names/,
+      /options\.titel is no option; the options are config, title, /,
     ],
-    ["a flag that is none", "bearer=yes", {}, /bearer must be true or false/],
-    ["a version that is none", "openapi=2.0", {}, /openapi must be 3\.1 or 3\.2/],
+    ["an object as text", "errors=A", {}, /options\.errors must be an object: A/],
+    ["a flag that is none", "bearer=yes", {}, /options\.bearer must be a boolean: yes/],
+    [
+      "a version that is none",
+      "openapi=2.0",
+      {},
+      /options\.openapi must be one of 3\.1, 3\.2: 2\.0/,
+    ],
     ["a message that there is not", "error=a.B", {}, /error: no message a\.B/],
     ["a file that there is not", "config=none.json", {}, /no file none\.json/],
     ["a file that is no object", "config=a.json", [], /a\.json must hold a JSON object/],
@@ -111,21 +116,26 @@ describe("reports to the compiler", () => {
       "an option in the file that there is not",
       "config=a.json",
       { __proto: 1 },
-      /no option "__proto"/,
+      /options\.__proto is no option/,
     ],
     [
       "an option by service that there is not",
       "config=a.json",
       { services: { "a.B": { title: "A" } } },
-      /no option "title"; there are int64, /,
+      /services\["a\.B"\]\.title is no option; the options are /,
     ],
     [
       "options of a service that are none",
       "config=a.json",
       { services: { "a.B": true } },
-      /services: a\.B must have a JSON object/,
+      /options\.services\["a\.B"\] must be an object/,
     ],
-    ["a form of errors that there is not", "renderError=a", {}, /renderError must be problem/],
+    [
+      "a form of errors that there is not",
+      "renderError=a",
+      {},
+      /renderError must be one of problem: a/,
+    ],
     [
       "a rule that no method has",
       "config=a.json",

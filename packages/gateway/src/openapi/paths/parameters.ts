@@ -3,7 +3,7 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { jsonPath, leafOf } from "../../rest/rule/field-path.ts";
 import { parameterReader } from "../../rest/rule/parameter.ts";
 import type { Binding } from "../../rest/rule/rule.ts";
-import type { JsonObject } from "../json-object.ts";
+import { describe, type JsonObject } from "../json-object.ts";
 import { descriptionOf } from "../schema/field-notes.ts";
 import { isRequired, type Schemas } from "../schema/schema.ts";
 import { wellKnownSchema } from "../schema/well-known-schema.ts";
@@ -19,13 +19,11 @@ export function pathParameter(
 ): JsonObject {
   const { name, kind, variable } = parameter;
   const field = variable === undefined ? undefined : leafOf(variable.path);
-  const deprecated = field?.deprecated === true && { deprecated: true };
   return {
     name,
     in: "path",
     required: true,
-    ...describe(pathDescription(parameter, field, openapi)),
-    ...deprecated,
+    ...describe(pathDescription(parameter, field, openapi), field?.deprecated),
     // Only 3.2 can express that slashes are not encoded.
     ...(kind === "rest" && openapi === "3.2" && { allowReserved: true }),
     schema:
@@ -75,7 +73,14 @@ function joined(...notes: readonly string[]): string {
 /** The possible query parameters, including nested fields. */
 export function queryParameters(
   input: DescMessage,
-  { body, variables, filled }: Pick<Binding, "body" | "variables"> & Filled,
+  {
+    body,
+    variables,
+    filled,
+  }: Pick<Binding, "body" | "variables"> & {
+    /** A field that is optional because the gateway fills it in. */
+    readonly filled?: DescField | undefined;
+  },
   schemas: Schemas,
 ): JsonObject[] {
   if (body === "*") return [];
@@ -98,11 +103,6 @@ export function queryParameters(
       }
     }
   }
-}
-
-interface Filled {
-  /** A field that is optional because the gateway fills it in. */
-  readonly filled?: DescField | undefined;
 }
 
 interface Parent {
@@ -133,8 +133,10 @@ function queryParameter(
     ...(required && { required: true }),
     // `name[key]=value` for each entry.
     ...(field.fieldKind === "map" && { style: "deepObject", explode: true }),
-    ...describe(joined(descriptionOf(field), note, other)),
-    ...(path.some(({ deprecated }) => deprecated) && { deprecated: true }),
+    ...describe(
+      joined(descriptionOf(field), note, other),
+      path.some(({ deprecated }) => deprecated),
+    ),
     schema: bare(schemas.forField(field, "parameter")),
   };
 }
@@ -142,10 +144,6 @@ function queryParameter(
 /** Removes what the parameter itself specifies. */
 function bare({ description: _, deprecated: __, ...schema }: JsonObject): JsonObject {
   return schema;
-}
-
-function describe(description: string): JsonObject {
-  return description === "" ? {} : { description };
 }
 
 /** The depth of nested fields: messages that contain each other would create endless parameters. */

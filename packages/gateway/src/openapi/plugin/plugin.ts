@@ -23,8 +23,8 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
+import { hasRule } from "../../rest/rule/rule.ts";
 import { createOpenApiDocument } from "../document.ts";
-import { isServed } from "../operations.ts";
 import { parsePluginOptions } from "./plugin-options.ts";
 
 const features =
@@ -62,7 +62,9 @@ function generate(
   const rules = (rest.rules ?? []).map((rule) => fromJson(HttpRuleSchema, rule));
   const services = fileToGenerate.flatMap((one) => registry.getFile(one)?.services ?? []);
   const methods = services.flatMap((service) => service.methods);
-  if (!methods.some((method) => isServed(method, rules))) return undefined;
+  // Streams in both directions are not for REST, whatever a rule says.
+  const served = methods.filter(({ methodKind }) => methodKind !== "bidi_streaming");
+  if (!served.some((method) => hasRule(method, { rules }))) return undefined;
   const document = createOpenApiDocument(services, {
     ...options,
     ...(name !== undefined && { error: messageOf(registry, name) }),

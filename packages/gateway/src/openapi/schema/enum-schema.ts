@@ -1,15 +1,13 @@
 /** JSON Schema of enums: their names, and their numbers. */
 import type { DescEnum } from "@bufbuild/protobuf";
 import { commentOf } from "../comments.ts";
-import type { JsonObject } from "../json-object.ts";
+import { describe, type JsonObject } from "../json-object.ts";
 import { integerNumber } from "./scalar-schema.ts";
 
 export function enumNames(desc: DescEnum): JsonObject {
-  const description = enumDescription(desc);
   return {
     type: "string",
-    ...(description !== "" && { description }),
-    ...(desc.deprecated && { deprecated: true }),
+    ...describe(enumDescription(desc), desc.deprecated),
     enum: desc.values.map(({ jsonName }) => jsonName),
   };
 }

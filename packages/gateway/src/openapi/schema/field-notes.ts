@@ -2,16 +2,15 @@
 import { type DescField, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { commentOf } from "../comments.ts";
-import type { JsonObject } from "../json-object.ts";
+import { describe, type JsonObject } from "../json-object.ts";
+import { zerosOf } from "../validate/rules.ts";
 import { traitsOf } from "./field-traits.ts";
 
 /** Its description, and whether it is only for requests or answers. */
 export function notedOf(field: DescField): JsonObject {
   const { isOutput, isInput } = traitsOf(field);
-  const description = descriptionOf(field);
   return {
-    ...(description !== "" && { description }),
-    ...(field.deprecated && { deprecated: true }),
+    ...describe(descriptionOf(field), field.deprecated),
     ...(isOutput && { readOnly: true }),
     ...(isInput && { writeOnly: true }),
   };
@@ -46,10 +45,8 @@ export function nonZeroOf(field: DescField, schema: JsonObject): JsonObject {
       return { minItems: 1, ...schema };
     case "map":
       return { minProperties: 1, ...schema };
-    case "enum": {
-      const zeros = field.enum.values.filter(({ number }) => number === 0);
-      return without(schema, [...zeros.map(({ jsonName }) => jsonName), 0]);
-    }
+    case "enum":
+      return without(schema, [...zerosOf({ enum: field.enum }), 0]);
     case "scalar":
       return nonZeroScalar(field.scalar, schema);
     default:
@@ -65,7 +62,7 @@ function nonZeroScalar(type: ScalarType, schema: JsonObject): JsonObject {
     case ScalarType.BOOL:
       return { ...schema, enum: [true] };
     default:
-      return without(schema, [0, "0"]);
+      return without(schema, zerosOf({ scalar: type }));
   }
 }
 

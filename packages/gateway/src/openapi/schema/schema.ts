@@ -10,7 +10,7 @@ import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import { maskFieldOf } from "../../rest/request/update-mask.ts";
 import { commentOf } from "../comments.ts";
 import type { Components, Named } from "../components.ts";
-import type { JsonObject } from "../json-object.ts";
+import { describe, type JsonObject } from "../json-object.ts";
 import type { Taken } from "../taken.ts";
 import { type FieldRules, innerRules, rulesOf } from "../validate/options.ts";
 import { constrain } from "../validate/rules.ts";
@@ -19,8 +19,15 @@ import { choiceSchema } from "./choice-schema.ts";
 import { enumNames, enumNumbers } from "./enum-schema.ts";
 import { defaultOf, nonZeroOf, notedOf } from "./field-notes.ts";
 import { traitsOf } from "./field-traits.ts";
-import { mapKeySchema } from "./map-key.ts";
-import { type Place, type ScalarOptions, scalarSchema } from "./scalar-schema.ts";
+import {
+  integerFormat,
+  integerText,
+  type Place,
+  rangeOf,
+  type ScalarOptions,
+  scalarSchema,
+  textConditions,
+} from "./scalar-schema.ts";
 import { wellKnownSchema } from "./well-known-schema.ts";
 
 export interface SchemaOptions extends ScalarOptions {
@@ -89,11 +96,9 @@ export class Schemas {
       return [field.jsonName, isNullable ? { anyOf: [schema, { type: "null" }] } : schema];
     });
     const isClosed = place !== "response" && !this.#options.ignoreUnknownFields;
-    const description = commentOf(message);
     return {
       type: "object",
-      ...(description !== "" && { description }),
-      ...(message.deprecated && { deprecated: true }),
+      ...describe(commentOf(message), message.deprecated),
       properties: Object.fromEntries(properties),
       ...(required.length > 0 && { required: required.map(({ jsonName }) => jsonName) }),
       ...choiceSchema(message, fields, place),
@@ -208,6 +213,24 @@ function constrained(
   place: Place,
 ): JsonObject {
   return rules === undefined ? schema : constrain(schema, rules, value, place);
+}
+
+/** The schema of a map's keys. In JSON, they are text, whatever their type. */
+function mapKeySchema(
+  type: ScalarType,
+  place: Place,
+  rules: FieldRules | undefined,
+  textPattern: string | undefined,
+): JsonObject {
+  const range = rangeOf(type);
+  const { pattern } = range === undefined ? {} : integerText(integerFormat(type), range);
+  const text = range === undefined ? textConditions(place, textPattern) : { pattern };
+  const isBool = type === ScalarType.BOOL;
+  // A parameter is text, too.
+  const names = isBool
+    ? { enum: ["true", "false"] }
+    : constrained(text, rules, { scalar: type }, "parameter");
+  return Object.keys(names).length === 0 ? {} : { propertyNames: names };
 }
 
 /** `ShelfTheme` for `library.v1.Shelf.Theme`, or its full name. No message has a hyphen there. */

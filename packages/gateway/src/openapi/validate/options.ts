@@ -14,6 +14,7 @@ import {
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
+import { isJsonObject } from "../../codec/json-value.ts";
 
 /** `buf.validate.FieldRules` in JSON. */
 export type FieldRules = { readonly [name: string]: JsonValue };
@@ -37,10 +38,12 @@ export function choicesOf(message: DescMessage): Choice[] {
     isRequired: optionOf(file, "buf.validate.oneof", oneof)?.["required"] === true,
   }));
   const { oneof: virtual = [] } = optionOf(file, "buf.validate.message", message) ?? {};
-  const named = objectsIn(virtual).map(({ fields: names, required }) => ({
-    fields: message.fields.filter(({ name }) => listOf(names).includes(name)),
-    isRequired: required === true,
-  }));
+  const named = listOf(virtual)
+    .filter(isJsonObject)
+    .map(({ fields: names, required }) => ({
+      fields: message.fields.filter(({ name }) => listOf(names).includes(name)),
+      isRequired: required === true,
+    }));
   return [...oneofs, ...named];
 }
 
@@ -50,8 +53,7 @@ export function innerRules(
   of: "items" | "keys" | "values",
 ): FieldRules | undefined {
   const inner = rules === undefined ? undefined : typeRules(rules)[1][of];
-  const isObject = typeof inner === "object" && inner !== null && !Array.isArray(inner);
-  return isObject && inner["ignore"] !== "IGNORE_ALWAYS" ? inner : undefined;
+  return isJsonObject(inner) && inner["ignore"] !== "IGNORE_ALWAYS" ? inner : undefined;
 }
 
 const kinds = new Set([
@@ -68,10 +70,6 @@ export function typeRules(rules: FieldRules): [kind: string, rules: FieldRules] 
 
 export function listOf(value: JsonValue | undefined): JsonValue[] {
   return Array.isArray(value) ? value : [];
-}
-
-function objectsIn(value: JsonValue): FieldRules[] {
-  return listOf(value).filter((one) => typeof one === "object" && one !== null) as FieldRules[];
 }
 
 function optionOf(

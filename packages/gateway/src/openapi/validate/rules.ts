@@ -30,7 +30,7 @@ export function constrain(
 ): JsonObject {
   const constrained = constrainSet(schema, typeRules(rules), value, place);
   if (rules["ignore"] !== "IGNORE_IF_ZERO_VALUE" || constrained === schema) return constrained;
-  return { anyOf: [{ enum: zeros(value) }, constrained] };
+  return { anyOf: [{ enum: zerosOf(value) }, constrained] };
 }
 
 function constrainSet(
@@ -138,7 +138,8 @@ function enumSchema(schema: JsonObject, rules: FieldRules, desc: DescEnum | unde
   return { type: "string", enum: names };
 }
 
-function zeros({ scalar, enum: desc }: Ruled): JsonValue[] {
+/** The JSON of its zero value, in each form. */
+export function zerosOf({ scalar, enum: desc }: Ruled): JsonValue[] {
   if (desc !== undefined) {
     return desc.values.filter(({ number }) => number === 0).map(({ jsonName }) => jsonName);
   }

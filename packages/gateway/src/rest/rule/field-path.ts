@@ -46,7 +46,11 @@ export function leafOf(path: FieldPath): DescField {
 
 /** Whether its JSON is a value and not an object with its fields: a Timestamp, for example. */
 export function hasCustomJson(message: DescMessage): boolean {
-  const others = ["Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any"];
-  const prefix = "google.protobuf.";
-  return isWrapperDesc(message) || others.some((name) => message.typeName === prefix + name);
+  return customNames.has(message.typeName) || isWrapperDesc(message);
 }
+
+const customNames: ReadonlySet<string> = new Set(
+  ["Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any"].map(
+    (name) => `google.protobuf.${name}`,
+  ),
+);

@@ -1,0 +1,119 @@
+/**
+ * The command line of MCP's inspector calls tools: `create_plant`, and those of the catalog in
+ * process and through the command. Each result is what REST answers afterwards. Brings the inspector
+ * from its registry, and is skipped without it.
+ */
+import assert from "node:assert/strict";
+import { cp } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { createMcp } from "connect-gateway/mcp";
+import { serve } from "connect-gateway/server";
+import { createCatalog } from "../../packages/gateway/test/catalog-server.ts";
+import { CatalogService } from "../../packages/gateway/test/gen/library/v1/catalog_pb.ts";
+import { install } from "../../packages/gateway/test/runtimes/project.ts";
+import { nodeOfSources, startServer } from "../../packages/gateway/test/runtimes/server-process.ts";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { runTool } from "../../packages/gateway/test/support/tool.ts";
+import { knownToken, openTestServer } from "../support/test-server.ts";
+
+interface Row {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** What REST has then. */
+  readonly path: string;
+  readonly result?: (rest: unknown) => unknown;
+}
+
+const root = resolve(import.meta.dirname, "../..");
+const parent = "shelves/a";
+const id = "9007199254740993";
+const name = `${parent}/volumes/${id}`;
+const path = `/v1/${name}`;
+
+const rows: readonly Row[] = [
+  { tool: "create_volume", args: { parent, volume: { id, title: "Emma" } }, path },
+  { tool: "get_volume", args: { name }, path },
+  { tool: "list_volumes", args: { parent }, path: `/v1/${parent}/volumes` },
+  {
+    tool: "update_volume",
+    args: { volume: { name, title: "Persuasion" }, updateMask: "title" },
+    path,
+  },
+  {
+    tool: "watch_volumes",
+    args: { parent },
+    path,
+    result: (volume) => ({ messages: [volume], truncated: false }),
+  },
+  { tool: "delete_volume", args: { name }, path, result: () => ({}) },
+];
+
+await using folder = await createTemporaryFolder();
+await cp(join(import.meta.dirname, "package.json"), join(folder.path, "package.json"));
+try {
+  await install(folder.path, []);
+} catch (error) {
+  process.stdout.write(`inspector: skipped: ${error}\n`);
+  process.exit(0);
+}
+const inspector = join(
+  folder.path,
+  "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+);
+
+const routes = (router: Parameters<Parameters<typeof serve>[0]["routes"]>[0]) =>
+  void router.service(CatalogService, createCatalog());
+const catalog = await serve({
+  ...{ host: "127.0.0.1", port: 0, routes },
+  mcp: createMcp({ tools: [CatalogService.typeName] }),
+});
+const upstream = `http://127.0.0.1:${catalog.address.port}`;
+await callAll("in process", upstream);
+const image = join(folder.path, "catalog.binpb");
+const config = ["--config", "packages/gateway/test/buf.workspace.yaml"];
+const proto = ["--path", "packages/gateway/test/proto/library/v1/catalog.proto"];
+await runTool(root, ["buf", "build", ...config, ...proto, "--output", image]);
+{
+  const command = [...nodeOfSources, join(root, "packages/proxy/src/cli/main.ts")];
+  const args = ["--upstream", upstream, "--descriptors", image, "--mcp", "--port", "0"];
+  await using proxy = await startServer([...command, ...args], folder.path);
+  await callAll("through the command", `http://127.0.0.1:${proxy.port}`);
+}
+await catalog.drain(0);
+
+const store = await openTestServer({ mcp: true });
+const header = { authorization: `Bearer ${knownToken}` };
+const plant = { id, name: "Basil", tag: "herb" };
+const created = await call(store.url, "create_plant", { plant }, header);
+const init = { method: "POST", headers: { ...header, "content-type": "application/json" } };
+const rest = await fetch(`${store.url}/plants`, { ...init, body: JSON.stringify(plant) });
+assert.deepEqual(created, { plant: await rest.json() });
+await store.close();
+process.stdout.write(`inspector: ${2 * rows.length + 1} calls passed\n`);
+
+async function callAll(how: string, origin: string): Promise<void> {
+  for (const { tool, args, path: at, result = (json: unknown) => json } of rows) {
+    const structured = await call(origin, tool, args);
+    assert.deepEqual(structured, result(await (await fetch(origin + at)).json()), tool);
+    process.stdout.write(`passed ${tool} ${how}\n`);
+  }
+}
+
+/** @returns the structured content. */
+async function call(
+  origin: string,
+  tool: string,
+  args: Row["args"],
+  headers: Readonly<Record<string, string>> = {},
+): Promise<unknown> {
+  const output = await runTool(folder.path, [
+    ...[process.execPath, inspector, "--cli", `${origin}/mcp`, "--transport", "http"],
+    ...["--method", "tools/call", "--tool-name", tool],
+    ...Object.entries(args).flatMap(([key, one]) => [
+      "--tool-arg",
+      `${key}=${JSON.stringify(one)}`,
+    ]),
+    ...Object.entries(headers).flatMap(([key, one]) => ["--header", `${key}: ${one}`]),
+  ] as unknown as readonly [string, ...string[]]);
+  return JSON.parse(output).structuredContent;
+}
