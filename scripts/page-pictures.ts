@@ -35,7 +35,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     await page.getByLabel("Token").fill(token);
     await page.getByLabel("Id", { exact: true }).fill("9007199254740993");
     await page.getByRole("button", { name: "Create the plant" }).click();
-    await page.getByText("200 OK", { exact: true }).waitFor();
+    await page.locator("#answer").getByText("200 OK", { exact: true }).waitFor();
     await page.locator("#create").evaluate((section) => {
       scrollTo(0, section.getBoundingClientRect().top + scrollY - 24);
       (document.activeElement as HTMLElement | null)?.blur();

@@ -212,7 +212,7 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
       seen.add(id);
       await page.getByLabel("Token").fill(knownToken);
       await create();
-      expect(await findAnswer()).toContain("200 OK");
+      await page.locator("#drawn").getByText(`id ${id}`).waitFor();
       expect(readStoredPlants(server.database).map((plant) => `${plant.id}`)).toContain(id);
     }
     expect(seen.size).toBe(protocols.length);

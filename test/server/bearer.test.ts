@@ -85,8 +85,8 @@ describe("the gate", () => {
   test.each(wrong)("rejects %s", async (_what, sent) => {
     expect(await callGate(gate, `Bearer ${sent}`)).toEqual({
       code: "Unauthenticated",
-      message: "the bearer token is unknown or revoked",
-      challenge: `${realm}, error="invalid_token", error_description="the bearer token is unknown or revoked"`,
+      message: "the bearer token is unknown or revoked, or signed with an unknown key",
+      challenge: `${realm}, error="invalid_token", error_description="the bearer token is unknown or revoked, or signed with an unknown key"`,
     });
   });
 
@@ -163,7 +163,7 @@ describe("verdicts", () => {
     ["wrong_issuer", "(iss)"],
     ["wrong_audience", "(aud)"],
     ["wrong_type", "(typ)"],
-    ["bad_claims", "claim"],
+    ["bad_exp", "lacks the claim exp, or its value is malformed"],
   ];
   test.each(reasons)("the reason %s is in the message and the challenge", async (reason, text) => {
     const gate = createBearerGate([always({ kind: "refused", reason })], name);

@@ -1,7 +1,14 @@
 import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { parseAuthorization } from "./authorization.ts";
 import { principalKey } from "./principal.ts";
-import { type RefusalReason, type Verdict, type Verifier, verifyWith } from "./verifier.ts";
+import {
+  type BadClaim,
+  type RefusalReason,
+  readClaims,
+  type Verdict,
+  type Verifier,
+  verifyWith,
+} from "./verifier.ts";
 
 /**
  * A `requestGate` for Connect. Runs once the headers of a call have arrived, before its body is
@@ -83,14 +90,19 @@ const verifierUnavailable = once(
 const descriptions = {
   empty: "the bearer token is empty",
   malformed: "the bearer token is malformed",
-  unknown: "the bearer token is unknown or revoked",
+  unknown: "the bearer token is unknown or revoked, or signed with an unknown key",
   expired: "the bearer token has expired",
   not_yet_valid: "the bearer token is not valid yet",
   wrong_issuer: "the bearer token has an issuer (iss) that is not accepted here",
   wrong_audience: "the bearer token is meant for another audience (aud)",
   wrong_type: "the bearer token is not an access token (typ)",
-  bad_claims: "the bearer token lacks a claim that is needed, or has a malformed one",
-} as const;
+  ...(Object.fromEntries(
+    readClaims.map((claim) => [
+      `bad_${claim}`,
+      `the bearer token lacks the claim ${claim}, or its value is malformed`,
+    ]),
+  ) as Record<BadClaim, string>),
+} as const satisfies Record<string, string>;
 
 /** RFC 6750, section 3.1: a request without credentials gets no error code. */
 const missing = "a bearer token is required: send the header Authorization: Bearer <token>";

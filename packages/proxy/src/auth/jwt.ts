@@ -7,7 +7,13 @@ import {
 } from "jose";
 import { signatureAlgorithms } from "./jwk.ts";
 import type { KeySet } from "./jwks.ts";
-import { type RefusalReason, unknownToken, type Verdict, type Verifier } from "./verifier.ts";
+import {
+  type RefusalReason,
+  readClaims,
+  unknownToken,
+  type Verdict,
+  type Verifier,
+} from "./verifier.ts";
 
 export interface JwtVerifierOptions {
   readonly keys: Omit<KeySet, "reload">;
@@ -104,7 +110,7 @@ function admit({ protectedHeader: { typ }, payload: { sub } }: JWTVerifyResult):
     return { kind: "refused", reason: "wrong_type" };
   }
   if (sub !== undefined && typeof sub !== "string") {
-    return { kind: "refused", reason: "bad_claims" };
+    return { kind: "refused", reason: "bad_sub" };
   }
   return { kind: "verified", principal: { kind: "jwt", subject: sub } };
 }
@@ -128,8 +134,10 @@ const tokenTypes: ReadonlySet<string> = new Set([
 function reasonOf(error: errors.JOSEError): RefusalReason {
   if (error instanceof errors.JWTExpired) return "expired";
   if (!(error instanceof errors.JWTClaimValidationFailed)) return "unknown";
-  if (error.reason !== "check_failed") return "bad_claims";
-  switch (error.claim) {
+  const claim = readClaims.find((name) => name === error.claim);
+  if (claim === undefined) return "unknown";
+  if (error.reason !== "check_failed") return `bad_${claim}`;
+  switch (claim) {
     case "nbf":
       return "not_yet_valid";
     case "iss":
@@ -137,7 +145,7 @@ function reasonOf(error: errors.JOSEError): RefusalReason {
     case "aud":
       return "wrong_audience";
     default:
-      return "bad_claims";
+      return `bad_${claim}`;
   }
 }
 

@@ -131,12 +131,14 @@ export async function openTokenVerifier(options: TokenVerifierOptions): Promise<
     try {
       assertSound(file, changed.log);
       if (version === "missing" && before.size > 0) {
-        report(`${file}: is gone, and with it the ${before.size} tokens it held`);
+        report(
+          `${file}: is gone, so its ${before.size} tokens are rejected; restore the file or create tokens`,
+        );
       }
     } catch (error) {
       if (!(error instanceof TokenFileError)) throw error;
       for (const digest of live.keys()) if (!before.has(digest)) live.delete(digest);
-      report(`${error.message}; no token is added until it is mended`);
+      report(`${error.message}; no token is added until you fix it`);
     }
     find = rememberFound(new Map([...live, ...given]));
   }

@@ -24,8 +24,12 @@ export type RefusalReason =
   | "wrong_audience"
   /** Signed by the issuer, but not for access: a logout token, for example. */
   | "wrong_type"
-  /** A required claim is missing, or a claim has the wrong type. */
-  | "bad_claims";
+  | BadClaim;
+
+/** A required claim is missing, or a claim has the wrong type. */
+export type BadClaim = `bad_${(typeof readClaims)[number]}`;
+
+export const readClaims = ["exp", "nbf", "iat", "iss", "aud", "sub"] as const;
 
 export const unknownToken: Verdict = { kind: "refused", reason: "unknown" };
 

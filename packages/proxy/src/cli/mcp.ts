@@ -24,7 +24,7 @@ export function createTools(
   const wanted = names.flatMap((name) => (name === "on" ? all : [name]));
   for (const name of wanted) {
     if (isKnown(name)) continue;
-    onUnknown(`--mcp ${name}: there is no such method; there is ${all.join(", ")}`);
+    onUnknown(`--mcp ${name}: no such method; choose from ${all.join(", ")}`);
   }
   const tools = wanted.filter(isKnown);
   if (tools.length === 0) return {};

@@ -39,14 +39,14 @@ export function parseRules(text: string, file: string): readonly HttpRule[] {
     if (name === "type" && String(top.get("type")) === typeName) continue;
     const known = ["http", "type", ...passedOver].join(", ");
     const reason =
-      name === "type" ? `type must be ${typeName}` : `there is no ${name} here; there is ${known}`;
+      name === "type" ? `type must be ${typeName}` : `${name} is unknown; known are ${known}`;
     fail(reason, offsetOf(key));
   }
   const http = top.get("http", true) as Node | undefined;
   if (!isMap(http)) return fail(form, offsetOf(http));
   for (const { key } of http.items) {
     if (String(key) !== "rules")
-      fail(`http has no ${String(key)} here; it has rules`, offsetOf(key));
+      fail(`http.${String(key)} is unknown; http has only rules`, offsetOf(key));
   }
   const rules = http.get("rules", true) as Node | undefined;
   if (!isSeq(rules)) return fail(form, offsetOf(rules));
@@ -64,7 +64,8 @@ const form = "must be http: { rules: [ { selector: package.Service.Method, get: 
 function parseRule(node: Node, document: Document): HttpRule {
   if (!isMap(node)) throw new Error("must have a selector and a pattern, as get: /path");
   const rule = fromJson(HttpRuleSchema, node.toJS(document) as JsonValue);
-  if (rule.selector === "") throw new Error("it has no selector, as package.Service.Method");
+  if (rule.selector === "")
+    throw new Error("the selector is missing; write selector: package.Service.Method");
   return rule;
 }
 

@@ -80,7 +80,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
       for (const watch of watches) watch.learn(typeName);
       if (unknown.has(typeName) || unknown.size === unknownMax) return;
       unknown.add(typeName);
-      log.warn(`a response has an Any of ${typeName}, which no descriptors have: no JSON of it`);
+      log.warn(`a google.protobuf.Any of ${typeName} has no JSON: no descriptor has that type`);
     },
   };
   const reference = createReference();
@@ -190,7 +190,9 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   }
   notifyReady((error) => log.warn("systemd was not told of the start", error));
   if (isOpenToAll(settings)) {
-    log.warn(`${host} is served in plaintext: others can read tokens; give --tls-cert, --tls-key`);
+    log.warn(
+      `${host} is served without TLS: networks can read tokens and messages. Set --tls-cert and --tls-key, or terminate TLS in a proxy`,
+    );
   }
 
   reload = async () => {
@@ -266,7 +268,7 @@ function watchAll(
         // It is tried again each second.
         if (failure === String(error)) return;
         failure = String(error);
-        log.warn(`the services of ${url} could not be read`, error);
+        log.warn(`cannot read the services of ${url}`, error);
       },
     });
     return watch;
@@ -274,7 +276,10 @@ function watchAll(
 }
 
 /** What is not found may be served once all services are known. */
-const untold = new ConnectError("the upstream has not told its services yet", Code.Unavailable);
+const untold = new ConnectError(
+  "the upstream has not listed its services yet; try again later",
+  Code.Unavailable,
+);
 
 interface Parts {
   readonly log: Log;
@@ -291,7 +296,7 @@ function commonOptions(settings: Settings, parts: Parts) {
   const { cors, limits } = settings;
   const bodyBudget = new BodyBudget({ bytesMax: limits.bodyBudgetBytes });
   measuring?.metrics.watchBodies(bodyBudget);
-  const onError = (error: unknown) => log.error("a response could not be made", error);
+  const onError = (error: unknown) => log.error("cannot make a response", error);
   const observer = createObserver(settings, { metrics: measuring?.metrics, tracing, onError });
   const requestGate = createGate(settings, authenticator);
   return {

@@ -66,7 +66,7 @@ function serviceOf({ registry, services }: Descriptors, name: string): DescServi
   const service = registry.getService(name);
   if (service !== undefined) return service;
   const known = services.map(({ typeName }) => typeName).join(", ");
-  throw new CommandFailure(2, `--upstream ${name}=…: there is no such service; there is ${known}`);
+  throw new CommandFailure(2, `--upstream ${name}=…: no such service; choose from ${known}`);
 }
 
 const noRoutes =

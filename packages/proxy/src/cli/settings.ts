@@ -58,7 +58,7 @@ export const schema = {
   tls: tlsSettings,
   upstreamCa: {
     ...fileOfService,
-    summary: "Certificates to trust of https upstreams, in PEM; with `SERVICE=`, of the one of it",
+    summary: "Certificates to trust of https upstreams, in PEM; with `SERVICE=`, of that one",
   },
   upstreamCert: { ...fileOfService, summary: "Client certificate for the upstreams (mTLS)" },
   upstreamKey: { ...fileOfService, summary: "Its private key in PEM" },

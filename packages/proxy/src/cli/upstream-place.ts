@@ -69,9 +69,9 @@ function readByService(
   for (const text of given) {
     const [, service, value = ""] = form.exec(text) ?? [];
     if (service !== undefined && !named.has(service)) {
-      throw wrong(setting, `${text}: there is no upstream ${service}=URL`);
+      throw wrong(setting, `${text}: no upstream has that service; add --upstream ${service}=URL`);
     }
-    if (values.has(service)) throw wrong(setting, `${text}: there is another`);
+    if (values.has(service)) throw wrong(setting, `${text}: is given twice; remove one`);
     values.set(service, value);
   }
   return (service: string | undefined) => values.get(service) ?? values.get(undefined);
@@ -90,10 +90,11 @@ function parseGiven(texts: readonly string[]): readonly Given[] {
     const url = parseUrl(address);
     const before = given.find((one) => one.service === service);
     if (before !== undefined && service === undefined) {
-      const problem = `${before.url} has all services already; write SERVICE=${text}`;
+      const problem = `${before.url} has all services; write SERVICE=${text}`;
       throw wrong("upstream", `${text}: ${problem}`);
     }
-    if (before !== undefined) throw wrong("upstream", `${text}: ${service} has one`);
+    if (before !== undefined)
+      throw wrong("upstream", `${text}: ${service} has another upstream; remove one`);
     given.push({ service, url });
   }
   return given;

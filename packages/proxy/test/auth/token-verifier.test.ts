@@ -201,7 +201,9 @@ describe("a running verifier", () => {
     await rm(file);
     expect(await askLater(one)).toBe("unknown");
     expect(await ask(two)).toBe("unknown");
-    expect(problems).toEqual([`${file}: is gone, and with it the 2 tokens it held`]);
+    expect(problems).toEqual([
+      `${file}: is gone, so its 2 tokens are rejected; restore the file or create tokens`,
+    ]);
     await save(line("ada", one));
     expect(await askLater(one)).toBe("ada");
   });
@@ -218,7 +220,7 @@ describe("a running verifier", () => {
 });
 
 describe("a file that becomes invalid", () => {
-  const malformed = expect.stringMatching(/tokens: line \d cannot be understood.*mended$/);
+  const malformed = expect.stringMatching(/tokens: line \d cannot be understood.*you fix it$/);
 
   test("revokes but never adds; once fixed, it adds again", async () => {
     await save(line("ada", one) + line("bob", two));

@@ -162,14 +162,14 @@ describe("what is wrong", () => {
     [
       "a service that there is not",
       [...described, "--upstream", "a.B=http://127.0.0.1:2"],
-      "there is no such service; there is library.v1.CatalogService",
+      "no such service; choose from library.v1.CatalogService",
       2,
     ],
     ["no file", [...away, "--descriptors", "none"], "none: ", 2],
     [
       "a flag for a service that no upstream has",
       [...described, "--upstream-ca", "a.B=ca.pem"],
-      "there is no upstream a.B=URL",
+      "no upstream has that service; add --upstream a.B=URL",
       2,
     ],
     ["an origin without a scheme", [...described, "--cors-origin", "a.example"], "a.example", 2],

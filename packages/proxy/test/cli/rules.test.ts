@@ -50,13 +50,13 @@ test.each([
   [
     "an unknown key beside http",
     "http: { rules: [] }\napis: []\n",
-    "rules.yaml:2: there is no apis",
+    "rules.yaml:2: apis is unknown",
   ],
   ["another type", "type: google.api.Other\nhttp: { rules: [] }\n", "rules.yaml:1: type must be"],
   [
     "an option of http that is not served",
     "http:\n  fully_decode_reserved_expansion: true\n  rules: []\n",
-    "rules.yaml:2: http has no fully_decode_reserved_expansion",
+    "rules.yaml:2: http.fully_decode_reserved_expansion is unknown",
   ],
   ["no rules", "http: {}", "rules.yaml: must be http: "],
   ["no YAML", "http: [", "rules.yaml:1: "],
