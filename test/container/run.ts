@@ -1,7 +1,7 @@
 /**
- * Builds deploy/Containerfile as it is, and uses the container: over every protocol, as the image's own
- * user, and again after a kill. The base image stands in for the real one: this machine's shell, npm and
- * libraries, with the checkout's Node. Where buildah and root are to be had.
+ * Builds the images of deploy/Containerfile as it is, and uses them over every protocol, as their own user:
+ * the store, again after a kill, and the proxy before it. The base image stands in for the real one: this
+ * machine's shell, npm and libraries, with the checkout's Node. Where buildah and root are to be had.
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,6 +21,8 @@ import { knownToken } from "../support/test-server.ts";
 
 const run = promisify(execFile);
 const containerfile = "deploy/Containerfile";
+const store = "plant-store";
+const proxy = "connect-gateway-proxy";
 const imagesUser = 1000;
 
 /** What RUN and npm call, beside Node. */
@@ -62,39 +64,100 @@ async function tryContainer(): Promise<void> {
   for (const name of bases) await buildah("commit", "--quiet", scratch, name);
   const build = ["build", "--isolation", "chroot", "--pull-never", "--format", "docker"];
   const ignore = ["--ignorefile", `${containerfile}.dockerignore`];
-  await buildah(...build, ...ignore, "-f", containerfile, "-t", "plant-store", ".");
-  const container = await buildah("from", "--pull-never", "plant-store");
-  const { OCIv1 } = JSON.parse(await buildah("inspect", container));
-  const program: string[] = [...OCIv1.config.Entrypoint, ...OCIv1.config.Cmd];
-
-  const start = async () => {
-    const port = await findFreePort();
-    const env = [`PLANT_STORE_PORT=${port}`, `PLANT_STORE_TOKENS=${knownToken}`];
-    const options = ["--isolation", "chroot", ...env.flatMap((pair) => ["--env", pair])];
-    const child = spawn(
-      "buildah",
-      [...storage, "--storage-driver", "vfs", "run", ...options, container, "--", ...program],
-      { stdio: ["ignore", "ignore", "pipe"] },
-    );
-    const stderr = collectOutput(child.stderr);
-    const exited = once(child, "exit");
-    const ended = exited.then(() => Promise.reject(new Error(`it ended: ${stderr.text}`)));
-    ended.catch(() => {});
-    await Promise.race([stderr.until(/"listening"/), ended]);
-    return { url: `http://127.0.0.1:${port}`, pid: serverBelow(child.pid ?? 0), exited };
+  const open = async (name: string): Promise<Container> => {
+    await buildah(...build, ...ignore, "-f", containerfile, "--target", name, "-t", name, ".");
+    const id = await buildah("from", "--pull-never", name);
+    const { OCIv1, Docker } = JSON.parse(await buildah("inspect", id));
+    const { Entrypoint, Cmd } = OCIv1.config;
+    const health: string[] = Docker.config.Healthcheck.Test.slice(1);
+    const words = (env: Variables, program: readonly string[]) => {
+      const variables = Object.entries(env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
+      const options = ["--isolation", "chroot", ...variables];
+      return [...storage, "--storage-driver", "vfs", "run", ...options, id, "--", ...program];
+    };
+    return {
+      start: (env) => startServer(words(env, [...Entrypoint, ...(Cmd ?? [])])),
+      checkHealth: (env) => run("buildah", words(env, health)),
+    };
   };
 
-  let server = await start();
-  expectEqual(userOf(server.pid), imagesUser, "the user of the server");
-  await usePlants(server.url);
-  process.kill(server.pid, "SIGKILL");
-  await within("the end of the container", server.exited);
-  server = await start();
-  // Again, and so found stored.
-  await usePlants(server.url);
-  process.kill(server.pid, "SIGTERM");
-  const [code] = await within("the end of the container", server.exited);
+  const containers = { store: await open(store), proxy: await open(proxy) };
+  const [port, proxyPort] = [await findFreePort(), await findFreePort()].map(String);
+  const env = { PLANT_STORE_PORT: port, PLANT_STORE_TOKENS: knownToken };
+  const ofProxy = {
+    CONNECT_GATEWAY_PORT: proxyPort,
+    CONNECT_GATEWAY_UPSTREAM: `http://127.0.0.1:${port}`,
+    CONNECT_GATEWAY_REFLECTION: "on",
+  };
+  const url = `http://127.0.0.1:${port}`;
+  {
+    await using server = await containers.store.start(env);
+    await usePlants(url);
+    await containers.store.checkHealth(env);
+    await using before = await containers.proxy.start(ofProxy);
+    await containers.proxy.checkHealth(ofProxy);
+    await ready(`http://127.0.0.1:${proxyPort}`);
+    // Over REST, errors are the gateway's own and not the store's.
+    await usePlants(`http://127.0.0.1:${proxyPort}`, (name) => !name.startsWith("REST"));
+    await stop(before);
+    process.kill(server.pid, "SIGKILL");
+    await within("the end of the container", server.exited);
+  }
+  {
+    await using server = await containers.store.start(env);
+    // Again, and so found stored.
+    await usePlants(url);
+    await stop(server);
+  }
+  // On a read-only root, too: all that its user has written is the store.
+  const written = ["-uid", String(imagesUser), "-type", "f", "-not", "-name", "plants.db*"];
+  const { stdout } = await run("find", [join(folder.path, "root"), ...written]);
+  expectEqual(stdout, "", "files that the servers wrote");
+}
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+interface Container {
+  start(env: Variables): Promise<Server>;
+  /** Runs the HEALTHCHECK. Rejects when it fails. */
+  checkHealth(env: Variables): Promise<unknown>;
+}
+
+interface Server extends AsyncDisposable {
+  readonly pid: number;
+  readonly exited: Promise<unknown[]>;
+}
+
+async function startServer(words: readonly string[]): Promise<Server> {
+  const child = spawn("buildah", words, { stdio: ["ignore", "pipe", "pipe"] });
+  const [stdout, stderr] = [collectOutput(child.stdout), collectOutput(child.stderr)];
+  const exited = once(child, "exit");
+  const ended = exited.then(() => Promise.reject(new Error(`it ended: ${stderr.text}`)));
+  ended.catch(() => {});
+  const listening = [stderr.until(/"listening"/), stdout.until(/listening on/)];
+  for (const one of listening) one.catch(() => {});
+  await Promise.race([...listening, ended]);
+  const pid = serverBelow(child.pid ?? 0);
+  expectEqual(userOf(pid), imagesUser, "the user of the server");
+  return {
+    ...{ pid, exited },
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null) process.kill(pid, "SIGKILL");
+      await exited;
+    },
+  };
+}
+
+async function stop({ pid, exited }: Server): Promise<void> {
+  process.kill(pid, "SIGTERM");
+  const [code] = await within("the end of the container", exited);
   expectEqual(code, 0, "the exit code after SIGTERM");
+}
+
+/** The services of a reflection are known soon. */
+async function ready(origin: string): Promise<void> {
+  const signal = AbortSignal.timeout(20_000);
+  while ((await fetch(`${origin}/readyz`, { signal })).status !== 200);
 }
 
 /** A root file system with what the build runs. */
@@ -109,7 +172,8 @@ async function fillBase(base: string): Promise<void> {
   for (const name of ["npm", "npx"]) {
     await symlink(`../lib/node_modules/npm/bin/${name}-cli.js`, join(base, "usr/bin", name));
   }
-  for (const program of [...commands, process.execPath]) {
+  const bundler = globSync("node_modules/@rolldown/binding-*/*.node");
+  for (const program of [...commands, process.execPath, ...bundler]) {
     const { stdout } = await run("ldd", [program]);
     sources.push(...[...stdout.matchAll(/(\/\S+) \(0x/g)].map(([, file = ""]) => file));
   }
@@ -144,8 +208,9 @@ function userOf(pid: number): number {
   return Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
-async function usePlants(url: string): Promise<void> {
+async function usePlants(url: string, isUsed = (_name: string) => true): Promise<void> {
   for (const [index, { name, open }] of protocols.entries()) {
+    if (!isUsed(name)) continue;
     using caller = open(url);
     const plant = { id: BigInt(index), name, tag: "🌱" };
     const created = { ok: { name, tag: "🌱" } };
