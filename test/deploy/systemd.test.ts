@@ -80,7 +80,7 @@ describe.each(units)("%s", (file) => {
   test("its start has ended once calls are served, however long a migration takes", () => {
     expect(values("Type")).toEqual(["notify"]);
     expect(values("NotifyAccess")).toEqual(["all"]);
-    expect(values("TimeoutStartSec")).toEqual(["infinity"]);
+    expect(values("TimeoutStartSec")).toEqual(["1h"]);
   });
 
   test("it gives the time to drain, and a file to every connection", () => {

@@ -81,16 +81,15 @@ export const storeUrl: Program<OptionsOf<typeof schema>, UrlOptions> = {
 /** @throws {SettingsError} */
 export function parseUrlOptions(query: string): UrlOptions {
   const values = new Map<string, GivenValue>();
-  const problems = [...new URLSearchParams(query)].flatMap(([name, text]) => {
-    const isKnown = entries.some((entry) => entry.name === name);
-    if (isKnown && !values.has(name)) {
-      values.set(name, { text, origin: { kind: "flag" } });
-      return [];
-    }
-    const known = entries.map((entry) => entry.name).join(", ");
-    const problem = isKnown ? `${name} is given twice` : `the supported settings are ${known}`;
-    return [{ setting: "store", problem }];
-  });
+  const found = new Set<string>();
+  for (const [name, text] of new URLSearchParams(query)) {
+    const known = entries.map((entry) => entry.name);
+    if (!known.includes(name)) found.add(`the supported settings are ${known.join(", ")}`);
+    else if (values.has(name)) found.add(`${name} is given twice`);
+    else if (text === "") found.add(`${name} has no value`);
+    else values.set(name, { text, origin: { kind: "flag" } });
+  }
+  const problems = [...found].map((problem) => ({ setting: "store", problem }));
   const assembled = assembleOptions(storeUrl, { values, problems, warnings: [] });
   if (assembled.problems.length > 0) throw new SettingsError(assembled.problems);
   return resolve(assembled.options);

@@ -17,7 +17,10 @@ export class SettingsError extends Error {
   readonly lines: readonly string[];
 
   constructor(problems: readonly SettingProblem[], options?: { cause: unknown }) {
-    const lines = problems.map(({ setting, problem }) => `${setting}: ${problem}`);
+    // A value may be in it, and must not look like another line.
+    const lines = problems.map(({ setting, problem }) =>
+      `${setting}: ${problem}`.replaceAll(/\p{Cc}/gu, "\ufffd"),
+    );
     super(lines.join("; "), options);
     this.problems = problems;
     this.lines = lines;
