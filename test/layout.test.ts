@@ -41,10 +41,12 @@ test.each([
   expect([...new Set(users.map((file) => file.split("/")[1]))].sort()).toEqual(folders);
 });
 
-test("tests import only the test support of the packages", () => {
+test("tests import only the test support of the packages, and what installs and starts them", () => {
   const inside = globSync("test/**/*.ts").flatMap((file) =>
     importsOf(file)
-      .filter((imported) => /^packages\/(?!(gateway|proxy)\/test\/support\/)/.test(imported))
+      .filter((imported) =>
+        /^packages\/(?!(gateway|proxy)\/test\/(support|runtimes)\/)/.test(imported),
+      )
       .map((imported) => `${file} -> ${imported}`),
   );
   expect(inside).toEqual([]);

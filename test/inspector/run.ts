@@ -7,11 +7,9 @@ import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createMcp } from "connect-gateway/mcp";
-import { serve } from "connect-gateway/server";
-import { createCatalog } from "../../packages/gateway/test/catalog-server.ts";
-import { CatalogService } from "../../packages/gateway/test/gen/library/v1/catalog_pb.ts";
 import { install } from "../../packages/gateway/test/runtimes/project.ts";
 import { nodeOfSources, startServer } from "../../packages/gateway/test/runtimes/server-process.ts";
+import { CatalogService, openCatalog } from "../../packages/gateway/test/support/catalog.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { runTool } from "../../packages/gateway/test/support/tool.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
@@ -25,7 +23,7 @@ interface Row {
 }
 
 const root = resolve(import.meta.dirname, "../..");
-const parent = "shelves/a";
+const parent = "shelves/inspected";
 const id = "9007199254740993";
 const name = `${parent}/volumes/${id}`;
 const path = `/v1/${name}`;
@@ -61,25 +59,20 @@ const inspector = join(
   "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
 );
 
-const routes = (router: Parameters<Parameters<typeof serve>[0]["routes"]>[0]) =>
-  void router.service(CatalogService, createCatalog());
-const catalog = await serve({
-  ...{ host: "127.0.0.1", port: 0, routes },
-  mcp: createMcp({ tools: [CatalogService.typeName] }),
-});
-const upstream = `http://127.0.0.1:${catalog.address.port}`;
-await callAll("in process", upstream);
+const mcp = createMcp({ tools: [CatalogService.typeName] });
+const catalog = await openCatalog({ mcp });
+await callAll("in process", catalog.origin("1.1"));
 const image = join(folder.path, "catalog.binpb");
 const config = ["--config", "packages/gateway/test/buf.workspace.yaml"];
 const proto = ["--path", "packages/gateway/test/proto/library/v1/catalog.proto"];
 await runTool(root, ["buf", "build", ...config, ...proto, "--output", image]);
 {
   const command = [...nodeOfSources, join(root, "packages/proxy/src/cli/main.ts")];
-  const args = ["--upstream", upstream, "--descriptors", image, "--mcp", "--port", "0"];
+  const args = ["--upstream", catalog.origin("2"), "--descriptors", image, "--mcp", "--port", "0"];
   await using proxy = await startServer([...command, ...args], folder.path);
   await callAll("through the command", `http://127.0.0.1:${proxy.port}`);
 }
-await catalog.drain(0);
+await catalog[Symbol.asyncDispose]();
 
 const store = await openTestServer({ mcp: true });
 const header = { authorization: `Bearer ${knownToken}` };

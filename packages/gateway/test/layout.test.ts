@@ -28,7 +28,7 @@ const importsByFile = checkLayout({
     ],
     "src/adapter": ["src/rest", "src/rpc", "src/codec", "src/http"],
     "src/rest": ["gen", "src/rpc", "src/codec", "src/http"],
-    "src/openapi": ["gen", "src/rest", "src/codec"],
+    "src/openapi": ["gen", "src/rest", "src/rpc", "src/codec"],
     "src/rpc": ["gen", "src/codec", "src/http"],
     "src/codec": ["gen", "src/http"],
     "src/http": ["gen"],

@@ -25,11 +25,7 @@ const codes = {
 
 const errors = new WeakMap<Error, JsonObject>();
 
-/**
- * What is wrong with a request before it is a call of a tool.
- *
- * @param status Of HTTP.
- */
+/** What is wrong with a request before it is a call of a tool. @param status Of HTTP. */
 export function protocolError(
   status: number,
   kind: keyof typeof codes,
