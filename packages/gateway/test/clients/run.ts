@@ -1,6 +1,6 @@
 /**
- * Clients that are generated from one OpenAPI document call each of its operations. Brings the
- * generators from their registries; a client whose toolchain cannot be had is skipped. An argument
+ * A linter reads OpenAPI documents, and clients that are generated from one call each of its
+ * operations. Brings the tools from their registries; a client whose toolchain cannot be had is skipped. An argument
  * selects clients by name.
  */
 import { cp, writeFile } from "node:fs/promises";
@@ -13,6 +13,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { runTool, Unavailable } from "../support/tool.ts";
 import { bookRules } from "./books.ts";
 import { type Client, clients } from "./clients.ts";
+import { lintBySpectral } from "./lint.ts";
 
 const document = createOpenApiDocument([CatalogService, BookService], {
   title: "Catalog",
@@ -29,6 +30,13 @@ const counts = { passed: 0, failed: 0, skipped: 0 };
 await using folder = await createTemporaryFolder();
 const path = join(folder.path, "openapi.json");
 await writeFile(path, JSON.stringify(document));
+try {
+  print(`spectral: no error in ${await lintBySpectral(folder.path)} documents`);
+  counts.passed++;
+} catch (error) {
+  counts[error instanceof Unavailable ? "skipped" : "failed"]++;
+  print(`spectral: ${error}`);
+}
 for (const client of clients.filter(({ name }) => only === undefined || name === only)) {
   try {
     await tryClient(client);
