@@ -83,6 +83,7 @@ export class Recording {
         timeout: 60_000,
         env: {
           PATH: process.env["PATH"],
+          NODE_OPTIONS: process.env["NODE_OPTIONS"], // the sources of connect-gateway
           ...shimEnvironment(this.#shimPath, root, this.#logPath),
           ...(fault !== undefined && faultEnvironment(fault, creating.switchPath)),
           ...(killAt !== undefined && killEnvironment(killAt)),
