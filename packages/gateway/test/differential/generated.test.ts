@@ -1,6 +1,6 @@
 /**
  * Thousands of random calls, the same on every run. For others:
- * `SEED=7 npm test -- packages/gateway/test/differential/generated.test.ts`. RUNS sets the number.
+ * `SEED=7 npm run test:differential -- packages/gateway/test/differential/generated.test.ts`. RUNS sets the number.
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, test } from "vitest";
@@ -33,7 +33,7 @@ test.each(kinds)(
     await fc.assert(
       fc.asyncProperty(cases, async (given) => {
         count++;
-        const replay = `request ${count}; SEED=${seed} RUNS=${numRuns} npm test -- packages/gateway/test/differential/generated.test.ts`;
+        const replay = `request ${count}; SEED=${seed} RUNS=${numRuns} npm run test:differential -- packages/gateway/test/differential/generated.test.ts`;
         await expectSame(pair, given, replay);
       }),
       { seed, numRuns, interruptAfterTimeLimit: 60_000, markInterruptAsFailure: true },
