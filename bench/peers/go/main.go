@@ -83,12 +83,16 @@ func runGateway(address, _ string) error {
 	if err != nil {
 		return err
 	}
+	return serveFront(gateway)
+}
+
+func serveFront(handler http.Handler) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	fmt.Printf("listens on http://%s\n", listener.Addr())
-	return http.Serve(listener, gateway)
+	return http.Serve(listener, handler)
 }
 
 func newGateway(address string) (*runtime.ServeMux, error) {

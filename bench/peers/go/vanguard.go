@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -30,10 +28,5 @@ func runVanguard(address, _ string) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	fmt.Printf("listens on http://%s\n", listener.Addr())
-	return http.Serve(listener, transcoder)
+	return serveFront(transcoder)
 }

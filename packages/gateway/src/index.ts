@@ -1,6 +1,5 @@
 /** Any Connect service on one Node handler: gRPC, gRPC-Web, Connect and REST. Also by fetch. */
 
-export { refuseAll } from "./adapter/beside.ts";
 export { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "./adapter/node.ts";
 export * from "./fetch.ts";
 export type { NodeHandler } from "./http/node.ts";

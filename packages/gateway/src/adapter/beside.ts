@@ -1,12 +1,9 @@
-import type { ConnectError } from "@connectrpc/connect";
 import type { Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
 import { exchangeFor, type NodeHandler } from "../http/node.ts";
 import { type RenderError, renderStatus } from "../rest/error.ts";
 import { errorResponse } from "../rest/response/response.ts";
-import { trailersOnly } from "../rpc/grpc.ts";
 import { type ApplyCors, isPreflight } from "./cors.ts";
-import { protocolOf } from "./observer.ts";
 
 export interface BesideOptions {
   readonly renderError: RenderError | undefined;
@@ -43,18 +40,5 @@ export function guardHandler(
       if (exchange.isAnswered) exchange.breakOff();
       else exchange.respond(errorResponse(error, { renderError }));
     }
-  };
-}
-
-/** A handler that answers each request with an error: by its status to gRPC, else by that of HTTP. */
-export function refuseAll(error: ConnectError): NodeHandler {
-  return (request, response) => {
-    const exchange = exchangeFor(request, response);
-    const isGrpc = protocolOf(request.headers, false).startsWith("grpc");
-    exchange.respond(
-      isGrpc
-        ? trailersOnly(exchange, error.code, error.rawMessage)
-        : errorResponse(error, { renderError: renderStatus }),
-    );
   };
 }

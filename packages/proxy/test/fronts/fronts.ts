@@ -3,9 +3,9 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { connect } from "node:net";
 import { join } from "node:path";
 import { environment } from "../../../gateway/test/runtimes/project.ts";
+import { isListening } from "../../../gateway/test/support/is-listening.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/behind.md"), "utf8");
 
@@ -109,16 +109,4 @@ export async function startFront(front: Front, place: Place): Promise<AsyncDispo
       await exited;
     },
   };
-}
-
-async function isListening(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
-  try {
-    await once(socket, "connect");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
 }

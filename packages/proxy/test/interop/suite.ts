@@ -2,7 +2,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createRegistry } from "@bufbuild/protobuf";
@@ -10,6 +10,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { compressionGzip } from "connect-gateway";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { serve } from "connect-gateway/server";
+import { isListening } from "../../../gateway/test/support/is-listening.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { defaultRequestMetadata, proxyServices } from "../../src/services/index.ts";
 import { cases } from "./cases.ts";
@@ -100,16 +101,4 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, "close");
   return port;
-}
-
-async function isListening(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
-  try {
-    await once(socket, "connect");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
 }
