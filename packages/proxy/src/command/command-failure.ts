@@ -9,10 +9,10 @@ export class CommandFailure extends Error {
     lines: string | readonly string[],
     options?: { cause: unknown },
   ) {
-    const shown = [lines].flat().map((line) => line.replaceAll(/\p{Cc}/gu, "\ufffd"));
-    super(shown.join("; "), options);
+    const all = [lines].flat();
+    super(all.join("; "), options);
     this.exitCode = exitCode;
-    this.lines = shown;
+    this.lines = all;
   }
 }
 

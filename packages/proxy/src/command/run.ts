@@ -17,7 +17,10 @@ export async function runCommandLine(
 ): Promise<number> {
   const prefix = `${program.name()}: `;
   program.configureHelp({ formatItem }).configureOutput({
-    outputError: (text, write) => write(text.replace(/^error: /, prefix)),
+    outputError(text, write) {
+      const lines = printable(text.replace(/^error: /, prefix).split("\n"));
+      write(lines.join("\n"));
+    },
   });
   for (const command of withSubcommands(program)) {
     command.exitOverride().copyInheritedSettings(program);
@@ -38,14 +41,20 @@ function failureOf(
   error: unknown,
   known: Parameters<typeof runCommandLine>[2],
 ): Pick<CommandFailure, "lines" | "exitCode"> {
-  if (error instanceof CommandFailure) return error;
-  if (error instanceof SettingsError) return { lines: error.lines, exitCode: 2 };
+  if (error instanceof CommandFailure)
+    return { lines: printable(error.lines), exitCode: error.exitCode };
+  if (error instanceof SettingsError) return { lines: printable(error.lines), exitCode: 2 };
   if (!(error instanceof Error)) return { lines: [String(error)], exitCode: 1 };
   const { message, stack = message } = error;
   if (error instanceof TokenFileError)
-    return { lines: [message], exitCode: error.code === "invalid_name" ? 2 : 1 };
+    return { lines: printable([message]), exitCode: error.code === "invalid_name" ? 2 : 1 };
   const line = known.some((one) => error instanceof one) ? message : describeListenError(error);
-  return { lines: [line ?? stack], exitCode: 1 };
+  return { lines: line === undefined ? [stack] : printable([line]), exitCode: 1 };
+}
+
+/** What is quoted in a message must not look like another line, nor move the cursor. */
+function printable(lines: readonly string[]): readonly string[] {
+  return lines.map((line) => line.replaceAll(/\p{Cc}/gu, "\ufffd"));
 }
 
 /** Below a long flag where there is no room beside it, or terminals would break words. */

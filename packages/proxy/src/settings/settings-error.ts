@@ -17,10 +17,7 @@ export class SettingsError extends Error {
   readonly lines: readonly string[];
 
   constructor(problems: readonly SettingProblem[], options?: { cause: unknown }) {
-    // A value may be in it, and must not look like another line.
-    const lines = problems.map(({ setting, problem }) =>
-      `${setting}: ${problem}`.replaceAll(/\p{Cc}/gu, "\ufffd"),
-    );
+    const lines = problems.map(({ setting, problem }) => `${setting}: ${problem}`);
     super(lines.join("; "), options);
     this.problems = problems;
     this.lines = lines;
