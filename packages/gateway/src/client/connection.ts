@@ -6,6 +6,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { keepStreamsInTables } from "../http/stream-table.ts";
 import { type GuardedSocket, openSocket, type SocketOptions } from "./guarded-socket.ts";
 import { Liveness } from "./liveness.ts";
 
@@ -69,6 +70,7 @@ export class Connection {
       maxSessionMemory: sessionMegabytesMax,
       maxHeaderListPairs: headerFieldsMax,
     });
+    keepStreamsInTables(session);
     this.#session = session;
     this.#liveness = new Liveness(session, socket, {
       quietMsMax,

@@ -4,6 +4,7 @@ import type { GatewayHandler } from "../adapter/node.ts";
 import { continueWhenRead, type NodeHandler } from "../http/node.ts";
 import { clientShut, isKeptOpen } from "../http/node-exchange.ts";
 import { leaveRequest } from "../http/stream-exchange.ts";
+import { keepStreamsInTables } from "../http/stream-table.ts";
 import { LinkedList } from "../rpc/linked-list.ts";
 import type { OnRequested } from "./http1.ts";
 import { Intake } from "./intake.ts";
@@ -55,6 +56,7 @@ export function createHttp2Server(
   });
   const intake = new Intake();
   server.on("session", (session) => {
+    keepStreamsInTables(session);
     const turns = new Turns(servedAtOnce, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
       const [stream] = request;

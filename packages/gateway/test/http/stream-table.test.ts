@@ -1,0 +1,139 @@
+/** Streams of HTTP/2 sessions end as usual, and no old table keeps them alive. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import http2, { type Http2Session, type Http2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { getHeapStatistics } from "node:v8";
+import { createClient } from "@connectrpc/connect";
+import { expect, onTestFinished, test } from "vitest";
+import { openGrpcTransport } from "../../src/client/index.ts";
+import { Health } from "../../src/health/index.ts";
+import { keepStreamsInTables, StreamTable } from "../../src/http/stream-table.ts";
+import { openCollector } from "../support/collect-garbage.ts";
+import { openTestPort } from "../support/test-port.ts";
+
+/** Both ends of a connection, with tables, and the streams that the server gets. */
+async function openConnection() {
+  const server = http2.createServer();
+  const session = once(server, "session") as Promise<[Http2Session]>;
+  server.on("session", keepStreamsInTables);
+  const streams: Http2Stream[] = [];
+  server.on("stream", (stream) => {
+    stream.on("error", () => {});
+    streams.push(stream);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const client = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  keepStreamsInTables(client);
+  client.on("error", () => {});
+  onTestFinished(async () => {
+    client.destroy();
+    server.close();
+    await once(server, "close");
+  });
+  await once(client, "connect");
+  const ask = () =>
+    client
+      .request()
+      .on("error", () => {})
+      .resume();
+  return { client, streams, ask, server: (await session)[0] };
+}
+
+function tableOf(session: Http2Session): StreamTable | undefined {
+  const values = Object.getOwnPropertySymbols(session).map((key) => Reflect.get(session, key));
+  return values.find((value) => value?.streams instanceof StreamTable)?.streams;
+}
+
+test("a collection of the young generation frees what has left an old table", async () => {
+  const collect = openCollector();
+  const [open, pending] = [new StreamTable(), new StreamTable()];
+  const pass = (streams: number): void => {
+    for (let id = 1; id <= streams; id++) {
+      const payload = Array.from({ length: 1000 }, () => ({}));
+      const stream = { payload } as unknown as Http2Stream;
+      pending.add(stream);
+      pending.delete(stream);
+      open.set(id, stream);
+      open.delete(id - 8);
+    }
+    for (let id = streams - 7; id <= streams; id++) open.delete(id);
+  };
+  pass(100);
+  collect(); // everything in the tables is old from here on
+  const before = getHeapStatistics().used_heap_size;
+  pass(1000); // 60 MB
+  await nextTurn();
+  collect({ type: "minor" });
+  collect({ type: "minor" });
+  expect(getHeapStatistics().used_heap_size - before).toBeLessThan(5_000_000);
+});
+
+test("both ends of a connection keep their open streams in tables", async () => {
+  const { client, server, streams, ask } = await openConnection();
+  const asked = [ask(), ask(), ask()];
+  await expect.poll(() => streams.length).toBe(3);
+  expect([tableOf(client)?.size, tableOf(server)?.size]).toEqual([3, 3]);
+  for (const stream of streams)
+    (stream as http2.ServerHttp2Stream).respond({}, { endStream: true });
+  for (const stream of asked) await once(stream, "close");
+  await expect.poll(() => [tableOf(client)?.size, tableOf(server)?.size]).toEqual([0, 0]);
+});
+
+test.each([
+  ["server", "a port"],
+  ["client", "a gRPC transport"],
+])("the %s sessions of %s have tables", async (side) => {
+  const port = await openTestPort({
+    serveStream(stream) {
+      stream.respond({ ":status": 501 }, { endStream: true });
+      return true;
+    },
+  });
+  const transport = openGrpcTransport({ url: `http://127.0.0.1:${port.address.port}` });
+  onTestFinished(async () => {
+    transport.close();
+    await port.drain(0);
+  });
+  const sessions: Http2Session[] = [];
+  const onStream = (message: unknown) => {
+    const { session } = (message as { stream: Http2Stream }).stream;
+    if (session !== undefined) sessions.push(session);
+  };
+  const channel = `http2.${side}.stream.created`;
+  subscribe(channel, onStream);
+  onTestFinished(() => void unsubscribe(channel, onStream));
+  await expect(createClient(Health, transport).check({})).rejects.toThrow("HTTP status 501");
+  expect(sessions.map(tableOf)).toEqual([expect.any(StreamTable)]);
+});
+
+test("a session that is not as expected stays as it is", () => {
+  const state = { streams: [], pendingStreams: new Set() };
+  const sessions = [{}, { [Symbol("state")]: undefined }, { [Symbol("state")]: state }];
+  for (const session of sessions) keepStreamsInTables(session as unknown as Http2Session);
+  expect(state).toEqual({ streams: [], pendingStreams: new Set() });
+});
+
+test("a connection that is destroyed ends all of its streams", async () => {
+  const { client, streams, ask } = await openConnection();
+  for (let n = 0; n < 20; n++) ask();
+  await expect.poll(() => streams.length).toBe(20);
+  for (const stream of [streams[3], streams[19], streams[0]]) stream?.close();
+  client.destroy();
+  await expect.poll(() => streams.every(({ closed, destroyed }) => closed && destroyed)).toBe(true);
+});
+
+test("a connection that is closed ends after its last answer", async () => {
+  const { server, streams, ask } = await openConnection();
+  const asked = [ask(), ask(), ask()];
+  await expect.poll(() => streams.length).toBe(3);
+  server.close();
+  for (const [n, stream] of streams.entries()) {
+    expect(server.destroyed).toBe(false);
+    (stream as http2.ServerHttp2Stream).respond({}, { endStream: true });
+    await once(asked[n] as Http2Stream, "close");
+  }
+  await expect.poll(() => server.destroyed).toBe(true);
+});
