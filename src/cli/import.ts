@@ -2,7 +2,12 @@ import { createReadStream, fstatSync, openSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { CommandFailure, cannot, listenForStop } from "connect-gateway-proxy/command";
+import {
+  CommandFailure,
+  cannot,
+  listenForStop,
+  shortenCollections,
+} from "connect-gateway-proxy/command";
 import { type FormatName, formatNames, formatOfFile, formats } from "../transfer/format.ts";
 import { createPlantCreator, type PlantCreator } from "../transfer/grpc-client.ts";
 import { type ImportEnd, type ImportState, PlantImport } from "../transfer/plant-import.ts";
@@ -10,7 +15,6 @@ import { defaultRowLimits, FormatError } from "../transfer/row.ts";
 import { unzip } from "../transfer/unzip.ts";
 import { readClientToken } from "./client-token.ts";
 import { count } from "./count.ts";
-import { collectLittleAtOnce } from "./heap.ts";
 import { Progress } from "./progress.ts";
 import { Rejects } from "./rejects.ts";
 
@@ -84,7 +88,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
     formats[flags.format ?? formatOfFile(file.replace(/\.gz$/i, "")) ?? rejectFormat(file)];
   const url = parseUrl(flags.url);
   const creator = await openCreator(url, flags);
-  collectLittleAtOnce();
+  shortenCollections();
   const source = openSource(file);
   using stop = listenForStop();
   const progress = new Progress(process.stderr);

@@ -3,9 +3,8 @@ import module from "node:module";
 import { isatty } from "node:tty";
 import { Command } from "commander";
 import { needsFirstToken } from "connect-gateway-proxy/auth";
-import { listenForStop, notifyReady } from "connect-gateway-proxy/command";
+import { listenForStop, notifyReady, shortenCollections } from "connect-gateway-proxy/command";
 import { type RunningServer, startServer } from "../server/start.ts";
-import { collectLittleAtOnce } from "./heap.ts";
 import { assertTokenFile } from "./output-file.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
@@ -21,7 +20,7 @@ export function createServeCommand(): Command {
     // Before anybody can know that it serves.
     // A terminal that closes sends SIGHUP to end what runs in it. Elsewhere it asks for a reload.
     using stop = listenForStop(isatty(0) ? undefined : () => void reload(server));
-    collectLittleAtOnce();
+    shortenCollections();
     await tellStart(server);
     notifyReady((error) => server.settings.log.warn("systemd was not told of the start", error));
     // Not at the end, as Node would: that may be sudden.

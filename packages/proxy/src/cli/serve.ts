@@ -12,6 +12,7 @@ import { type ServedOptions, serve } from "connect-gateway/server";
 import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
 import { hasAuth } from "../auth/settings.ts";
 import { CommandFailure } from "../command/command-failure.ts";
+import { shortenCollections } from "../command/heap.ts";
 import { notifyReady } from "../command/service-manager.ts";
 import { listenForStop } from "../command/stop-signal.ts";
 import { createObserver, createStderrLog } from "../logging/index.ts";
@@ -188,6 +189,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
     );
     process.stdout.write(`metrics on ${place}/metrics\n`);
   }
+  shortenCollections();
   notifyReady((error) => log.warn("systemd was not told of the start", error));
   if (isOpenToAll(settings)) {
     log.warn(

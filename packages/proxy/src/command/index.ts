@@ -2,6 +2,7 @@
 export { CommandFailure, cannot } from "./command-failure.ts";
 export { createConfigCommand } from "./config.ts";
 export { createHealthCommand } from "./health.ts";
+export { shortenCollections } from "./heap.ts";
 export { runCommandLine } from "./run.ts";
 export { notifyReady } from "./service-manager.ts";
 export { listenForStop } from "./stop-signal.ts";
