@@ -89,10 +89,15 @@ export interface Front {
   readonly before: (url: string) => Start;
 }
 
+const proxyMain = fileURLToPath(new URL("../packages/proxy/dist/src/cli/main.js", import.meta.url));
+const descriptors = fileURLToPath(new URL("../gen/plantstore.binpb", import.meta.url));
+
 export const fronts: readonly Front[] = [
   {
     name: "connect-gateway",
-    before: (url) => ({ args: [fileURLToPath(new URL("servers/proxy.ts", import.meta.url)), url] }),
+    before: (url) => ({
+      args: [proxyMain, "--port", "0", "--upstream", url, "--descriptors", descriptors],
+    }),
   },
   { name: "grpc-gateway", before: (url) => goFront(url, "gateway") },
   { name: "vanguard-go", before: (url) => goFront(url, "vanguard") },

@@ -92,7 +92,7 @@ function listeningUrl(child: ChildProcess): Promise<string> {
   let text = "";
   child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
     text += chunk;
-    const [, url] = /listens on (\S+)\s/.exec(text) ?? [];
+    const [, url] = /listen(?:s|ing) on (\S+)\s/.exec(text) ?? [];
     if (url !== undefined) found.resolve(url);
   });
   return found.promise;
