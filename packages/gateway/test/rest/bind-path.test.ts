@@ -128,13 +128,13 @@ describe("a body or query that contradicts the path is rejected:", () => {
     [
       "optional_int64",
       { body: '{"optionalInt64":1,"optional_int64":2}' },
-      "optionalInt64",
+      "optional_int64",
       "must be given once",
     ],
     [
       "optional_int64",
       { body: '{"optionalInt64":null,"optional_int64":2}' },
-      "optionalInt64",
+      "optional_int64",
       "must be given once",
     ],
     // Neither must another member of its oneof.

@@ -1,8 +1,7 @@
 /** HTTP -> request message. */
-import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { parseJson } from "../../codec/json-messages.ts";
 import type { ExactJson } from "../../codec/json-value.ts";
-import { readPlainJson } from "../../codec/plain-reader.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { headerOf } from "../../http/exchange.ts";
 import type { Route, Target } from "../routing/route.ts";
@@ -49,30 +48,9 @@ export function readMessage(route: Route, request: WholeRequest, target: Target)
   const type = assertMediaType(request, bodyTypes);
   return readBody(request, readLimits, (bytes) => {
     if (bytes.length === 0) return bindNothing();
-    const plain = readPlainBody(route, target, bytes);
-    if (plain !== undefined) return plain;
     const json = parseJson(bytes, options.readMaxValues);
     return bind(route, target, json, type === mergePatchType);
   });
-}
-
-/**
- * Reads a plain message that the body defines completely. Returns undefined for any other message,
- * or unusual text.
- */
-function readPlainBody(
-  { binding, jsonOptions, options, spec, updateMask }: Route,
-  { query }: Target,
-  bytes: Uint8Array,
-): Message | undefined {
-  const { body, variables } = binding;
-  if (query !== "" || variables.length > 0 || body === undefined) return undefined;
-  if (updateMask !== undefined) return undefined;
-  const { input } = spec.method;
-  if (body === "*") return readPlainJson(input, bytes, jsonOptions, options.readMaxValues);
-  if (body.fieldKind !== "message" || body.oneof !== undefined) return undefined;
-  const part = readPlainJson(body.message, bytes, jsonOptions, options.readMaxValues);
-  return part && Object.assign(create(input), { [body.localName]: part });
 }
 
 /** The value of an empty body: an empty message. For any other field, it is not set. */
