@@ -2,16 +2,15 @@
 import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { hasCustomJson } from "../codec/json-messages.ts";
-import type { UpdateMask } from "../rest/request/update-mask.ts";
-import { bodyTypesOf } from "../rest/request/update-mask.ts";
+import { bodyTypesOf, type UpdateMask } from "../rest/request/update-mask.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import type { Binding } from "../rest/rule/rule.ts";
 import type { Components, Named } from "./components.ts";
 import type { JsonObject } from "./json-object.ts";
-import { Taken } from "./json-object.ts";
 import type { OpenApiSettings } from "./options.ts";
 import { traitsOf } from "./schema/field-notes.ts";
 import { isRequired, type Schemas } from "./schema/schema.ts";
+import { Taken } from "./taken.ts";
 import { choicesOf } from "./validate/options.ts";
 
 export interface ContentContext {

@@ -3,12 +3,8 @@ import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { assertOptions, definedOnly, type OptionKinds } from "../rpc/options.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { AnswerCodingName } from "./response/answer-coding.ts";
-import {
-  type Deprecations,
-  deprecationProblem,
-  type SuccessStatuses,
-  statusProblem,
-} from "./response/success-status.ts";
+import { type Deprecations, deprecationProblem } from "./response/deprecation.ts";
+import { type SuccessStatuses, statusProblem } from "./response/success-status.ts";
 import { hasRule, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { integerPattern } from "../../src/openapi/schema/scalar-schema.ts";
+import { integerPattern } from "../../src/openapi/schema/integer-pattern.ts";
 
 const matcherOf = (min: bigint, max: bigint) => new RegExp(`^${integerPattern(min, max)}$`);
 

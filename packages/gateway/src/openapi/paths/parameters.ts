@@ -2,10 +2,11 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { jsonPath, leafOf, parameterReader } from "../../rest/rule/field-path.ts";
 import type { Binding } from "../../rest/rule/rule.ts";
-import { describe, type JsonObject, Taken } from "../json-object.ts";
+import { describe, type JsonObject } from "../json-object.ts";
 import { descriptionOf } from "../schema/field-notes.ts";
 import { isRequired, type Schemas } from "../schema/schema.ts";
 import { wellKnownSchema } from "../schema/well-known-schema.ts";
+import { Taken } from "../taken.ts";
 import type { PathParameter } from "./path.ts";
 
 const segmentSchema = { type: "string", minLength: 1, pattern: "^[^/]+$" };

@@ -11,11 +11,12 @@ import { integerTypes } from "../../codec/json-scalar.ts";
 import { maskFieldOf } from "../../rpc/masked-update.ts";
 import { commentOf } from "../comments.ts";
 import type { Components, Named } from "../components.ts";
-import type { Taken } from "../json-object.ts";
 import { describe, type JsonObject } from "../json-object.ts";
+import type { Taken } from "../taken.ts";
 import { type FieldRules, innerRules, rulesOf } from "../validate/options.ts";
 import { constrain, refusesZero } from "../validate/rules.ts";
 import { choiceSchema } from "./choice-schema.ts";
+import { enumNames, enumNumbers } from "./enum-schema.ts";
 import { defaultOf, nonZeroOf, notedOf, traitsOf } from "./field-notes.ts";
 import {
   integerFormat,
@@ -25,7 +26,7 @@ import {
   scalarSchema,
   textConditions,
 } from "./scalar-schema.ts";
-import { enumNames, enumNumbers, wellKnownSchema } from "./well-known-schema.ts";
+import { wellKnownSchema } from "./well-known-schema.ts";
 
 export interface SchemaOptions extends ScalarOptions {
   readonly ignoreUnknownFields: boolean;

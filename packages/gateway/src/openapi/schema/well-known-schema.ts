@@ -1,8 +1,7 @@
 /** JSON Schema of google.protobuf messages whose JSON is not an object with their fields. */
-import type { DescEnum, DescMessage } from "@bufbuild/protobuf";
-import { commentOf } from "../comments.ts";
-import { describe, type JsonObject } from "../json-object.ts";
-import { integerNumber, integerPattern } from "./scalar-schema.ts";
+import type { DescMessage } from "@bufbuild/protobuf";
+import type { JsonObject } from "../json-object.ts";
+import { integerPattern } from "./integer-pattern.ts";
 
 const year = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)";
 const day = "(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])";
@@ -49,31 +48,4 @@ const schemas: Readonly<Record<string, JsonObject>> = {
 export function wellKnownSchema({ typeName }: DescMessage): JsonObject | undefined {
   const prefix = "google.protobuf.";
   return typeName.startsWith(prefix) ? schemas[typeName.slice(prefix.length)] : undefined;
-}
-
-export function enumNames(desc: DescEnum): JsonObject {
-  return {
-    type: "string",
-    ...describe(enumDescription(desc), desc.deprecated),
-    enum: desc.values.map(({ jsonName }) => jsonName),
-  };
-}
-
-/** An open enum accepts any number, because later versions may have values without a name here. */
-export function enumNumbers({ open, values }: DescEnum): JsonObject {
-  if (open) return integerNumber("int32", { min: -(2n ** 31n), max: 2n ** 31n - 1n });
-  return {
-    type: "integer",
-    format: "int32",
-    enum: [...new Set(values.map(({ number }) => number))],
-  };
-}
-
-function enumDescription(desc: DescEnum): string {
-  const values = desc.values.flatMap((value) => {
-    const notes = [commentOf(value), value.deprecated ? "Deprecated." : ""];
-    const note = notes.filter((part) => part !== "").join(" ");
-    return note === "" ? [] : [`- \`${value.jsonName}\`: ${note}`];
-  });
-  return [commentOf(desc), values.join("\n")].filter((part) => part !== "").join("\n\n");
 }
