@@ -21,10 +21,10 @@ export {
   type RenderedError,
   type RestError,
   RestFailure,
+  renderProblem,
   renderStatus,
 } from "./rest/error.ts";
 export type { RestOptions, RestServiceOptions } from "./rest/options.ts";
-export { renderProblem } from "./rest/problem.ts";
 export type { AnswerCodingName } from "./rest/response/answer-coding.ts";
 export type { SuccessStatuses } from "./rest/response/success-status.ts";
 export { RuleError } from "./rest/rule/rule.ts";

@@ -57,17 +57,14 @@ describe("a JSON text", () => {
 });
 
 describe("text that is not JSON", () => {
-  // Reading each number or name takes longer than counting it.
-  const rows = ["1 ", "12 ", "1,", ", ", "1:", '"" '].map((text) => [text] as const);
-  test.each(rows)("of repeated %j is rejected after that many values", (text) => {
-    expect(() => parseJsonText(Buffer.from(text.repeat(100)), 50)).toThrow(
-      new JsonTextError("has more than 50 values"),
-    );
-  });
-
-  test.each(["1a", "]", "\\"])("of repeated %j is rejected for the first one", (text) => {
-    expect(() => parseJsonText(Buffer.from(text.repeat(100)), 50)).toThrow(/^is not valid JSON: /);
-  });
+  test.each(["1 ", "1,", ", ", "1:", '"" ', "1a", "]", "\\"])(
+    "of repeated %j is rejected before its values are counted",
+    (text) => {
+      expect(() => parseJsonText(Buffer.from(text.repeat(100)), 50)).toThrow(
+        /^is not valid JSON: /,
+      );
+    },
+  );
 });
 
 describe.each(jsonWays)("JSON by $name", (way) => {

@@ -9,7 +9,7 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { type Body, byteLengthOf } from "../http/body.ts";
-import { messageFromJsonText } from "./json-messages.ts";
+import { messageFromJson, parseJson } from "./json-messages.ts";
 import type { JsonOptions } from "./json-scalar.ts";
 import { type OnUnknownType, telling, writeJson } from "./json-writer.ts";
 import { assertWireFormat } from "./wire-format.ts";
@@ -42,37 +42,29 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
     binary: limited(options, {
       parse(bytes) {
         const mayBeMany = bytes.length > 2 * readMaxValues; // a field has at least two bytes
-        return readBinary(() => {
+        return attempt("parse binary", Code.InvalidArgument, () => {
           if (mayBeMany) assertWireFormat(input, bytes, readMaxValues);
           const message = fromBinary(input, bytes, binaryOptions);
           assertWireFormat(input, bytes);
           return message;
         });
       },
-      serialize: (message) => writeBinary(() => toBinary(output, message, binaryOptions)),
+      serialize: (message) =>
+        attempt("serialize binary", Code.Internal, () => toBinary(output, message, binaryOptions)),
     }),
     json: limited(options, {
-      parse: (bytes) => messageFromJsonText(input, bytes, jsonOptions, readMaxValues),
+      parse: (bytes) => messageFromJson(input, parseJson(bytes, readMaxValues), jsonOptions),
       serialize: (message) => writeJson(() => toJsonString(output, message, writerOptions)),
     }),
   };
 }
 
-function readBinary(read: () => Message): Message {
+function attempt<T>(what: string, code: Code, run: () => T): T {
   try {
-    return read();
+    return run();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ConnectError(`parse binary: ${reason}`, Code.InvalidArgument);
-  }
-}
-
-function writeBinary(write: () => Uint8Array): Uint8Array {
-  try {
-    return write();
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ConnectError(`serialize binary: ${reason}`, Code.Internal);
+    throw new ConnectError(`${what}: ${reason}`, code);
   }
 }
 

@@ -1,14 +1,29 @@
 /**
- * Exact ProtoJSON: what protobuf-es reads from JSON, without its rounding. Every number is first
- * converted, field by field, to a form that protobuf-es reads exactly. Plain messages are created
- * directly from that, all others by protobuf-es.
+ * Exact ProtoJSON. protobuf-es takes numbers from `JSON.parse`, which rounds them, and integers in
+ * strings from `BigInt()` and `Number()`, which accept `"0x10"`, `" 1"` and `""`. Its errors do not
+ * say where the value is. It reads only the types that have a JSON form of their own.
  */
-import { type DescMessage, fromJson, type MessageShape } from "@bufbuild/protobuf";
-import { normaliserOf } from "./json-normaliser.ts";
-import type { JsonOptions } from "./json-scalar.ts";
+import {
+  create,
+  type DescExtension,
+  type DescField,
+  type DescMessage,
+  fromJson,
+  type MessageShape,
+  ScalarType,
+  setExtension,
+} from "@bufbuild/protobuf";
+import { AnySchema, anyPack, isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import {
+  enumReader,
+  integerTypes,
+  type JsonOptions,
+  plainJson,
+  type Reader as ReaderOf,
+  scalarReader,
+} from "./json-scalar.ts";
 import { JsonTextError, parseJsonText } from "./json-text.ts";
-import type { ExactJson } from "./json-value.ts";
-import { readPlainJson } from "./plain-reader.ts";
+import { type ExactJson, isJsonObject } from "./json-value.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
 
 /**
@@ -24,25 +39,9 @@ export function messageFromJson<D extends DescMessage>(
   json: ExactJson,
   options: JsonOptions,
 ): MessageShape<D> {
-  return rejectViolations(() => {
-    const value = normaliserOf(desc)(json, options);
-    try {
-      return fromJson(desc, value, options);
-    } catch (cause) {
-      throw violationFrom(cause);
-    }
-  });
-}
-
-/** Like {@link messageFromJson}, from the text of a body. */
-export function messageFromJsonText<D extends DescMessage>(
-  desc: D,
-  bytes: Uint8Array,
-  options: JsonOptions,
-  valuesMax?: number,
-): MessageShape<D> {
-  const plain = readPlainJson(desc, bytes, options, valuesMax) as MessageShape<D> | undefined;
-  return plain ?? messageFromJson(desc, parseJson(bytes, valuesMax), options);
+  const { recursionLimit = 100 } = options;
+  const context = { ...options, recursionLimit, depth: 0 };
+  return rejectViolations(() => messageReader(desc)(json, context) as MessageShape<D>);
 }
 
 /**
@@ -67,12 +66,247 @@ function rejectViolations<T>(read: () => T): T {
   }
 }
 
-/** protobuf-es reports the field, if there is one, in the cause. */
-function violationFrom(error: unknown): FieldViolation {
-  const message = error instanceof Error ? error.message : String(error);
-  const cause = error instanceof Error ? error.cause : undefined;
-  if (cause instanceof Error && "field" in cause && typeof cause.field === "function") {
-    return new FieldViolation(cause.field().name, cause.message, { cause: error });
+type Context = JsonOptions & {
+  readonly recursionLimit: number;
+  /** The number of messages around a value. */
+  depth: number;
+};
+
+type Reader = ReaderOf<unknown, Context>;
+
+/** A message as protobuf-es stores it: its fields and oneofs by their local names. */
+type Local = MessageShape<DescMessage> & Record<string, unknown>;
+
+interface Member {
+  readonly field: DescField;
+  readonly read: Reader;
+  /** Whether null is a value. Otherwise it means that the field is not set. */
+  readonly takesNull: boolean;
+}
+
+const readers = new WeakMap<DescMessage, Reader>();
+
+function messageReader(desc: DescMessage): Reader {
+  const known = readers.get(desc);
+  if (known !== undefined) return known;
+  // Created on first use, because a message may contain itself.
+  let members: ReadonlyMap<string, Member> | undefined;
+  const created: Reader = (json, context) => {
+    members ??= membersOf(desc);
+    const object = asObject(json);
+    if (++context.depth > context.recursionLimit) {
+      throw new FieldViolation("", `nests deeper than ${context.recursionLimit} messages`);
+    }
+    const message = create(desc) as Local;
+    for (const key of Object.keys(object)) {
+      const value = object[key] ?? null;
+      const member = members.get(key);
+      if (member !== undefined) readMember(message, key, member, object, context);
+      else within(nameOf(key), () => readUnknown(desc, message, key, value, context));
+    }
+    context.depth--;
+    return message;
+  };
+  const reader = wellKnownReader(desc) ?? created;
+  readers.set(desc, reader);
+  return reader;
+}
+
+function membersOf({ fields }: DescMessage): ReadonlyMap<string, Member> {
+  return new Map(
+    fields.flatMap((field) => {
+      const isPlural = field.fieldKind === "list" || field.fieldKind === "map";
+      const member = { field, read: fieldReader(field), takesNull: !isPlural && takesNull(field) };
+      return [field.name, field.jsonName].map((name) => [name, member] as const);
+    }),
+  );
+}
+
+function readMember(
+  message: Local,
+  key: string,
+  { field, read, takesNull }: Member,
+  object: { [key: string]: ExactJson },
+  context: Context,
+): void {
+  const { jsonName, localName, oneof } = field;
+  if (key !== jsonName && Object.hasOwn(object, jsonName)) {
+    throw new FieldViolation(key, "must be given once");
   }
-  return new FieldViolation("", `cannot be read: ${message}`, { cause: error });
+  const json = object[key] ?? null;
+  if (json === null && !takesNull) return;
+  if (oneof !== undefined && (message[oneof.localName] as { case?: string }).case !== undefined) {
+    throw new FieldViolation(oneof.name, "must have one member only");
+  }
+  let value: unknown;
+  try {
+    value = read(json, context);
+  } catch (error) {
+    throw error instanceof FieldViolation ? error.within(key) : error;
+  }
+  if (value === undefined) return;
+  if (oneof === undefined) message[localName] = value;
+  else message[oneof.localName] = { case: localName, value };
+}
+
+/** Reads an extension, or passes over an unknown member if these are ignored. */
+function readUnknown(
+  { typeName }: DescMessage,
+  message: Local,
+  key: string,
+  json: ExactJson,
+  context: Context,
+): void {
+  const [, name = ""] = /^\[(.*)\]$/.exec(key) ?? [];
+  const extension = context.registry?.getExtension(name);
+  if (extension !== undefined && extension.extendee.typeName === typeName) {
+    const value = json === null ? undefined : fieldReader(extension)(json, context);
+    if (value !== undefined) setExtension(message, extension, value as never);
+  } else if (context.ignoreUnknownFields !== true) {
+    throw new FieldViolation("", "is not a known field");
+  }
+}
+
+/** How an unknown key is written in a path, where a dot or an empty key would be misread. */
+function nameOf(key: string): string {
+  return key === "" || /^[^[]*\./.test(key) ? `[${JSON.stringify(key)}]` : key;
+}
+
+function fieldReader(field: DescField | DescExtension): Reader {
+  const read = valueReader(field);
+  const readElement: Reader = (json, context) => {
+    if (json === null && !takesNull(field)) throw new FieldViolation("", "must not be null");
+    return read(json, context);
+  };
+  switch (field.fieldKind) {
+    case "list":
+      return listReader(readElement);
+    case "map":
+      return mapReader(field.mapKey, readElement);
+    default:
+      return read;
+  }
+}
+
+/** The reader for one value of a field: an item of a list, or a value of a map. */
+function valueReader(field: DescField | DescExtension): Reader {
+  const { message, scalar } = field;
+  if (field.enum !== undefined) return enumReader(field.enum);
+  if (message !== undefined) {
+    // protobuf-es stores a Struct as JSON, and a wrapper as its value.
+    const isJson = message.typeName === "google.protobuf.Struct";
+    if (isJson && field.parent?.typeName !== "google.protobuf.Value") {
+      const check = messageReader(message);
+      return (json, context) => check(json, context) && plainJson(json);
+    }
+    const isOne = field.fieldKind === "message" && field.oneof === undefined;
+    if (isOne && isWrapperDesc(message)) return scalarReader(message.fields[0].scalar);
+    return messageReader(message);
+  }
+  const read = scalarReader(scalar as ScalarType);
+  const isText = (field.fieldKind === "scalar" || field.fieldKind === "list") && field.longAsString;
+  return isText ? (json, context) => String(read(json, context)) : read;
+}
+
+function listReader(element: Reader): Reader {
+  return (json, context) => {
+    if (!Array.isArray(json)) throw new FieldViolation("", "must be a JSON array");
+    const items = json.map((item, i) => within(`[${i}]`, () => element(item, context)));
+    return items.filter((item) => item !== undefined);
+  };
+}
+
+function mapReader(type: ScalarType, element: Reader): Reader {
+  const isInteger = integerTypes.has(type);
+  const readKey = scalarReader(type);
+  return (json, context) => {
+    const entries = Object.entries(asObject(json)).map(([key, value]) =>
+      within(`["${key}"]`, () => {
+        // A key has only one form, even if a value may have several.
+        if (isInteger) readKey(plainInteger.test(key) ? key : "", context);
+        else if (type === ScalarType.BOOL && key !== "true" && key !== "false") {
+          throw new FieldViolation("", "must be true or false");
+        } else if (!key.isWellFormed()) {
+          throw new FieldViolation("", "must not have a lone surrogate in its key");
+        }
+        return [key, element(value, context)] as const;
+      }),
+    );
+    return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+  };
+}
+
+const plainInteger = /^(?:0|-?[1-9]\d*)$/;
+
+function takesNull({ message, enum: enumeration }: DescField | DescExtension): boolean {
+  return (
+    message?.typeName === "google.protobuf.Value" ||
+    enumeration?.typeName === "google.protobuf.NullValue"
+  );
+}
+
+/** Whether its JSON is a value and not an object with its fields: a Timestamp, for example. */
+export function hasCustomJson(message: DescMessage): boolean {
+  return customNames.has(message.typeName) || isWrapperDesc(message);
+}
+
+const customNames: ReadonlySet<string> = new Set(
+  ["Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any"].map(
+    (name) => `google.protobuf.${name}`,
+  ),
+);
+
+function wellKnownReader(desc: DescMessage): Reader | undefined {
+  if (isWrapperDesc(desc)) {
+    const read = scalarReader(desc.fields[0].scalar);
+    return (json, context) => Object.assign(create(desc), { value: read(json, context) });
+  }
+  if (desc.typeName === "google.protobuf.Any") return readAny;
+  if (!hasCustomJson(desc)) return undefined;
+  return (json, context) => {
+    const value = plainJson(json);
+    try {
+      if (desc.typeName === "google.protobuf.Timestamp") assertDateExists(String(value));
+      const recursionLimit = context.recursionLimit - context.depth;
+      return fromJson(desc, value, { ...context, recursionLimit });
+    } catch (cause) {
+      throw new FieldViolation("", `must be a ${desc.name} in its JSON form`, { cause });
+    }
+  };
+}
+
+/** protobuf-es turns February 30 into March 2, and 24:00 into the next day. */
+function assertDateExists(text: string): void {
+  const [year = 0, month = 0, day = 0, hour = 0] = text.split(/[-T:]/, 4).map(Number);
+  const daysInMonth = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+  if (day > daysInMonth || hour > 23) throw new Error("there is no such date");
+}
+
+function readAny(json: ExactJson, context: Context) {
+  const { "@type": type, ...rest } = asObject(json);
+  const any = create(AnySchema);
+  if (type === undefined) {
+    if (Object.keys(rest).length === 0) return any;
+    throw new FieldViolation("", "must have an @type");
+  }
+  const typeName = typeof type === "string" ? type.slice(type.lastIndexOf("/") + 1) : "";
+  const desc = context.registry?.getMessage(typeName);
+  if (desc === undefined) throw new FieldViolation("", "must have an @type that is known here");
+  const inner = hasCustomJson(desc) ? (rest["value"] ?? null) : rest;
+  anyPack(desc, messageReader(desc)(inner, context) as Local, any);
+  return any;
+}
+
+function asObject(json: ExactJson): { [key: string]: ExactJson } {
+  if (!isJsonObject(json)) throw new FieldViolation("", "must be a JSON object");
+  return json;
+}
+
+/** Reads a named value. Adds the name to the path of any error inside it. */
+export function within<T>(name: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof FieldViolation && name !== "" ? error.within(name) : error;
+  }
 }

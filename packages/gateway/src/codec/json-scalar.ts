@@ -1,4 +1,4 @@
-/** JSON of scalars and enums, in forms that protobuf-es reads exactly. */
+/** JSON of scalars and enums, read exactly. */
 import {
   type DescEnum,
   type JsonReadOptions,
@@ -6,7 +6,6 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { integerFromDecimal } from "./json-integer.ts";
 import { type ExactJson, JsonNumber } from "./json-value.ts";
 import { FieldViolation } from "./violation.ts";
 
@@ -18,26 +17,44 @@ export interface JsonOptions extends Partial<JsonReadOptions> {
   readonly refusesUnsafe?: boolean;
 }
 
-/** Converts the JSON of one kind of value to the same value, exactly. @throws {FieldViolation} */
-export type Normaliser = (json: ExactJson, options: JsonOptions) => JsonValue;
+/**
+ * Reads the JSON of one kind of value, as protobuf-es stores it. Undefined for an enum value that is
+ * not known and may be ignored.
+ *
+ * @throws {FieldViolation}
+ */
+export type Reader<T = unknown, O = JsonOptions> = (json: ExactJson, options: O) => T;
+
+/** An integer type. The range includes both ends. */
+export interface IntegerType {
+  readonly bits: 32 | 64;
+  readonly signed: boolean;
+  readonly min: bigint;
+  readonly max: bigint;
+}
+
+function integerType(bits: 32 | 64, signed: boolean): IntegerType {
+  const max = 2n ** BigInt(signed ? bits - 1 : bits) - 1n;
+  return { bits, signed, min: signed ? -max - 1n : 0n, max };
+}
 
 /** The integer types of protobuf. */
-export const integerTypes: ReadonlyMap<ScalarType, { bits: 32 | 64; signed: boolean }> = new Map([
-  [ScalarType.INT32, { bits: 32, signed: true }],
-  [ScalarType.SINT32, { bits: 32, signed: true }],
-  [ScalarType.SFIXED32, { bits: 32, signed: true }],
-  [ScalarType.UINT32, { bits: 32, signed: false }],
-  [ScalarType.FIXED32, { bits: 32, signed: false }],
-  [ScalarType.INT64, { bits: 64, signed: true }],
-  [ScalarType.SINT64, { bits: 64, signed: true }],
-  [ScalarType.SFIXED64, { bits: 64, signed: true }],
-  [ScalarType.UINT64, { bits: 64, signed: false }],
-  [ScalarType.FIXED64, { bits: 64, signed: false }],
+export const integerTypes: ReadonlyMap<ScalarType, IntegerType> = new Map([
+  [ScalarType.INT32, integerType(32, true)],
+  [ScalarType.SINT32, integerType(32, true)],
+  [ScalarType.SFIXED32, integerType(32, true)],
+  [ScalarType.UINT32, integerType(32, false)],
+  [ScalarType.FIXED32, integerType(32, false)],
+  [ScalarType.INT64, integerType(64, true)],
+  [ScalarType.SINT64, integerType(64, true)],
+  [ScalarType.SFIXED64, integerType(64, true)],
+  [ScalarType.UINT64, integerType(64, false)],
+  [ScalarType.FIXED64, integerType(64, false)],
 ]);
 
-export function scalarNormaliser(type: ScalarType): Normaliser {
+export function scalarReader(type: ScalarType): Reader {
   const integer = integerTypes.get(type);
-  if (integer !== undefined) return integerNormaliser(integer);
+  if (integer !== undefined) return integerReader(integer);
   switch (type) {
     case ScalarType.DOUBLE:
       return (json) => readFloat(json, Number.MAX_VALUE);
@@ -52,34 +69,38 @@ export function scalarNormaliser(type: ScalarType): Normaliser {
   }
 }
 
-export function enumNormaliser(desc: DescEnum): Normaliser {
-  const names = new Set(desc.values.flatMap(({ name, jsonName }) => [name, jsonName]));
-  const numbers = new Set(desc.values.map(({ number }) => number));
+export function enumReader(desc: DescEnum): Reader<number | undefined> {
+  // Where a name in JSON is the proto name of another value, the latter counts.
+  const byName = new Map([
+    ...desc.values.map(({ jsonName, number }) => [jsonName, number] as const),
+    ...desc.values.map(({ name, number }) => [name, number] as const),
+  ]);
+  const numbers = new Set(byName.values());
+  const isNull = desc.typeName === "google.protobuf.NullValue";
   return (json, { ignoreUnknownFields }) => {
     if (typeof json === "string") {
-      if (names.has(json) || ignoreUnknownFields === true) return json;
+      const number = byName.get(json);
+      if (number !== undefined || ignoreUnknownFields === true) return number;
     } else {
       const number = Number(integerDigits(json) ?? Number.NaN);
       const isInRange = number >= -(2 ** 31) && number < 2 ** 31;
       if (desc.open ? isInRange : numbers.has(number)) return number;
-      if (json === null) return json; // google.protobuf.NullValue
+      if (json === null && isNull) return 0;
     }
     throw new FieldViolation("", `must be a value of ${desc.name}`);
   };
 }
 
-function integerNormaliser(type: { bits: 32 | 64; signed: boolean }): Normaliser {
-  const max = 2n ** BigInt(type.signed ? type.bits - 1 : type.bits) - 1n;
-  const min = type.signed ? -max - 1n : 0n;
+function integerReader({ bits, signed, min, max }: IntegerType): Reader<number | bigint> {
   const least = Number(min);
   const most = Number(max);
-  const description = `must be a ${type.bits}-bit ${type.signed ? "" : "unsigned "}integer`;
+  const isLong = bits === 64;
+  const description = `must be a ${bits}-bit ${signed ? "" : "unsigned "}integer`;
   return (json, { refusesUnsafe }) => {
     if (typeof json === "number" && Number.isSafeInteger(json) && json >= least && json <= most) {
-      return json === 0 ? 0 : json; // there is no -0
+      return isLong ? BigInt(json) : json || 0; // there is no -0
     }
-    const digits =
-      typeof json === "string" ? integerInString(json, type.bits) : integerDigits(json);
+    const digits = typeof json === "string" ? integerInString(json, bits) : integerDigits(json);
     if (digits === undefined) throw new FieldViolation("", description);
     const value = BigInt(digits);
     if (value < min || value > max) {
@@ -89,7 +110,7 @@ function integerNormaliser(type: { bits: 32 | 64; signed: boolean }): Normaliser
     if (refusesUnsafe === true && isUnsafe) {
       throw new FieldViolation("", "must be text past 2^53: as a number, it may be rounded");
     }
-    return type.bits === 64 ? digits : Number(value); // converted from a bigint: there is no -0
+    return isLong ? value : Number(value);
   };
 }
 
@@ -110,11 +131,33 @@ function integerInString(text: string, bits: 32 | 64): string | undefined {
   return text.length <= 20 && /^-?(0|[1-9][0-9]*)$/.test(text) ? text : undefined;
 }
 
-/** The largest finite 32-bit float, (2 - 2^-23) * 2^127. */
-const floatMax = (2 - 2 ** -23) * 2 ** 127;
+/**
+ * The exact value of a decimal number, if it is an integer of at most 20 digits (as every 64-bit
+ * integer is).
+ *
+ * @param source A number in JSON syntax (RFC 8259 section 6), for example `12`, `12.0` or `1.2e1`.
+ * @returns The integer in plain decimal digits, or undefined for a fraction, a longer number, or
+ * another syntax.
+ */
+export function integerFromDecimal(source: string): string | undefined {
+  const match = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source);
+  if (match === null) return undefined;
+  const [, sign = "", whole = "", fraction = "", exponent = "0"] = match;
+  const digits = `${whole}${fraction}`.replace(/^0+/, "");
+  if (digits === "") return "0";
+  // The value is digits * 10^shift. Nothing is allocated for a large exponent.
+  const shift = Number(exponent) - fraction.length;
+  if (digits.length + shift > 20) return undefined;
+  if (shift >= 0) return `${sign}${digits}${"0".repeat(shift)}`;
+  if (-shift >= digits.length || /[^0]/.test(digits.slice(shift))) return undefined;
+  return `${sign}${digits.slice(0, shift)}`;
+}
 
-function readFloat(json: ExactJson, max: number): JsonValue {
-  if (typeof json === "string" && /^(NaN|-?Infinity)$/.test(json)) return json;
+/** The largest finite 32-bit float, (2 - 2^-23) * 2^127. */
+export const floatMax = (2 - 2 ** -23) * 2 ** 127;
+
+function readFloat(json: ExactJson, max: number): number {
+  if (typeof json === "string" && /^(NaN|-?Infinity)$/.test(json)) return Number(json);
   const isNumber =
     typeof json === "number" ||
     json instanceof JsonNumber ||
@@ -128,23 +171,36 @@ function readFloat(json: ExactJson, max: number): JsonValue {
   return rounded;
 }
 
-function readString(json: ExactJson): JsonValue {
+function readString(json: ExactJson): string {
   if (typeof json !== "string") throw new FieldViolation("", "must be a string");
   if (!json.isWellFormed()) throw new FieldViolation("", "must not contain a lone surrogate");
   return json;
 }
 
-function readBool(json: ExactJson): JsonValue {
+function readBool(json: ExactJson): boolean {
   if (typeof json !== "boolean") throw new FieldViolation("", "must be true or false");
   return json;
 }
 
-function readBytes(json: ExactJson): JsonValue {
+function readBytes(json: ExactJson): Uint8Array {
+  if (typeof json !== "string") throw new FieldViolation("", "must be a string in base64");
   try {
-    if (typeof json === "string") base64Decode(json);
+    return base64Decode(json);
   } catch (cause) {
     throw new FieldViolation("", "must be base64", { cause });
   }
-  if (typeof json !== "string") throw new FieldViolation("", "must be a string in base64");
-  return json;
+}
+
+/** The same JSON with every number as a double, for types that contain JSON or a string. */
+export function plainJson(json: ExactJson): JsonValue {
+  if (json instanceof JsonNumber) return readFloat(json, Number.MAX_VALUE);
+  if (typeof json === "string") return readString(json);
+  if (Array.isArray(json)) return json.map(plainJson);
+  if (typeof json !== "object" || json === null) return json;
+  return Object.fromEntries(
+    Object.entries(json).map(([key, value]) => {
+      if (key.isWellFormed()) return [key, plainJson(value)];
+      throw new FieldViolation("", "must not have a lone surrogate in a key");
+    }),
+  );
 }

@@ -1,6 +1,5 @@
 /** Parses JSON text without losing anything that ProtoJSON distinguishes. */
-import { EscapedKeys, type Token } from "./escaped-keys.ts";
-import { type ExactJson, isJsonObject, JsonNumber } from "./json-value.ts";
+import { type ExactJson, JsonNumber } from "./json-value.ts";
 
 /** The bytes are not a JSON text that can be parsed without loss. The message is a predicate. */
 export class JsonTextError extends Error {
@@ -10,245 +9,197 @@ export class JsonTextError extends Error {
 /** protobuf's own limit is 100 messages, each of which may be in a list or map of its own. */
 const depthMax = 200;
 
-/**
- * Every integer of up to 15 digits is exact as a double. Those with 16 digits are exact up to 2^53.
- */
-const exactDigitsMax = 15;
-const safeLengthMax = 17;
-
-// ignoreBOM keeps a leading U+FEFF in the text, which JSON.parse then rejects.
+// ignoreBOM keeps a leading U+FEFF in the text, which is then rejected.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Parses a JSON text (RFC 8259).
+ * Parses a JSON text (RFC 8259). `JSON.parse` would round numbers and keep the last of several
+ * members with the same name. It may also confuse a key that has escapes with one of an earlier text
+ * (https://github.com/nodejs/node/issues/63785): after someone has sent `{"ta\\": 1}`,
+ * `{"ta\u0067": "herb"}` loses its `tag`.
  *
  * @param bytes The text in UTF-8. Invalid UTF-8 is rejected, never replaced.
  * @param valuesMax The maximum number of values, at every depth. Default: no limit.
  * @throws {JsonTextError} for anything but one JSON value; for an object with a duplicate member;
- * for more than 200 levels of nesting or more than `valuesMax` values, before anything is created
- * from them.
+ * for more than 200 levels of nesting or more than `valuesMax` values, as soon as they are reached.
  */
 export function parseJsonText(
   bytes: Uint8Array,
   valuesMax: number = Number.POSITIVE_INFINITY,
 ): ExactJson {
-  const text = decodeUtf8(bytes);
-  const { members, exact, escapedKeys } = scanText(text, valuesMax);
-  const reviver = exact ? undefined : keepDigits;
-  const value =
-    escapedKeys.length === 0
-      ? parseText(text, reviver)
-      : parseTextWithEscapedKeys(text, escapedKeys, reviver);
-  if (countMembers(value) < members) throw duplicateIn(text);
-  return value;
-}
-
-function decodeUtf8(bytes: Uint8Array): string {
+  let text: string;
   try {
-    return utf8.decode(bytes);
+    text = utf8.decode(bytes);
   } catch {
     throw new JsonTextError("is not valid UTF-8");
   }
+  return new Parser(text, valuesMax).parse();
 }
 
-type Reviver = typeof keepDigits | undefined;
+const quote = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
 
-function parseText(text: string, reviver: Reviver): ExactJson {
-  try {
-    return parse(text, reviver);
-  } catch (cause) {
+const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
+
+/** What a string has only as the beginning of an escape, or not at all. */
+const unusual = /[^ -[\]-\uffff]/;
+
+class Parser {
+  readonly #text: string;
+  readonly #valuesMax: number;
+  #at = 0;
+  #values = 0;
+  #depth = 0;
+  /** The first member that its object already has, as written. */
+  #duplicate: string | undefined;
+
+  constructor(text: string, valuesMax: number) {
+    this.#text = text;
+    this.#valuesMax = valuesMax;
+  }
+
+  parse(): ExactJson {
+    const value = this.#value();
+    if (!Number.isNaN(this.#next())) this.#fail();
+    if (this.#duplicate === undefined) return value;
+    throw new JsonTextError(`has ${this.#duplicate} twice in one JSON object`);
+  }
+
+  #value(): ExactJson {
+    if (++this.#values > this.#valuesMax) {
+      throw new JsonTextError(`has more than ${this.#valuesMax} values`);
+    }
+    switch (this.#next()) {
+      case quote:
+        return this.#string();
+      case openBrace:
+        return this.#object();
+      case openBracket:
+        return this.#array();
+      case 0x6e:
+        return this.#word("null", null);
+      case 0x74:
+        return this.#word("true", true);
+      case 0x66:
+        return this.#word("false", false);
+      default:
+        return this.#number();
+    }
+  }
+
+  #object(): ExactJson {
+    const object: { [key: string]: ExactJson } = {};
+    if (this.#open(closeBrace)) return object;
+    do {
+      if (this.#next() !== quote) this.#fail();
+      const start = this.#at;
+      const key = this.#string();
+      if (Object.hasOwn(object, key)) this.#duplicate ??= this.#text.slice(start, this.#at);
+      if (!this.#take(colon)) this.#fail();
+      const value = this.#value();
+      if (key !== "__proto__") object[key] = value;
+      else Object.defineProperty(object, key, { value, ...ownProperty });
+    } while (this.#take(comma));
+    this.#close(closeBrace);
+    return object;
+  }
+
+  #array(): ExactJson {
+    const items: ExactJson[] = [];
+    if (this.#open(closeBracket)) return items;
+    do items.push(this.#value());
+    while (this.#take(comma));
+    this.#close(closeBracket);
+    return items;
+  }
+
+  /** Enters an object or array. @returns whether it is empty. Then it is left, too. */
+  #open(close: number): boolean {
+    if (++this.#depth > depthMax) throw new JsonTextError(`nests deeper than ${depthMax} levels`);
+    this.#at++;
+    if (this.#next() !== close) return false;
+    this.#close(close);
+    return true;
+  }
+
+  #close(close: number): void {
+    if (!this.#take(close)) this.#fail();
+    this.#depth--;
+  }
+
+  #string(): string {
+    const text = this.#text;
+    const start = this.#at;
+    let end = text.indexOf('"', start + 1);
+    const plain = text.slice(start + 1, end);
+    if (end >= 0 && !unusual.test(plain)) {
+      this.#at = end + 1;
+      return plain;
+    }
+    for (end = start + 1; end < text.length; end++) {
+      const character = text.charCodeAt(end);
+      if (character === quote) break;
+      if (character === backslash) end++;
+    }
+    this.#at = end + 1;
+    try {
+      return JSON.parse(text.slice(start, end + 1));
+    } catch {
+      return this.#fail();
+    }
+  }
+
+  /** A double, if that is written as JavaScript writes it. */
+  #number(): ExactJson {
+    numberToken.lastIndex = this.#at;
+    if (!numberToken.test(this.#text)) this.#fail();
+    const source = this.#text.slice(this.#at, numberToken.lastIndex);
+    this.#at = numberToken.lastIndex;
+    const value = Number(source);
+    return String(value) === source ? value : new JsonNumber(source);
+  }
+
+  #word<T>(word: string, value: T): T {
+    if (!this.#text.startsWith(word, this.#at)) this.#fail();
+    this.#at += word.length;
+    return value;
+  }
+
+  /** Consumes a character and the space before it, if it is there. */
+  #take(character: number): boolean {
+    if (this.#next() !== character) return false;
+    this.#at++;
+    return true;
+  }
+
+  /** The next character after white space; NaN at the end. */
+  #next(): number {
+    for (;;) {
+      const character = this.#text.charCodeAt(this.#at);
+      // Space, line feed, carriage return, tab.
+      if (character !== 0x20 && character !== 0x0a && character !== 0x0d && character !== 0x09) {
+        return character;
+      }
+      this.#at++;
+    }
+  }
+
+  #fail(): never {
+    let cause: unknown;
+    try {
+      JSON.parse(this.#text); // only to say why
+    } catch (error) {
+      cause = error;
+    }
     const reason = cause instanceof SyntaxError ? cause.message : "it cannot be read";
     throw new JsonTextError(`is not valid JSON: ${reason}`, { cause });
   }
 }
 
-function parseTextWithEscapedKeys(
-  text: string,
-  keys: readonly Token[],
-  reviver: Reviver,
-): ExactJson {
-  try {
-    const escaped = new EscapedKeys(text, keys);
-    return escaped.restore(parse(escaped.text, reviver));
-  } catch (cause) {
-    // The reason would quote the rewritten text, which the client did not send.
-    throw new JsonTextError("is not valid JSON", { cause });
-  }
-}
-
-function parse(text: string, reviver: Reviver): ExactJson {
-  // The types of JSON.parse do not know the reviver's third argument yet.
-  return JSON.parse(text, reviver as (key: string, value: unknown) => unknown);
-}
-
-function keepDigits(_key: string, value: ExactJson, context: { source?: string }): ExactJson {
-  if (typeof value !== "number" || context.source === undefined) return value;
-  return String(value) === context.source ? value : new JsonNumber(context.source);
-}
-
-interface Scan {
-  readonly members: number;
-  readonly exact: boolean;
-  readonly escapedKeys: readonly Token[];
-}
-
-/**
- * Finds what `JSON.parse` silently accepts or misreads: depth, the number of values, numbers that a
- * double may not hold, the number of members (it keeps one of several duplicates), and keys with
- * escapes.
- *
- * @param text Any text. For text that is not JSON, the result means nothing, and the scan stops as
- * soon as that is clear.
- */
-function scanText(text: string, valuesMax: number): Scan {
-  const hasEscapes = text.includes("\\");
-  const escapedKeys: Token[] = [];
-  let string: Token | undefined;
-  let depth = 0;
-  let members = 0;
-  let commas = 0;
-  let valuesAndKeys = 0;
-  let exact = true;
-  for (let i = 0; i < text.length; i++) {
-    switch (text.charCodeAt(i)) {
-      case 0x20:
-      case 0x09: // tab
-      case 0x0a: // line feed
-      case 0x0d: // carriage return
-        i = endOf(whiteSpace, text, i) - 1;
-        continue;
-      case 0x22: {
-        // "
-        valuesAndKeys++;
-        const end = endOfString(text, i);
-        if (hasEscapes) string = { start: i, end: end + 1 };
-        i = end;
-        break;
-      }
-      case 0x3a: // :
-        members++;
-        if (string !== undefined && text.slice(string.start, string.end).includes("\\")) {
-          escapedKeys.push(string);
-        }
-        string = undefined;
-        break;
-      case 0x2c: // ,
-        commas++;
-        break;
-      case 0x66: // false
-        valuesAndKeys++;
-        i += 4;
-        break;
-      case 0x6e: // null
-      case 0x74: // true
-        valuesAndKeys++;
-        i += 3;
-        break;
-      case 0x7b: // {
-      case 0x5b: // [
-        valuesAndKeys++;
-        if (++depth > depthMax) throw new JsonTextError(`nests deeper than ${depthMax} levels`);
-        break;
-      case 0x7d: // }
-      case 0x5d: // ]
-        if (--depth < 0) return { members, exact, escapedKeys };
-        break;
-      default: {
-        const end = endOf(numberCharacters, text, i);
-        if (end === i) return { members, exact, escapedKeys }; // not JSON
-        valuesAndKeys++;
-        exact &&= isExactInteger(text.slice(i, end));
-        i = end - 1;
-      }
-    }
-    // Check all three, because text that is not JSON may have any number of colons and commas.
-    if (valuesAndKeys - members > valuesMax || members > valuesMax || commas > valuesMax) {
-      throw new JsonTextError(`has more than ${valuesMax} values`);
-    }
-  }
-  return { members, exact, escapedKeys };
-}
-
-function countMembers(json: ExactJson): number {
-  if (typeof json !== "object" || json === null) return 0;
-  let count = 0;
-  if (Array.isArray(json)) {
-    for (const item of json) count += countMembers(item);
-  } else if (isJsonObject(json)) {
-    for (const key of Object.keys(json)) count += 1 + countMembers(json[key] ?? null);
-  }
-  return count;
-}
-
-/** Finds the first member that its object already has. */
-function duplicateIn(text: string): JsonTextError {
-  const open: (Set<string> | undefined)[] = [];
-  let atKey = false;
-  for (let i = 0; i < text.length; i++) {
-    switch (text.charCodeAt(i)) {
-      case 0x22: {
-        const start = i;
-        i = endOfString(text, start);
-        if (!atKey) break;
-        atKey = false;
-        const token = text.slice(start, i + 1);
-        const key = JSON.parse(token);
-        if (open.at(-1)?.has(key)) {
-          return new JsonTextError(`has ${token} twice in one JSON object`);
-        }
-        open.at(-1)?.add(key);
-        break;
-      }
-      case 0x7b: // {
-        open.push(new Set());
-        atKey = true;
-        break;
-      case 0x5b: // [
-        open.push(undefined);
-        break;
-      case 0x7d: // }
-      case 0x5d: // ]
-        open.pop();
-        atKey = false;
-        break;
-      case 0x2c: // ,
-        atKey = open.at(-1) !== undefined;
-        break;
-    }
-  }
-  return new JsonTextError("has a member twice in one JSON object");
-}
-
-/** The index of the quote that ends the string whose first quote is at `start`, or past the text. */
-function endOfString(text: string, start: number): number {
-  // Several times as fast as looking at every character, which only strings with escapes need.
-  const quote = text.indexOf('"', start + 1);
-  if (quote === -1) return text.length;
-  if (text.charCodeAt(quote - 1) !== 0x5c) return quote;
-  let i = start + 1;
-  for (; i < text.length; i++) {
-    const c = text.charCodeAt(i);
-    if (c === 0x22) break;
-    if (c === 0x5c) i++;
-  }
-  return i;
-}
-
-const whiteSpace = /[ \t\n\r]+/y;
-const numberCharacters = /[-0-9][-+.0-9Ee]*/y;
-
-/**
- * The index after the match of the sticky expression at `start`, or `start` if it does not match.
- */
-function endOf(expression: RegExp, text: string, start: number): number {
-  expression.lastIndex = start;
-  return expression.test(text) ? expression.lastIndex : start;
-}
-
-const integer = /^-?[0-9]+$/;
-
-function isExactInteger(token: string): boolean {
-  if (token.length > safeLengthMax) return false;
-  if (token.length > exactDigitsMax && !Number.isSafeInteger(Number(token))) return false;
-  return integer.test(token) && token !== "-0";
-}
+const ownProperty = { enumerable: true, configurable: true, writable: true };

@@ -5,11 +5,12 @@ import {
   type JsonValue,
   type JsonWriteStringOptions,
   type MessageShape,
-  ScalarType,
+  type ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { integerTypes } from "./json-scalar.ts";
 import { isJsonObject, rawJson } from "./json-value.ts";
 
 export interface JsonWriterOptions extends Partial<JsonWriteStringOptions> {
@@ -57,18 +58,13 @@ export function writeJson<T>(write: () => T): T {
   }
 }
 
-const longTypes = new Set<ScalarType>([
-  ScalarType.INT64,
-  ScalarType.SINT64,
-  ScalarType.SFIXED64,
-  ScalarType.UINT64,
-  ScalarType.FIXED64,
-]);
+function isLong(type: ScalarType | undefined): boolean {
+  return type !== undefined && integerTypes.get(type)?.bits === 64;
+}
 
 function withNumbers(desc: DescMessage, json: JsonValue): JsonValue {
   if (typeof json === "string") {
-    const isLong = isWrapperDesc(desc) && longTypes.has(desc.fields[0].scalar);
-    return isLong ? rawJson(json) : json;
+    return isWrapperDesc(desc) && isLong(desc.fields[0].scalar) ? rawJson(json) : json;
   }
   if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) return json;
   for (const field of desc.fields) {
@@ -84,8 +80,7 @@ function withNumbers(desc: DescMessage, json: JsonValue): JsonValue {
 function memberWithNumbers(field: DescField, json: JsonValue): JsonValue {
   const convert = (value: JsonValue): JsonValue => {
     if (field.message !== undefined) return withNumbers(field.message, value);
-    const isLong = field.scalar !== undefined && longTypes.has(field.scalar);
-    return isLong && typeof value === "string" ? rawJson(value) : value;
+    return isLong(field.scalar) && typeof value === "string" ? rawJson(value) : value;
   };
   if (field.fieldKind === "list" && Array.isArray(json)) return json.map(convert);
   if (field.fieldKind === "map" && isJsonObject(json)) {

@@ -1,12 +1,8 @@
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { jsonResponse } from "../http/body.ts";
 import type { NodeHandler } from "../http/node.ts";
-import {
-  type RenderError,
-  type RenderedError,
-  RestFailure,
-  renderStatus,
-  restErrorFrom,
-} from "../rest/error.ts";
+import { type RenderError, RestFailure, renderStatus } from "../rest/error.ts";
+import { errorResponse } from "../rest/response/response.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type Readiness, readinessKinds, resolveReadiness } from "./readiness.ts";
 
@@ -38,7 +34,10 @@ export function createHealthHandlers(
   const serve = (isWell: () => boolean): NodeHandler => {
     return ({ method }, response) => {
       const failure = method === "GET" || method === "HEAD" ? undefined : wrongMethod();
-      answer(response, failure ?? (isWell() ? undefined : notReady()), renderError);
+      const problem = failure ?? (isWell() ? undefined : notReady());
+      const answer = problem === undefined ? well : errorResponse(problem, { renderError });
+      response.writeHead(answer.status, { ...answer.header, "cache-control": "no-store" });
+      response.end(answer.body); // Node omits the body of an answer to HEAD by itself
     };
   };
   const healthz = serve(() => true);
@@ -56,22 +55,8 @@ function wrongMethod(): RestFailure {
   return new RestFailure(405, Code.Unimplemented, "the method must be GET or HEAD", { allow });
 }
 
-function notReady(): RestFailure {
-  const header = { "retry-after": "1" };
-  return new RestFailure(503, Code.Unavailable, "the server is not ready", header);
+function notReady(): ConnectError {
+  return new ConnectError("the server is not ready", Code.Unavailable);
 }
 
-const well = { status: 200, body: { status: "ok" } };
-
-/** Node omits the body of an answer to HEAD by itself. */
-function answer(
-  response: Parameters<NodeHandler>[1],
-  failure: RestFailure | undefined,
-  renderError: RenderError,
-): void {
-  const rendered: RenderedError = failure ? renderError(restErrorFrom(failure)) : well;
-  const { status, body, contentType = "application/json" } = rendered;
-  const header = { "content-type": contentType, "cache-control": "no-store" };
-  response.writeHead(status, { ...header, ...failure?.header });
-  response.end(JSON.stringify(body));
-}
+const well = jsonResponse('{"status":"ok"}');

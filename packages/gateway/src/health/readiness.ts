@@ -14,7 +14,6 @@ export interface Readiness {
 
 export const readinessKinds: OptionKindsOf<Readiness> = { isReady: "function", draining: "object" };
 
-/** Fills in the defaults. */
 export function resolveReadiness({ isReady, draining }: Readiness): Required<Readiness> {
   const signal = drainingSignal(draining);
   return { isReady: () => !signal.aborted && saysReady(isReady), draining: signal };

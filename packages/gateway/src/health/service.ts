@@ -36,36 +36,22 @@ export function addHealth(
   handler?: Partial<UniversalHandlerOptions>,
 ): void {
   assertOptions("addHealth", options, optionKinds);
-  const { services, watchesMax = watchesMaxDefault, ...readiness } = options;
-  const described = () => services ?? servicesOf(router);
-  const names = () => ["", ...described().map(({ typeName }) => typeName)];
-  const service = createHealthService(names, resolveReadiness(readiness), watchesMax);
-  router.service(Health, service, { ...smallMessages, ...handler });
-}
-
-/**
- * A Watch lasts as long as its client likes, and needs no token. The limit is well above the number
- * of load balancers of one server. Each Watch takes about ten KiB.
- */
-const watchesMaxDefault = 1024;
-
-function createHealthService(
-  names: () => readonly string[],
-  readiness: Required<Readiness>,
-  watchesMax: number,
-): ServiceImpl<typeof Health> {
+  // A Watch lasts as long as its client likes, and needs no token. The limit is well above the
+  // number of load balancers of one server. Each Watch takes about ten KiB.
+  const { services, watchesMax = 1024, ...given } = options;
+  const readiness = resolveReadiness(given);
   const { isReady, draining } = readiness;
   const enter = createStreamLimit(watchesMax, "there are too many watches");
+  const names = () => ["", ...(services ?? servicesOf(router)).map(({ typeName }) => typeName)];
   let known: ReadonlySet<string> | undefined;
   // On first use, when the router has all its services.
   const isKnown = (name: string) => {
     known ??= new Set(names());
     return known.has(name);
   };
-
   const statusWhen = (ready: boolean) => (ready ? Status.SERVING : Status.NOT_SERVING);
 
-  return {
+  const health: ServiceImpl<typeof Health> = {
     check({ service }) {
       if (isKnown(service)) return { status: statusWhen(isReady()) };
       throw new ConnectError("there is no such service here", Code.NotFound);
@@ -91,4 +77,5 @@ function createHealthService(
       }
     },
   };
+  router.service(Health, health, { ...smallMessages, ...handler });
 }

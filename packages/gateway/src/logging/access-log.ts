@@ -1,15 +1,9 @@
-import type { ContextValues } from "@connectrpc/connect";
-import type {
-  CallEnding,
-  CallObservation,
-  CallObserver,
-  ObservedRequest,
-  ProtocolName,
-} from "../adapter/observer.ts";
+import { randomUUID } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import { type ContextValues, createContextKey } from "@connectrpc/connect";
+import type { CallObserver, ObservedRequest, ProtocolName } from "../adapter/observer.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
-import { requestIdHeader, requestIdKey, requestIdOf } from "./request-id.ts";
-import { traceIdOf } from "./trace-parent.ts";
 
 /** One request: nothing of its body, of its query or of its token. */
 export interface AccessEntry {
@@ -45,63 +39,71 @@ export interface AccessLogOptions {
   /** Who calls, by what the gate has left in the values of a call. Default: nobody knows. */
   readonly findPrincipal?: ((values: ContextValues) => string | undefined) | undefined;
   /** The trace that a request belongs to. Default: the one that its client names. */
-  readonly findTraceId?: FindTraceId | undefined;
+  readonly findTraceId?: ((request: ObservedRequest) => string | undefined) | undefined;
 }
 
 /** Tells of requests once, when they end; gives each an id, which its client and its upstream get, too. */
 export function createAccessLog(options: AccessLogOptions): CallObserver {
+  const { write, isErrorsOnly, findPrincipal } = options;
   const { findTraceId = ({ headers }) => traceIdOf(headers["traceparent"]) } = options;
-  const { findPrincipal = () => undefined } = options;
-  const settings = { ...options, findTraceId, findPrincipal };
-  return { begin: (request) => new LoggedCall(request, settings) };
+  return {
+    begin(request) {
+      const startedAt = performance.now();
+      const requestId = requestIdOf(request.headers);
+      const peer = request.peerAddress(); // which nobody knows once the client has gone
+      let ofCall: ContextValues | undefined;
+      return {
+        responseHeader: { [requestIdHeader]: requestId },
+        calling(values) {
+          ofCall = values;
+          values.set(requestIdKey, requestId);
+        },
+        end({ code, status }) {
+          if (isErrorsOnly && code === undefined) return;
+          const { method, protocol, requestMethod, target } = request;
+          const principal = ofCall && findPrincipal?.(ofCall);
+          write({
+            method: method && methodNameOf(method),
+            protocol,
+            code: codeNameOf(code),
+            status,
+            durationMs: Math.round((performance.now() - startedAt) * 1000) / 1000,
+            principal: principal?.slice(0, principalCharactersMax),
+            requestId,
+            traceId: findTraceId(request),
+            peer,
+            requestMethod: requestMethod.slice(0, requestMethodCharactersMax),
+            path: parseRequestTarget(target).path.slice(0, pathCharactersMax),
+          });
+        },
+      };
+    },
+  };
 }
 
-type FindTraceId = (request: ObservedRequest) => string | undefined;
+/** Of the request and of its answer, as most proxies write it. */
+export const requestIdHeader = "x-request-id";
 
-type LogSettings = AccessLogOptions & {
-  readonly findTraceId: FindTraceId;
-  readonly findPrincipal: (values: ContextValues) => string | undefined;
-};
+/** The id of a call's request, where there is an access log. */
+export const requestIdKey = createContextKey<string | undefined>(undefined, {
+  description: "request id",
+});
 
-class LoggedCall implements CallObservation {
-  readonly responseHeader: Readonly<Record<string, string>>;
-  readonly #request: ObservedRequest;
-  readonly #settings: LogSettings;
-  readonly #requestId: string;
-  readonly #peer: string | undefined;
-  readonly #startedAt = performance.now();
-  #values: ContextValues | undefined;
-
-  constructor(request: ObservedRequest, settings: LogSettings) {
-    this.#request = request;
-    this.#settings = settings;
-    this.#requestId = requestIdOf(request.headers);
-    this.#peer = request.peerAddress(); // which nobody knows once the client has gone
-    this.responseHeader = { [requestIdHeader]: this.#requestId };
-  }
-
-  calling(values: ContextValues): void {
-    this.#values = values;
-    values.set(requestIdKey, this.#requestId);
-  }
-
-  end({ code, status }: CallEnding): void {
-    const { write, isErrorsOnly, findTraceId, findPrincipal } = this.#settings;
-    if (isErrorsOnly && code === undefined) return;
-    const { method, protocol, requestMethod, target } = this.#request;
-    const principal = this.#values && findPrincipal(this.#values);
-    write({
-      method: method && methodNameOf(method),
-      protocol,
-      code: codeNameOf(code),
-      status,
-      durationMs: Math.round((performance.now() - this.#startedAt) * 1000) / 1000,
-      principal: principal?.slice(0, principalCharactersMax),
-      requestId: this.#requestId,
-      traceId: findTraceId(this.#request),
-      peer: this.#peer,
-      requestMethod: requestMethod.slice(0, requestMethodCharactersMax),
-      path: parseRequestTarget(target).path.slice(0, pathCharactersMax),
-    });
-  }
+/** The id that a request has come with, if it is fit for a line and a header; else a new one. */
+export function requestIdOf(headers: IncomingHttpHeaders): string {
+  const given = headers[requestIdHeader];
+  return typeof given === "string" && safeId.test(given) ? given : randomUUID();
 }
+
+const safeId = /^[\w.~:+/=@-]{1,128}$/;
+
+/** `traceparent` of W3C Trace Context, section 3.2: to what trace a request belongs. */
+export function traceIdOf(traceparent: unknown): string | undefined {
+  const [, version, traceId, parentId, rest] = form.exec(String(traceparent)) ?? [];
+  if (version === undefined || version === "ff") return undefined;
+  if (version === "00" && rest !== "") return undefined; // later versions may say more
+  return allZero.test(traceId ?? "") || allZero.test(parentId ?? "") ? undefined : traceId;
+}
+
+const form = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}((?:-.*)?)$/;
+const allZero = /^0+$/;

@@ -1,5 +1,11 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
-import type { Log } from "./log.ts";
+
+/** Where the server says what happened: one line an event. Never a token, never a body. */
+export interface Log {
+  info(message: string): void;
+  warn(message: string, cause?: unknown): void;
+  error(message: string, cause?: unknown): void;
+}
 
 /** A disk that is full fails thousands of calls a second; their first tells the story. */
 const intervalMs = 1000;

@@ -7,7 +7,7 @@ import { isJsonObject } from "../codec/json-value.ts";
 import { jsonResponse } from "../http/body.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
 import type { RestFailure } from "../rest/error.ts";
-import { assertMediaType, readBody, readLimits } from "../rest/request/body.ts";
+import { assertMediaType, readBody } from "../rest/request/body.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { serveCall } from "../rpc/call.ts";
 import { signalOf } from "../rpc/context.ts";
@@ -131,7 +131,7 @@ function read({ exchange, tool }: Admission): Promise<RpcMessage> {
   const { options } = tool;
   assertMediaType(exchange, ["application/json"]);
   const parse = (bytes: Uint8Array) => parseMessage(bytes, options.readMaxValues);
-  return readBody(exchange, readLimits(options), parse);
+  return readBody(exchange, options, parse);
 }
 
 /** @param cursor The name of the first tool of the page. */

@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Counter, Gauge, Histogram, type Registry } from "@prometheus-io/client";
+import { Counter, Histogram, type Registry } from "@prometheus-io/client";
 import type {
   CallEnding,
   CallObservation,
@@ -8,6 +8,7 @@ import type {
   ProtocolName,
 } from "../adapter/observer.ts";
 import { codeNameOf, codeNames } from "../rpc/call-names.ts";
+import { createWatches } from "./watched.ts";
 
 export interface MethodLabels {
   /** What the label `method` says of a method. */
@@ -53,15 +54,8 @@ export class CallMetrics implements CallObserver {
       buckets: requestSeconds,
       registers,
     });
-    const inFlight = () => this.#inFlight;
-    new Gauge({
-      name: `${prefix}_requests_in_flight`,
-      help: "Requests that have begun and not ended.",
-      registers,
-      collect() {
-        this.set(inFlight());
-      },
-    });
+    const { gauge } = createWatches(prefix, registry);
+    gauge("requests_in_flight", "Requests that have begun and not ended.", () => this.#inFlight);
     for (const protocol of protocols) this.#seconds.zero({ protocol });
     for (const name of options.names ?? []) this.#add(name);
     this.#beginAtZero(other);

@@ -1,14 +1,9 @@
-import {
-  Counter,
-  collectDefaultMetrics,
-  Gauge,
-  type Metric,
-  Registry,
-} from "@prometheus-io/client";
+import { collectDefaultMetrics, Gauge, type Metric, Registry } from "@prometheus-io/client";
 import type { BodyBudget } from "../http/body-budget.ts";
 import { CallMetrics, type MethodLabels } from "./call-metrics.ts";
 import { measureRuntime } from "./runtime-metrics.ts";
 import { Traffic } from "./traffic.ts";
+import { createWatches } from "./watched.ts";
 
 export interface ServiceMetricsOptions extends MethodLabels {
   /** What the names of the metrics begin with: `connect_gateway`. */
@@ -24,30 +19,22 @@ export class ServiceMetrics {
   /** Whoever measures more registers it here. */
   readonly registry = new Registry();
   readonly close: () => void;
-  readonly #prefix: string;
+  readonly #watches: ReturnType<typeof createWatches>;
   #isReady: () => boolean = () => false;
 
   constructor({ prefix, version, ...labels }: ServiceMetricsOptions) {
     const { registry } = this;
-    this.#prefix = prefix;
-    const registers = [registry];
     this.calls = new CallMetrics(prefix, registry, labels);
     this.traffic = new Traffic(prefix, registry);
     this.close = measureRuntime(prefix, registry);
-    const isReady = () => this.isReady();
-    new Gauge({
-      name: `${prefix}_ready`,
-      help: "Whether the service would take a call, as /readyz says: 1, or 0.",
-      registers,
-      collect() {
-        this.set(isReady() ? 1 : 0);
-      },
-    });
+    this.#watches = createWatches(prefix, registry);
+    const ready = "Whether the service would take a call, as /readyz says: 1, or 0.";
+    this.#watches.gauge("ready", ready, () => (this.isReady() ? 1 : 0));
     new Gauge({
       name: `${prefix}_build_info`,
       help: "What runs; always 1.",
       labelNames: ["version", "node"],
-      registers,
+      registers: [registry],
     }).set({ version, node: process.versions.node }, 1);
     for (const metric of processRegistry().getMetricsAsArray()) {
       registry.registerMetric(metric as unknown as Metric); // its types say less than it returns
@@ -65,24 +52,14 @@ export class ServiceMetrics {
 
   /** Shows what bodies hold. */
   watchBodies(budget: BodyBudget): void {
-    const registers = [this.registry];
-    new Gauge({
-      name: `${this.#prefix}_body_bytes`,
-      help: "Bytes of bodies in memory: received, and unpacked.",
-      registers,
-      collect() {
-        this.set(budget.heldBytes);
-      },
-    });
-    new Counter({
-      name: `${this.#prefix}_body_refusals_total`,
-      help: "Bodies for which there was no room.",
-      registers,
-      collect() {
-        this.reset();
-        this.inc(budget.refusals);
-      },
-    });
+    const { gauge, counter } = this.#watches;
+    gauge(
+      "body_bytes",
+      "Bytes of bodies in memory: received, and unpacked.",
+      () => budget.heldBytes,
+    );
+    const help = "Bodies for which there was no room.";
+    counter("body_refusals_total", help, () => budget.refusals);
   }
 
   get contentType(): string {

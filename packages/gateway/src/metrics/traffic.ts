@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { Counter, Gauge, type Registry } from "@prometheus-io/client";
 import type { TrafficObserver } from "../server/port.ts";
 import type { OnRefusal, RefusalKind } from "../server/refusal.ts";
+import { createWatches } from "./watched.ts";
 
 const refusalKinds: readonly RefusalKind[] = [
   "handshake",
@@ -31,35 +32,18 @@ export class Traffic implements TrafficObserver {
     });
     for (const reason of refusalKinds) this.#refusals.inc({ reason }, 0);
     const open = this.#open;
-    new Gauge({
-      name: `${prefix}_connections`,
-      help: "Open connections.",
-      registers,
-      collect() {
-        this.set(open.size);
-      },
-    });
+    const { gauge, counter } = createWatches(prefix, registry);
+    gauge("connections", "Open connections.", () => open.size);
     this.#opened = new Counter({
       name: `${prefix}_connections_opened_total`,
       help: "Connections that were opened.",
       registers,
     });
     // Added up when they are asked for: for each byte it would cost too much.
-    const bytes = (name: string, help: string, way: "bytesRead" | "bytesWritten") => {
-      const total = () =>
-        open.values().reduce((sum, socket) => sum + socket[way], this.#closed[way]);
-      new Counter({
-        name: `${prefix}_${name}`,
-        help,
-        registers,
-        collect() {
-          this.reset();
-          this.inc(total());
-        },
-      });
-    };
-    bytes("received_bytes_total", "Bytes that came over connections.", "bytesRead");
-    bytes("sent_bytes_total", "Bytes that were written to connections.", "bytesWritten");
+    const total = (way: "bytesRead" | "bytesWritten") => () =>
+      open.values().reduce((sum, socket) => sum + socket[way], this.#closed[way]);
+    counter("received_bytes_total", "Bytes that came over connections.", total("bytesRead"));
+    counter("sent_bytes_total", "Bytes that were written to connections.", total("bytesWritten"));
     this.#certificate = new Gauge({
       name: `${prefix}_tls_certificate_expiration_timestamp_seconds`,
       help: "When the TLS certificate in use expires, in seconds since the epoch. Absent without TLS.",

@@ -1,15 +1,14 @@
 /** Bodies: JSON, streams of JSON, and google.api.HttpBody, which is passed through unchanged. */
 import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import type { UpdateMask } from "../rest/request/update-mask.ts";
-import { bodyTypesOf } from "../rest/request/update-mask.ts";
-import { hasCustomJson } from "../rest/rule/field-path.ts";
+import { hasCustomJson } from "../codec/json-messages.ts";
+import { bodyTypesOf, type UpdateMask } from "../rest/request/update-mask.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import type { Binding } from "../rest/rule/rule.ts";
 import type { Components, Named } from "./components.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { OpenApiSettings } from "./options.ts";
-import { traitsOf } from "./schema/field-traits.ts";
+import { traitsOf } from "./schema/field-notes.ts";
 import { isRequired, type Schemas } from "./schema/schema.ts";
 import { Taken } from "./taken.ts";
 import { choicesOf } from "./validate/options.ts";
@@ -29,7 +28,6 @@ type MaskedBinding = Binding & { readonly updateMask: UpdateMask | undefined };
 /** Any type is accepted. Generated clients send the one that is named here. */
 const binary = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
-/** The content of a request body; undefined for none. */
 export function requestContent(
   method: DescMethod,
   binding: MaskedBinding,
@@ -72,7 +70,6 @@ function mayBeEmpty(
   );
 }
 
-/** The content of a successful answer. */
 export function responseContent(
   method: DescMethod,
   { responseBody }: Binding,
@@ -90,7 +87,6 @@ export function responseContent(
   return { ...streamContent(item, context), "text/event-stream": events(schema, context) };
 }
 
-/** The schema of the whole message or one of its fields, without the fields in the path. */
 function bodySchema(
   { input }: DescMethod,
   body: Exclude<Binding["body"], undefined>,

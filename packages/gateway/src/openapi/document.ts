@@ -1,9 +1,6 @@
 /** Creates an OpenAPI document of what the gateway serves over REST. */
 import type { DescService } from "@bufbuild/protobuf";
-import { assertServices, type RestServiceSettings } from "../rest/options.ts";
-import { assertDeprecations } from "../rest/response/deprecation.ts";
-import { assertStatuses } from "../rest/response/success-status.ts";
-import { hasRule } from "../rest/rule/rule.ts";
+import { assertServed, type RestServiceSettings } from "../rest/options.ts";
 import { commentOf } from "./comments.ts";
 import { Components, Names } from "./components.ts";
 import { errorComponents, errorFormOf } from "./errors.ts";
@@ -26,12 +23,11 @@ export function createOpenApiDocument(
   options: OpenApiOptions = {},
 ): JsonObject {
   const settings = resolveOpenApiOptions(options);
+  assertServed(
+    settings.rest,
+    services.flatMap(({ methods }) => methods),
+  );
   const operations = operationsOf(services, settings);
-  const methods = services.flatMap((service) => service.methods);
-  assertServices(settings.rest.services, methods);
-  const ruled = methods.filter((method) => hasRule(method, settings.rest));
-  assertStatuses(settings.rest.statuses, ruled);
-  assertDeprecations(settings.rest.deprecations, ruled);
   const { rest, securitySchemes, security } = settings;
   const components = new Components(settings.names);
   const tags = new Names(settings.names);

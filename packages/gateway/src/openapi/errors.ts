@@ -1,7 +1,7 @@
 /** The error responses of every operation. */
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
+import { problemType, renderProblem } from "../rest/error.ts";
 import type { RestServiceSettings } from "../rest/options.ts";
-import { problemType, renderProblem } from "../rest/problem.ts";
 import type { Components } from "./components.ts";
 import type { JsonObject } from "./json-object.ts";
 import type { ErrorAnswer, OpenApiSettings } from "./options.ts";
@@ -15,7 +15,6 @@ export interface ErrorForm {
   readonly schema: JsonObject;
 }
 
-/** The form of errors. */
 export function errorFormOf(
   { renderError }: RestServiceSettings,
   { error }: OpenApiSettings,
@@ -48,7 +47,6 @@ function problemSchema(schemas: Schemas): JsonObject {
   };
 }
 
-/** The error responses of all forms, referred to by name. */
 export function errorComponents(
   { errors }: Pick<OpenApiSettings, "errors">,
   forms: readonly ErrorForm[],
@@ -66,7 +64,6 @@ export function errorComponents(
   return Object.fromEntries(named);
 }
 
-/** References to the error responses, for an operation. */
 export function errorResponses(
   { errors }: Pick<OpenApiSettings, "errors">,
   form: ErrorForm,

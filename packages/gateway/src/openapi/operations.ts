@@ -1,7 +1,6 @@
 /** The methods that the gateway serves: their REST bindings, each with its own name. */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import {
-  assertSelectors,
   type Binding,
   bindingsOf,
   ofRule,
@@ -42,7 +41,6 @@ type Settings = Pick<OpenApiSettings, "openapi" | "names" | "rest">;
 export function operationsOf(services: readonly DescService[], settings: Settings): Operation[] {
   const { openapi, rest } = settings;
   const methods = services.flatMap((service) => service.methods);
-  assertSelectors(rest, methods);
   const places = methods
     .filter(({ methodKind }) => methodKind !== "bidi_streaming")
     .flatMap((method) => placesOf(method, rest));

@@ -10,25 +10,20 @@ import type { Attributes } from "@opentelemetry/api";
 import type { CallEnding, ObservedRequest, ProtocolName } from "../adapter/observer.ts";
 import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
 
-export interface CallConvention {
-  describeRequest(request: ObservedRequest, scheme: Scheme): CallDescription;
-  describeEnding(request: ObservedRequest, ending: CallEnding): EndingDescription;
-}
-
 /** The scheme that clients use. If a proxy terminates TLS, the scheme between client and proxy. */
 export type Scheme = "http" | "https";
 
-interface CallDescription {
-  /** The name of the call's span. */
-  readonly name: string;
-  /** Attributes available to a sampler. */
-  readonly attributes: Attributes;
-}
-
-interface EndingDescription {
-  readonly attributes: Attributes;
-  /** The type of the error, if the service failed. */
-  readonly errorType: string | undefined;
+interface CallConvention {
+  /** The name of the call's span, and attributes available to a sampler. */
+  describeRequest(
+    request: ObservedRequest,
+    scheme: Scheme,
+  ): { readonly name: string; readonly attributes: Attributes };
+  /** The type of the error is defined if the service failed. */
+  describeEnding(
+    request: ObservedRequest,
+    ending: CallEnding,
+  ): { readonly attributes: Attributes; readonly errorType: string | undefined };
 }
 
 export function conventionOf(protocol: ProtocolName): CallConvention {

@@ -1,11 +1,5 @@
 import type { Histogram, Meter } from "@opentelemetry/api";
-import type {
-  CallEnding,
-  CallObservation,
-  CallObserver,
-  ObservedRequest,
-} from "../adapter/observer.ts";
-
+import type { CallObserver } from "../adapter/observer.ts";
 import { conventionOf, isHttp, type Scheme } from "./convention.ts";
 
 export interface MetricsObserverOptions {
@@ -28,8 +22,18 @@ export function createMetricsObserver(options: MetricsObserverOptions): CallObse
   );
   return {
     begin(request) {
-      const duration = isHttp(request.protocol) ? http : rpc;
-      return new MeasuredCall(request, duration, scheme);
+      const startedAt = performance.now();
+      const convention = conventionOf(request.protocol);
+      return {
+        end(ending) {
+          const seconds = (performance.now() - startedAt) / 1000;
+          const { attributes: asked } = convention.describeRequest(request, scheme);
+          const { attributes, errorType } = convention.describeEnding(request, ending);
+          const failed = errorType !== undefined && { "error.type": errorType };
+          const duration = isHttp(request.protocol) ? http : rpc;
+          duration.record(seconds, { ...asked, ...attributes, ...failed });
+        },
+      };
     },
   };
 }
@@ -41,25 +45,3 @@ function createDuration(meter: Meter, name: string, description: string): Histog
 
 /** The boundaries of both conventions. */
 const boundaries = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
-
-class MeasuredCall implements CallObservation {
-  readonly #request: ObservedRequest;
-  readonly #duration: Histogram;
-  readonly #scheme: Scheme;
-  readonly #startedAt = performance.now();
-
-  constructor(request: ObservedRequest, duration: Histogram, scheme: Scheme) {
-    this.#request = request;
-    this.#duration = duration;
-    this.#scheme = scheme;
-  }
-
-  end(ending: CallEnding): void {
-    const seconds = (performance.now() - this.#startedAt) / 1000;
-    const convention = conventionOf(this.#request.protocol);
-    const { attributes: asked } = convention.describeRequest(this.#request, this.#scheme);
-    const { attributes, errorType } = convention.describeEnding(this.#request, ending);
-    const failed = errorType !== undefined && { "error.type": errorType };
-    this.#duration.record(seconds, { ...asked, ...attributes, ...failed });
-  }
-}

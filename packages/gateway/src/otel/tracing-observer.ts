@@ -1,9 +1,8 @@
-import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
+import { type ContextKey, createContextKey } from "@connectrpc/connect";
 import {
   type Context,
   propagation,
   ROOT_CONTEXT,
-  type Span,
   type SpanContext,
   SpanKind,
   SpanStatusCode,
@@ -11,13 +10,8 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import type {
-  CallEnding,
-  CallObservation,
-  CallObserver,
-  ObservedRequest,
-} from "../adapter/observer.ts";
-import { type CallConvention, conventionOf, describeForSpan, type Scheme } from "./convention.ts";
+import type { CallObserver, ObservedRequest } from "../adapter/observer.ts";
+import { conventionOf, describeForSpan, type Scheme } from "./convention.ts";
 
 export interface TracingObserverOptions {
   /** Creates the spans. */
@@ -79,7 +73,21 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
       };
       const span = tracer.startSpan(name, described, caller);
       spanContexts.set(request, span.spanContext());
-      return new TracedCall({ span, context: trace.setSpan(caller, span), request, convention });
+      const context = trace.setSpan(caller, span);
+      return {
+        // Also for calls that are not sampled: spans below them must not start their own traces.
+        calling: (values) => void values.set(callContextKey, context),
+        end(ending) {
+          if (!span.isRecording()) return;
+          const { attributes: ended, errorType } = convention.describeEnding(request, ending);
+          span.setAttributes(ended);
+          if (errorType !== undefined) {
+            span.setAttribute("error.type", errorType);
+            span.setStatus({ code: SpanStatusCode.ERROR });
+          }
+          span.end();
+        },
+      };
     },
     spanContextOf: (request) => spanContexts.get(request),
   };
@@ -89,35 +97,3 @@ const headerGetter = {
   get: (headers: ObservedRequest["headers"], name: string) => headers[name],
   keys: (headers: ObservedRequest["headers"]) => Object.keys(headers),
 };
-
-interface TracedCallParts {
-  readonly span: Span;
-  readonly context: Context;
-  readonly request: ObservedRequest;
-  readonly convention: CallConvention;
-}
-
-class TracedCall implements CallObservation {
-  readonly #parts: TracedCallParts;
-
-  constructor(parts: TracedCallParts) {
-    this.#parts = parts;
-  }
-
-  /** Also for calls that are not sampled: spans below them must not start their own traces. */
-  calling(values: ContextValues): void {
-    values.set(callContextKey, this.#parts.context);
-  }
-
-  end(ending: CallEnding): void {
-    const { span, request, convention } = this.#parts;
-    if (!span.isRecording()) return;
-    const { attributes, errorType } = convention.describeEnding(request, ending);
-    span.setAttributes(attributes);
-    if (errorType !== undefined) {
-      span.setAttribute("error.type", errorType);
-      span.setStatus({ code: SpanStatusCode.ERROR });
-    }
-    span.end();
-  }
-}

@@ -1,4 +1,13 @@
-import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type AnyDesc,
+  type DescExtension,
+  type DescFile,
+  type DescService,
+  type MessageInitShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { nestedTypes } from "@bufbuild/protobuf/reflect";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type ServiceImpl } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.ts";
@@ -17,7 +26,6 @@ import {
   smallMessages,
 } from "../rpc/own-services.ts";
 import { untilAborted } from "../rpc/streams.ts";
-import { createFileIndex, type FileIndex, type IndexedFile } from "./file-index.ts";
 
 type Answer = NonNullable<
   MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]
@@ -56,29 +64,16 @@ export function addReflection(
   handler?: Partial<UniversalHandlerOptions>,
 ): void {
   assertOptions("addReflection", options, optionKinds);
-  const { services, draining } = options;
-  const described = () => services ?? servicesOf(router);
-  const reflection = createReflectionService(described, drainingSignal(draining));
-  const ofService = { ...smallMessages, ...handler };
-  router.service(ServerReflection, reflection, ofService);
-  // The older package has the same messages under its own name.
-  const older = reflection as unknown as ServiceImpl<typeof ServerReflectionAlpha>;
-  router.service(ServerReflectionAlpha, older, ofService);
-}
-
-/** @param draining When it aborts, every stream ends with its reason. */
-function createReflectionService(
-  services: () => readonly DescService[],
-  draining: AbortSignal,
-): ServiceImpl<typeof ServerReflection> {
+  const { services } = options;
+  const draining = drainingSignal(options.draining);
   const enter = createStreamLimit(streamsMax, "there are too many streams");
-  let known: Pick<Known, "index" | "names"> | undefined;
-  return {
+  let index: FileIndex | undefined;
+  const reflection: ServiceImpl<typeof ServerReflection> = {
     async *serverReflectionInfo(requests, { signal }) {
       if (signal.aborted) return;
       enter(signal);
-      known ??= describe(services()); // on first use, when the router has all its services
-      const { index, names } = known;
+      // On first use, when the router has all its services.
+      index ??= createFileIndex(services ?? servicesOf(router));
       const sent = new Set<IndexedFile>();
       let count = 0;
       // Waiting for requests does not end by itself when the server ends the call.
@@ -91,36 +86,23 @@ function createReflectionService(
         yield {
           validHost: request.host,
           originalRequest: request,
-          messageResponse: answerTo(request.messageRequest, { index, names, sent }),
+          messageResponse: answerTo(request.messageRequest, index, sent),
         };
       }
     },
   };
+  const ofService = { ...smallMessages, ...handler };
+  router.service(ServerReflection, reflection, ofService);
+  // The older package has the same messages under its own name.
+  const older = reflection as unknown as ServiceImpl<typeof ServerReflectionAlpha>;
+  router.service(ServerReflectionAlpha, older, ofService);
 }
 
-/**
- * The types in the details of errors. No service needs to import them, and a client that cannot
- * look them up shows bytes instead of the invalid field.
- */
-const errorFiles = [file_google_rpc_error_details, file_google_rpc_status];
-
-function describe(services: readonly DescService[]): Pick<Known, "index" | "names"> {
-  const names = services.map(({ typeName }) => typeName).sort();
-  const files = [...services.map(({ file }) => file), ...errorFiles];
-  return { index: createFileIndex(files), names };
-}
-
-interface Known {
-  readonly index: FileIndex;
-  /** The names of the services. */
-  readonly names: readonly string[];
-  /** What the client of this stream has already received. */
-  readonly sent: Set<IndexedFile>;
-}
-
+/** @param sent What the client of this stream has already received. */
 function answerTo(
   { case: kind, value }: ServerReflectionRequest["messageRequest"],
-  { index, names, sent }: Known,
+  index: FileIndex,
+  sent: Set<IndexedFile>,
 ): Answer {
   switch (kind) {
     case "fileByFilename":
@@ -142,7 +124,7 @@ function answerTo(
     case "listServices":
       return {
         case: "listServicesResponse",
-        value: { service: names.map((name) => ({ name })) },
+        value: { service: index.services.map((name) => ({ name })) },
       };
     case undefined:
       return errorAnswer(Code.InvalidArgument, "the request asks nothing that is known here");
@@ -166,3 +148,90 @@ function errorAnswer(errorCode: Code, errorMessage: string): Answer {
 }
 
 const notFound = errorAnswer(Code.NotFound, "nothing of that name is known here");
+
+/** A proto file, as returned by reflection. */
+interface IndexedFile {
+  readonly name: string;
+  /** A serialized `google.protobuf.FileDescriptorProto`. */
+  readonly bytes: Uint8Array;
+  readonly imports: readonly IndexedFile[];
+}
+
+/**
+ * The types in the details of errors. No service needs to import them, and a client that cannot
+ * look them up shows bytes instead of the invalid field.
+ */
+const errorFiles = [file_google_rpc_error_details, file_google_rpc_status];
+
+/** Files and their imports, indexed by their contents. */
+interface FileIndex {
+  /** Names, sorted. */
+  readonly services: readonly string[];
+  readonly byName: ReadonlyMap<string, IndexedFile>;
+  /** By the full name of any declaration: message, field, enum value, method, … */
+  readonly bySymbol: ReadonlyMap<string, IndexedFile>;
+  /** By the full name of the extended message and the extension's number. */
+  readonly byExtension: ReadonlyMap<string, ReadonlyMap<number, IndexedFile>>;
+  readonly messages: ReadonlySet<string>;
+}
+
+/**
+ * Everything is created once, so that a lookup costs no more than its answer. If two files have the
+ * same name or declare the same symbol, the first one counts.
+ */
+function createFileIndex(described: readonly DescService[]): FileIndex {
+  const byName = new Map<string, IndexedFile>();
+  const bySymbol = new Map<string, IndexedFile>();
+  const byExtension = new Map<string, Map<number, IndexedFile>>();
+  const messages = new Set<string>();
+
+  function addFile(desc: DescFile): IndexedFile {
+    const { name } = desc.proto;
+    const known = byName.get(name);
+    if (known !== undefined) return known;
+    const bytes = toBinary(FileDescriptorProtoSchema, desc.proto);
+    const file = { name, bytes, imports: desc.dependencies.map(addFile) };
+    byName.set(name, file);
+    for (const type of nestedTypes(desc)) {
+      for (const symbol of symbolsOf(type)) {
+        if (!bySymbol.has(symbol)) bySymbol.set(symbol, file);
+      }
+      if (type.kind === "message") messages.add(type.typeName);
+      if (type.kind === "extension") addExtension(type, file);
+    }
+    return file;
+  }
+
+  function addExtension({ extendee, number }: DescExtension, file: IndexedFile): void {
+    const numbers = byExtension.get(extendee.typeName) ?? new Map<number, IndexedFile>();
+    byExtension.set(extendee.typeName, numbers.set(number, file));
+  }
+
+  for (const file of [...described.map(({ file }) => file), ...errorFiles]) addFile(file);
+  const services = described.map(({ typeName }) => typeName).sort();
+  return { services, byName, bySymbol, byExtension, messages };
+}
+
+/**
+ * A declaration and everything declared in it, except nested types, which are visited separately.
+ */
+function symbolsOf(desc: AnyDesc): string[] {
+  switch (desc.kind) {
+    case "message": {
+      const names = [...desc.fields, ...desc.oneofs].map(({ name }) => `${desc.typeName}.${name}`);
+      return [desc.typeName, ...names];
+    }
+    case "enum": {
+      // The values of an enum are siblings of the enum:
+      // https://protobuf.dev/programming-guides/proto3/#enum
+      const scope = desc.typeName.slice(0, -desc.name.length);
+      return [desc.typeName, ...desc.values.map(({ name }) => scope + name)];
+    }
+    case "service":
+      return [desc.typeName, ...desc.methods.map(({ name }) => `${desc.typeName}.${name}`)];
+    case "extension":
+      return [desc.typeName];
+    default:
+      return [];
+  }
+}

@@ -2,18 +2,14 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { telling } from "../codec/json-writer.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import type { RenderError } from "./error.ts";
-import { assertServices, type RestSettings } from "./options.ts";
-import { readLimits } from "./request/body.ts";
-import { createNameMatcher } from "./request/name-patterns.ts";
+import { assertServed, type RestSettings } from "./options.ts";
+import { createNameMatcher } from "./request/query.ts";
 import { bodyTypesOf, updateMaskOf } from "./request/update-mask.ts";
 import { type AnswerCoding, chooseCodings } from "./response/answer-coding.ts";
-import { assertDeprecations, deprecationHeader } from "./response/deprecation.ts";
+import { deprecationHeader } from "./response/deprecation.ts";
 import { pagesOf } from "./response/next-page.ts";
-import { assertStatuses, successStatusOf } from "./response/success-status.ts";
-import type { Route } from "./routing/route.ts";
 import { RouteTable } from "./routing/route-table.ts";
-import { printPathTemplate } from "./rule/path-template.ts";
-import { assertSelectors, bindingsOf, hasRule, ofRule, RuleError } from "./rule/rule.ts";
+import { bindingsOf, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import { createServe, type ServeRest } from "./wire.ts";
 
 /** Handles the requests of a bound method and path. */
@@ -39,8 +35,7 @@ export function createRestRoutes(
   const routes = new RouteTable<RestHandler>();
   const methods = endpoints.map(({ spec }) => spec.method);
   const rpcPaths = new Set(endpoints.map(({ rpc }) => rpc.requestPath));
-  assertSelectors(settings, methods);
-  assertServices(settings.services, methods);
+  assertServed(settings, methods);
   for (const { spec, options } of endpoints) {
     const own = settings.services.get(spec.method.parent.typeName) ?? settings;
     const { ignoreUnknownFields, int64, ignoreQueryParameters } = own;
@@ -48,38 +43,28 @@ export function createRestRoutes(
     const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields, int64 };
     const writerOptions = telling(jsonOptions, options.onUnknownType);
     const answerCodings = chooseCodings(codings, own.answerCodings, options.acceptCompression);
-    const status = successStatusOf(spec.method, settings.statuses);
+    const status = settings.statuses[selectorOf(spec.method)] ?? 200;
     const header = deprecationHeader(spec.method, settings.deprecations);
     for (const binding of bindingsOf(spec.method, settings)) {
       if (spec.kind === "bidi_streaming") continue; // rejected by bindingsOf
       const { method, template } = binding;
-      const path = printPathTemplate(template);
+      const path = template.text;
       const updateMask = own.fillUpdateMask ? updateMaskOf(spec.method.input, binding) : undefined;
-      const handler = createHandler({
-        ...{ spec, options, binding, settings: own, jsonOptions, writerOptions, status, header },
-        ...{ ignoresParameter, updateMask, bodyTypes: bodyTypesOf(updateMask) },
-        readLimits: readLimits(options),
-        pages: pagesOf(spec.method, binding),
-        answerCodings,
-      });
+      const handler = {
+        method: spec.method,
+        pathTemplate: path,
+        renderError: own.renderError,
+        serve: createServe({
+          ...{ spec, options, binding, settings: own, jsonOptions, writerOptions, status, header },
+          ...{ answerCodings, ignoresParameter, updateMask, bodyTypes: bodyTypesOf(updateMask) },
+          pages: pagesOf(spec.method, binding),
+        }),
+      };
       ofRule(settings, () => {
         if (!rpcPaths.has(path) && routes.add(method, template, handler)) return;
         throw new RuleError(spec.method, `${method} ${path} is bound already`);
       });
     }
   }
-  const ruled = methods.filter((method) => hasRule(method, settings));
-  assertStatuses(settings.statuses, ruled);
-  assertDeprecations(settings.deprecations, ruled);
   return routes;
-}
-
-function createHandler(route: Route): RestHandler {
-  const { spec, binding, settings } = route;
-  return {
-    method: spec.method,
-    pathTemplate: printPathTemplate(binding.template),
-    renderError: settings.renderError,
-    serve: createServe(route),
-  };
 }

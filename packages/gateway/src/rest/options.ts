@@ -3,9 +3,9 @@ import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { assertOptions, definedOnly, type OptionKinds } from "../rpc/options.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { AnswerCodingName } from "./response/answer-coding.ts";
-import type { Deprecations } from "./response/deprecation.ts";
-import type { SuccessStatuses } from "./response/success-status.ts";
-import { RuleError } from "./rule/rule.ts";
+import { type Deprecations, deprecationProblem } from "./response/deprecation.ts";
+import { type SuccessStatuses, statusProblem } from "./response/success-status.ts";
+import { hasRule, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
 
 /** REST options that can also be set for one service. */
@@ -193,18 +193,41 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
 }
 
 /**
- * Asserts that the services with their own options belong to the given methods.
+ * Asserts that REST serves what options name. A rule for a method that is not served is told.
  *
- * @throws {TypeError}
+ * @param methods All that are served, by any protocol.
+ * @throws {RuleError} for a rule.
+ * @throws {TypeError} for another option.
  */
-export function assertServices(
-  services: RestSettings["services"],
-  methods: readonly DescMethod[],
-): void {
+export function assertServed(settings: RestSettings, methods: readonly DescMethod[]): void {
+  const selectors = new Set(methods.map(selectorOf));
+  for (const { selector } of settings.rules) {
+    if (selectors.has(selector)) continue;
+    ofRule(settings, () => {
+      const name = selector || "a rule without a selector";
+      throw new RuleError(name, "no method that is served has it");
+    });
+  }
   const served = new Set(methods.map(({ parent }) => parent.typeName));
-  for (const service of services.keys()) {
+  for (const service of settings.services.keys()) {
     if (!served.has(service)) throw new TypeError(`rest.services["${service}"] is not served`);
   }
+  const ruled = methods.filter((method) => hasRule(method, settings));
+  const bySelector = new Map(ruled.map((method) => [selectorOf(method), method]));
+  function assertEach<T>(
+    option: "statuses" | "deprecations",
+    values: Readonly<Record<string, T>>,
+    problemOf: (value: T, method: DescMethod) => string | undefined,
+  ): void {
+    for (const [selector, value] of Object.entries(values)) {
+      const method = bySelector.get(selector);
+      const problem =
+        method === undefined ? "REST serves no method of that name" : problemOf(value, method);
+      if (problem !== undefined) throw new TypeError(`rest.${option}["${selector}"]: ${problem}`);
+    }
+  }
+  assertEach("statuses", settings.statuses, statusProblem);
+  assertEach("deprecations", settings.deprecations, deprecationProblem);
 }
 
 function resolve(own: RestServiceOptions, common: RestServiceSettings): RestServiceSettings {

@@ -8,7 +8,6 @@ import {
   headerOf,
   type Response,
 } from "../http/exchange.ts";
-import type { HeaderRecord } from "../http/headers.ts";
 import { serveCall } from "../rpc/call.ts";
 import { CallContext, noTrailer } from "../rpc/context.ts";
 import {
@@ -20,17 +19,16 @@ import {
 } from "../rpc/wire.ts";
 import { restErrorFrom } from "./error.ts";
 import { readMessage, readMessages } from "./request/request.ts";
-import { messageText } from "./response/message-text.ts";
 import {
   errorResponse,
   httpBodyOf,
   isHttpBodyRoute,
   messageResponse,
+  messageText,
 } from "./response/response.ts";
 import { takeStatus } from "./response/success-status.ts";
 import type { Route, Target } from "./routing/route.ts";
-import { eventId } from "./stream/event-id.ts";
-import { chooseStreamFormat, type StreamFormat } from "./stream/stream-format.ts";
+import { chooseStreamFormat, eventId, type StreamFormat } from "./stream/stream-format.ts";
 
 /** Serves one call and answers the exchange. */
 export type ServeRest = (
@@ -71,7 +69,9 @@ class RestWire implements StreamWire {
   readonly #route: Route;
   readonly #parts: Parts;
   readonly refusal: ConnectError | undefined;
-  #stream: MessageWriter | undefined;
+  #chosen: StreamFormat | undefined;
+  /** The number of messages that are written. */
+  #index = 0;
 
   constructor(route: Route, parts: Parts, refusal: ConnectError | undefined) {
     this.#route = route;
@@ -100,93 +100,58 @@ class RestWire implements StreamWire {
   /** The type of a google.api.HttpBody is in its first message. */
   get headDelayMs(): number | undefined {
     if (this.#isRaw) return undefined;
-    return this.#writer.comment === undefined ? headDelayMs : sseDelayMs;
+    return this.#format.comment === undefined ? headDelayMs : sseDelayMs;
   }
 
   /** Proxies close a connection on which nothing moves, often after 60 s. */
   get quiet(): Quiet | undefined {
-    const chunk = this.#isRaw ? undefined : this.#writer.comment;
-    const { streamCommentMs } = this.#route.settings;
-    return chunk && streamCommentMs > 0 ? { chunk, everyMs: streamCommentMs } : undefined;
+    const comment = this.#isRaw ? undefined : this.#format.comment;
+    const { streamCommentMs: everyMs } = this.#route.settings;
+    return comment && everyMs > 0 ? { chunk: utf8.encode(comment), everyMs } : undefined;
   }
 
   get #isRaw(): boolean {
     return isHttpBodyRoute(this.#route);
   }
 
+  get #format(): StreamFormat {
+    const accept = headerOf(this.#parts.exchange, "accept");
+    this.#chosen ??= chooseStreamFormat(accept, this.#route.settings.streamFormat);
+    return this.#chosen;
+  }
+
   head(first: Message | undefined): Head {
-    const { context } = this.#parts;
-    const { responseHeader } = context;
+    const { responseHeader } = this.#parts.context;
     const status = this.#isRaw
       ? takeStatus(responseHeader, this.#route.status, { mayBeEmpty: false })
       : this.#route.status;
     const type = first && this.#isRaw ? httpBodyOf(this.#route, first).contentType : "";
-    if (type !== "") context.responseHeader.set("content-type", type);
-    const { "content-length": _length, ...own } = context.responseHeader.toNode();
-    return { status, header: this.#isRaw ? own : { ...own, ...this.#writer.header } };
+    if (type !== "") responseHeader.set("content-type", type);
+    const { "content-length": _length, ...own } = responseHeader.toNode();
+    if (this.#isRaw) return { status, header: own };
+    const { contentType, header } = this.#format;
+    return { status, header: { ...own, ...header, "content-type": contentType } };
   }
 
   chunk(message: Message): Uint8Array {
     if (this.#isRaw) return httpBodyOf(this.#route, message).data;
-    return this.#writer.message(messageText(this.#route, message), eventId(this.#route, message));
+    const { settings, spec } = this.#route;
+    const id = eventId(settings.eventIdField, spec.method.output, message);
+    return utf8.encode(this.#format.message(messageText(this.#route, message), this.#index++, id));
   }
 
   end(failure: Failure | undefined): Ending | undefined {
-    const trailer = this.#trailer();
+    const { responseTrailer } = this.#parts.context;
+    const sent = responseTrailer.toNode();
+    const trailer = sent === noTrailer ? {} : { trailer: sent };
     if (this.#isRaw) return failure === undefined ? trailer : undefined;
-    if (failure === undefined) return { ...trailer, body: this.#writer.end() };
+    if (failure === undefined) {
+      return { ...trailer, body: utf8.encode(this.#format.close(this.#index)) };
+    }
     const restError = restErrorFrom(failure.error, this.#route.jsonOptions.registry);
     const { body } = this.#route.settings.renderError(restError);
-    const last = this.#writer.end(JSON.stringify(body));
-    return { ...trailer, body: last, code: restError.error.code };
-  }
-
-  #trailer(): Ending {
-    const trailer = this.#parts.context.responseTrailer.toNode();
-    return trailer === noTrailer ? {} : { trailer };
-  }
-
-  get #writer(): MessageWriter {
-    const { settings } = this.#route;
-    const accept = headerOf(this.#parts.exchange, "accept");
-    this.#stream ??= new MessageWriter(chooseStreamFormat(accept, settings.streamFormat));
-    return this.#stream;
-  }
-}
-
-/** Writes messages in one of the formats for streams. */
-class MessageWriter {
-  readonly #format: StreamFormat;
-  #prefix: string;
-  #index = 0;
-
-  constructor(format: StreamFormat) {
-    this.#format = format;
-    this.#prefix = format.open;
-  }
-
-  get header(): HeaderRecord {
-    return { ...this.#format.header, "content-type": this.#format.contentType };
-  }
-
-  get comment(): Uint8Array | undefined {
-    return this.#format.comment === undefined ? undefined : utf8.encode(this.#format.comment);
-  }
-
-  message(json: string, id: string | undefined): Uint8Array {
-    return this.#take(this.#format.message(json, this.#index++, id));
-  }
-
-  /** @param error Its JSON, if the stream ends by one. */
-  end(error?: string): Uint8Array {
-    const { close } = this.#format;
-    return this.#take(error === undefined ? close : this.#format.error(error, this.#index));
-  }
-
-  #take(text: string): Uint8Array {
-    const bytes = utf8.encode(this.#prefix + text);
-    this.#prefix = "";
-    return bytes;
+    const last = this.#format.error(JSON.stringify(body), this.#index);
+    return { ...trailer, body: utf8.encode(last), code: restError.error.code };
   }
 }
 

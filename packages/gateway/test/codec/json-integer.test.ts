@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { integerFromDecimal } from "../../src/codec/json-integer.ts";
+import { integerFromDecimal } from "../../src/codec/json-scalar.ts";
 
 describe("the integer of", () => {
   const rows: readonly [source: string, integer: string | undefined][] = [

@@ -76,7 +76,7 @@ describe.each(jsonReaders)("%s: the violation names", (_name, read) => {
   });
 });
 
-// Errors found by protobuf-es instead of the normaliser must be just as easy to find for a caller.
+// Errors found by protobuf-es instead of our reader must be just as easy to find for a caller.
 describe("REST: the violation names also", () => {
   const rows: readonly [what: string, text: string, field: string][] = [
     ["an item that is null", '{"children":[{},null]}', "children[1]"],

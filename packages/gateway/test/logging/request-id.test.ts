@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { requestIdOf } from "../../src/logging/request-id.ts";
+import { requestIdOf } from "../../src/logging/access-log.ts";
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 

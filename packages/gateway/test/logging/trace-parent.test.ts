@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { traceIdOf } from "../../src/logging/trace-parent.ts";
+import { traceIdOf } from "../../src/logging/access-log.ts";
 
 const trace = "0af7651916cd43dd8448eb211c80319c";
 const parent = "b7ad6b7169203331";

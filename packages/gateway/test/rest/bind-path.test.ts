@@ -1,6 +1,6 @@
 /** Fields that the path sets, and body or query repeat. */
 import { describe, expect, test } from "vitest";
-import { type FieldPath, jsonPath, resolveFieldPath } from "../../src/rest/rule/field-path.ts";
+import { type FieldPath, findFieldPath, jsonPath } from "../../src/rest/rule/field-path.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { bind, bound, type Sent, violationsOf } from "../support/bind.ts";
 
@@ -106,7 +106,7 @@ describe("a body or query that contradicts the path is rejected:", () => {
     ["field_mask", "a,b", { query: "field_mask=b,a" }],
     ["choice_string", "a", { body: '{"choiceString":"b"}' }],
   ])("%s is %j, but %j", (field, path, said) => {
-    const names = resolveFieldPath(EveryFieldSchema, field.split(".")) as FieldPath;
+    const names = findFieldPath(EveryFieldSchema, field)?.path as FieldPath;
     expect(violationsOf(() => bind(sentOf({ field, path, ...said })))).toEqual([
       [jsonPath(names), otherwise],
     ]);
@@ -128,13 +128,13 @@ describe("a body or query that contradicts the path is rejected:", () => {
     [
       "optional_int64",
       { body: '{"optionalInt64":1,"optional_int64":2}' },
-      "optionalInt64",
+      "optional_int64",
       "must be given once",
     ],
     [
       "optional_int64",
       { body: '{"optionalInt64":null,"optional_int64":2}' },
-      "optionalInt64",
+      "optional_int64",
       "must be given once",
     ],
     // Neither must another member of its oneof.

@@ -1,7 +1,7 @@
 import { type DescMessage, type DescMethod, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { bindRequest } from "../../src/rest/request/bind.ts";
-import { captureVariable } from "../../src/rest/request/capture.ts";
+import { captureVariable } from "../../src/rest/rule/path-template.ts";
 import { bindingsOf } from "../../src/rest/rule/rule.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { bind, bound, type Json, parsed, type Sent, violationsOf } from "../support/bind.ts";

@@ -3,12 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { RestFailure, restErrorFrom } from "../../src/rest/error.ts";
-import {
-  assertMediaType,
-  readBody,
-  readLimits,
-  type WholeRequest,
-} from "../../src/rest/request/body.ts";
+import { assertMediaType, readBody, type WholeRequest } from "../../src/rest/request/body.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
@@ -35,7 +30,7 @@ async function read({ header = {}, chunks = ["{}"], readMaxBytes = 1000 }: Body,
   };
   try {
     assertMediaType(request, ["application/json"]);
-    const limits = readLimits({ readMaxBytes, acceptCompression: codings });
+    const limits = { readMaxBytes, acceptCompression: codings };
     return await readBody(request, limits, (bytes) => Buffer.from(bytes).toString());
   } catch (reason) {
     const { status, error } = restErrorFrom(reason);
@@ -199,7 +194,7 @@ describe("a body", () => {
   test("that fails in transit is not reported as too large", async () => {
     const failure = new Error("reset");
     const request = { ...createMemoryExchange(), readBody: () => Promise.reject(failure) };
-    const limits = readLimits({ readMaxBytes, acceptCompression: all });
+    const limits = { readMaxBytes, acceptCompression: all };
     await expect(readBody(request, limits, (bytes) => bytes)).rejects.toBe(failure);
   });
 });

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { captureVariable } from "../../src/rest/request/capture.ts";
-import { parsePathTemplate } from "../../src/rest/rule/path-template.ts";
+import { captureVariable, parsePathTemplate } from "../../src/rest/rule/path-template.ts";
 
 /** The captures of a template's variables, for a path that it matches. */
 function capture(template: string, path: string): (string | undefined)[] {

@@ -1,7 +1,7 @@
 import type { DescField } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { FieldViolation } from "../../src/codec/violation.ts";
-import { parameterReader } from "../../src/rest/rule/parameter.ts";
+import { parameterReader } from "../../src/rest/rule/field-path.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 
 function fieldOf(name: string): DescField {

@@ -1,7 +1,6 @@
 import { create, type DescField } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
-import { printPathTemplate } from "../../src/rest/rule/path-template.ts";
 import { type Binding, bindingsOf, RuleError } from "../../src/rest/rule/rule.ts";
 import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
@@ -25,8 +24,7 @@ function methodWith(rule: Rule | undefined, streams?: MethodDescription["streams
 function readable({ method, template, body, responseBody }: Binding) {
   const nameOf = (field: DescField | "*" | undefined) =>
     typeof field === "object" ? field.name : field;
-  const path = printPathTemplate(template);
-  return { method, path, body: nameOf(body), responseBody: nameOf(responseBody) };
+  return { method, path: template.text, body: nameOf(body), responseBody: nameOf(responseBody) };
 }
 
 function get(path: string): HttpRule {
@@ -83,7 +81,7 @@ describe("the bindings of a method", () => {
     expect(bindingsOf(methodWith(get(path))).map(readable)).toMatchObject([{ path }]);
   });
 
-  test.each(["*", "GET", "HEAD", "SEARCH", "PURGE", "X-find"])("may have the method %s", (kind) => {
+  test.each(["*", "GET", "HEAD", "SEARCH", "PURGE", "X-FIND"])("may have the method %s", (kind) => {
     expect(bindingsOf(methodWith(custom(kind))).map(readable)).toMatchObject([{ method: kind }]);
   });
 
@@ -193,32 +191,32 @@ describe("an invalid rule is rejected, with the method's name:", () => {
     [
       "two variables that are one field",
       get("/{optional_int64}/{optionalInt64}"),
-      "/{optional_int64}/{optionalInt64}: two variables are the field optional_int64",
+      "/{optional_int64}/{optionalInt64}: the field optional_int64 is bound twice",
     ],
     [
       "two variables of one oneof",
       get("/{choice_string}/{choice_int64}"),
-      "/{choice_string}/{choice_int64}: two variables are members of the oneof choice",
+      "/{choice_string}/{choice_int64}: two fields are members of the oneof choice",
     ],
     [
       "two variables of one oneof, within a field",
       get("/{child.choice_string}/{child.choice_bool}"),
-      "/{child.choice_string}/{child.choice_bool}: two variables are members of the oneof choice",
+      "/{child.choice_string}/{child.choice_bool}: two fields are members of the oneof choice",
     ],
     [
       "a variable within a member of another's oneof",
       get("/{choice_string}/{choice_child.string}"),
-      "/{choice_string}/{choice_child.string}: two variables are members of the oneof choice",
+      "/{choice_string}/{choice_child.string}: two fields are members of the oneof choice",
     ],
     [
       "a variable that is the body",
       { ...post("/{string}"), body: "string" },
-      "/{string}: the field string is a variable, and the body",
+      "/{string}: the field string is bound twice",
     ],
     [
       "a variable of the oneof of the body",
       { ...post("/{choice_string}"), body: "choice_child" },
-      "/{choice_string}: a variable and the body are members of the oneof choice",
+      "/{choice_string}: two fields are members of the oneof choice",
     ],
     ["a body of GET", { ...get("/a"), body: "*" }, "GET /a must not have a body"],
     [
@@ -261,9 +259,18 @@ describe("an invalid rule is rejected, with the method's name:", () => {
       { ...get("/a"), additionalBindings: [create(HttpRuleSchema, { body: "*" })] },
       "it has no HTTP method and path",
     ],
-    ["a method in lower case", custom("get"), '"get" is not the HTTP method GET: case counts'],
-    ["a method in mixed case", custom("Patch"), '"Patch" is not the HTTP method PATCH'],
-    ["another method in lower case", custom("search"), '"search" is not the HTTP method SEARCH'],
+    ["a method in lower case", custom("get"), '"get" is not an HTTP method, in capitals'],
+    ["a method in mixed case", custom("Patch"), '"Patch" is not an HTTP method, in capitals'],
+    [
+      "another method in lower case",
+      custom("search"),
+      '"search" is not an HTTP method, in capitals',
+    ],
+    [
+      "an own method in mixed case",
+      custom("X-find"),
+      '"X-find" is not an HTTP method, in capitals',
+    ],
     ["a tunnel", custom("CONNECT"), "CONNECT has no path: it asks for a tunnel"],
     ["a custom path that is empty", custom("PURGE", ""), column("", 1)],
   ];

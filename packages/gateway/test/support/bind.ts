@@ -1,7 +1,7 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { parseJson } from "../../src/codec/json-messages.ts";
 import { bindRequest } from "../../src/rest/request/bind.ts";
-import { type FieldPath, resolveFieldPath } from "../../src/rest/rule/field-path.ts";
+import { type FieldPath, findFieldPath } from "../../src/rest/rule/field-path.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { refusalOf } from "./violations.ts";
 
@@ -22,7 +22,7 @@ export function parsed(body: string | undefined) {
 export function bind({ path = {}, query = "", bodyField, body }: Sent) {
   const isField = bodyField !== undefined && bodyField !== "*";
   const pathValues = Object.entries(path).map(([names, text]) => ({
-    path: resolveFieldPath(EveryFieldSchema, names.split(".")) as FieldPath,
+    path: findFieldPath(EveryFieldSchema, names)?.path as FieldPath,
     text,
   }));
   const parts = {

@@ -1,9 +1,7 @@
-import type { DescMessage, JsonValue } from "@bufbuild/protobuf";
-import { parseJson } from "../../src/codec/json-messages.ts";
-import { normaliserOf } from "../../src/codec/json-normaliser.ts";
+import { type DescMessage, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { messageFromJson, parseJson } from "../../src/codec/json-messages.ts";
 import type { JsonOptions } from "../../src/codec/json-scalar.ts";
 import { rawJson } from "../../src/codec/json-value.ts";
-import { badRequest, FieldViolation } from "../../src/codec/violation.ts";
 
 /**
  * A `TextDecoder` for connect-es, whose text contains the same message in a form that protobuf-es
@@ -15,11 +13,9 @@ export function exactJsonDecoder(
 ): { decode(bytes: Uint8Array): string } {
   return {
     decode(bytes) {
-      try {
-        return stringify(normaliserOf(desc)(parseJson(bytes), options));
-      } catch (error) {
-        throw error instanceof FieldViolation ? badRequest([error]) : error;
-      }
+      const message = messageFromJson(desc, parseJson(bytes), options);
+      const { registry } = options;
+      return stringify(toJson(desc, message, registry === undefined ? {} : { registry }));
     },
   };
 }

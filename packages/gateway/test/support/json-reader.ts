@@ -1,7 +1,7 @@
 import { type DescMessage, fromJsonString, type MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions } from "@connectrpc/connect/protocol";
-import { messageFromJsonText } from "../../src/codec/json-messages.ts";
+import { messageFromJson, parseJson } from "../../src/codec/json-messages.ts";
 import type { JsonOptions } from "../../src/codec/json-scalar.ts";
 import { exactJsonDecoder } from "./exact-json-decoder.ts";
 
@@ -14,9 +14,9 @@ export type JsonReader = <D extends DescMessage>(
 
 /** As the gateway reads it, on every protocol. */
 export const readRest: JsonReader = (desc, text, options = {}) =>
-  messageFromJsonText(desc, bytesOf(text), options);
+  messageFromJson(desc, parseJson(bytesOf(text)), options);
 
-/** As protobuf-es reads what our normaliser makes of it. */
+/** As protobuf-es reads what it writes of the same message. */
 export const readRpc: JsonReader = (desc, text, options = {}) => {
   const readOptions = getJsonOptions({ ignoreUnknownFields: false, ...options }) as JsonOptions;
   const decoder = exactJsonDecoder(desc, readOptions);

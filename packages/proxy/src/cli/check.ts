@@ -1,7 +1,7 @@
 /** `--check`: what would be served, and what is wrong. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { gatewayNodeAdapter } from "connect-gateway";
-import { type Binding, bindingsOf, printPathTemplate, type RuleError } from "connect-gateway/rules";
+import { type Binding, bindingsOf, type RuleError } from "connect-gateway/rules";
 import { createTools } from "./mcp.ts";
 import { describeServed } from "./reference.ts";
 import { createRoutes, type Served } from "./served.ts";
@@ -58,5 +58,5 @@ function printRoute({ method, template, body, responseBody }: Binding): string {
     ...(responseBody === undefined ? [] : [`response_body ${responseBody.name}`]),
   ];
   const form = parts.length === 0 ? "" : `  (${parts.join(", ")})`;
-  return `${method} ${printPathTemplate(template)}${form}`;
+  return `${method} ${template.text}${form}`;
 }

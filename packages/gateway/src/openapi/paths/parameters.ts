@@ -1,7 +1,6 @@
 /** The parameters of a path and a query: text that sets fields of the request message. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { jsonPath, leafOf } from "../../rest/rule/field-path.ts";
-import { parameterReader } from "../../rest/rule/parameter.ts";
+import { jsonPath, leafOf, parameterReader } from "../../rest/rule/field-path.ts";
 import type { Binding } from "../../rest/rule/rule.ts";
 import { describe, type JsonObject } from "../json-object.ts";
 import { descriptionOf } from "../schema/field-notes.ts";
@@ -70,7 +69,6 @@ function joined(...notes: readonly string[]): string {
   return notes.filter((note) => note !== "").join(" ");
 }
 
-/** The possible query parameters, including nested fields. */
 export function queryParameters(
   input: DescMessage,
   {
@@ -110,7 +108,6 @@ interface Parent {
   /** The enclosing messages. A message inside itself would never end. */
   readonly messages: readonly DescMessage[];
   readonly taken: Taken | undefined;
-  /** Whether all enclosing fields are required. */
   readonly isRequired: boolean;
 }
 

@@ -1,10 +1,11 @@
 /** What a schema says about a field, apart from its value. */
-import { type DescField, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, getOption, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { FieldBehavior, field_behavior } from "../../../gen/google/api/field_behavior_pb.ts";
 import { commentOf } from "../comments.ts";
 import { describe, type JsonObject } from "../json-object.ts";
 import { zerosOf } from "../validate/rules.ts";
-import { traitsOf } from "./field-traits.ts";
 
 /** Its description, and whether it is only for requests or answers. */
 export function notedOf(field: DescField): JsonObject {
@@ -21,7 +22,6 @@ export function descriptionOf(field: DescField): string {
   return [commentOf(field), note].filter((part) => part !== "").join(" ");
 }
 
-/** The default that proto2 and editions give a field. */
 export function defaultOf(field: DescField): JsonObject {
   const isValue = field.fieldKind === "scalar" || field.fieldKind === "enum";
   const value = isValue ? field.getDefaultValue() : undefined;
@@ -71,4 +71,28 @@ function without(schema: JsonObject, values: readonly JsonValue[]): JsonObject {
   if (!("not" in schema)) return { ...schema, ...condition };
   const { allOf } = schema;
   return { ...schema, allOf: [...(Array.isArray(allOf) ? allOf : []), condition] };
+}
+
+export interface FieldTraits {
+  readonly isRequired: boolean;
+  /** Only in answers. */
+  readonly isOutput: boolean;
+  /** Only in requests. */
+  readonly isInput: boolean;
+  readonly isImmutable: boolean;
+  /** Whether zero means "not set", so that JSON omits it. */
+  readonly isImplicit: boolean;
+}
+
+export function traitsOf(field: DescField): FieldTraits {
+  const behaviors = getOption(field, field_behavior);
+  return {
+    isRequired:
+      behaviors.includes(FieldBehavior.REQUIRED) ||
+      field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED,
+    isOutput: behaviors.includes(FieldBehavior.OUTPUT_ONLY),
+    isInput: behaviors.includes(FieldBehavior.INPUT_ONLY),
+    isImmutable: behaviors.includes(FieldBehavior.IMMUTABLE),
+    isImplicit: field.presence === FeatureSet_FieldPresence.IMPLICIT,
+  };
 }

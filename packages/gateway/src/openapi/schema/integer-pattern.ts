@@ -36,24 +36,18 @@ function naturalPatterns(min: bigint, max: bigint): string[] {
 /** All numbers from `low` to `high`, which have the same number of digits. */
 function sameLength(low: string, high: string): string {
   if (low === high) return low;
-  const [first = ""] = low;
-  const [last = ""] = high;
-  const lowRest = low.slice(1);
-  const highRest = high.slice(1);
-  const zeros = "0".repeat(lowRest.length);
-  const nines = "9".repeat(highRest.length);
+  const [first, last] = [Number(low[0]), Number(high[0])];
+  const [lowRest, highRest] = [low.slice(1), high.slice(1)];
   if (first === last) return first + sameLength(lowRest, highRest);
-  const parts: string[] = [];
-  let from = Number(first);
-  let to = Number(last);
-  if (lowRest !== zeros) {
-    parts.push(first + sameLength(lowRest, nines));
-    from++;
-  }
-  if (highRest !== nines) to--;
-  if (from <= to) parts.push(digit(from, to) + anyDigits(lowRest.length));
-  if (highRest !== nines) parts.push(last + sameLength(zeros, highRest));
-  return group(parts);
+  const zeros = "0".repeat(lowRest.length);
+  const nines = "9".repeat(lowRest.length);
+  const from = lowRest === zeros ? first : first + 1;
+  const to = highRest === nines ? last : last - 1;
+  return group([
+    ...(from > first ? [first + sameLength(lowRest, nines)] : []),
+    ...(from <= to ? [digit(from, to) + anyDigits(lowRest.length)] : []),
+    ...(to < last ? [last + sameLength(zeros, highRest)] : []),
+  ]);
 }
 
 function digit(from: number, to: number): string {

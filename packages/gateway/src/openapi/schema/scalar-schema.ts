@@ -1,6 +1,6 @@
 /** JSON Schema of scalars, as the gateway reads and writes them. */
 import { ScalarType } from "@bufbuild/protobuf";
-import { integerTypes } from "../../codec/json-scalar.ts";
+import { floatMax, type IntegerType, integerTypes } from "../../codec/json-scalar.ts";
 import type { JsonObject } from "../json-object.ts";
 import { integerPattern } from "./integer-pattern.ts";
 
@@ -17,17 +17,12 @@ export type ScalarSchema =
  */
 export type Place = "request" | "patch" | "response" | "parameter";
 
-/** A range of integers, including both ends. */
-export interface IntegerRange {
-  readonly min: bigint;
-  readonly max: bigint;
-}
+export type IntegerRange = Pick<IntegerType, "min" | "max">;
 
 const base64 = "[A-Za-z0-9+/_-]";
 const base64Pattern = `^(?:${base64}{4})*(?:${base64}{2}(?:==)?|${base64}{3}=?)?$`;
 
 export interface ScalarOptions {
-  /** How answers write 64-bit integers. */
   readonly int64: "string" | "number";
   /** The pattern that every text of a request must match. */
   readonly textPattern?: string | undefined;
@@ -38,7 +33,8 @@ export function scalarSchema(
   place: Place,
   { int64, textPattern }: ScalarOptions,
 ): ScalarSchema {
-  if (integerTypes.has(type)) return integerSchema(type, place, int64);
+  const integer = integerTypes.get(type);
+  if (integer !== undefined) return integerSchema(integer, place, int64);
   switch (type) {
     case ScalarType.BOOL:
       return inline({ type: "boolean" });
@@ -59,14 +55,6 @@ export function textConditions(place: Place, pattern: string | undefined): JsonO
   return pattern === undefined || place === "response" ? {} : { pattern };
 }
 
-/** The range of an integer type; undefined for other types. */
-export function rangeOf(type: ScalarType): IntegerRange | undefined {
-  const integer = integerTypes.get(type);
-  if (integer === undefined) return undefined;
-  const max = 2n ** BigInt(integer.signed ? integer.bits - 1 : integer.bits) - 1n;
-  return { min: integer.signed ? -max - 1n : 0n, max };
-}
-
 /** An integer as a JSON number. Its bounds are doubles inside the range. */
 export function integerNumber(format: string, { min, max }: IntegerRange): JsonObject {
   return { type: "integer", format, minimum: 0 - roundDown(-min), maximum: roundDown(max) };
@@ -77,26 +65,22 @@ export function integerText(format: string, { min, max }: IntegerRange): JsonObj
   return { type: "string", format, pattern: `^${integerPattern(min, max)}$` };
 }
 
-export function integerFormat(type: ScalarType): string {
-  const { signed, bits } = integerTypes.get(type) ?? { signed: true, bits: 32 };
+export function integerFormat({ signed, bits }: IntegerType): string {
   return `${signed ? "int" : "uint"}${bits}`;
 }
 
-function integerSchema(type: ScalarType, place: Place, int64: "string" | "number"): ScalarSchema {
-  const range = rangeOf(type) ?? { min: 0n, max: 0n };
+function integerSchema(type: IntegerType, place: Place, int64: "string" | "number"): ScalarSchema {
   const format = integerFormat(type);
-  if (integerTypes.get(type)?.bits === 32) return inline(integerNumber(format, range));
+  if (type.bits === 32) return inline(integerNumber(format, type));
   const name = format === "int64" ? "Int64" : "Uint64";
   if (place === "request" || place === "patch") {
-    return { kind: "number_or_text", name, number: integerNumber(format, range) };
+    return { kind: "number_or_text", name, number: integerNumber(format, type) };
   }
   if (place === "response" && int64 === "number") return inline({ type: "integer", format });
   const description = "The decimal digits of a 64-bit integer.";
-  const schema = { ...integerText(format, range), description };
+  const schema = { ...integerText(format, type), description };
   return { kind: "named", name: `${name}Text`, schema };
 }
-
-const floatMax = (2 - 2 ** -23) * 2 ** 127;
 
 function floatSchema(format: "double" | "float", bounds: JsonObject, place: Place): ScalarSchema {
   const number = { type: "number", format };
@@ -108,14 +92,9 @@ function floatSchema(format: "double" | "float", bounds: JsonObject, place: Plac
 /** The largest number whose decimal form, as JavaScript writes it, is not above the integer. */
 function roundDown(integer: bigint): number {
   let number = Number(integer);
-  while (BigInt(decimal(number)) > integer)
+  while (BigInt(JSON.stringify(number)) > integer)
     number -= 2 ** (Math.floor(Math.log2(Math.abs(number))) - 53);
   return number;
-}
-
-/** The number as JSON.stringify writes it. */
-function decimal(number: number): string {
-  return JSON.stringify(number);
 }
 
 function inline(schema: JsonObject): ScalarSchema {

@@ -7,23 +7,21 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { maskFieldOf } from "../../rest/request/update-mask.ts";
+import { integerTypes } from "../../codec/json-scalar.ts";
+import { maskFieldOf } from "../../rpc/masked-update.ts";
 import { commentOf } from "../comments.ts";
 import type { Components, Named } from "../components.ts";
 import { describe, type JsonObject } from "../json-object.ts";
 import type { Taken } from "../taken.ts";
 import { type FieldRules, innerRules, rulesOf } from "../validate/options.ts";
-import { constrain } from "../validate/rules.ts";
-import { refusesZero } from "../validate/zero.ts";
+import { constrain, refusesZero } from "../validate/rules.ts";
 import { choiceSchema } from "./choice-schema.ts";
 import { enumNames, enumNumbers } from "./enum-schema.ts";
-import { defaultOf, nonZeroOf, notedOf } from "./field-notes.ts";
-import { traitsOf } from "./field-traits.ts";
+import { defaultOf, nonZeroOf, notedOf, traitsOf } from "./field-notes.ts";
 import {
   integerFormat,
   integerText,
   type Place,
-  rangeOf,
   type ScalarOptions,
   scalarSchema,
   textConditions,
@@ -31,9 +29,7 @@ import {
 import { wellKnownSchema } from "./well-known-schema.ts";
 
 export interface SchemaOptions extends ScalarOptions {
-  /** Whether requests may have unknown members. */
   readonly ignoreUnknownFields: boolean;
-  /** Examples of messages by full name. */
   readonly examples: Readonly<Record<string, JsonValue>>;
   /**
    * Whether requests are written by language models: 64-bit integers are text, because models and
@@ -56,7 +52,6 @@ export class Schemas {
     this.#options = options;
   }
 
-  /** A schema for the value of a field, with everything known about the field. */
   forField(field: DescField, place: Place, taken?: Taken): JsonObject {
     const rules = place === "response" ? undefined : rulesOf(field);
     const value = this.#forValue(field, place, rules, taken);
@@ -222,9 +217,9 @@ function mapKeySchema(
   rules: FieldRules | undefined,
   textPattern: string | undefined,
 ): JsonObject {
-  const range = rangeOf(type);
-  const { pattern } = range === undefined ? {} : integerText(integerFormat(type), range);
-  const text = range === undefined ? textConditions(place, textPattern) : { pattern };
+  const integer = integerTypes.get(type);
+  const { pattern } = integer === undefined ? {} : integerText(integerFormat(integer), integer);
+  const text = integer === undefined ? textConditions(place, textPattern) : { pattern };
   const isBool = type === ScalarType.BOOL;
   // A parameter is text, too.
   const names = isBool

@@ -10,11 +10,14 @@ import {
   type DescOneof,
   getOption,
   hasOption,
+  type JsonObject,
   type JsonValue,
   type MessageShape,
+  type Registry,
   toJson,
 } from "@bufbuild/protobuf";
 import { isJsonObject } from "../../codec/json-value.ts";
+import { TypeRegistry } from "../../codec/type-registry.ts";
 
 /** `buf.validate.FieldRules` in JSON. */
 export type FieldRules = { readonly [name: string]: JsonValue };
@@ -56,28 +59,30 @@ export function innerRules(
   return isJsonObject(inner) && inner["ignore"] !== "IGNORE_ALWAYS" ? inner : undefined;
 }
 
-const kinds = new Set([
-  ...["float", "double", "int32", "int64", "uint32", "uint64", "sint32", "sint64"],
-  ...["fixed32", "fixed64", "sfixed32", "sfixed64", "bool", "string", "bytes", "enum"],
-  ...["repeated", "map", "any", "duration", "timestamp", "fieldMask"],
-]);
-
 /** The type of a value and its rules. The name is empty if there are none. */
 export function typeRules(rules: FieldRules): [kind: string, rules: FieldRules] {
-  const kind = Object.keys(rules).find((name) => kinds.has(name)) ?? "";
-  return [kind, (rules[kind] ?? {}) as FieldRules];
+  return (
+    Object.entries(rules).find((one): one is [string, JsonObject] => isJsonObject(one[1])) ?? [
+      "",
+      {},
+    ]
+  );
 }
 
 export function listOf(value: JsonValue | undefined): JsonValue[] {
   return Array.isArray(value) ? value : [];
 }
 
+const registries = new WeakMap<DescFile, Registry>();
+
 function optionOf(
   file: DescFile,
   name: string,
   desc: DescField | DescOneof | DescMessage,
 ): FieldRules | undefined {
-  const extension = extensionsOf(file).get(name);
+  const registry = registries.get(file) ?? registryOf(file);
+  registries.set(file, registry);
+  const extension = registry.getExtension(name) as Extension | undefined;
   if (extension?.message === undefined || !hasOption(desc, extension)) return undefined;
   const value = getOption(desc, extension) as MessageShape<DescMessage>;
   return toJson(extension.message, value) as FieldRules;
@@ -85,25 +90,8 @@ function optionOf(
 
 type Extension = DescExtension & { extendee: DescMessage };
 
-const extensionsByFile = new WeakMap<DescFile, ReadonlyMap<string, Extension>>();
-
-/** The protovalidate extensions available to a file, by name. */
-function extensionsOf(file: DescFile): ReadonlyMap<string, Extension> {
-  const known = extensionsByFile.get(file);
-  if (known !== undefined) return known;
-  const found = findFile(file, new Set());
-  const extensions = new Map(found?.extensions.map((one) => [one.typeName, one as Extension]));
-  extensionsByFile.set(file, extensions);
-  return extensions;
-}
-
-function findFile(file: DescFile, seen: Set<DescFile>): DescFile | undefined {
-  if (seen.has(file)) return undefined;
-  seen.add(file);
-  if (file.proto.name === "buf/validate/validate.proto") return file;
-  for (const dependency of file.dependencies) {
-    const found = findFile(dependency, seen);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+function registryOf(file: DescFile): Registry {
+  const types = new TypeRegistry();
+  types.addFile(file);
+  return types.registry;
 }

@@ -3,6 +3,7 @@
  * and bounds of timestamps and durations. Bounds in bytes of text are converted to characters.
  */
 import { type DescEnum, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import { integerTypes } from "../../codec/json-scalar.ts";
 import type { JsonObject } from "../json-object.ts";
 import {
   type IntegerRange,
@@ -10,10 +11,8 @@ import {
   integerNumber,
   integerText,
   type Place,
-  rangeOf,
 } from "../schema/scalar-schema.ts";
 import { type FieldRules, listOf, typeRules } from "./options.ts";
-import { bytesConditions, pick, stringConditions, valueConditions } from "./text.ts";
 
 /** A value of a field: the whole value, an item of a list, or a key or value of a map. */
 export interface Ruled {
@@ -21,7 +20,6 @@ export interface Ruled {
   readonly enum?: DescEnum | undefined;
 }
 
-/** The schema of a value with the conditions of its rules. */
 export function constrain(
   schema: JsonObject,
   rules: FieldRules,
@@ -33,54 +31,20 @@ export function constrain(
   return { anyOf: [{ enum: zerosOf(value) }, constrained] };
 }
 
+type TypeRules = ReturnType<typeof typeRules>;
+
 function constrainSet(
   schema: JsonObject,
-  [kind, rules]: [string, FieldRules],
+  typed: TypeRules,
   value: Ruled,
   place: Place,
 ): JsonObject {
-  switch (kind) {
-    case "":
-    case "any":
-    case "duration":
-    case "timestamp":
-    case "fieldMask":
-      return schema;
-    case "string":
-      return join(schema, stringConditions(rules));
-    case "bytes":
-      return join(schema, bytesConditions(rules));
-    case "bool":
-      return join(schema, valueConditions(rules));
-    case "enum":
-      return enumSchema(schema, rules, value.enum);
-    case "repeated":
-      return join(schema, [
-        pick("minItems", rules["minItems"]),
-        pick("maxItems", rules["maxItems"]),
-        rules["unique"] === true ? { uniqueItems: true } : {},
-      ]);
-    case "map":
-      return join(schema, [
-        pick("minProperties", rules["minPairs"]),
-        pick("maxProperties", rules["maxPairs"]),
-      ]);
-    default:
-      return numberSchema(schema, rules, value.scalar ?? ScalarType.DOUBLE, place);
-  }
-}
-
-function numberSchema(
-  schema: JsonObject,
-  rules: FieldRules,
-  type: ScalarType,
-  place: Place,
-): JsonObject {
-  const format = integerFormat(type);
-  const range = rangeOf(type);
+  const [kind, rules] = typed;
+  if (kind === "enum") return enumSchema(schema, rules, value.enum);
+  const integer = value.scalar && integerTypes.get(value.scalar);
   // A map key is text, even if it has 32 bits.
-  if (range === undefined || schema["type"] === "integer") {
-    return join(schema, [...valueConditions(rules), ...boundConditions(rules)]);
+  if (kind === "" || integer === undefined || schema["type"] === "integer") {
+    return join(schema, conditionsOf(typed));
   }
   const forms = (texts: readonly JsonValue[]): JsonValue[] => {
     const numbers = texts.map(Number).filter(Number.isSafeInteger);
@@ -92,11 +56,38 @@ function numberSchema(
     wanted === undefined ? {} : { enum: forms(listOf(wanted)) },
     unwanted === undefined ? {} : { not: { enum: forms(listOf(unwanted)) } },
   ];
-  const ranges = rangesOf(rules, range);
+  const ranges = rangesOf(rules, integer);
   if (ranges === undefined) return join(schema, conditions);
+  const format = integerFormat(integer);
   const texts = ranges.map((one) => integerText(format, one));
   const numbers = place !== "parameter" ? ranges.map((one) => integerNumber(format, one)) : [];
   return join({ anyOf: [...numbers, ...texts] }, conditions);
+}
+
+/** The conditions for a value that JSON writes in its own type. */
+function conditionsOf([kind, rules]: TypeRules): JsonObject[] {
+  switch (kind) {
+    case "":
+    case "any":
+    case "duration":
+    case "timestamp":
+    case "fieldMask":
+      return [];
+    case "string":
+      return stringConditions(rules);
+    case "bytes":
+      return bytesConditions(rules);
+    case "repeated":
+      return [
+        pick("minItems", rules["minItems"]),
+        pick("maxItems", rules["maxItems"]),
+        rules["unique"] === true ? { uniqueItems: true } : {},
+      ];
+    case "map":
+      return [pick("minProperties", rules["minPairs"]), pick("maxProperties", rules["maxPairs"])];
+    default:
+      return [...valueConditions(rules), ...boundConditions(rules)];
+  }
 }
 
 /** The integers within the bounds; undefined without bounds. */
@@ -150,9 +141,11 @@ export function zerosOf({ scalar, enum: desc }: Ruled): JsonValue[] {
 
 /** Adds conditions. Those with the same keywords are combined with `allOf`. */
 function join(schema: JsonObject, conditions: readonly JsonObject[]): JsonObject {
+  const given = conditions.filter((one) => Object.keys(one).length > 0);
+  if (given.length === 0) return schema;
   const joined = { ...schema };
   const others: JsonObject[] = [];
-  for (const condition of conditions.filter((one) => Object.keys(one).length > 0)) {
+  for (const condition of given) {
     const isOther = Object.keys(condition).some(
       (keyword) => keyword in joined && !isBound(keyword),
     );
@@ -165,4 +158,122 @@ function join(schema: JsonObject, conditions: readonly JsonObject[]): JsonObject
 /** Bounds of a rule replace the type's own, which are wider. */
 function isBound(keyword: string): boolean {
   return keyword === "minimum" || keyword === "maximum";
+}
+
+export function stringConditions(rules: FieldRules): JsonObject[] {
+  const isLong = Number(rules["lenBytes"] ?? rules["minBytes"] ?? 0) > 0;
+  const least = rules["len"] ?? rules["minLen"] ?? (isLong ? 1 : undefined);
+  // A character has at least one byte.
+  const most = rules["len"] ?? rules["maxLen"] ?? rules["lenBytes"] ?? rules["maxBytes"];
+  const { pattern, prefix, suffix, contains, notContains } = rules;
+  const patterns = [
+    typeof pattern === "string" && isPortable(pattern) ? pattern : undefined,
+    typeof prefix === "string" ? `^${quote(prefix)}` : undefined,
+    typeof suffix === "string" ? `${quote(suffix)}$` : undefined,
+    typeof contains === "string" ? quote(contains) : undefined,
+  ];
+  return [
+    ...valueConditions(rules),
+    pick("minLength", least),
+    pick("maxLength", most),
+    ...patterns.map((one) => pick("pattern", one)),
+    typeof notContains === "string" ? { not: { pattern: quote(notContains) } } : {},
+    ...Object.entries(formats).map(([name, format]) => (rules[name] === true ? format : {})),
+  ];
+}
+
+/** Bounds for the text: base64 has four characters for three bytes, and padding may be omitted. */
+export function bytesConditions(rules: FieldRules): JsonObject[] {
+  const isSome =
+    ["prefix", "suffix", "contains"].some((name) => (rules[name] ?? "") !== "") ||
+    Object.keys(formats).some((name) => rules[name] === true);
+  const least = rules["len"] ?? rules["minLen"] ?? (isSome ? 1 : undefined);
+  const most = rules["len"] ?? rules["maxLen"];
+  if (least === undefined && most === undefined) return valueConditions(rules);
+  const characters = (bytes: JsonValue) => Math.ceil((Number(bytes) * 4) / 3);
+  const counted = `{${characters(least ?? 0)},${most === undefined ? "" : characters(most)}}`;
+  return [...valueConditions(rules), { pattern: `^[A-Za-z0-9+/_-]${counted}={0,2}$` }];
+}
+
+function quote(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+}
+
+export function valueConditions(rules: FieldRules): JsonObject[] {
+  return [
+    rules["const"] === undefined ? {} : { enum: [rules["const"]] },
+    rules["in"] === undefined ? {} : { enum: listOf(rules["in"]) },
+    rules["notIn"] === undefined ? {} : { not: { enum: listOf(rules["notIn"]) } },
+  ];
+}
+
+export function pick(keyword: string, value: JsonValue | undefined): JsonObject {
+  if (value === undefined) return {};
+  return { [keyword]: typeof value === "string" && keyword !== "pattern" ? Number(value) : value };
+}
+
+const hex = "[0-9a-fA-F]";
+
+/** Boolean rules. */
+export const formats: Readonly<Record<string, JsonObject>> = {
+  email: { format: "email" },
+  hostname: { format: "hostname" },
+  ip: { anyOf: [{ format: "ipv4" }, { format: "ipv6" }] },
+  ipv4: { format: "ipv4" },
+  ipv6: { format: "ipv6" },
+  uri: { format: "uri" },
+  uriRef: { format: "uri-reference" },
+  address: { anyOf: [{ format: "hostname" }, { format: "ipv4" }, { format: "ipv6" }] },
+  uuid: { format: "uuid", pattern: `^${hex}{8}-${hex}{4}-${hex}{4}-${hex}{4}-${hex}{12}$` },
+  tuuid: { pattern: `^${hex}{32}$` },
+  ulid: { pattern: "^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$" },
+};
+
+/** Whether a pattern for RE2 is also valid in JavaScript. */
+export function isPortable(pattern: string): boolean {
+  try {
+    new RegExp(pattern, "u");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the rules reject the unset value of a field without presence. */
+export function refusesZero(rules: FieldRules): boolean {
+  if (rules["ignore"] === "IGNORE_IF_ZERO_VALUE") return false;
+  const typed = typeRules(rules);
+  const zero = { string: "", bytes: "", bool: false }[typed[0]] ?? 0;
+  return conditionsOf(typed).some((condition) => refuses(condition, zero));
+}
+
+/** @param zero Stands for an empty list or map, too. */
+function refuses(schema: JsonObject, zero: JsonValue): boolean {
+  return Object.entries(schema).some(([keyword, value]) => {
+    switch (keyword) {
+      case "minLength":
+      case "minItems":
+      case "minProperties":
+      case "minimum":
+        return Number(value) > 0;
+      case "exclusiveMinimum":
+        return Number(value) >= 0;
+      case "maximum":
+        return Number(value) < 0;
+      case "exclusiveMaximum":
+        return Number(value) <= 0;
+      case "pattern":
+        return !new RegExp(String(value), "u").test("");
+      case "format":
+        return value !== "uri-reference";
+      case "enum": // 64-bit integers are text
+        return !(value as JsonValue[]).some((one) => (zero === 0 ? Number(one) : one) === zero);
+      case "not":
+        return !refuses(value as JsonObject, zero);
+      case "anyOf":
+        return (value as JsonObject[]).every((one) => refuses(one, zero));
+      default:
+        return false;
+    }
+  });
 }

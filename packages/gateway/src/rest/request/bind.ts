@@ -7,15 +7,20 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
-import { messageFromJson } from "../../codec/json-messages.ts";
+import { hasCustomJson, messageFromJson, within } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-value.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
-import { type FieldPath, hasCustomJson, jsonPath, leafOf } from "../rule/field-path.ts";
-import { hasText, isMask, parameterReader } from "../rule/parameter.ts";
-import type { MatchName } from "./name-patterns.ts";
-import { decodeForm, decodePlain, parseQuery } from "./query.ts";
-import { findQueryField } from "./query-field.ts";
+import {
+  type FieldPath,
+  findFieldPath,
+  hasText,
+  isMask,
+  jsonPath,
+  leafOf,
+  parameterReader,
+} from "../rule/field-path.ts";
+import { decodeForm, decodePlain, type MatchName, parseQuery } from "./query.ts";
 import { changesIn, fillMask, type UpdateMask } from "./update-mask.ts";
 
 type JsonObject = { [key: string]: ExactJson };
@@ -52,7 +57,7 @@ export function bindRequest<D extends DescMessage>(
 ): MessageShape<D> {
   try {
     const { body, updateMask, isPatch = false } = parts;
-    // Read before binding the body, which changes it.
+    // Read before binding the path, which changes the body.
     const changes = updateMask && body !== undefined ? changesIn(updateMask, body, isPatch) : [];
     const isValue = hasCustomJson(input); // then its JSON has no place for path and query
     const tree = isValue ? {} : bodyTree(parts);
@@ -87,7 +92,7 @@ function bindParameter(
   { name, raw, bodyField, ignoresParameter }: Parameter,
 ): void {
   const plain = decodePlain(raw);
-  const found = findQueryField(input, name);
+  const found = findFieldPath(input, name);
   if (found === undefined) {
     if (ignoresParameter?.(name)) return;
     throw new FieldViolation(name, "is not a known query parameter");
@@ -105,7 +110,7 @@ function bindParameter(
   const holder = holderOf(tree, path);
   const existing = Object.hasOwn(holder, field.jsonName) ? holder[field.jsonName] : undefined;
   // RFC 3986 gives `+` no meaning. Forms write a space so, which only text can contain.
-  const value = readAt(name, () => read(hasText(field) ? decodeForm(raw) : plain));
+  const value = within(name, () => read(hasText(field) ? decodeForm(raw) : plain));
   if (field.fieldKind === "list") {
     setIn(holder, field.jsonName, [...(Array.isArray(existing) ? existing : []), value]);
   } else if (field.fieldKind === "map" && key !== undefined) {
@@ -135,11 +140,11 @@ function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
   const name = jsonPath(path);
   const read = parameterReader(field);
   if (read === undefined) throw new Error(`${name} has no text form`); // no rule can name it
-  const value = readAt(name, () => read(text));
+  const value = within(name, () => read(text));
   const holder = holderOf(tree, path);
   const spelling = spellingIn(holder, field);
   const said = spelling === undefined ? null : (holder[spelling] ?? null);
-  if (said !== null && !readAt(parentOf(name), () => saysTheSame(field, said, value))) {
+  if (said !== null && !saysTheSame(field, said, value)) {
     throw new FieldViolation(name, "must be what the path says, or be left out");
   }
   if (spelling !== undefined) delete holder[spelling];
@@ -169,28 +174,9 @@ function spellingIn(object: JsonObject, field: DescField): string | undefined {
 /** Whether two JSON values set a field to the same value: `"1"` and `1.0` are the same number. */
 function saysTheSame(field: DescField, said: ExactJson, value: ExactJson): boolean {
   const [left, right] = [said, value].map((json) => {
-    const message = messageFromJson(field.parent, { [field.jsonName]: copyOf(json) }, {});
+    const message = messageFromJson(field.parent, { [field.jsonName]: json }, {});
     const read: unknown = reflect(field.parent, message).get(field);
     return String(isReflectMessage(read) ? toBinary(read.desc, read.message) : read);
   });
   return left === right; // NaN is NaN
-}
-
-/** A copy, because reading JSON changes it. */
-function copyOf(json: ExactJson): ExactJson {
-  if (Array.isArray(json)) return json.map(copyOf);
-  if (!isJsonObject(json)) return json;
-  return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, copyOf(value)]));
-}
-
-function parentOf(name: string): string {
-  return name.slice(0, Math.max(name.lastIndexOf("."), 0));
-}
-
-function readAt<T>(name: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof FieldViolation && name !== "" ? error.within(name) : error;
-  }
 }

@@ -1,23 +1,13 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { type BodyLimit, readBody as readPacked } from "../../http/body.ts";
+import { readBody as readPacked } from "../../http/body.ts";
 import { type Exchange, headerOf } from "../../http/exchange.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
-import { isTooLarge, type UnpackOptions, unpack } from "../../rpc/unpack.ts";
+import { isTooLarge, unpack } from "../../rpc/unpack.ts";
 import { RestFailure } from "../error.ts";
 
-type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
-
-/** The limits on the bodies of one route. */
-export interface ReadLimits {
-  readonly body: BodyLimit;
-  readonly acceptCompression: readonly Compression[];
-}
-
-export function readLimits({ readMaxBytes, acceptCompression }: ReadOptions): ReadLimits {
-  const body = { bytesMax: readMaxBytes, tooLarge: () => tooLarge(readMaxBytes) };
-  return { body, acceptCompression };
-}
+/** The limits on a body. */
+export type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
 
 export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 
@@ -25,7 +15,7 @@ export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 export type WholeRequest = Pick<Exchange, "headers" | "readBody" | "holding">;
 
 /** A request whose body is read as it arrives. */
-export type ChunkedRequest = Pick<Exchange, "headers" | "chunks" | "holding">;
+export type ChunkedRequest = Pick<Exchange, "headers" | "chunks" | "readBody" | "holding">;
 
 /**
  * Reads a whole body and decompresses it.
@@ -35,27 +25,20 @@ export type ChunkedRequest = Pick<Exchange, "headers" | "chunks" | "holding">;
  */
 export function readBody<T>(
   request: WholeRequest,
-  { body: limit, acceptCompression }: ReadLimits,
+  { readMaxBytes, acceptCompression }: ReadOptions,
   parse: Parse<T>,
+  tooLarge = () => bodyTooLarge(readMaxBytes),
 ): Promise<T> {
+  const limit = { bytesMax: readMaxBytes, tooLarge };
   const coding = negotiateCoding(headerOf(request, "content-encoding"), acceptCompression);
   if (coding === undefined) return readPacked(request, limit, parse);
-  const options = { readMaxBytes: limit.bytesMax, holding: request.holding };
-  return readPacked(request, limit, async (bytes) =>
-    parse(await decompress(bytes, coding, options)),
-  );
-}
-
-async function decompress(
-  bytes: Uint8Array,
-  coding: Compression,
-  options: UnpackOptions,
-): Promise<Uint8Array> {
-  try {
-    return await unpack(bytes, coding, options);
-  } catch (error) {
-    throw isTooLarge(error) ? tooLarge(options.readMaxBytes) : error;
-  }
+  const options = { readMaxBytes, holding: request.holding };
+  return readPacked(request, limit, async (bytes) => {
+    const unpacked = await unpack(bytes, coding, options).catch((error) => {
+      throw isTooLarge(error) ? tooLarge() : error;
+    });
+    return parse(unpacked);
+  });
 }
 
 /**
@@ -65,7 +48,7 @@ async function decompress(
  */
 export function streamBody(
   request: ChunkedRequest,
-  { acceptCompression }: ReadLimits,
+  { acceptCompression }: ReadOptions,
 ): AsyncIterable<Uint8Array> {
   const available = acceptCompression.filter(({ name }) => name === "gzip");
   const coding = negotiateCoding(headerOf(request, "content-encoding"), available);
@@ -103,25 +86,6 @@ async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
 }
 
 /**
- * Asserts that a stream without a Content-Type contains no message.
- *
- * @param types The accepted media types.
- * @throws {RestFailure} 415 for a body.
- */
-export async function assertNothing(
-  request: ChunkedRequest,
-  limits: ReadLimits,
-  types: readonly string[],
-): Promise<void> {
-  const length = Number(headerOf(request, "content-length"));
-  const isAnnounced = headerOf(request, "expect") !== null || length > 0;
-  if (isAnnounced) throw wrongMediaType(types);
-  for await (const chunk of streamBody(request, limits)) {
-    if (chunk.length > 0) throw wrongMediaType(types);
-  }
-}
-
-/**
  * @param types The accepted media types, without parameters.
  * @returns The request's media type.
  * @throws {RestFailure} 415 for another, and for a charset other than UTF-8.
@@ -153,14 +117,14 @@ export function assertMediaType(
  */
 export function readNothing<T>(
   request: WholeRequest,
-  { acceptCompression }: ReadLimits,
+  { acceptCompression }: ReadOptions,
   types: readonly string[],
   parse: Parse<T>,
 ): Promise<T> {
-  const tooLarge = () => wrongMediaType(types);
+  const refuse = () => wrongMediaType(types);
   // RFC 9110 section 10.1.1: only a request with a body may expect 100 (Continue).
-  if (headerOf(request, "expect") !== null) throw tooLarge();
-  return readBody(request, { body: { bytesMax: 0, tooLarge }, acceptCompression }, parse);
+  if (headerOf(request, "expect") !== null) throw refuse();
+  return readBody(request, { readMaxBytes: 0, acceptCompression }, parse, refuse);
 }
 
 function wrongMediaType(types: readonly string[]): RestFailure {
@@ -171,7 +135,7 @@ function wrongMediaType(types: readonly string[]): RestFailure {
 // RFC 9110 section 5.6.4.
 const quotedString = /"(?:[^"\\]|\\.)*"/gs;
 
-function negotiateCoding(coding: string | null, available: ReadLimits["acceptCompression"]) {
+function negotiateCoding(coding: string | null, available: readonly Compression[]) {
   if (coding === null || coding.toLowerCase() === "identity") return undefined;
   const found = available.find((compression) => compression.name === coding.toLowerCase());
   if (found !== undefined) return found;
@@ -182,10 +146,7 @@ function negotiateCoding(coding: string | null, available: ReadLimits["acceptCom
   });
 }
 
-function tooLarge(limit: number): RestFailure {
-  return new RestFailure(
-    413,
-    Code.ResourceExhausted,
-    `the body must not be larger than ${limit} bytes`,
-  );
+function bodyTooLarge(limit: number): RestFailure {
+  const message = `the body must not be larger than ${limit} bytes`;
+  return new RestFailure(413, Code.ResourceExhausted, message);
 }

@@ -1,10 +1,12 @@
-/** Parses a query (RFC 3986 section 3.4) of `name=value` pairs without losing anything. */
+/** Queries (RFC 3986 section 3.4) of `name=value` pairs. */
 import { FieldViolation } from "../../codec/violation.ts";
 
 /** No real query has more; parsing it would only cost time. */
 const parametersMax = 1000;
 
 /**
+ * Parses a query without losing anything.
+ *
  * @param query Raw, without the `?`.
  * @returns the names, and the values still encoded: what `+` means depends on the field.
  * @throws {FieldViolation} for percent-encoding that is not UTF-8.
@@ -34,4 +36,34 @@ export function decodePlain(text: string): string {
   } catch (cause) {
     throw new FieldViolation("", "has a query that is not percent-encoded UTF-8", { cause });
   }
+}
+
+export type MatchName = (name: string) => boolean;
+
+/**
+ * Matches names against patterns, where `*` stands for any text, including none, and every other
+ * character for itself.
+ *
+ * @throws {TypeError} for an empty pattern.
+ */
+export function createNameMatcher(patterns: readonly string[]): MatchName {
+  if (patterns.includes("")) throw new TypeError("rest.ignoreQueryParameters: an empty pattern");
+  const all = patterns.map((pattern) => pattern.split("*"));
+  return (name) => all.some((pieces) => matches(name, pieces));
+}
+
+/**
+ * Searches once for each piece, because names come from strangers and may be long to cause work.
+ */
+function matches(name: string, [first = "", ...others]: readonly string[]): boolean {
+  const last = others.pop();
+  if (last === undefined) return name === first;
+  if (!name.startsWith(first)) return false;
+  let at = first.length;
+  for (const piece of others) {
+    const found = name.indexOf(piece, at);
+    if (found < 0) return false;
+    at = found + piece.length;
+  }
+  return name.length - last.length >= at && name.endsWith(last);
 }

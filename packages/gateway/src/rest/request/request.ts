@@ -1,25 +1,23 @@
 /** HTTP -> request message. */
-import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
-import { parseJson } from "../../codec/json-messages.ts";
+import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { hasCustomJson, parseJson } from "../../codec/json-messages.ts";
 import type { ExactJson } from "../../codec/json-value.ts";
-import { readPlainJson } from "../../codec/plain-reader.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { headerOf } from "../../http/exchange.ts";
 import type { Route, Target } from "../routing/route.ts";
-import { hasCustomJson, jsonPath } from "../rule/field-path.ts";
+import { jsonPath } from "../rule/field-path.ts";
 import { isHttpBody, setHttpBody } from "../rule/http-body.ts";
+import { captureVariable } from "../rule/path-template.ts";
 import { splitArray, splitLines } from "../stream/json-stream.ts";
 import { bindRequest } from "./bind.ts";
 import {
   assertMediaType,
-  assertNothing,
   type ChunkedRequest,
   readBody,
   readNothing,
   streamBody,
   type WholeRequest,
 } from "./body.ts";
-import { captureVariable } from "./capture.ts";
 import { mergePatchType } from "./update-mask.ts";
 
 type Message = MessageShape<DescMessage>;
@@ -31,48 +29,27 @@ type Message = MessageShape<DescMessage>;
  * @throws {ConnectError} {@link RestFailure}
  */
 export function readMessage(route: Route, request: WholeRequest, target: Target): Promise<Message> {
-  const { binding, bodyTypes, options, readLimits, spec } = route;
+  const { binding, bodyTypes, options, spec } = route;
   if (binding.body === undefined) {
-    return readBody(request, readLimits, (bytes) => {
+    return readBody(request, options, (bytes) => {
       assertNoBody(bytes);
       return bind(route, target, undefined);
     });
   }
   if (isHttpBody(spec.method.input, binding.body)) {
-    return readBody(request, readLimits, (data) => withHttpBody(route, target, request, data));
+    return readBody(request, options, (data) => withHttpBody(route, target, request, data));
   }
   const nothing = hasCustomJson(spec.method.input) ? undefined : emptyBody(binding.body);
   const bindNothing = () => bind(route, target, nothing);
   if (!headerOf(request, "content-type")) {
-    return readNothing(request, readLimits, bodyTypes, bindNothing);
+    return readNothing(request, options, bodyTypes, bindNothing);
   }
   const type = assertMediaType(request, bodyTypes);
-  return readBody(request, readLimits, (bytes) => {
+  return readBody(request, options, (bytes) => {
     if (bytes.length === 0) return bindNothing();
-    const plain = readPlainBody(route, target, bytes);
-    if (plain !== undefined) return plain;
     const json = parseJson(bytes, options.readMaxValues);
     return bind(route, target, json, type === mergePatchType);
   });
-}
-
-/**
- * Reads a plain message that the body defines completely. Returns undefined for any other message,
- * or unusual text.
- */
-function readPlainBody(
-  { binding, jsonOptions, options, spec, updateMask }: Route,
-  { query }: Target,
-  bytes: Uint8Array,
-): Message | undefined {
-  const { body, variables } = binding;
-  if (query !== "" || variables.length > 0 || body === undefined) return undefined;
-  if (updateMask !== undefined) return undefined;
-  const { input } = spec.method;
-  if (body === "*") return readPlainJson(input, bytes, jsonOptions, options.readMaxValues);
-  if (body.fieldKind !== "message" || body.oneof !== undefined) return undefined;
-  const part = readPlainJson(body.message, bytes, jsonOptions, options.readMaxValues);
-  return part && Object.assign(create(input), { [body.localName]: part });
 }
 
 /** The value of an empty body: an empty message. For any other field, it is not set. */
@@ -107,20 +84,20 @@ async function* readStream(
   request: ChunkedRequest,
   target: Target,
 ): AsyncGenerator<Message> {
-  const { binding, options, readLimits, spec } = route;
+  const { binding, options, spec } = route;
   if (binding.body !== undefined && isHttpBody(spec.method.input, binding.body)) {
-    for await (const chunk of streamBody(request, readLimits)) {
+    for await (const chunk of streamBody(request, options)) {
       yield withHttpBody(route, target, request, chunk);
     }
     return;
   }
   if (!headerOf(request, "content-type")) {
-    return await assertNothing(request, readLimits, streamTypes);
+    return await readNothing(request, options, streamTypes, () => {});
   }
   const type = assertMediaType(request, streamTypes);
   const split = type === "application/json" ? splitArray : splitLines;
   const limits = { valueBytesMax: options.readMaxBytes, holding: request.holding };
-  for await (const text of split(streamBody(request, readLimits), limits)) {
+  for await (const text of split(streamBody(request, options), limits)) {
     yield bind(route, target, parseJson(text, options.readMaxValues));
   }
 }

@@ -2,13 +2,12 @@
 import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { hasCustomJson } from "../../codec/json-messages.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-value.ts";
 import { FieldViolation } from "../../codec/violation.ts";
 import { maskFieldOf } from "../../rpc/masked-update.ts";
-import { type FieldPath, findField, hasCustomJson, jsonPath } from "../rule/field-path.ts";
+import { type FieldPath, findField, jsonPath } from "../rule/field-path.ts";
 import type { Binding } from "../rule/rule.ts";
-
-export { maskFieldOf };
 
 /** How a binding fills the mask of a request that has none. */
 export interface UpdateMask {

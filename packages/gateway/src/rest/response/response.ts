@@ -1,10 +1,13 @@
 /** Outcome -> HTTP. */
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { messageTooLarge } from "../../codec/codec.ts";
+import { hasCustomJson } from "../../codec/json-messages.ts";
+import { isJsonObject } from "../../codec/json-value.ts";
+import { messageToJson } from "../../codec/json-writer.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
 import { type HeaderRecord, toNodeHeaders } from "../../http/headers.ts";
@@ -15,7 +18,6 @@ import type { Route } from "../routing/route.ts";
 import { getHttpBody, isHttpBody } from "../rule/http-body.ts";
 import { type AnswerCoding, chooseCoding, isCompressible } from "./answer-coding.ts";
 import { isKnown } from "./entity-tag.ts";
-import { messageText } from "./message-text.ts";
 import { addNextLink } from "./next-page.ts";
 import { partOf } from "./range.ts";
 import { isBodiless, statusHeader, takeStatus } from "./success-status.ts";
@@ -28,13 +30,6 @@ type ResponseContext = Pick<
 >;
 
 const jsonType = "application/json";
-
-/** One message on the wire. */
-interface Content {
-  /** Empty for a google.api.HttpBody without one. */
-  readonly contentType: string;
-  readonly data: Body;
-}
 
 /**
  * The response for one message. Clients do not look at HTTP trailers, so trailers become headers
@@ -49,9 +44,16 @@ export function messageResponse(
 ): Response | Promise<Response> {
   const { options, settings, pages } = route;
   const status = takeStatus(context.responseHeader, route.status, { mayBeEmpty: true });
-  if (isBodiless(status)) return bodilessResponse(status, context);
+  if (isBodiless(status)) {
+    const header = bodilessHeader(headerWithTrailer(context) as HeaderRecord);
+    // RFC 9110 section 8.6: Content-Length is not allowed with 204.
+    if (status !== 204) header["content-length"] = 0;
+    return { status, header, body: "" };
+  }
   if (pages !== undefined) addNextLink(pages, message, context);
-  const { contentType, data } = contentOf(route, message);
+  const { contentType, data }: { contentType: string; data: Body } = isHttpBodyRoute(route)
+    ? httpBodyOf(route, message)
+    : { contentType: jsonType, data: messageText(route, message) };
   const size = byteLengthOf(data);
   if (size > options.writeMaxBytes) {
     // Not the status of the code, 429: it asks for a retry, which would get the same answer again.
@@ -68,11 +70,12 @@ export function messageResponse(
   const isPacked = header["content-encoding"] !== undefined;
   const type = String(header["content-type"] ?? "");
   const isLarge = size >= options.compressMinBytes && !isPacked && isCompressible(type);
-  if (isLarge) varyByCoding(header);
+  if (isLarge) header["vary"] = [header["vary"] ?? [], "accept-encoding"].flat().join(", ");
   const accepted = isLarge ? context.requestHeader.get("accept-encoding") : null;
   const coding = chooseCoding(accepted, route.answerCodings);
   const finish = (isKnown: boolean) => {
-    if (isKnown) return notModified(header);
+    // RFC 9110 section 15.4.5.
+    if (isKnown) return { status: 304, header: bodilessHeader(header), body: "" };
     if (coding !== undefined) return compressed({ status, header, body: data }, coding);
     const whole = { status, header: { ...header, "content-length": size }, body: data };
     const isDivisible = settings.ranges && status === 200 && isHttpBodyRoute(route);
@@ -82,32 +85,16 @@ export function messageResponse(
   return isTagged ? isKnown(context, header, data).then(finish) : finish(false);
 }
 
-/** RFC 9110 section 15.4.5: all headers of the answer except those that describe its body. */
-function notModified(header: HeaderRecord): Response {
+/** The headers except those that describe the body, because there is none. */
+function bodilessHeader(header: HeaderRecord): HeaderRecord {
   const { "content-type": _type, "content-length": _length, ...rest } = header;
-  return { status: 304, header: rest, body: "" };
-}
-
-/** Removes the implementation's headers about a body, because there is none. */
-function bodilessResponse(status: number, context: ResponseContext): Response {
-  const {
-    "content-type": _type,
-    "content-length": _length,
-    ...header
-  } = headerWithTrailer(context) as HeaderRecord;
-  // RFC 9110 section 8.6: Content-Length is not allowed with 204.
-  return { status, header: status === 204 ? header : { ...header, "content-length": 0 }, body: "" };
+  return rest;
 }
 
 async function compressed(whole: Response, coding: AnswerCoding): Promise<Response> {
   const body = await coding.compress(bytesOf(whole.body));
   const about = { "content-encoding": coding.name, "content-length": byteLengthOf(body) };
   return { ...whole, header: { ...whole.header, ...about }, body };
-}
-
-function varyByCoding(header: HeaderRecord): void {
-  const vary = header["vary"];
-  header["vary"] = vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`;
 }
 
 /** The response for an error. */
@@ -148,7 +135,21 @@ export function httpBodyOf({ spec, binding }: Route, message: Message): HttpBody
   return getHttpBody(spec.method.output, message, binding.responseBody);
 }
 
-function contentOf(route: Route, message: Message): Content {
-  if (isHttpBodyRoute(route)) return httpBodyOf(route, message);
-  return { contentType: jsonType, data: messageText(route, message) };
+/** The JSON text of a message, or of the field that is the answer. */
+export function messageText(
+  { spec, binding, writerOptions }: Pick<Route, "spec" | "binding" | "writerOptions">,
+  message: Message,
+): string {
+  const { responseBody } = binding;
+  const { output } = spec.method;
+  const json = messageToJson(output, message, writerOptions);
+  if (responseBody === undefined) return JSON.stringify(json);
+  const name = writerOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
+  if (isJsonObject(json) && Object.hasOwn(json, name)) return JSON.stringify(json[name]);
+  // An unset field: its zero value, or null where that would be a value.
+  const options = { ...writerOptions, alwaysEmitImplicit: true };
+  const zeros = messageToJson(output, create(output), options);
+  if (isJsonObject(zeros) && Object.hasOwn(zeros, name)) return JSON.stringify(zeros[name]);
+  const { fieldKind, message: type } = responseBody;
+  return fieldKind === "message" && type !== undefined && !hasCustomJson(type) ? "{}" : "null";
 }

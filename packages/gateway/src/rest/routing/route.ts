@@ -4,8 +4,7 @@ import type { JsonWriterOptions } from "../../codec/json-writer.ts";
 import type { NodeHeaders } from "../../http/headers.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
 import type { RestServiceSettings } from "../options.ts";
-import type { ReadLimits } from "../request/body.ts";
-import type { MatchName } from "../request/name-patterns.ts";
+import type { MatchName } from "../request/query.ts";
 import type { UpdateMask } from "../request/update-mask.ts";
 import type { AnswerCoding } from "../response/answer-coding.ts";
 import type { Pages } from "../response/next-page.ts";
@@ -23,7 +22,6 @@ export interface Route {
   readonly header: NodeHeaders;
   /** Undefined if it does not answer in pages. */
   readonly pages: Pages | undefined;
-  readonly readLimits: ReadLimits;
   /** The codings of its answers, in order of preference. */
   readonly answerCodings: readonly AnswerCoding[];
   /** How to fill the mask of a PATCH; undefined if it is not filled. */

@@ -1,33 +1,60 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { FieldMaskSchema, isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { hasCustomJson } from "../../codec/json-messages.ts";
+import type { ExactJson } from "../../codec/json-value.ts";
+import { FieldViolation } from "../../codec/violation.ts";
 
 /** Fields from a message down to a nested one. Never empty. */
 export type FieldPath = readonly [DescField, ...DescField[]];
 
-/** Why names do not lead to a field. */
-export type FieldPathProblem =
-  | { readonly kind: "unknown"; readonly name: string; readonly message: DescMessage }
-  /** Only a singular message has fields to continue with. */
-  | { readonly kind: "not_a_message"; readonly field: DescField };
+/** The maximum nesting depth of a message. */
+const depthMax = 100;
 
-/** Resolves proto or JSON names, field by field. */
-export function resolveFieldPath(
+/**
+ * Finds the field that proto or JSON names lead to, with dots between. A JSON name may be any text,
+ * including `a[b]` or `a.b`. The longest matching name wins.
+ *
+ * @returns also the key of a map entry, as in `labels[key]`.
+ */
+export function findFieldPath(
   message: DescMessage,
-  names: readonly string[],
-): FieldPath | FieldPathProblem {
+  name: string,
+): { readonly path: FieldPath; readonly key: string | undefined } | undefined {
   const path: DescField[] = [];
   let current: DescMessage | undefined = message;
-  for (const name of names) {
-    if (current === undefined) {
-      return { kind: "not_a_message", field: path.at(-1) as DescField };
-    }
-    const field: DescField | undefined = findField(current, name);
-    if (field === undefined) return { kind: "unknown", name, message: current };
+  let rest = name;
+  while (current !== undefined && path.length < depthMax) {
+    const { field, length } = longestName(current, rest);
+    if (field === undefined) return undefined;
     path.push(field);
+    const fieldPath = path as unknown as FieldPath;
+    if (rest.length === length) return { path: fieldPath, key: undefined };
+    if (rest[length] === "[") {
+      const isEntry = field.fieldKind === "map" && rest.endsWith("]");
+      return isEntry ? { path: fieldPath, key: rest.slice(length + 1, -1) } : undefined;
+    }
+    rest = rest.slice(length + 1);
     const hasFields = field.fieldKind === "message" && !hasCustomJson(field.message);
     current = hasFields ? field.message : undefined;
   }
-  return path as unknown as FieldPath;
+  return undefined;
+}
+
+/** The field with the longest name that the text starts with. */
+function longestName({ fields }: DescMessage, text: string) {
+  let longest: { field: DescField | undefined; length: number } = { field: undefined, length: 0 };
+  for (const field of fields) {
+    const length = Math.max(lengthIn(text, field.name), lengthIn(text, field.jsonName));
+    if (length > longest.length) longest = { field, length };
+  }
+  return longest;
+}
+
+/** The length of the name if the text is the name or continues after it; otherwise 0. */
+function lengthIn(text: string, name: string): number {
+  if (!text.startsWith(name)) return 0;
+  const next = text[name.length];
+  return next === undefined || next === "." || next === "[" ? name.length : 0;
 }
 
 /** Finds a field by its proto or JSON name. */
@@ -44,13 +71,58 @@ export function leafOf(path: FieldPath): DescField {
   return path.at(-1) ?? path[0];
 }
 
-/** Whether its JSON is a value and not an object with its fields: a Timestamp, for example. */
-export function hasCustomJson(message: DescMessage): boolean {
-  return customNames.has(message.typeName) || isWrapperDesc(message);
+/** Converts the text of one value to JSON. @throws {FieldViolation} */
+export type ParameterReader = (text: string) => ExactJson;
+
+/**
+ * The reader for one value of a field (an item of a list, a value of a map). Undefined for a
+ * message without a text form.
+ */
+export function parameterReader(field: DescField): ParameterReader | undefined {
+  if (field.enum !== undefined) return readEnum;
+  if (field.scalar !== undefined) return scalarReader(field.scalar);
+  const { message } = field;
+  if (message === undefined) return undefined;
+  if (isWrapperDesc(message)) return scalarReader(message.fields[0].scalar);
+  if (isMask(field)) return readMask;
+  return textTypes.has(message.typeName) ? readText : undefined;
 }
 
-const customNames: ReadonlySet<string> = new Set(
-  ["Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any"].map(
-    (name) => `google.protobuf.${name}`,
-  ),
-);
+/** Whether a value may contain a space. */
+export function hasText({ scalar, message }: DescField): boolean {
+  const own = message && isWrapperDesc(message) ? message.fields[0].scalar : scalar;
+  return own === ScalarType.STRING;
+}
+
+/** Whether a value is a google.protobuf.FieldMask. */
+export function isMask({ message }: DescField): boolean {
+  return message?.typeName === FieldMaskSchema.typeName;
+}
+
+/** Messages that ProtoJSON writes as a string. */
+const textTypes = new Set(["google.protobuf.Timestamp", "google.protobuf.Duration"]);
+
+/** ProtoJSON reads numbers and bytes from strings, but not bools. */
+function scalarReader(type: ScalarType): ParameterReader {
+  return type === ScalarType.BOOL ? readBool : readText;
+}
+
+/** Proto names are accepted, too, except those that ProtoJSON cannot write: `line_1`. */
+function readMask(text: string): ExactJson {
+  const json = text.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  if (json.includes("_")) throw new FieldViolation("", "has a name that has no JSON form");
+  return json;
+}
+
+function readText(text: string): ExactJson {
+  return text;
+}
+
+function readBool(text: string): ExactJson {
+  if (text !== "true" && text !== "false") throw new FieldViolation("", "must be true or false");
+  return text === "true";
+}
+
+function readEnum(text: string): ExactJson {
+  return /^-?\d{1,10}$/.test(text) ? Number(text) : text;
+}

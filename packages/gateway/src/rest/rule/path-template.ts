@@ -18,6 +18,8 @@ export interface Variable {
 }
 
 export interface PathTemplate {
+  /** As written. */
+  readonly text: string;
   readonly segments: readonly Segment[];
   /** In the order of the template. */
   readonly variables: readonly Variable[];
@@ -114,7 +116,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   if (at < text.length) takeSegments(false); // the root has no segments
   const verb = take(":") ? takeLiteral() : undefined;
   if (at < text.length) fail(`unexpected ${JSON.stringify(text[at])}`);
-  return { segments, variables, verb };
+  return { text, segments, variables, verb };
 
   function decodeLiteral(literal: string): string {
     try {
@@ -125,35 +127,28 @@ export function parsePathTemplate(text: string): PathTemplate {
   }
 }
 
-/** The template as text. Parsing it gives the same template. */
-export function printPathTemplate({ segments, variables, verb }: PathTemplate): string {
-  const parts = segments.map(printSegment);
-  const printed: string[] = [];
-  for (let i = 0; i < parts.length; ) {
-    const variable = variables.find(({ from }) => from === i);
-    if (variable === undefined) {
-      printed.push(parts[i++] ?? "");
-      continue;
-    }
-    const pattern = parts.slice(variable.from, variable.to).join("/");
-    const name = variable.fieldPath.join(".");
-    printed.push(pattern === "*" ? `{${name}}` : `{${name}=${pattern}}`);
-    i = variable.to;
+/**
+ * The text captured by a variable of a template.
+ *
+ * As in google/api/http.proto: a variable of one segment is decoded completely. A variable of
+ * several keeps `%2F`, so that its slashes are those of the path.
+ *
+ * @param segments The raw segments of the path.
+ * @returns undefined if the percent-encoding is not valid UTF-8.
+ */
+export function captureVariable(
+  template: PathTemplate,
+  { from, to }: Variable,
+  segments: readonly string[],
+): string | undefined {
+  const isOpen = template.segments[to - 1]?.kind === "rest";
+  const raw = segments.slice(from, isOpen ? segments.length : to).join("/");
+  const isMulti = isOpen || to - from > 1;
+  try {
+    if (!isMulti) return decodeURIComponent(raw);
+    const parts = raw.split(/(%2F)/i); // the odd ones are the separators
+    return parts.map((part, i) => (i % 2 === 1 ? part : decodeURIComponent(part))).join("");
+  } catch {
+    return undefined;
   }
-  return `/${printed.join("/")}${verb === undefined ? "" : `:${printLiteral(verb)}`}`;
-}
-
-function printSegment(segment: Segment): string {
-  switch (segment.kind) {
-    case "literal":
-      return printLiteral(segment.value);
-    case "any":
-      return "*";
-    case "rest":
-      return "**";
-  }
-}
-
-function printLiteral(text: string): string {
-  return encodeURIComponent(text).replaceAll("*", "%2A");
 }

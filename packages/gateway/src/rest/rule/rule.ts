@@ -1,8 +1,7 @@
 import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../../../gen/google/api/http_pb.ts";
-import { type FieldPath, leafOf, resolveFieldPath } from "./field-path.ts";
-import { parameterReader } from "./parameter.ts";
+import { type FieldPath, findFieldPath, leafOf, parameterReader } from "./field-path.ts";
 import {
   type PathTemplate,
   parsePathTemplate,
@@ -22,14 +21,6 @@ export interface Binding {
   /** The field of the response message that is the answer; undefined for the whole message. */
   readonly responseBody: DescField | undefined;
 }
-
-/** Methods of the IANA registry that a rule may name in the wrong case. */
-const methods: ReadonlySet<string> = new Set(
-  (
-    "GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH QUERY SEARCH REPORT " +
-    "PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK"
-  ).split(" "),
-);
 
 /** A `google.api.http` rule that cannot be served. Thrown at startup, never for a request. */
 export class RuleError extends Error {
@@ -64,22 +55,6 @@ export function ofRule<T>({ onRuleError }: Pick<Rules, "onRuleError">, make: () 
 /** The full name of a method, by which rules and options select it. */
 export function selectorOf(method: DescMethod): string {
   return `${method.parent.typeName}.${method.name}`;
-}
-
-/**
- * Asserts that each rule selects one of the methods.
- *
- * @throws {RuleError}
- */
-export function assertSelectors(rules: Rules, methods: readonly DescMethod[]): void {
-  const selectors = new Set(methods.map(selectorOf));
-  for (const { selector } of rules.rules) {
-    if (selectors.has(selector)) continue;
-    ofRule(rules, () => {
-      const name = selector || "a rule without a selector";
-      throw new RuleError(name, "no method that is served has it");
-    });
-  }
 }
 
 /**
@@ -136,10 +111,10 @@ function createBinding(method: DescMethod, rule: HttpRule, whole: HttpRule): Bin
     path: variablePath(method, path, variable),
   }));
   const body = rule.body === "*" ? "*" : topField(method, "input", rule.body);
-  const conflict = findConflict(
-    variables.map((variable) => variable.path),
-    body,
-  );
+  const conflict = findConflict([
+    ...variables.map((variable) => variable.path),
+    ...(typeof body === "object" ? [[body] as const] : []),
+  ]);
   if (conflict !== undefined) throw new RuleError(method, `${path}: ${conflict}`);
   if (body !== undefined && (verb === "GET" || verb === "HEAD")) {
     throw new RuleError(method, `${verb} ${path} must not have a body`);
@@ -159,13 +134,9 @@ function patternOf(method: DescMethod, { pattern }: HttpRule): { verb: string; p
       throw new RuleError(method, "it has no HTTP method and path");
     case "custom": {
       const { kind, path } = pattern.value;
-      // RFC 9110 section 5.6.2: a method is a token.
-      if (!/^[\w!#$%&'*+.^`|~-]+$/.test(kind)) {
-        throw new RuleError(method, `${JSON.stringify(kind)} is not an HTTP method`);
-      }
-      const capitals = kind.toUpperCase();
-      if (kind !== capitals && methods.has(capitals)) {
-        throw new RuleError(method, `"${kind}" is not the HTTP method ${capitals}: case counts`);
+      // RFC 9110 section 5.6.2: a method is a token. Case counts, and none that is known is in lower case.
+      if (!/^[A-Z\d!#$%&'*+.^_`|~-]+$/.test(kind)) {
+        throw new RuleError(method, `${JSON.stringify(kind)} is not an HTTP method, in capitals`);
       }
       if (kind === "CONNECT") {
         throw new RuleError(method, "CONNECT has no path: it asks for a tunnel");
@@ -192,19 +163,14 @@ function variablePath(method: DescMethod, template: string, variable: Variable):
     const column = template.indexOf(`{${name}`) + 2;
     throw new RuleError(method, `${template}: column ${column}: ${reason}`);
   };
-  const path = resolveFieldPath(method.input, variable.fieldPath);
-  if (!("kind" in path)) {
-    const leaf = leafOf(path);
-    if (leaf.fieldKind === "list" || leaf.fieldKind === "map") {
-      return fail(`${name} is repeated; a variable has one value`);
-    }
-    if (parameterReader(leaf) === undefined)
-      return fail(`${name} is a message without a text form`);
-    return path;
+  const path = findFieldPath(method.input, name)?.path;
+  if (path === undefined) return fail(`${method.input.typeName} has no field ${name}`);
+  const leaf = leafOf(path);
+  if (leaf.fieldKind === "list" || leaf.fieldKind === "map") {
+    return fail(`${name} is repeated; a variable has one value`);
   }
-  return path.kind === "unknown"
-    ? fail(`${path.message.typeName} has no field ${path.name}`)
-    : fail(`${path.field.name} is not a message that stands alone`);
+  if (parameterReader(leaf) === undefined) return fail(`${name} is a message without a text form`);
+  return path;
 }
 
 function topField(method: DescMethod, side: "input" | "output", name: string) {
@@ -217,35 +183,23 @@ function topField(method: DescMethod, side: "input" | "output", name: string) {
 
 /**
  * Why no request can set all the fields that a rule binds: two are the same field, or members of
- * the same oneof. A body may contain the field of a variable, because the path takes precedence.
+ * the same oneof where their paths diverge. A body may contain the field of a variable, because the
+ * path takes precedence.
  *
  * @returns the reason; undefined if there is none.
  */
-function findConflict(
-  variables: readonly FieldPath[],
-  body: "*" | DescField | undefined,
-): string | undefined {
-  for (const [index, path] of variables.entries()) {
-    for (const other of variables.slice(0, index)) {
-      if (isSame(path, other)) return `two variables are the field ${leafOf(path).name}`;
-      const oneof = sharedOneof(path, other);
-      if (oneof !== undefined) return `two variables are members of the oneof ${oneof}`;
+function findConflict(paths: readonly FieldPath[]): string | undefined {
+  for (const [index, path] of paths.entries()) {
+    for (const other of paths.slice(0, index)) {
+      const parting = path.findIndex((field, i) => field !== other[i]);
+      if (parting < 0 && path.length === other.length) {
+        return `the field ${leafOf(path).name} is bound twice`;
+      }
+      const oneof = path[parting]?.oneof;
+      if (oneof !== undefined && other[parting]?.oneof === oneof) {
+        return `two fields are members of the oneof ${oneof.name}`;
+      }
     }
-    if (typeof body !== "object") continue;
-    if (isSame(path, [body])) return `the field ${body.name} is a variable, and the body`;
-    const oneof = sharedOneof(path, [body]);
-    if (oneof !== undefined) return `a variable and the body are members of the oneof ${oneof}`;
   }
   return undefined;
-}
-
-function isSame(left: FieldPath, right: FieldPath): boolean {
-  return left.length === right.length && left.every((field, i) => field === right[i]);
-}
-
-/** The oneof that conflicts, at the point where the paths diverge. */
-function sharedOneof(left: FieldPath, right: FieldPath): string | undefined {
-  const parting = left.findIndex((field, i) => field !== right[i]);
-  const oneof = left[parting]?.oneof;
-  return oneof !== undefined && right[parting]?.oneof === oneof ? oneof.name : undefined;
 }

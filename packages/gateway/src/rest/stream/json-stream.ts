@@ -46,7 +46,7 @@ export async function* splitLines(
 }
 
 /**
- * Splits a JSON array into the texts of its elements as they arrive.
+ * Splits a JSON array into the texts of its elements as they arrive. Does not check their content.
  *
  * @throws {ConnectError} INVALID_ARGUMENT if it is not an array; a {@link RestFailure}, 413, for an
  * element longer than `valueBytesMax`.
@@ -56,77 +56,44 @@ export async function* splitArray(
   limits: ValueLimits,
 ): AsyncGenerator<Uint8Array> {
   const value = new ValueBuffer(limits);
-  const scanner = new ArrayScanner();
-  let elements = 0;
+  let depth = 0;
+  let isDone = false;
+  let inString = false;
+  let isEscaped = false;
+  let isEmpty = true;
   for await (const chunk of value.holdAll(chunks)) {
     let from = 0;
     for (let i = 0; i < chunk.length; i++) {
-      const found = scanner.next(chunk[i] ?? 0);
-      if (found === "nothing") continue;
-      if (found !== "start") {
-        value.add(chunk.subarray(from, i));
-        const text = value.take();
-        const isEmptyArray = found === "end" && elements === 0 && isBlank(text);
-        if (!isEmptyArray) yield text;
-        elements++;
+      const byte = chunk[i] ?? 0;
+      if (inString) {
+        if (isEscaped) isEscaped = false;
+        else if (byte === backslash) isEscaped = true;
+        else if (byte === quote) inString = false;
+        continue;
       }
+      if (depth === 0) {
+        if (isSpace(byte)) continue;
+        if (isDone || byte !== openArray) throw notAnArray();
+      }
+      if (byte === quote) inString = true;
+      else if (byte === openArray || byte === openObject) {
+        if (++depth > depthMax) throw tooDeep();
+        if (depth === 1) from = i + 1;
+      } else if (byte === closeArray || byte === closeObject) {
+        isDone = --depth === 0;
+        if (isDone && byte !== closeArray) throw notAnArray();
+      }
+      if (!isDone && !(byte === comma && depth === 1)) continue;
+      value.add(chunk.subarray(from, i));
       from = i + 1;
+      const text = value.take();
+      if (isDone && isEmpty && isBlank(text)) continue;
+      isEmpty = false;
+      yield text;
     }
-    if (scanner.isInside) value.add(chunk.subarray(from));
+    if (depth > 0) value.add(chunk.subarray(from));
   }
-  if (!scanner.isDone) throw notAnArray();
-}
-
-/** Finds the start and end of an array's elements, byte by byte. */
-class ArrayScanner {
-  /** The closing brackets of all open brackets. */
-  readonly #closing: number[] = [];
-  #isDone = false;
-  #inString = false;
-  #isEscaped = false;
-
-  get isInside(): boolean {
-    return this.#closing.length > 0;
-  }
-
-  get isDone(): boolean {
-    return this.#isDone;
-  }
-
-  /**
-   * Classifies a byte: the array's start or end, the comma after an element, or nothing of these.
-   */
-  next(byte: number): "start" | "comma" | "end" | "nothing" {
-    if (this.#inString) {
-      if (this.#isEscaped) this.#isEscaped = false;
-      else if (byte === backslash) this.#isEscaped = true;
-      else if (byte === quote) this.#inString = false;
-      return "nothing";
-    }
-    if (this.#closing.length === 0) {
-      if (isSpace(byte)) return "nothing";
-      if (this.#isDone || byte !== openArray) throw notAnArray();
-    }
-    switch (byte) {
-      case quote:
-        this.#inString = true;
-        return "nothing";
-      case openArray:
-      case openObject:
-        this.#closing.push(byte === openArray ? closeArray : closeObject);
-        if (this.#closing.length > depthMax) throw tooDeep();
-        return this.#closing.length === 1 ? "start" : "nothing";
-      case closeArray:
-      case closeObject:
-        if (this.#closing.pop() !== byte) throw notAnArray();
-        this.#isDone = this.#closing.length === 0;
-        return this.#isDone ? "end" : "nothing";
-      case comma:
-        return this.#closing.length === 1 ? "comma" : "nothing";
-      default:
-        return "nothing";
-    }
-  }
+  if (!isDone) throw notAnArray();
 }
 
 /** The maximum nesting depth of a message, plus the array around it. */

@@ -1,4 +1,7 @@
 /** The format of a stream of messages in a response body. */
+import { type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
+import type { Message } from "../../rpc/wire.ts";
 import { parsePreferences } from "../response/answer-coding.ts";
 
 /** A way to write a sequence of messages. */
@@ -6,12 +9,10 @@ export interface StreamFormat {
   readonly contentType: string;
   /** Other headers of such an answer. */
   readonly header?: Readonly<Record<string, string>>;
-  /** Written before the first message. */
-  readonly open: string;
   /** @param id Names the message, for a client that wants those after it. */
   message(json: string, index: number, id?: string): string;
-  /** Written after the last message. */
-  readonly close: string;
+  /** Written after the last message. @param count How many there were. */
+  close(count: number): string;
   /** Written instead if the stream ends by an error. */
   error(json: string, index: number): string;
   /** What readers pass over, to write while there are no messages; undefined if there is none. */
@@ -20,9 +21,8 @@ export interface StreamFormat {
 
 const ndjson: StreamFormat = {
   contentType: "application/x-ndjson",
-  open: "",
   message: (json) => `${json}\n`,
-  close: "",
+  close: () => "",
   error: (json) => `{"error":${json}}\n`,
 };
 
@@ -31,21 +31,19 @@ export const serverSentEvents = {
   contentType: "text/event-stream",
   // For nginx, which otherwise keeps events until a buffer is full.
   header: { "cache-control": "no-store", "x-accel-buffering": "no" },
-  open: "",
   message: (json: string, _index: number, id?: string) =>
     `${id === undefined ? "" : `id: ${id}\n`}data: ${json}\n\n`,
   // An EventSource calls again when an answer ends, unless its page closes it.
-  close: "event: end\ndata:\n\n",
+  close: () => "event: end\ndata:\n\n",
   error: (json: string) => `event: error\ndata: ${json}\n\n`,
   comment: ":\n\n",
 } satisfies StreamFormat;
 
 const jsonArray: StreamFormat = {
   contentType: "application/json",
-  open: "[",
-  message: (json, index) => `${index === 0 ? "" : ",\n"}${json}`,
-  close: "]\n",
-  error: (json, index) => `${index === 0 ? "" : ",\n"}{"error":${json}}]\n`,
+  message: (json, index) => `${index === 0 ? "[" : ",\n"}${json}`,
+  close: (count) => (count === 0 ? "[]\n" : "]\n"),
+  error: (json, index) => `${index === 0 ? "[" : ",\n"}{"error":${json}}]\n`,
 };
 
 export type StreamFormatName = "ndjson" | "sse" | "array";
@@ -73,4 +71,23 @@ export function chooseStreamFormat(
     if (quality > best.quality) best = { format, quality };
   }
   return best.format;
+}
+
+/**
+ * The id of a server-sent event: the value of a field of its message. A browser that connects again
+ * sends the last one as `Last-Event-ID`.
+ *
+ * @param fieldName Empty for none.
+ * @returns undefined if the field is not there or not set, or if its text cannot be an id.
+ */
+export function eventId(
+  fieldName: string,
+  output: DescMessage,
+  message: Message,
+): string | undefined {
+  const field = output.fields.find(({ name }) => name === fieldName);
+  if (field?.fieldKind !== "scalar" || field.scalar === ScalarType.BYTES) return undefined;
+  const reflected = reflect(output, message);
+  const id = reflected.isSet(field) ? String(reflected.get(field)) : "";
+  return /^[^\0\r\n]+$/.test(id) ? id : undefined;
 }
