@@ -68,6 +68,14 @@ export function enumNormaliser(desc: DescEnum): Normaliser {
   };
 }
 
+/** Too long to be read. */
+const longInteger = /^-?\d{20,}$/;
+
+function sourceOf(json: ExactJson): string {
+  if (typeof json === "string") return json;
+  return json instanceof JsonNumber ? json.source : "";
+}
+
 function integerNormaliser(type: { bits: 32 | 64; signed: boolean }): Normaliser {
   const max = 2n ** BigInt(type.signed ? type.bits - 1 : type.bits) - 1n;
   const min = type.signed ? -max - 1n : 0n;
@@ -80,16 +88,16 @@ function integerNormaliser(type: { bits: 32 | 64; signed: boolean }): Normaliser
     }
     const digits =
       typeof json === "string" ? integerInString(json, type.bits) : integerDigits(json);
-    if (digits === undefined) throw new FieldViolation("", description);
-    const value = BigInt(digits);
-    if (value < min || value > max) {
-      throw new FieldViolation("", `${description}, from ${min} to ${max}`);
+    if (digits === undefined || BigInt(digits) < min || BigInt(digits) > max) {
+      const isWhole = digits !== undefined || longInteger.test(sourceOf(json));
+      const range = isWhole ? `, from ${min} to ${max}` : "";
+      throw new FieldViolation("", description + range);
     }
     const isUnsafe = typeof json !== "string" && !Number.isSafeInteger(Number(digits));
     if (refusesUnsafe === true && isUnsafe) {
       throw new FieldViolation("", "must be text past 2^53: as a number, it may be rounded");
     }
-    return type.bits === 64 ? digits : Number(value); // converted from a bigint: there is no -0
+    return type.bits === 64 ? digits : Number(BigInt(digits)); // converted from a bigint: there is no -0
   };
 }
 
