@@ -8,6 +8,7 @@ import type {
 } from "../adapter/observer.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
+import { reasonOf } from "./reason.ts";
 import { requestIdHeader, requestIdKey, requestIdOf } from "./request-id.ts";
 import { traceIdOf } from "./trace-parent.ts";
 
@@ -20,6 +21,8 @@ export interface AccessEntry {
   readonly code: string;
   /** Of HTTP; undefined where the client has got none. */
   readonly status: number | undefined;
+  /** Of an error: the message that the client got, without what it quotes of the request. */
+  readonly reason: string | undefined;
   /** Until the answer was handed to the system. */
   readonly durationMs: number;
   /** Who calls; undefined where that is not known. */
@@ -85,7 +88,7 @@ class LoggedCall implements CallObservation {
     values.set(requestIdKey, this.#requestId);
   }
 
-  end({ code, status }: CallEnding): void {
+  end({ code, error, status }: CallEnding): void {
     const { write, isErrorsOnly, findTraceId, findPrincipal } = this.#settings;
     if (isErrorsOnly && code === undefined) return;
     const { method, protocol, requestMethod, target } = this.#request;
@@ -95,6 +98,7 @@ class LoggedCall implements CallObservation {
       protocol,
       code: codeNameOf(code),
       status,
+      reason: error && reasonOf(error, method),
       durationMs: Math.round((performance.now() - this.#startedAt) * 1000) / 1000,
       principal: principal?.slice(0, principalCharactersMax),
       requestId: this.#requestId,

@@ -3,4 +3,5 @@ export { type AccessEntry, type AccessLogOptions, createAccessLog } from "./acce
 export { type DescribedError, describeError, stackOf } from "./error.ts";
 export type { Log } from "./log.ts";
 export { logFailures } from "./log-failures.ts";
+export { describeRefusal } from "./reason.ts";
 export { requestIdHeader, requestIdKey } from "./request-id.ts";

@@ -138,7 +138,7 @@ class RestWire implements StreamWire {
     const restError = restErrorFrom(failure.error, this.#route.jsonOptions.registry);
     const { body } = this.#route.settings.renderError(restError);
     const last = this.#writer.end(JSON.stringify(body));
-    return { ...trailer, body: last, code: restError.error.code };
+    return { ...trailer, body: last, error: restError.error };
   }
 
   #trailer(): Ending {
