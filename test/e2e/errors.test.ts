@@ -176,7 +176,7 @@ beforeAll(async () => {
   server = await spawnServer({ cwd: folder.path, args });
   const [first] = rawProtocols;
   await first?.send(server.url, first.encode(plant));
-});
+}, 60_000);
 
 afterAll(async () => {
   await server[Symbol.asyncDispose]();

@@ -1,5 +1,5 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
-import type { ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { type BadRequest, BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { codeNameOf } from "../rpc/call-names.ts";
 import type { Refusal } from "../server/refusal.ts";
@@ -12,7 +12,11 @@ const reasonCharactersMax = 200;
  * the client knows, no text after a quotation mark, and nothing of another service's message.
  */
 export function reasonOf(error: ConnectError, method?: DescMethod): string {
-  if (error.isWireError) return "another service answered with this error";
+  // A proxy's own error has that of its upstream as its cause.
+  const isForeign = [error, error.cause].some(
+    (one) => one instanceof ConnectError && one.isWireError,
+  );
+  if (isForeign) return "another service answered with this error";
   const violations = error.details.flatMap((detail) => {
     if (!("desc" in detail) || detail.desc.typeName !== BadRequestSchema.typeName) return [];
     return (detail.value as Partial<BadRequest>).fieldViolations ?? [];

@@ -156,9 +156,10 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     await observer.until(2);
     const [message] = observer.messages;
     expect(message === undefined).toBe(told.endsWith(" ok"));
-    const fields = decodeURIComponent([...headers, ...trailers].join(" "));
-    const shown = JSON.stringify(`${fields} ${decodeURIComponent(body.toString())}`);
-    if (shown.includes("essage")) expect(shown.replaceAll("\\", "")).toContain(message ?? "");
+    const shown = `${[...headers, ...trailers].join(" ")} ${body}`.replaceAll("%20", " ");
+    // JSON and gRPC escape more; some answers have no text.
+    const [start = ""] = /^[\w ]*/.exec(message ?? "") ?? [];
+    if (shown.includes("essage")) expect(shown).toContain(start);
     expect(observer.ended).toEqual([told, "GetLibrary rest ok"]);
     expect(observer.underWay).toBe(0);
   });

@@ -21,11 +21,16 @@ test.each([
   ["a message of many lines", new ConnectError('it is "a\nb" there', Code.Internal), "it is …"],
   ["a long message", new ConnectError("x".repeat(300), Code.Internal), "x".repeat(200)],
   ["an upstream", upstream, "another service answered with this error"],
+  [
+    "an upstream, by a proxy",
+    new ConnectError("secret", Code.NotFound, undefined, undefined, upstream),
+    "another service answered with this error",
+  ],
   ["a field", violation("volume.title"), "title is wrong"],
   ["the message itself", violation(""), "the request is wrong"],
   ["a member that is no field", violation("volume.secret"), "a field is wrong"],
   ["a long member", violation(`volume.${"secret".repeat(50)}`), "a field is wrong"],
-  ["a key of a map", violation('volume.labels["a.secret"]'), "labels[…"],
+  ["a key of a map", violation('volume.title["a.secret"]'), "title[…"],
   ["a field below a key", violation('volume.labels["secret"].title'), "title is wrong"],
 ] as const)("of %s", (_what, error, reason) => {
   expect(reasonOf(error, method)).toBe(reason);

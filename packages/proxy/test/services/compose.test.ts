@@ -111,6 +111,9 @@ test("observers are told of each call and its end", async () => {
   await proxy.send(get("/v1/volumes/7")); // which the upstream does not have
   expect(ended).toMatchObject([
     ["Echo", { code: undefined, error: undefined, status: 200 }],
-    ["GetVolume", { code: Code.Unimplemented, error: { isWireError: true }, status: 501 }],
+    [
+      "GetVolume",
+      { code: Code.Unimplemented, error: { cause: { isWireError: true } }, status: 501 },
+    ],
   ]);
 });
