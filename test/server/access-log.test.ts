@@ -83,6 +83,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     const slow = { origin: server.url, version, path: "/plants", headers, body: "{" };
     await exchange({ ...slow, unfinished: true }).catch(() => {}); // Node's client may see a reset
     const reason = "the request took too long to arrive";
+    await server.stderr.until(/.*"msg":"request".*/);
     expect(await endOf(server)).toMatchObject([{ code: "DEADLINE_EXCEEDED", status: 408, reason }]);
     expect(server.stderr.text).not.toContain('"refused"');
   });
