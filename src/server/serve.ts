@@ -19,7 +19,7 @@ import {
   inOrder,
   requirePrincipal,
 } from "connect-gateway-proxy/auth";
-import { createObserver } from "connect-gateway-proxy/logging";
+import { createObservers } from "connect-gateway-proxy/logging";
 import { limitRates } from "connect-gateway-proxy/rate-limit";
 import { assertPortTls, corsOptions } from "connect-gateway-proxy/settings";
 import type { Tracing } from "connect-gateway-proxy/tracing";
@@ -62,12 +62,13 @@ export async function serve(settings: ServerSettings, parts: ServedParts): Promi
   const { health, reflection } = settings;
   const interceptors = [logFailures(log)];
   const openServices = createOpenServices({ ...readiness, health, reflection, interceptors });
-  const common = commonOptions(settings, parts);
+  const { traffic, ...common } = commonOptions(settings, parts);
   const server = await serveGateway({
     ...common,
     ...gatewayOptions(settings, parts),
     ...(settings.mcp && { mcp: (await import("./mcp.ts")).createTools(settings) }),
-    ...portOptions(settings, parts),
+    ...portOptions(settings),
+    traffic,
     routes: (router) => {
       router.service(PlantService, createPlantService(store, cancellationOf));
       openServices(router);
@@ -117,10 +118,10 @@ function commonOptions(settings: ServerSettings, { metrics, tracing }: ServedPar
   metrics?.watchBodies(bodyBudget);
   const cors = corsOptions(settings.corsOrigins);
   const onError = (error: unknown) => settings.log.error("cannot create a response", error);
-  const observer = createObserver(settings, { metrics, tracing, onError });
+  const observers = createObservers(settings, { metrics, tracing, onError });
   return {
     ...(cors && { cors }),
-    ...(observer && { observer }),
+    ...observers,
     bodyBudget,
     // Only gzip: a few bytes of Brotli can expand to gigabytes.
     acceptCompression: [compressionGzip],
@@ -150,10 +151,7 @@ function gatewayOptions(settings: ServerSettings, { authenticator, store, inStor
   };
 }
 
-function portOptions(
-  { host, port, reusePort, limits, tls, log }: ServerSettings,
-  parts: ServedParts,
-) {
+function portOptions({ host, port, reusePort, limits, tls, log }: ServerSettings) {
   const { bodyBytesMax: _, bodyBudgetBytes: __, ...ofPort } = limits;
   const { connectionsPerAddressMax: perAddress, ...others } = ofPort;
   return {
@@ -162,6 +160,5 @@ function portOptions(
     reusePort,
     onTlsError: (error: unknown) =>
       log.warn("cannot load the new certificate; the old one stays in use", error),
-    traffic: parts.metrics?.traffic,
   };
 }

@@ -46,7 +46,7 @@ export class BatchedStore implements PlantStore {
     if (outcome === "id_taken") {
       throw new PlantError(
         "id_taken",
-        `another plant has the id ${plant.id} (choose another id or repeat its name and tag)`,
+        "another plant has this id (choose another id or repeat its name and tag)",
         { field: "id" },
       );
     }

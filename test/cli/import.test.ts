@@ -92,7 +92,7 @@ test("rows that are rejected go to a file with their lines, and the others are s
     { line: 3, reason: expect.stringContaining("2 fields in place of 3"), row: "2,b" },
     {
       line: 6,
-      reason: expect.stringMatching(/^another plant has the id 1 .choose another id/),
+      reason: expect.stringMatching(/^another plant has this id .choose another id/),
       row: { id: 1, name: "other" },
     },
     { line: 7, reason: "name must not contain U+0000", row: { id: "4", name: "a\0b" } },

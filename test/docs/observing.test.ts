@@ -35,17 +35,28 @@ test("docs/logging.md has every field of a request's line", async () => {
   await using folder = await createTemporaryFolder();
   const args = ["--access-log", "on"];
   await using server = await spawnServer({ cwd: folder.path, args });
-  await fetch(`${server.url}/plants`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${knownToken}`,
-      "content-type": "application/json",
-      traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-    },
-    body: newPlantJson({ id: 1n, name: "Basil" }),
+  for (const token of [knownToken, "nobody-knows-this"]) {
+    await fetch(`${server.url}/plants`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+        traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+      },
+      body: newPlantJson({ id: 1n, name: "Basil" }),
+    });
+  }
+  const [lines] = await server.stderr.until(/.*"msg":"request".*\n.*"msg":"request".*/);
+  const [served, refused] = lines.split("\n").map((line) => {
+    const { level, time, msg, ...fields } = JSON.parse(line);
+    expect({ level, time, msg }).toEqual({
+      level: "info",
+      time: expect.any(String),
+      msg: "request",
+    });
+    return Object.keys(fields);
   });
-  const [line = ""] = await server.stderr.until(/.*"msg":"request".*/);
-  const { level, time, msg, ...fields } = JSON.parse(line);
-  expect({ level, time, msg }).toEqual({ level: "info", time: expect.any(String), msg: "request" });
-  expect(Object.keys(fields)).toEqual(rowsOf("docs/logging.md").map(([name]) => name));
+  const rows = rowsOf("docs/logging.md").map(([name]) => name);
+  expect(served).toEqual(rows.filter((name) => name !== "reason"));
+  expect(refused).toEqual(rows.filter((name) => name !== "principal"));
 });

@@ -83,7 +83,7 @@ describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) 
     expect(response.status).toBe(400);
     expect(JSON.parse(response.body.toString())).toEqual({
       error: 6,
-      message: expect.stringMatching(/^another plant has the id 300 .choose another id/),
+      message: expect.stringMatching(/^another plant has this id .choose another id/),
     });
     expectRestError(response, { error: Code.AlreadyExists });
   });

@@ -7,13 +7,13 @@ import { type Example, tryExample, type Verdict } from "./trial.ts";
 
 const rpc = `created: Basil (herb)
 again: Basil (herb)
-taken: another plant has the id 9007199254740993 (choose another id or repeat its name and tag)
+taken: another plant has this id (choose another id or repeat its name and tag)
 refused: plant.name is required
 `;
 
 const rest = `created: {"name":"Basil","tag":"herb"}
 again: {"name":"Basil","tag":"herb"}
-taken: {"error":6,"message":"another plant has the id 9007199254740993 (choose another id or repeat its name and tag)"}
+taken: {"error":6,"message":"another plant has this id (choose another id or repeat its name and tag)"}
 refused: {"error":3,"message":"name is required"}
 `;
 

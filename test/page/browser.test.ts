@@ -142,7 +142,7 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
       await page.getByRole("button", { name: "Another plant, same id" }).click();
       await page.locator("#answer .status").getByText("ALREADY_EXISTS").waitFor();
       expect(await findFieldError("id")).toEqual({
-        error: `another plant has the id ${id} (choose another id or repeat its name and tag)`,
+        error: "another plant has this id (choose another id or repeat its name and tag)",
         isInvalid: true,
         isFocused: false,
       });

@@ -60,6 +60,34 @@ test("tells of every protocol's calls: what was called, by whom, and what came o
 });
 
 describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
+  test("what is refused before it is a call has a line, with its reason", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnLogged(folder.path);
+    const long = { ...headers, "x-long": "secret".repeat(3500) };
+    const answer = await exchange({
+      ...{ origin: server.url, version, path: "/plants", headers: long },
+    });
+    const [line = ""] = await server.stderr.until(/.*"msg":"refused".*/);
+    const { level, time, ...entry } = JSON.parse(line);
+    expect(entry).toEqual({
+      ...{ code: "RESOURCE_EXHAUSTED", status: answer.status, peer: "127.0.0.1" },
+      ...{ reason: JSON.parse(answer.body.toString()).message, msg: "refused" },
+    });
+    expect(await endOf(server)).toEqual([]);
+    expect(server.stderr.text).not.toContain("secret");
+  });
+
+  test("a request that comes too slowly has one line, with the answer that it got", async () => {
+    await using folder = await createTemporaryFolder();
+    await using server = await spawnLogged(folder.path, ["--request-timeout-ms", "300"]);
+    const slow = { origin: server.url, version, path: "/plants", headers, body: "{" };
+    await exchange({ ...slow, unfinished: true }).catch(() => {}); // Node's client may see a reset
+    const reason = "the request took too long to arrive";
+    await server.stderr.until(/.*"msg":"request".*/);
+    expect(await endOf(server)).toMatchObject([{ code: "DEADLINE_EXCEEDED", status: 408, reason }]);
+    expect(server.stderr.text).not.toContain('"refused"');
+  });
+
   test("the answer has the request's id, and its line that of the trace", async () => {
     await using folder = await createTemporaryFolder();
     await using server = await spawnLogged(folder.path);

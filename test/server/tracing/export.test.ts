@@ -49,7 +49,7 @@ const request: ObservedRequest = {
 
 function makeSpans({ calls }: Tracing, count = 1): void {
   for (let i = 0; i < count; i++)
-    calls.begin({ ...request })?.end({ code: undefined, status: 200 });
+    calls.begin({ ...request })?.end({ code: undefined, error: undefined, status: 200 });
 }
 
 test("what has ended is sent when the service ends, without waiting for its time", async () => {

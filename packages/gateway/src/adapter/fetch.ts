@@ -1,5 +1,6 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import { messageTooLarge } from "../codec/codec.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import { FetchExchange } from "../http/fetch-exchange.ts";
 import { renderStatus } from "../rest/error.ts";
@@ -96,8 +97,7 @@ async function through(
     length += value.byteLength;
     if (length <= bytesMax) continue;
     await reader.cancel();
-    const message = `message is larger than configured readMaxBytes ${bytesMax} after decompression`;
-    throw new ConnectError(message, Code.ResourceExhausted);
+    throw messageTooLarge(bytesMax);
   }
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }

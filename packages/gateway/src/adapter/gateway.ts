@@ -1,7 +1,7 @@
 /** Any Connect service over every protocol: turns an exchange, of any runtime, into one call. */
 import {
   Code,
-  type ConnectError,
+  ConnectError,
   type ConnectRouter,
   type ConnectRouterOptions,
   type ContextKey,
@@ -27,6 +27,7 @@ import {
 import { logError } from "../rpc/errors.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
 import type { OptionKindsOf } from "../rpc/options.ts";
+import { emptyResponse } from "../rpc/protocol.ts";
 import { type CorsOptions, createCors, isPreflight } from "./cors.ts";
 import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
 import { type AddRoutes, createRoutes, type Route } from "./routes.ts";
@@ -207,8 +208,8 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
       onError(new Error(`an answer was too long for HTTP/2: left out ${exchange.omitted}`));
     }
     if (observation === undefined) return;
-    const { code, status } = exchange;
-    guarded(observation.end.bind(observation), { code, status });
+    const { error, status } = exchange;
+    guarded(observation.end.bind(observation), { code: error?.code, error, status });
   }
 
   /** An observer that throws does not affect the request. */
@@ -254,7 +255,11 @@ function sentTwice(field: string): RestFailure {
   return new RestFailure(400, Code.InvalidArgument, `the header ${field} must be sent once`);
 }
 
-const nothingServed = "nothing is served at this path";
+const nothing = "nothing is served at this path";
+
+function nothingServed(): ConnectError {
+  return new ConnectError(nothing, Code.Unimplemented);
+}
 
 /** @throws {RestFailure} for REST: all its answers have a body. */
 function notFound(
@@ -263,15 +268,14 @@ function notFound(
   error: ConnectError | undefined,
 ): Response {
   const protocol = protocolOf(headers, isRpc);
-  const { code = Code.Unimplemented, rawMessage = nothingServed } = error ?? {};
-  if (protocol.startsWith("grpc")) return trailersOnly({ headers }, code, rawMessage);
+  if (protocol.startsWith("grpc")) return trailersOnly({ headers }, error ?? nothingServed());
   if (error !== undefined) {
     return errorResponse(error, {
       renderError: protocol === "connect" ? renderConnect : (renderError ?? renderStatus),
     });
   }
-  if (protocol === "rest") throw new RestFailure(404, Code.NotFound, nothingServed);
-  return { status: 404, header: { "content-length": 0 }, body: "", code };
+  if (protocol === "rest") throw new RestFailure(404, Code.NotFound, nothing);
+  return emptyResponse(404, nothingServed());
 }
 
 const renderConnect: RenderError = ({ status, error }) => ({
@@ -285,9 +289,12 @@ function methodNotAllowed({ isRpc, allow }: Route): Response {
     allow: allow.join(", "), // RFC 9110 section 15.5.6
     ...(allow.includes("QUERY") && { "accept-query": "application/json" }), // RFC 10008 section 3
   };
-  if (!isRpc) {
-    throw new RestFailure(405, Code.Unimplemented, `the method must be ${header.allow}`, header);
-  }
-  const empty = { ...header, "content-length": 0 };
-  return { status: 405, header: empty, body: "", code: Code.Unimplemented };
+  const error = new RestFailure(
+    405,
+    Code.Unimplemented,
+    `the method must be ${header.allow}`,
+    header,
+  );
+  if (!isRpc) throw error;
+  return emptyResponse(405, error, header);
 }

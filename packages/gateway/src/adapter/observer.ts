@@ -1,6 +1,6 @@
 /** Observers of calls: metrics, access logs, traces. */
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Code, ContextValues } from "@connectrpc/connect";
+import type { Code, ConnectError, ContextValues } from "@connectrpc/connect";
 import type { RequestHeaders } from "../http/headers.ts";
 
 /**
@@ -57,6 +57,8 @@ export interface CallEnding {
    * HTTP status, the equivalent code. `Canceled` if the client left before its answer.
    */
   readonly code: Code | undefined;
+  /** The error of that code, for logs. Its message may quote the request. */
+  readonly error: ConnectError | undefined;
   /** The HTTP status that was sent, if any. */
   readonly status: number | undefined;
 }

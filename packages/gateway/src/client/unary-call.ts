@@ -44,7 +44,7 @@ export function callUnary(
       stream.on("data", (chunk: Uint8Array) => {
         received.append(chunk);
         if (received.length > envelopeHeadBytes + readMaxBytes) {
-          attempt.cancel(messageTooLarge(undefined, readMaxBytes));
+          attempt.cancel(messageTooLarge(readMaxBytes));
         } else if (holding !== undefined) hold(chunk, { attempt, holding });
       }),
     );

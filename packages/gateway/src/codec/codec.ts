@@ -74,29 +74,30 @@ function limited(
 ): Codec {
   return {
     parse(bytes) {
-      assertSize(bytes, "readMaxBytes", readMaxBytes);
+      if (byteLengthOf(bytes) > readMaxBytes) throw messageTooLarge(readMaxBytes);
       return parse(bytes);
     },
     serialize(message) {
       const body = serialize(message);
-      assertSize(body, "writeMaxBytes", writeMaxBytes);
+      const size = byteLengthOf(body);
+      if (size > writeMaxBytes) throw answerTooLarge(size, writeMaxBytes);
       return body;
     },
   };
 }
 
-function assertSize(body: Body, name: "readMaxBytes" | "writeMaxBytes", limit: number): void {
-  const size = byteLengthOf(body);
-  if (size > limit) throw messageTooLarge(size, limit, name);
+/** The error of a message above `readMaxBytes`, compressed or not, on every protocol. */
+export function messageTooLarge(bytesMax: number, cause?: unknown): ConnectError {
+  const message = tooLargeText(bytesMax);
+  return new ConnectError(message, Code.ResourceExhausted, undefined, undefined, cause);
 }
 
-/** @param size If it is known. */
-export function messageTooLarge(
-  size: number | undefined,
-  bytesMax: number,
-  limit: "readMaxBytes" | "writeMaxBytes" = "readMaxBytes",
-): ConnectError {
-  const subject = size === undefined ? "message size" : `message size ${size}`;
-  const message = `${subject} is larger than configured ${limit} ${bytesMax}`;
+export function tooLargeText(bytesMax: number): string {
+  return `a message must not be larger than ${bytesMax} bytes`;
+}
+
+/** The error of an answer above `writeMaxBytes`. */
+export function answerTooLarge(size: number, bytesMax: number): ConnectError {
+  const message = `message size ${size} is larger than configured writeMaxBytes ${bytesMax}`;
   return new ConnectError(message, Code.ResourceExhausted);
 }

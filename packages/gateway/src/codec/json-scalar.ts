@@ -91,6 +91,14 @@ export function enumReader(desc: DescEnum): Reader<number | undefined> {
   };
 }
 
+/** Too long to be read. */
+const longInteger = /^-?\d{20,}$/;
+
+function sourceOf(json: ExactJson): string {
+  if (typeof json === "string") return json;
+  return json instanceof JsonNumber ? json.source : "";
+}
+
 function integerReader({ bits, signed, min, max }: IntegerType): Reader<number | bigint> {
   const least = Number(min);
   const most = Number(max);
@@ -101,16 +109,15 @@ function integerReader({ bits, signed, min, max }: IntegerType): Reader<number |
       return isLong ? BigInt(json) : json || 0; // there is no -0
     }
     const digits = typeof json === "string" ? integerInString(json, bits) : integerDigits(json);
-    if (digits === undefined) throw new FieldViolation("", description);
-    const value = BigInt(digits);
-    if (value < min || value > max) {
-      throw new FieldViolation("", `${description}, from ${min} to ${max}`);
+    if (digits === undefined || BigInt(digits) < min || BigInt(digits) > max) {
+      const isWhole = digits !== undefined || longInteger.test(sourceOf(json));
+      throw new FieldViolation("", isWhole ? `${description}, from ${min} to ${max}` : description);
     }
     const isUnsafe = typeof json !== "string" && !Number.isSafeInteger(Number(digits));
     if (refusesUnsafe === true && isUnsafe) {
       throw new FieldViolation("", "must be text past 2^53: as a number, it may be rounded");
     }
-    return isLong ? value : Number(value);
+    return isLong ? BigInt(digits) : Number(digits) || 0; // there is no -0
   };
 }
 

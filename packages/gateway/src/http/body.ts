@@ -79,7 +79,7 @@ const noBytes = new Uint8Array(0);
 export interface BodyLimit {
   readonly bytesMax: number;
   /** Creates the error for a larger body. The size is given if it is announced. */
-  readonly tooLarge: (size: number | undefined) => Error;
+  readonly tooLarge: () => Error;
 }
 
 /**
@@ -94,11 +94,11 @@ export function readBody<T>(
   parse: (bytes: Uint8Array) => T | Promise<T>,
 ): Promise<T> {
   const announced = Number(exchange.headers["content-length"]);
-  if (announced > bytesMax) throw tooLarge(announced);
+  if (announced > bytesMax) throw tooLarge();
   const body = new BodyBuffer();
   const sink: BodySink<T> = {
     push(chunk) {
-      if (body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);
+      if (body.length + chunk.byteLength > bytesMax) throw tooLarge();
       body.append(chunk);
     },
     end: () => parse(body.bytes),

@@ -54,10 +54,10 @@ export interface Exchange {
   readonly status: number | undefined;
 
   /**
-   * The result for the client: the code of an error, undefined for success. `Canceled` until there
-   * is an answer, and for a client that has left before.
+   * The error that the client got; undefined for success. `Canceled` until there is an answer, and
+   * for a client that has left before.
    */
-  readonly code: Code | undefined;
+  readonly error: ConnectError | undefined;
 
   /** Whether the client has shut its sending side: its call is cancelled, but may be answered. */
   readonly hasLeft: boolean;
@@ -72,9 +72,9 @@ export interface Exchange {
    * Aborts an answer that cannot continue, so that the client does not mistake it for a complete
    * one.
    *
-   * @param code Of the error. Default: `Internal`.
+   * @param error Default: an internal one.
    */
-  breakOff(code?: Code): void;
+  breakOff(error?: ConnectError): void;
 
   /** Aborted when the client leaves, and when the exchange ends, with the error if there was one. */
   call: Abortable | undefined;
@@ -111,8 +111,8 @@ export interface Ending {
   readonly body?: Body;
   /** HTTP trailers, for protocols that use them. */
   readonly trailer?: NodeHeaders;
-  /** The error code of the answer; absent for success. */
-  readonly code?: Code | undefined;
+  /** The error that the answer reports; absent for success. */
+  readonly error?: ConnectError | undefined;
 }
 
 /** Writes the body of an answer in chunks. */
@@ -120,6 +120,11 @@ export interface BodyWriter {
   /** @returns undefined if there is room for more; else what resolves when there is. */
   write(chunk: Uint8Array): Promise<void> | undefined;
   end(ending: Ending): void;
+}
+
+/** The error of an answer that was aborted. */
+export function brokenOff(): ConnectError {
+  return new ConnectError("the answer was broken off", Code.Internal);
 }
 
 /** Why a call has ended whose client is gone. */

@@ -1,4 +1,4 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import { BodyAlreadyReadError, bytesOf } from "./body.ts";
 import type { BodyBudget, Holding } from "./body-budget.ts";
 import {
@@ -6,6 +6,7 @@ import {
   type Response as Answer,
   type BodySink,
   type BodyWriter,
+  brokenOff,
   clientLeft,
   type Ending,
   type Exchange,
@@ -37,7 +38,8 @@ export class FetchExchange implements Exchange {
   status: number | undefined;
   isClosed = false;
   closeReason: unknown;
-  code: Code | undefined = Code.Canceled;
+  /** null: there is no answer yet. */
+  #error: ConnectError | null | undefined = null;
   readonly #request: Request;
   readonly #answer: (response: Response) => void;
   #added: NodeHeaders | undefined;
@@ -59,6 +61,10 @@ export class FetchExchange implements Exchange {
     const { signal } = request;
     if (signal.aborted) this.#close();
     else signal.addEventListener("abort", () => this.#close(), { once: true });
+  }
+
+  get error(): ConnectError | undefined {
+    return this.#error === null ? clientLeft() : this.#error;
   }
 
   get isAnswered(): boolean {
@@ -102,16 +108,16 @@ export class FetchExchange implements Exchange {
     }
   }
 
-  respond({ body, code, ...head }: Answer): void {
+  respond({ body, error, ...head }: Answer): void {
     if (this.isClosed || this.isAnswered) return;
     this.#send(head, body.length === 0 ? null : (body as BodyInit));
-    this.code = code;
+    this.#error = error;
   }
 
   begin(head: Head): BodyWriter {
     const writer = new StreamWriter({
-      end: ({ code }) => {
-        if (!this.isClosed) this.code = code;
+      end: ({ error }) => {
+        if (!this.isClosed) this.#error = error;
       },
       cancel: () => this.#close(),
     });
@@ -121,9 +127,9 @@ export class FetchExchange implements Exchange {
     return writer;
   }
 
-  breakOff(code = Code.Internal): void {
-    this.code = code;
-    this.#writer?.fail(new ConnectError("the answer was broken off", code));
+  breakOff(error = brokenOff()): void {
+    this.#error = error;
+    this.#writer?.fail(error);
     this.#answer(new Response(null, { status: 500 }));
     this.#close();
   }

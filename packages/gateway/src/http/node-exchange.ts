@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import { Code } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import { BodyAlreadyReadError } from "./body.ts";
 import type { BodyBudget, Holding } from "./body-budget.ts";
 import {
@@ -29,6 +29,16 @@ export function clientShut(answer: Writable): void {
   (answer as Answer)[exchangeOf]?.leave();
 }
 
+/** The server has ended a request itself. @returns whether it is a call. */
+export function refuseCall(answer: Writable, error: HttpError): boolean {
+  const exchange = (answer as Answer)[exchangeOf];
+  if (exchange?.isAnswered === false) exchange.refuse(error);
+  return exchange !== undefined;
+}
+
+/** An error, and the HTTP status that it was answered with. */
+type HttpError = ConnectError & { readonly status: number };
+
 /** Whether a request may take as long as its call. */
 export function isKeptOpen(answer: Writable): boolean {
   return (answer as Answer)[isKept] === true;
@@ -42,20 +52,22 @@ export abstract class NodeExchange implements Exchange {
   abstract readonly peerAddress: string | undefined;
   abstract readonly isDuplex: boolean;
   abstract readonly isAnswered: boolean;
-  abstract readonly status: number | undefined;
   /** After this, the body emits no more events, or ends as if it were complete. */
   abstract readonly isClosed: boolean;
+  protected abstract readonly sentStatus: number | undefined;
   /** The error that closed it. */
   protected abstract readonly closeError: unknown;
   abstract begin(head: Head): BodyWriter;
-  abstract breakOff(code?: Code): void;
+  abstract breakOff(error?: ConnectError): void;
   readonly origin: string;
   readonly hasTrailers = true;
   call: Abortable | undefined;
   hasLeft = false;
   omitted: string | undefined;
   protected added: NodeHeaders | undefined;
-  #code: Code | undefined = Code.Canceled;
+  /** null: there is no answer yet. */
+  #error: ConnectError | null | undefined = null;
+  #refusal: HttpError | undefined;
   #reading: Reading | undefined;
   #holding: Holding | undefined;
   readonly #budget: BodyBudget | undefined;
@@ -71,12 +83,21 @@ export abstract class NodeExchange implements Exchange {
     (answer as Answer)[exchangeOf] = this;
   }
 
-  get code(): Code | undefined {
-    return this.hasLeft ? Code.Canceled : this.#code;
+  get error(): ConnectError | undefined {
+    if (this.#refusal !== undefined) return this.#refusal;
+    return this.hasLeft || this.#error === null ? clientLeft() : this.#error;
   }
 
-  protected set code(code: Code | undefined) {
-    this.#code = code;
+  get status(): number | undefined {
+    return this.#refusal?.status ?? this.sentStatus;
+  }
+
+  refuse(error: HttpError): void {
+    this.#refusal = error;
+  }
+
+  protected set error(error: ConnectError | undefined) {
+    this.#error = error;
   }
 
   get closeReason(): unknown {

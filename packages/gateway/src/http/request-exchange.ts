@@ -2,7 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 import type { Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { BodyBudget } from "./body-budget.ts";
-import type { BodyWriter, Ending, Head, Response } from "./exchange.ts";
+import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
 import type { NodeHeaders } from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 
@@ -62,9 +62,9 @@ export class RequestExchange extends NodeExchange {
 
   respond(whole: Response): void {
     if (this.isClosed || this.isAnswered) return;
-    const { body, trailer, code } = whole;
+    const { body, trailer, error } = whole;
     const { answer } = this;
-    this.code = code;
+    this.error = error;
     const header = this.#writeHead(whole);
     if (trailer !== undefined) answer.addTrailers(trailer as OutgoingHttpHeaders);
     if (this.method === "HEAD") answer.end();
@@ -77,10 +77,10 @@ export class RequestExchange extends NodeExchange {
       // Node would write it in UTF-8. Others leave with the first chunk.
       if (isAscii(this.#writeHead(head))) answer.flushHeaders();
     }
-    return new NodeWriter(answer, ({ body, trailer, code }: Ending) => {
+    return new NodeWriter(answer, ({ body, trailer, error }: Ending) => {
       if (this.isClosed) return;
       if (trailer !== undefined) answer.addTrailers(trailer as OutgoingHttpHeaders);
-      this.code = code;
+      this.error = error;
       answer.end(body);
     });
   }
@@ -95,7 +95,7 @@ export class RequestExchange extends NodeExchange {
     return this.answer.headersSent;
   }
 
-  get status(): number | undefined {
+  protected get sentStatus(): number | undefined {
     return this.isAnswered ? this.answer.statusCode : undefined;
   }
 
@@ -104,8 +104,8 @@ export class RequestExchange extends NodeExchange {
     return this.answer.destroyed || this.source.socket?.destroyed === true;
   }
 
-  breakOff(code = Code.Internal): void {
-    this.code = code;
+  breakOff(error = brokenOff()): void {
+    this.error = error;
     const { answer } = this;
     if (endsByClose(answer)) answer.req.socket.resetAndDestroy();
     else answer.destroy();

@@ -7,9 +7,8 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Readable } from "node:stream";
-import { Code } from "@connectrpc/connect";
 import type { BodyBudget } from "./body-budget.ts";
-import type { BodyWriter, Ending, Head, Response } from "./exchange.ts";
+import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
 import { fitFields } from "./fit-fields.ts";
 import { type NodeHeaders, withoutConnection } from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
@@ -95,7 +94,7 @@ export class StreamExchange extends NodeExchange {
       stream.respond(head);
       stream.end(body);
     }
-    this.code = response.code;
+    this.error = response.error;
     if (!stream.readableEnded) leaveRequest(stream);
   }
 
@@ -106,10 +105,10 @@ export class StreamExchange extends NodeExchange {
       stream.respond(this.#headOf(head), { waitForTrailers: true });
       stream.on("wantTrailers", () => stream.sendTrailers(last)); // if none, an empty frame
     }
-    return new NodeWriter(stream, ({ body, code, ...ending }: Ending) => {
+    return new NodeWriter(stream, ({ body, error, ...ending }: Ending) => {
       if (this.isClosed) return;
       last = this.#fitting(ending.trailer ?? {});
-      this.code = code;
+      this.error = error;
       if (body === undefined) stream.end();
       else stream.end(body);
       leaveRequest(stream);
@@ -135,7 +134,7 @@ export class StreamExchange extends NodeExchange {
     return this.#stream.headersSent;
   }
 
-  get status(): number | undefined {
+  protected get sentStatus(): number | undefined {
     const status = this.#stream.sentHeaders?.[":status"];
     return status === undefined ? undefined : Number(status);
   }
@@ -148,8 +147,8 @@ export class StreamExchange extends NodeExchange {
     return resetReason(this.#stream.rstCode);
   }
 
-  breakOff(code = Code.Internal): void {
-    this.code = code;
+  breakOff(error = brokenOff()): void {
+    this.error = error;
     this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
 }

@@ -4,6 +4,7 @@ import { type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { CallObserver, ObservedRequest, ProtocolName } from "../adapter/observer.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
+import { reasonOf } from "./reason.ts";
 
 /** One request: nothing of its body, of its query or of its token. */
 export interface AccessEntry {
@@ -14,6 +15,8 @@ export interface AccessEntry {
   readonly code: string;
   /** Of HTTP; undefined where the client has got none. */
   readonly status: number | undefined;
+  /** Of an error: the message that the client got, without what it quotes of the request. */
+  readonly reason: string | undefined;
   /** Until the answer was handed to the system. */
   readonly durationMs: number;
   /** Who calls; undefined where that is not known. */
@@ -58,7 +61,7 @@ export function createAccessLog(options: AccessLogOptions): CallObserver {
           ofCall = values;
           values.set(requestIdKey, requestId);
         },
-        end({ code, status }) {
+        end({ code, error, status }) {
           if (isErrorsOnly && code === undefined) return;
           const { method, protocol, requestMethod, target } = request;
           const principal = ofCall && findPrincipal?.(ofCall);
@@ -67,6 +70,7 @@ export function createAccessLog(options: AccessLogOptions): CallObserver {
             protocol,
             code: codeNameOf(code),
             status,
+            reason: error && reasonOf(error, method),
             durationMs: Math.round((performance.now() - startedAt) * 1000) / 1000,
             principal: principal?.slice(0, principalCharactersMax),
             requestId,

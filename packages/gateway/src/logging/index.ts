@@ -8,3 +8,4 @@ export {
 } from "./access-log.ts";
 export { type DescribedError, describeError } from "./error.ts";
 export { type Log, logFailures } from "./log-failures.ts";
+export { describeRefusal } from "./reason.ts";

@@ -61,7 +61,7 @@ export function createMcpHandler(
   async function call(message: RpcMessage, era: Era, admission: Admission): Promise<void> {
     const { name, arguments: args = {} } = message.params;
     const tool = typeof name === "string" ? tools.get(name) : undefined;
-    if (tool === undefined) throw invalidParams(`Unknown tool: ${String(name).slice(0, 100)}`);
+    if (tool === undefined) throw invalidParams(`Unknown tool: "${String(name).slice(0, 100)}"`);
     if (!isJsonObject(args)) throw invalidParams("arguments must be an object");
     const isAdmitted = admission.admits(tool);
     const { context, exchange } = admission;
@@ -93,7 +93,7 @@ export function createMcpHandler(
     }
     // To older clients, a 404 means that a session has ended.
     const status = era === "modern" ? 404 : 200;
-    const text = `Method not found: ${method.slice(0, 100)}`;
+    const text = `Method not found: "${method.slice(0, 100)}"`;
     throw protocolError(status, "methodNotFound", text);
   }
 

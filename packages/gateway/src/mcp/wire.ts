@@ -3,7 +3,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
-import { messageTooLarge } from "../codec/codec.ts";
+import { answerTooLarge } from "../codec/codec.ts";
 import { messageFromJson } from "../codec/json-messages.ts";
 import { type ExactJson, isJsonObject } from "../codec/json-value.ts";
 import { badRequest, FieldViolation } from "../codec/violation.ts";
@@ -81,7 +81,8 @@ export class ToolWire implements StreamWire {
     if (isObject(input)) return messageFromJson(input, args, options);
     const { [valueMember]: value = null, ...others } = args;
     const [unknown] = Object.keys(others);
-    if (unknown !== undefined) throw badRequest([new FieldViolation(unknown, "is unknown")]);
+    if (unknown !== undefined)
+      throw badRequest([new FieldViolation(unknown, "is not a known field")]);
     return messageFromJson(input, value, options);
   }
 
@@ -139,7 +140,7 @@ export class ToolWire implements StreamWire {
     if (failure === undefined) return { body: event(this.#structured(text)) };
     const { jsonOptions } = this.#call.tool.options;
     const rest = restErrorFrom(failure.error, jsonOptions?.registry);
-    return { body: event(this.#structured(text, this.#failureOf(rest))), code: rest.error.code };
+    return { body: event(this.#structured(text, this.#failureOf(rest))), error: rest.error };
   }
 
   /** Has its content as text, too, for clients that read nothing else. */
@@ -167,7 +168,7 @@ export class ToolWire implements StreamWire {
 function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
   const { writeMaxBytes } = options;
   const { length } = data;
-  if (length > writeMaxBytes) throw messageTooLarge(length, writeMaxBytes, "writeMaxBytes");
+  if (length > writeMaxBytes) throw answerTooLarge(length, writeMaxBytes);
   const mimeType = contentType || "application/octet-stream";
   if (isText(mimeType)) return { type: "text", text: new TextDecoder().decode(data) };
   const [, type] = /^(image|audio)\//i.exec(mimeType) ?? [];

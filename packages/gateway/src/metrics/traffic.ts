@@ -62,8 +62,8 @@ export class Traffic implements TrafficObserver {
     });
   }
 
-  readonly refused: OnRefusal = (reason) => {
-    this.#refusals.inc({ reason });
+  readonly refused: OnRefusal = ({ kind }) => {
+    this.#refusals.inc({ reason: kind });
   };
 
   certificateUsed(expiresAt: Date): void {

@@ -151,7 +151,7 @@ class RestWire implements StreamWire {
     const restError = restErrorFrom(failure.error, this.#route.jsonOptions.registry);
     const { body } = this.#route.settings.renderError(restError);
     const last = this.#format.error(JSON.stringify(body), this.#index);
-    return { ...trailer, body: utf8.encode(last), code: restError.error.code };
+    return { ...trailer, body: utf8.encode(last), error: restError.error };
   }
 }
 

@@ -121,8 +121,7 @@ class ConnectStreamWire implements StreamWire {
   }
 
   async fail(error: unknown): Promise<Response> {
-    const { body, code } = await this.end({ error });
-    return { ...this.head(), body, code };
+    return { ...this.head(), ...(await this.end({ error })) };
   }
 
   head() {
@@ -135,7 +134,7 @@ class ConnectStreamWire implements StreamWire {
 
   async end(failure: Failure | undefined): Promise<Ending & { readonly body: Uint8Array }> {
     const error = failure && connectErrorFrom(failure.error);
-    return { body: await this.#last(error), code: error?.code };
+    return { body: await this.#last(error), error };
   }
 
   #last(error?: ConnectError): Uint8Array | Promise<Uint8Array> {

@@ -46,7 +46,7 @@ export function createConnectUnary(endpoint: Endpoint): Protocol {
   const bytesMax = endpoint.options.readMaxBytes;
   const limit = {
     bytesMax,
-    tooLarge: (size: number | undefined) => messageTooLarge(size, bytesMax),
+    tooLarge: () => messageTooLarge(bytesMax),
   };
   const post = (codec: Codec): ServeRpc => {
     return (exchange, values) => serve(exchange, values, postRequest(exchange, codec, limit));
@@ -56,7 +56,7 @@ export function createConnectUnary(endpoint: Endpoint): Protocol {
   const get: ServeRpc = (exchange, values) => {
     const request = getRequest(exchange, codecs);
     if (request !== undefined) return serve(exchange, values, request);
-    exchange.respond(unsupportedMediaType);
+    exchange.respond(unsupportedMediaType());
     return undefined;
   };
   return {
@@ -191,22 +191,22 @@ class ConnectWire implements UnaryWire {
     if (error.code === Code.Unauthenticated && !responseHeader.has("www-authenticate")) {
       responseHeader.set("www-authenticate", "Bearer");
     }
-    return this.#answer(errorToJsonBytes(error, this.#options.jsonOptions), error.code);
+    return this.#answer(errorToJsonBytes(error, this.#options.jsonOptions), error);
   }
 
-  #answer(body: Body, code?: Code): Response | Promise<Response> {
+  #answer(body: Body, error?: ConnectError): Response | Promise<Response> {
     const compress = this.#parts.compression.response;
     const isSmall = byteLengthOf(body) < this.#options.compressMinBytes;
-    if (compress === null || isSmall) return this.#respond(body, code);
+    if (compress === null || isSmall) return this.#respond(body, error);
     return compress.compress(bytesOf(body)).then((compressed) => {
       this.#parts.context.responseHeader.set("content-encoding", compress.name);
-      return this.#respond(compressed, code);
+      return this.#respond(compressed, error);
     });
   }
 
-  #respond(body: Body, code: Code | undefined): Response {
-    const status = code === undefined ? 200 : codeToHttpStatus(code);
+  #respond(body: Body, error: ConnectError | undefined): Response {
+    const status = error === undefined ? 200 : codeToHttpStatus(error.code);
     const own = headerWithTrailer(this.#parts.context);
-    return { status, header: { ...own, "content-length": byteLengthOf(body) }, body, code };
+    return { status, header: { ...own, "content-length": byteLengthOf(body) }, body, error };
   }
 }

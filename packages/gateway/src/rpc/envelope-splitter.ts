@@ -53,7 +53,7 @@ export class EnvelopeSplitter {
     const length =
       (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);
     if (length <= this.#readMaxBytes) return length;
-    throw messageTooLarge(length, this.#readMaxBytes);
+    throw messageTooLarge(this.#readMaxBytes);
   }
 }
 

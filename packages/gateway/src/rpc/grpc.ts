@@ -136,12 +136,11 @@ function missingTrailers(
  */
 export function trailersOnly(
   { headers }: Pick<Exchange, "headers">,
-  code: Code,
-  message: string,
+  error: ConnectError,
 ): Response {
   const type = { "content-type": headers["content-type"] };
-  const header = { ...type, "grpc-status": code, "grpc-message": message };
-  return { status: 200, header, body: "", code };
+  const header = { ...type, "grpc-status": error.code, "grpc-message": error.rawMessage };
+  return { status: 200, header, body: "", error };
 }
 
 /** What all calls of a method share. */
@@ -197,12 +196,12 @@ class GrpcWire implements StreamWire {
   }
 
   fail(reason: unknown): Response | Promise<Response> {
-    const code = this.#setStatus(reason);
+    const error = this.#setStatus(reason);
     const { context, exchange } = this.#parts;
-    if (this.#method.endFlag !== 0 || exchange.hasTrailers) return this.#respond(undefined, code);
+    if (this.#method.endFlag !== 0 || exchange.hasTrailers) return this.#respond(undefined, error);
     // Trailers-Only: the status among the headers.
     const header = { ...context.responseHeader.toNode(), ...context.responseTrailer.toNode() };
-    return { status: 200, header: withoutLength(header), body: nothing, code };
+    return { status: 200, header: withoutLength(header), body: nothing, error };
   }
 
   head() {
@@ -216,13 +215,13 @@ class GrpcWire implements StreamWire {
   }
 
   end(failure: Failure | undefined): Ending | Promise<Ending> {
-    const code = failure && this.#setStatus(failure.error);
+    const error = failure && this.#setStatus(failure.error);
     const { responseTrailer } = this.#parts.context;
     if (this.#method.endFlag === 0)
-      return { trailer: withoutLength(responseTrailer.toNode()), code };
+      return { trailer: withoutLength(responseTrailer.toNode()), error };
     const last = this.#trailerEnvelope();
     const end = (bytes: Uint8Array) => {
-      return { body: this.#method.isText ? base64Of(bytes) : bytes, code };
+      return { body: this.#method.isText ? base64Of(bytes) : bytes, error };
     };
     return last instanceof Promise ? last.then(end) : end(last);
   }
@@ -233,20 +232,20 @@ class GrpcWire implements StreamWire {
     return writeEnvelope(codec.serialize(message), response, compressMinBytes);
   }
 
-  #setStatus(reason: unknown): Code {
+  #setStatus(reason: unknown): ConnectError {
     const failure = withTrailerMessage(connectErrorFrom(reason));
     grpc.setTrailerStatus(this.#parts.context.responseTrailer, failure);
-    return failure.code;
+    return failure;
   }
 
   /** A whole answer. */
-  #respond(message: Uint8Array | undefined, code?: Code): Response | Promise<Response> {
+  #respond(message: Uint8Array | undefined, error?: ConnectError): Response | Promise<Response> {
     const { responseHeader, responseTrailer } = this.#parts.context;
     const header = responseHeader.toNode();
     if (this.#method.endFlag === 0) {
       const trailer = withoutLength(responseTrailer.toNode());
       const head = { status: 200, header: withoutLength(header) };
-      return { ...head, body: message ?? nothing, trailer, code };
+      return { ...head, body: message ?? nothing, trailer, error };
     }
     const trailer = this.#trailerEnvelope();
     const respond = (last: Uint8Array) => {
@@ -255,7 +254,7 @@ class GrpcWire implements StreamWire {
       // Node accepts a `Trailer` field only with chunked encoding, which it uses if the length is
       // missing.
       const sized = "trailer" in header ? header : { ...header, "content-length": body.length };
-      return { status: 200, header: sized, body, code };
+      return { status: 200, header: sized, body, error };
     };
     return trailer instanceof Promise ? trailer.then(respond) : respond(trailer);
   }

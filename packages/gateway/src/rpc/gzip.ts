@@ -3,6 +3,7 @@ import { gunzip } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip as stockGzip } from "@connectrpc/connect-node";
+import { messageTooLarge } from "../codec/codec.ts";
 
 const decompress = promisify(gunzip);
 
@@ -22,11 +23,9 @@ export const compressionGzip: Compression = {
       return await decompress(bytes, { maxOutputLength: readMaxBytes, chunkSize });
     } catch (error) {
       const isTooLarge = (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE";
-      const message = isTooLarge
-        ? `message is larger than configured readMaxBytes ${readMaxBytes} after decompression`
-        : "decompression failed";
-      const code = isTooLarge ? Code.ResourceExhausted : Code.InvalidArgument;
-      throw new ConnectError(message, code, undefined, undefined, error);
+      if (isTooLarge) throw messageTooLarge(readMaxBytes, error);
+      const message = "decompression failed";
+      throw new ConnectError(message, Code.InvalidArgument, undefined, undefined, error);
     }
   },
 };

@@ -1,5 +1,5 @@
 /** What the protocols of RPC have in common. */
-import { Code, type ContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { compressionNegotiate } from "@connectrpc/connect/protocol";
 import type { Exchange, Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
@@ -20,12 +20,19 @@ export interface Protocol {
   readonly handlerFor: (contentType: string, method: string) => ServeRpc | undefined;
 }
 
-export const unsupportedMediaType: Response = {
-  status: 415,
-  header: { "content-length": 0 },
-  body: "",
-  code: Code.InvalidArgument, // as for REST
-};
+/** An answer of HTTP alone: which protocol it is for is not known. */
+export function emptyResponse(
+  status: number,
+  error: ConnectError,
+  header: NodeHeaders = {},
+): Response {
+  return { status, header: { ...header, "content-length": 0 }, body: "", error };
+}
+
+export function unsupportedMediaType(): Response {
+  const message = "the Content-Type is not supported";
+  return emptyResponse(415, new ConnectError(message, Code.InvalidArgument)); // as for REST
+}
 
 /** The compressions of a request and of its answer, and why the first is refused. */
 export type Negotiated = ReturnType<typeof compressionNegotiate>;

@@ -1,21 +1,19 @@
 /** Which protocol a request of RPC speaks. */
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { headerOf, type Response } from "../http/exchange.ts";
 import { createConnectUnary } from "./connect.ts";
 import { createConnectStreams } from "./connect-stream.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { createGrpc, createGrpcWeb } from "./grpc.ts";
-import { type ServeRpc, unsupportedMediaType } from "./protocol.ts";
+import { emptyResponse, type ServeRpc, unsupportedMediaType } from "./protocol.ts";
 
 /**
  * Clients coded for a connection that works both ways may hang on HTTP/1.1. Closing it ends that.
  */
-const versionNotSupported: Response = {
-  status: 505,
-  header: { "content-length": 0, connection: "close" },
-  body: "",
-  code: Code.Unimplemented,
-};
+function versionNotSupported(): Response {
+  const error = new ConnectError("a bidirectional stream needs HTTP/2", Code.Unimplemented);
+  return emptyResponse(505, error, { connection: "close" });
+}
 
 /**
  * Serves a method with the protocol of the request's media type. The caller has already checked
@@ -38,12 +36,12 @@ export function createRpcHandler(endpoint: Endpoint): ServeRpc {
 
   return (exchange, contextValues) => {
     if (kind === "bidi_streaming" && !exchange.isDuplex) {
-      exchange.respond(versionNotSupported);
+      exchange.respond(versionNotSupported());
       return undefined;
     }
     const handler = find(headerOf(exchange, "content-type") ?? "", exchange.method);
     if (handler !== undefined) return handler(exchange, contextValues);
-    exchange.respond(unsupportedMediaType);
+    exchange.respond(unsupportedMediaType());
     return undefined;
   };
 }

@@ -78,7 +78,7 @@ export async function streamAnswer(
   }
   if (exchange.isClosed) return;
   const ending = await wire.end(failure);
-  if (ending === undefined) exchange.breakOff(connectErrorFrom(failure?.error).code);
+  if (ending === undefined) exchange.breakOff(connectErrorFrom(failure?.error));
   else begin().end(ending);
 }
 

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import { messageTooLarge } from "../codec/codec.ts";
 import type { Holding } from "../http/body-budget.ts";
 
 export interface UnpackOptions {
@@ -25,7 +26,9 @@ export async function unpack(
     try {
       return await (holding === undefined ? work() : holding.make(bytesMax, work));
     } catch (error) {
-      if (bytesMax === readMaxBytes || !isTooLarge(error)) throw error;
+      if (!isTooLarge(error)) throw error;
+      // Other compressions have other words.
+      if (bytesMax === readMaxBytes) throw messageTooLarge(readMaxBytes, error.cause);
       bytesMax = Math.min(8 * bytesMax, readMaxBytes);
     }
   }
@@ -40,6 +43,6 @@ function expectedBytes(bytes: Uint8Array, { name }: Compression): number {
   return Math.max(1, Math.min(said, 1032 * byteLength));
 }
 
-export function isTooLarge(error: unknown): boolean {
+export function isTooLarge(error: unknown): error is ConnectError {
   return error instanceof ConnectError && error.code === Code.ResourceExhausted;
 }

@@ -85,7 +85,7 @@ export function createHttp1Server(
   server.removeAllListeners("tlsClientError"); // Node's passes it on as a request that is malformed
   server.on("tlsClientError", (error: Error & { code?: string }, socket: TLSSocket) => {
     // Clients that only connect and leave, as probes do, are none.
-    if (error.code !== "ECONNRESET" || socket.authorizationError) refusals.report("handshake");
+    if (error.code !== "ECONNRESET" || socket.authorizationError) refusals.ofHandshake(socket);
     socket.destroy(); // nothing can be answered, and `end` would wait for the handshake forever
   });
   server.on("connect", (_request, socket) => refuseLast(socket, "tunnel", refusing));
@@ -218,8 +218,9 @@ export function refuseLast(
   // The parser also rejects everything that follows, piece by piece.
   if (socket[isRefused]) return;
   socket[isRefused] = true;
-  refusals.report(kind);
   const last = socket[lastResponse];
+  const isPart = last !== undefined && !last.req.complete;
+  const error = refusals.report(kind, socket, isPart ? last : undefined);
   if (wholeRequests(socket) > 0) {
     if (last?.req.complete) last.shouldKeepAlive = false;
     // These may never end, or nobody may read them, and no other limit applies any more.
@@ -227,8 +228,8 @@ export function refuseLast(
     socket.once("close", () => clearTimeout(cutOff));
     return;
   }
-  const isAnswered = last !== undefined && !last.req.complete && last.headersSent;
-  if (socket.writable && !isAnswered) refusals.answerOnSocket(socket, kind);
+  const isAnswered = isPart && last.headersSent;
+  if (socket.writable && !isAnswered) refusals.answerOnSocket(socket, error);
   else socket.destroy();
 }
 

@@ -47,7 +47,7 @@ export interface Port {
 
 /** Observes connections, certificates, and requests rejected by the rules of HTTP. */
 export interface TrafficObserver {
-  opened(socket: Socket): void;
+  opened?(socket: Socket): void;
   readonly refused: OnRefusal;
   /** Called with the expiry of the TLS certificate in use: at the start, and after each reload. */
   certificateUsed?(expiresAt: Date): void;
@@ -71,8 +71,8 @@ const sweepIntervalMs = 20;
  */
 export async function openPort(options: PortOptions): Promise<Port> {
   const { limits, tls, handler, traffic } = options;
-  const refusals = new Refusals(options.renderError ?? renderStatus, (kind) =>
-    traffic?.refused(kind),
+  const refusals = new Refusals(options.renderError ?? renderStatus, (refusal) =>
+    traffic?.refused(refusal),
   );
   const admit = createAddressLimit(limits);
   const material = tls && readTlsMaterial(tls);
@@ -110,7 +110,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     }
     sockets.add(socket);
     undecided.add(socket);
-    traffic?.opened(socket);
+    traffic?.opened?.(socket);
     socket.once("close", () => {
       sockets.delete(socket);
       undecided.delete(socket);

@@ -1,9 +1,11 @@
 /** Answers to requests that are rejected before any handler sees them. */
 import { STATUS_CODES } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
-import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
+import type { Duplex, Writable } from "node:stream";
 import { Code } from "@connectrpc/connect";
 import type { NodeResponse } from "../http/node.ts";
+import { refuseCall } from "../http/node-exchange.ts";
 import { type RenderError, RestFailure, restErrorFrom } from "../rest/error.ts";
 
 const failures = {
@@ -21,8 +23,17 @@ export type AnsweredRefusal = keyof typeof failures;
 /** `handshake`: of TLS, for which there is no answer. */
 export type RefusalKind = AnsweredRefusal | "handshake";
 
-/** Called for each refusal. */
-export type OnRefusal = (kind: RefusalKind) => void;
+/** A request, or a connection, that was rejected by the rules of HTTP. */
+export interface Refusal {
+  readonly kind: RefusalKind;
+  /** The answer; undefined for `handshake`. */
+  readonly error: RestFailure | undefined;
+  readonly peerAddress: string | undefined;
+  /** Whether it is a call, which observers of calls see. */
+  readonly isCall: boolean;
+}
+
+export type OnRefusal = (refusal: Refusal) => void;
 
 export class Refusals {
   readonly #renderError: RenderError;
@@ -33,30 +44,47 @@ export class Refusals {
     this.#onRefusal = onRefusal;
   }
 
-  /** Reports a refusal whose answer is sent separately, if at all. */
-  report(kind: RefusalKind): void {
-    this.#onRefusal(kind);
+  /** Reports a TLS handshake that failed. */
+  ofHandshake({ remoteAddress: peerAddress }: Socket): void {
+    this.#onRefusal({ kind: "handshake", error: undefined, peerAddress, isCall: false });
+  }
+
+  /**
+   * Reports a refusal whose answer is sent separately, if at all.
+   *
+   * @param answer To the request that it is part of, if its head was complete.
+   */
+  report(kind: AnsweredRefusal, socket?: Duplex, answer?: Writable): RestFailure {
+    const error = failures[kind]();
+    const isCall = answer !== undefined && refuseCall(answer, error);
+    this.#onRefusal({
+      kind,
+      error,
+      peerAddress: (socket as Socket | undefined)?.remoteAddress,
+      isCall,
+    });
+    return error;
   }
 
   /** Refuses a request that has a response object. */
   onResponse(response: NodeResponse, kind: AnsweredRefusal): void {
-    this.report(kind);
-    const { status, header, body } = this.#render(kind);
+    const { status, header, body } = this.#render(this.report(kind, response.req.socket));
     response.writeHead(status, header);
     response.end(body);
   }
 
   /** Refuses a request that has only an HTTP/2 stream. */
   onStream(stream: ServerHttp2Stream, kind: AnsweredRefusal): void {
-    this.report(kind);
-    const { status, header, body } = this.#render(kind);
+    const { status, header, body } = this.#render(
+      this.report(kind, stream.session?.socket, stream),
+    );
     stream.respond({ ":status": status, ...header });
     stream.end(body);
   }
 
   /** Answers on the socket of an HTTP/1.1 connection, and closes it. */
-  answerOnSocket(socket: Duplex, kind: AnsweredRefusal): void {
-    const { status, header, body } = this.#render(kind);
+  answerOnSocket(socket: Duplex, error: RestFailure): void {
+    const { status, header, body } = this.#render(error);
     const lines = Object.entries({ ...header, connection: "close" });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`, () =>
@@ -64,8 +92,7 @@ export class Refusals {
     );
   }
 
-  #render(kind: AnsweredRefusal) {
-    const failure = failures[kind]();
+  #render(failure: RestFailure) {
     const rendered = this.#renderError(restErrorFrom(failure));
     const body = JSON.stringify(rendered.body);
     const length = String(Buffer.byteLength(body));

@@ -146,7 +146,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
       expect(response.status).toBe(413);
       expect(jsonOf(response)).toEqual({
         code: Code.ResourceExhausted,
-        message: `the body must not be larger than ${limit} bytes`,
+        message: `a message must not be larger than ${limit} bytes`,
         details: [],
       });
       expect(library.calls).toEqual([]);

@@ -43,7 +43,7 @@ function openObserved(options: Partial<TestGatewayOptions> = {}) {
       });
     },
     requestGate: ({ requestHeader }) => {
-      if (!requestHeader.has("let-in")) throw new ConnectError("", Code.Unauthenticated);
+      if (!requestHeader.has("let-in")) throw new ConnectError("who?", Code.Unauthenticated);
     },
     ...options,
   });
@@ -150,10 +150,16 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   test.each(calls)("%s is reported once (%#)", async (told, request) => {
     const observer = recordCalls();
     await using gateway = await openObserved({ observer, mayFail: told.endsWith("Internal") });
-    await gateway.send({ version, ...request });
+    const { headers, trailers, body } = await gateway.send({ version, ...request });
     await observer.until(1);
     await gateway.send({ version, ...get("/v1/library") });
     await observer.until(2);
+    const [message] = observer.messages;
+    expect(message === undefined).toBe(told.endsWith(" ok"));
+    const shown = `${[...headers, ...trailers].join(" ")} ${body}`.replaceAll("%20", " ");
+    // JSON and gRPC escape more; some answers have no text.
+    const [start = ""] = /^[\w ]*/.exec(message ?? "") ?? [];
+    if (shown.includes("essage")) expect(shown).toContain(start);
     expect(observer.ended).toEqual([told, "GetLibrary rest ok"]);
     expect(observer.underWay).toBe(0);
   });

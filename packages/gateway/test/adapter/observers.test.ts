@@ -41,7 +41,7 @@ test("all are notified, in order", () => {
   const two = [recordTold("a", told), recordTold("b", told)];
   const observation = composeObservers(two, throwAtOnce)?.begin(request);
   observation?.calling?.(createContextValues());
-  observation?.end({ code: Code.Aborted, status: 409 });
+  observation?.end({ code: Code.Aborted, error: undefined, status: 409 });
   expect(told).toEqual([
     "a begins /",
     "b begins /",
@@ -64,7 +64,7 @@ test.each<[string, CallObserver]>([
   const observer = composeObservers(observers, (error) => errors.push(error));
   const observation = observer?.begin(request);
   observation?.calling?.(createContextValues());
-  observation?.end({ code: undefined, status: 200 });
+  observation?.end({ code: undefined, error: undefined, status: 200 });
   expect(told).toHaveLength(6);
   expect(errors).toEqual([new Error("broken")]);
 });
@@ -73,7 +73,7 @@ test("one that ignores a request is not called for it again", () => {
   const none: CallObserver = { begin: () => undefined };
   const observation = composeObservers([none, none], throwAtOnce)?.begin(request);
   expect(observation?.responseHeader).toBeUndefined();
-  observation?.end({ code: undefined, status: 200 });
+  observation?.end({ code: undefined, error: undefined, status: 200 });
 });
 
 test("a single observer is returned as it is, and none gives none", () => {

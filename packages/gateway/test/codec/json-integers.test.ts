@@ -118,13 +118,12 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
   test.each(noIntegers)("no integer type from %s", (json) => {
     for (const type of integerTypes) {
       const text = `{"${type.field}":${json}}`;
+      const range = /^"?-?\d{20,}"?$/.test(json) ? ", from -?\\d+ to \\d+" : "";
+      const described = expect.stringMatching(new RegExp(`${kindOf(type)}${range}$`));
       expect(
         refusalOf(() => read(EveryFieldSchema, text)),
         type.field,
-      ).toEqual({
-        message: `${type.field} ${kindOf(type)}`,
-        violations: [[type.field, kindOf(type)]],
-      });
+      ).toEqual({ message: described, violations: [[type.field, described]] });
     }
   });
 

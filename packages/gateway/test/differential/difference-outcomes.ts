@@ -84,7 +84,7 @@ export function withCode(outcome: Outcome, change: CodeChange): Outcome {
   return { ...told, status: codeToHttpStatus(to), headers, body };
 }
 
-function lengthOf(text: string, encoding: string | undefined): number {
+export function lengthOf(text: string, encoding: string | undefined): number {
   if (encoding === "gzip") return gzipSync(text).length;
   if (encoding === "br") return brotliCompressSync(text).length;
   return Buffer.byteLength(text);

@@ -12,7 +12,7 @@ class SourceExchange extends NodeExchange {
   peerAddress = undefined;
   isDuplex = false;
   isAnswered = false;
-  status = undefined;
+  sentStatus = undefined;
   isClosed = false;
   readonly closeError = new Error("the reason");
   readonly answer = new PassThrough();

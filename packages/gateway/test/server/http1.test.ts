@@ -218,7 +218,7 @@ describe("an HTTP/1.1 connection", () => {
     };
     const port = await openTestPort({
       serve: wait,
-      traffic: { opened: () => {}, refused: (kind) => refused.push(kind) },
+      traffic: { opened: () => {}, refused: ({ kind }) => refused.push(kind) },
     });
     using connection = await openRawConnection(port.address.port);
     connection.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");

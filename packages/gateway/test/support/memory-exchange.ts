@@ -39,7 +39,7 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
       return response?.status;
     },
     isClosed: false,
-    code: undefined,
+    error: undefined,
     closeReason: undefined,
     async readBody(sink) {
       await Promise.resolve();

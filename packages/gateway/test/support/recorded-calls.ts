@@ -6,6 +6,8 @@ import { within } from "./within.ts";
 export interface RecordedCalls extends CallObserver {
   /** One line per call, in the order of their ends: `GetLibrary rest ok`. */
   readonly ended: readonly string[];
+  /** The messages of their errors. */
+  readonly messages: readonly (string | undefined)[];
   /** The number of calls that have begun and not ended. */
   readonly underWay: number;
   /** Resolves when this many have ended. */
@@ -14,6 +16,7 @@ export interface RecordedCalls extends CallObserver {
 
 export function recordCalls(): RecordedCalls {
   const ended: string[] = [];
+  const messages: (string | undefined)[] = [];
   const waiting = new Set<() => void>();
   let begun = 0;
   const whenEnded = async (count: number) => {
@@ -25,6 +28,7 @@ export function recordCalls(): RecordedCalls {
   };
   return {
     ended,
+    messages,
     get underWay() {
       return begun - ended.length;
     },
@@ -32,7 +36,8 @@ export function recordCalls(): RecordedCalls {
     begin({ method, protocol }) {
       begun++;
       return {
-        end({ code }) {
+        end({ code, error }) {
+          messages.push(error?.rawMessage);
           const outcome = code === undefined ? "ok" : Code[code];
           ended.push(`${method?.name ?? "none"} ${protocol} ${outcome}`);
           for (const wake of waiting) wake();

@@ -15,7 +15,7 @@ import { CommandFailure } from "../command/command-failure.ts";
 import { shortenCollections } from "../command/heap.ts";
 import { notifyReady } from "../command/service-manager.ts";
 import { listenForStop } from "../command/stop-signal.ts";
-import { createObserver, createStderrLog } from "../logging/index.ts";
+import { createObservers, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
 import { openTracing, type Tracing } from "../tracing/index.ts";
 import { createGate } from "./gate.ts";
@@ -168,7 +168,6 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
         ...(settings.openapi ? reference.handlers : []),
       ]),
     notFoundError: () => (isComplete() ? undefined : untold),
-    traffic: measuring?.metrics.traffic,
   });
   first.commit();
 
@@ -299,11 +298,11 @@ function commonOptions(settings: Settings, parts: Parts) {
   const bodyBudget = new BodyBudget({ bytesMax: limits.bodyBudgetBytes });
   measuring?.metrics.watchBodies(bodyBudget);
   const onError = (error: unknown) => log.error("cannot make a response", error);
-  const observer = createObserver(settings, { metrics: measuring?.metrics, tracing, onError });
+  const observers = createObservers(settings, { metrics: measuring?.metrics, tracing, onError });
   const requestGate = createGate(settings, authenticator);
   return {
     ...(cors && { cors }),
-    ...(observer && { observer }),
+    ...observers,
     ...(requestGate && { requestGate }),
     bodyBudget,
     acceptCompression: [compressionGzip],

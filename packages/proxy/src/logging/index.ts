@@ -1,4 +1,4 @@
 /** Logs as lines on standard error, by Pino. */
 export { createLogger, loadLoggerSoon } from "./logger.ts";
-export { createObserver } from "./observer.ts";
+export { createObservers } from "./observer.ts";
 export { createStderrLog } from "./stderr-log.ts";

@@ -1,31 +1,54 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { type CallObserver, composeObservers } from "connect-gateway";
-import { type AccessEntry, type AccessLogOptions, createAccessLog } from "connect-gateway/logging";
+import {
+  type AccessEntry,
+  type AccessLogOptions,
+  createAccessLog,
+  describeRefusal,
+} from "connect-gateway/logging";
+import type { TrafficObserver } from "connect-gateway/server";
+import type { Logger } from "pino";
 import { principalId, principalKey } from "../auth/principal.ts";
 import { createLogger } from "./logger.ts";
 
 export interface ObserverParts {
-  readonly metrics: { readonly calls: CallObserver } | undefined;
+  readonly metrics: { readonly calls: CallObserver; readonly traffic: TrafficObserver } | undefined;
   readonly tracing:
     | { readonly calls: CallObserver; readonly traceIdOf: AccessLogOptions["findTraceId"] }
     | undefined;
   readonly onError: (error: unknown) => void;
 }
 
-/** Metrics, traces and the access log of a program; undefined if it has none. */
-export function createObserver(
+/** Metrics, traces and the access log of a program; undefined for what it has not. */
+export function createObservers(
   { accessLog, logFormat }: { readonly accessLog: string; readonly logFormat: string },
   { metrics, tracing, onError }: ObserverParts,
-): CallObserver | undefined {
+): { readonly observer?: CallObserver; readonly traffic?: TrafficObserver } {
   const observers = [metrics?.calls, tracing?.calls].filter((one) => one !== undefined);
+  let traffic = metrics?.traffic;
   if (accessLog !== "off") {
     const logger = createLogger(logFormat);
     const write = (entry: AccessEntry) => logger.info(entry, "request");
     const isErrorsOnly = accessLog === "errors";
     const findTraceId = tracing?.traceIdOf;
     observers.push(createAccessLog({ write, isErrorsOnly, findPrincipal, findTraceId }));
+    traffic = logRefusals(logger, traffic);
   }
-  return composeObservers(observers, onError);
+  const observer = composeObservers(observers, onError);
+  return { ...(observer && { observer }), ...(traffic && { traffic }) };
+}
+
+/** Logs what was rejected by the rules of HTTP before it was a call. */
+function logRefusals(logger: Logger, traffic: TrafficObserver | undefined): TrafficObserver {
+  return {
+    opened: (socket) => traffic?.opened?.(socket),
+    certificateUsed: (expiresAt) => traffic?.certificateUsed?.(expiresAt),
+    refused(refusal) {
+      traffic?.refused(refusal);
+      const described = describeRefusal(refusal);
+      if (described !== undefined) logger.info(described, "refused");
+    },
+  };
 }
 
 function findPrincipal(values: ContextValues): string | undefined {

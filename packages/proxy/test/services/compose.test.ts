@@ -109,8 +109,11 @@ test("observers are told of each call and its end", async () => {
   });
   await proxy.send(echo);
   await proxy.send(get("/v1/volumes/7")); // which the upstream does not have
-  expect(ended).toEqual([
-    ["Echo", { code: undefined, status: 200 }],
-    ["GetVolume", { code: Code.Unimplemented, status: 501 }],
+  expect(ended).toMatchObject([
+    ["Echo", { code: undefined, error: undefined, status: 200 }],
+    [
+      "GetVolume",
+      { code: Code.Unimplemented, error: { cause: { isWireError: true } }, status: 501 },
+    ],
   ]);
 });

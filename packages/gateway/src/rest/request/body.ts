@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import { tooLargeText } from "../../codec/codec.ts";
 import { readBody as readPacked } from "../../http/body.ts";
 import { type Exchange, headerOf } from "../../http/exchange.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
@@ -140,13 +141,14 @@ function negotiateCoding(coding: string | null, available: readonly Compression[
   const found = available.find((compression) => compression.name === coding.toLowerCase());
   if (found !== undefined) return found;
   const names = ["identity", ...available.map((compression) => compression.name)].join(", ");
+  const supported = available.map((compression) => compression.name).join(",");
+  const message = `unknown compression "${coding}": supported encodings are ${supported}`;
   // RFC 7694 section 3: the 415 lists the accepted codings.
-  throw new RestFailure(415, Code.InvalidArgument, `Content-Encoding must be one of ${names}`, {
+  throw new RestFailure(415, Code.InvalidArgument, message, {
     "accept-encoding": names,
   });
 }
 
 function bodyTooLarge(limit: number): RestFailure {
-  const message = `the body must not be larger than ${limit} bytes`;
-  return new RestFailure(413, Code.ResourceExhausted, message);
+  return new RestFailure(413, Code.ResourceExhausted, tooLargeText(limit));
 }

@@ -4,7 +4,7 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
-import { messageTooLarge } from "../../codec/codec.ts";
+import { answerTooLarge } from "../../codec/codec.ts";
 import { hasCustomJson } from "../../codec/json-messages.ts";
 import { isJsonObject } from "../../codec/json-value.ts";
 import { messageToJson } from "../../codec/json-writer.ts";
@@ -57,7 +57,7 @@ export function messageResponse(
   const size = byteLengthOf(data);
   if (size > options.writeMaxBytes) {
     // Not the status of the code, 429: it asks for a retry, which would get the same answer again.
-    const { code, rawMessage } = messageTooLarge(size, options.writeMaxBytes, "writeMaxBytes");
+    const { code, rawMessage } = answerTooLarge(size, options.writeMaxBytes);
     throw new RestFailure(500, code, rawMessage);
   }
   // Our own type needs no check. The type of a google.api.HttpBody may not even be a valid header.
@@ -124,7 +124,7 @@ export function errorResponse(
   header.set("content-type", contentType);
   const text = JSON.stringify(body);
   header.set("content-length", String(byteLengthOf(text)));
-  return { status, header: toNodeHeaders(header), body: text, code: restError.error.code };
+  return { status, header: toNodeHeaders(header), body: text, error: restError.error };
 }
 
 export function isHttpBodyRoute({ spec, binding }: Route): boolean {

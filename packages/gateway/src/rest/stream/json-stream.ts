@@ -1,5 +1,6 @@
 /** Sequences of JSON values: NDJSON, or the elements of one JSON array. */
 import { Code, type ConnectError } from "@connectrpc/connect";
+import { tooLargeText } from "../../codec/codec.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { BodyBuffer } from "../../http/body.ts";
 import type { Holding } from "../../http/body-budget.ts";
@@ -140,7 +141,7 @@ class ValueBuffer {
   add(piece: Uint8Array): void {
     const { valueBytesMax } = this.#limits;
     if (this.#bytes.length + piece.byteLength > valueBytesMax) {
-      const message = `a message must not be larger than ${valueBytesMax} bytes`;
+      const message = tooLargeText(valueBytesMax);
       throw new RestFailure(413, Code.ResourceExhausted, message);
     }
     if (piece.byteLength > 0) this.#bytes.append(piece);

@@ -7,7 +7,7 @@ import { EveryFieldSchema } from "../../gen/library/v1/fields_pb.ts";
 import { envelope } from "../../support/envelope.ts";
 import { exactJsonDecoder } from "../../support/exact-json-decoder.ts";
 import type { Case } from "../case.ts";
-import { answered, withCode } from "../difference-outcomes.ts";
+import { answered, lengthOf, withCode } from "../difference-outcomes.ts";
 import { observeReason } from "../observation.ts";
 import type { Outcome } from "../outcome.ts";
 import { type CallSpec, createRequest, echoPath } from "../request.ts";
@@ -52,6 +52,38 @@ const truncatedGzip: Difference = {
     };
   }),
 };
+
+const tooLarge: Difference = {
+  name: "a message over the limit is told in the words of REST",
+  why: "Stock has other words for each way to be over the limit, and names its own option.",
+  applies: isRpcPath,
+  expected(stock) {
+    const reworded = mapStrings(stock, inOurWords);
+    const [length] = stock.headers["content-length"] ?? [];
+    if (length === undefined) return reworded;
+    const [encoding] = stock.headers["content-encoding"] ?? [];
+    const more = reworded.body.map(({ data, compressed }, i) => {
+      const packing = encoding ?? (compressed === "no" ? undefined : "gzip");
+      const size = (text = "") => lengthOf(text.slice("text ".length), packing);
+      return size(data) - size(stock.body[i]?.data);
+    });
+    const total = more.reduce((sum, one) => sum + one, Number(length));
+    return { ...reworded, headers: { ...reworded.headers, "content-length": [String(total)] } };
+  },
+  examples: (["connect", "grpc", "grpc-web"] as const).flatMap((protocol) => [
+    example({ protocol }, { setup: { readMaxBytes: 2 } }),
+    example({ protocol, compression: "gzip" }, { setup: { readMaxBytes: 2 } }),
+  ]),
+};
+
+/** In text, or percent-encoded. */
+function inOurWords(text: string): string {
+  const found =
+    /message( |%20)(?:size\1(?:\d+\1)?)?is\1larger\1than\1configured\1readMaxBytes\1(\d+)(?:\1after\1decompression)?/g;
+  return text.replace(found, (_, space, bytes) =>
+    ["a", "message", "must", "not", "be", "larger", "than", bytes, "bytes"].join(space),
+  );
+}
 
 const exactIntegers: Difference = {
   name: "64-bit integers in JSON are exact",
@@ -375,6 +407,7 @@ function cutShort(bytes: Uint8Array, isEnveloped: boolean): Uint8Array {
 
 export const messages: readonly Difference[] = [
   truncatedGzip,
+  tooLarge,
   exactIntegers,
   lossyJson,
   malformedMessage,

@@ -1,0 +1,64 @@
+import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
+import { type BadRequest, BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { codeNameOf } from "../rpc/call-names.ts";
+import type { Refusal } from "../server/refusal.ts";
+
+/** Clients may make messages long: they quote what was sent. */
+const reasonCharactersMax = 200;
+
+/**
+ * Why a client got an error, in the words of its answer, with nothing of a body: no name that only
+ * the client knows, no text after a quotation mark, and nothing of another service's message.
+ */
+export function reasonOf(error: ConnectError, method?: DescMethod): string {
+  // A proxy's own error has that of its upstream as its cause.
+  const isForeign = [error, error.cause].some(
+    (one) => one instanceof ConnectError && one.isWireError,
+  );
+  if (isForeign) return "another service answered with this error";
+  const violations = error.details.flatMap((detail) => {
+    if (!("desc" in detail) || detail.desc.typeName !== BadRequestSchema.typeName) return [];
+    return (detail.value as Partial<BadRequest>).fieldViolations ?? [];
+  });
+  const subjects = violations.map(({ field }) => subjectOf(field, method?.input));
+  const text = subjects.includes(unknownField)
+    ? violations.map(({ description }, i) => `${subjects[i]} ${description}`).join("; ")
+    : error.rawMessage;
+  return text.replace(quoted, "…").slice(0, reasonCharactersMax);
+}
+
+const unknownField = "a field";
+const quoted = /(?<!\w)["'`].*/s;
+
+/** A request that was rejected before it was a call, for a log; undefined if nobody was answered. */
+export function describeRefusal({ error, isCall, peerAddress }: Refusal) {
+  if (error === undefined || isCall) return undefined;
+  const { code, status } = error;
+  return { code: codeNameOf(code), status, reason: reasonOf(error), peer: peerAddress };
+}
+
+function subjectOf(path: string, message: DescMessage | undefined): string {
+  if (path === "") return "the request";
+  const name = path.replaceAll(/\[[^\]]*\]/g, "").replace(/.*\./s, "");
+  return message !== undefined && namesIn(message).has(name) ? name : unknownField;
+}
+
+const known = new WeakMap<DescMessage, ReadonlySet<string>>();
+
+/** The names of all fields of a message, and of those in it. */
+function namesIn(message: DescMessage): ReadonlySet<string> {
+  const found = known.get(message);
+  if (found !== undefined) return found;
+  const names = new Set<string>();
+  const messages = new Set([message]);
+  for (const { fields, oneofs } of messages) {
+    for (const { name, jsonName, message: inner } of fields) {
+      names.add(name).add(jsonName);
+      if (inner !== undefined) messages.add(inner);
+    }
+    for (const { name } of oneofs) names.add(name);
+  }
+  known.set(message, names);
+  return names;
+}
