@@ -3,12 +3,12 @@ import { once } from "node:events";
 
 /** What is changed, and the tests that should see it. */
 const folders: Readonly<Record<string, readonly [sources: string, tests: string]>> = {
-  auth: ["packages/proxy/src/auth/**/*.ts", "packages/proxy/test/auth/**/*.test.ts"],
-  store: ["src/store/**/*.ts", "test/store/**/*.test.ts"],
+  auth: ["packages/proxy/src/auth", "packages/proxy/test/auth/**/*.test.ts"],
+  store: ["src/store", "test/store/**/*.test.ts"],
   ...Object.fromEntries(
     ["rpc", "http", "client"].map((name) => [
       name,
-      [`packages/gateway/src/${name}/**/*.ts`, `packages/gateway/test/${name}/**/*.test.ts`],
+      [`packages/gateway/src/${name}`, `packages/gateway/test/${name}/**/*.test.ts`],
     ]),
   ),
 };
@@ -16,18 +16,21 @@ const folders: Readonly<Record<string, readonly [sources: string, tests: string]
 /**
  * Changes each expression of a folder in turn, by Stryker, and runs the tests that reach it.
  *
+ * @param what A folder, or files of it: `auth`, `auth/jwk.ts`, `store/sqlite/*.ts`.
  * @returns the exit code.
  */
-export async function mutateFolder(name: string): Promise<number> {
+export async function mutateFolder(what: string): Promise<number> {
+  const [name = "", ...files] = what.split("/");
   const found = folders[name];
   if (found === undefined) {
-    process.stderr.write(`--broad must be one of ${Object.keys(folders).join(", ")}: ${name}\n`);
+    process.stderr.write(`--broad must begin with ${Object.keys(folders).join(", ")}: ${what}\n`);
     return 2;
   }
   const [sources, tests] = found;
+  const mutated = `${sources}/${files.length === 0 ? "**/*.ts" : files.join("/")}`;
   const stryker = "node_modules/@stryker-mutator/core/bin/stryker.js";
   const config = "test/faults/mutants/stryker.config.js";
-  const child = spawn(process.execPath, [stryker, "run", config, "--mutate", sources], {
+  const child = spawn(process.execPath, [stryker, "run", config, "--mutate", mutated], {
     stdio: "inherit",
     env: { ...process.env, MUTANTS_TESTS: tests },
   });

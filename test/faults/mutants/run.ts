@@ -3,7 +3,7 @@
  * right test fails.
  *
  *     npm run test:mutants -- [--verbose] [PART OF A NAME]...
- *     npm run test:mutants -- --broad auth|store|rpc|http|client
+ *     npm run test:mutants -- --broad FOLDER[/FILES]
  */
 
 import { spawn } from "node:child_process";

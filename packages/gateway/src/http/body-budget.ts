@@ -225,7 +225,7 @@ export class Holding {
   /** The older ones go on first. */
   number = 0;
   readonly #budget: BodyBudget;
-  #working = 0;
+  #making = 0;
   #isReleased = false;
 
   constructor(budget: BodyBudget, caller: Caller) {
@@ -257,20 +257,27 @@ export class Holding {
    */
   async make(bytesMax: number, work: () => Promise<Uint8Array>): Promise<Uint8Array> {
     if (this.#isReleased) throw left();
-    const room = this.#budget.reserve(this, bytesMax);
-    if (room !== undefined) await room;
-    if (this.#isReleased) throw left();
-    this.#working++;
+    this.#making++;
+    try {
+      const room = this.#budget.reserve(this, bytesMax);
+      if (room !== undefined) await room;
+      if (this.#isReleased) throw left();
+      return await this.#makeReserved(bytesMax, work);
+    } finally {
+      this.#making--;
+      if (this.#isReleased) this.#end();
+      else this.rest();
+    }
+  }
+
+  async #makeReserved(bytesMax: number, work: () => Promise<Uint8Array>): Promise<Uint8Array> {
     let kept = 0;
     try {
       const made = await work();
       kept = made.byteLength;
       return made;
     } finally {
-      this.#working--;
       this.#budget.give(this, bytesMax - kept);
-      if (this.#isReleased) this.#end();
-      else this.rest();
     }
   }
 
@@ -279,9 +286,12 @@ export class Holding {
     if (!this.#isReleased) this.#budget.give(this, bytes);
   }
 
-  /** It wants no more room for now, so others need not wait for it. What it holds still counts. */
+  /**
+   * It wants no more room for now, so others need not wait for it. What it holds still counts. No
+   * effect while something is made: else the next would be the oldest, and go on over its share.
+   */
   rest(): void {
-    this.#budget.rest(this);
+    if (this.#making === 0) this.#budget.rest(this);
   }
 
   /** Nothing is held any more, but what is being made. Call once when the exchange ends. */
@@ -292,7 +302,7 @@ export class Holding {
   }
 
   #end(): void {
-    if (this.#working === 0) this.#budget.release(this);
+    if (this.#making === 0) this.#budget.release(this);
   }
 }
 

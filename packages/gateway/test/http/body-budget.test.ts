@@ -209,3 +209,23 @@ test("a stream at rest keeps no other of its address waiting", () => {
   upload.release();
   expect(budget.heldBytes).toBe(0);
 });
+
+test("many small bodies that have ended are not unpacked beyond their share", async () => {
+  const budget = new BodyBudget({ bytesMax: 10 * MiB });
+  const who = { address: "10.0.0.1", token: "a" };
+  const unpacked = Promise.withResolvers<Uint8Array>();
+  const holdings = Array.from({ length: 100 }, () => hold(budget, who));
+  const made = holdings.map((holding) => {
+    const message = holding.make(MiB, () => unpacked.promise);
+    holding.rest(); // the end of its body
+    return message.catch((error: unknown) => error);
+  });
+  expect(budget.heldBytes).toBeLessThan(6 * MiB);
+  const other = hold(budget, { address: "10.0.0.1", token: "b" });
+  expect(other.add(KiB)).toBeUndefined();
+  other.release();
+  unpacked.resolve(new Uint8Array(1));
+  for (const holding of holdings) holding.release();
+  await Promise.all(made);
+  expect(budget.heldBytes).toBe(0);
+});

@@ -136,18 +136,14 @@ function reasonOf(error: errors.JOSEError): RefusalReason {
   if (!(error instanceof errors.JWTClaimValidationFailed)) return "unknown";
   const claim = readClaims.find((name) => name === error.claim);
   if (claim === undefined) return "unknown";
-  if (error.reason !== "check_failed") return `bad_${claim}`;
-  switch (claim) {
-    case "nbf":
-      return "not_yet_valid";
-    case "iss":
-      return "wrong_issuer";
-    case "aud":
-      return "wrong_audience";
-    default:
-      return `bad_${claim}`;
-  }
+  return (error.reason === "check_failed" && wrongClaims[claim]) || `bad_${claim}`;
 }
+
+const wrongClaims: { readonly [claim in (typeof readClaims)[number]]?: RefusalReason } = {
+  nbf: "not_yet_valid",
+  iss: "wrong_issuer",
+  aud: "wrong_audience",
+};
 
 /** Three parts of base64url (RFC 7515, section 7.1). This server's opaque tokens contain no dot. */
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;

@@ -7,7 +7,7 @@ import {
   readTokenFile,
   statTokenFile,
   type TokenFileContent,
-  TokenFileError,
+  type TokenFileError,
 } from "./token-file.ts";
 import { unknownToken, type Verdict, type Verifier } from "./verifier.ts";
 
@@ -136,9 +136,8 @@ export async function openTokenVerifier(options: TokenVerifierOptions): Promise<
         );
       }
     } catch (error) {
-      if (!(error instanceof TokenFileError)) throw error;
       for (const digest of live.keys()) if (!before.has(digest)) live.delete(digest);
-      report(`${error.message}; no token is added until you fix it`);
+      report(`${(error as TokenFileError).message}; no token is added until you fix it`);
     }
     find = rememberFound(new Map([...live, ...given]));
   }

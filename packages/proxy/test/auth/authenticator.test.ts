@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type Authenticator, openAuthenticator } from "../../src/auth/authenticator.ts";
 import { createBearerGate } from "../../src/auth/bearer.ts";
-import { createFirstToken } from "../../src/auth/first-token.ts";
+import { createFirstToken, revokeFirstToken } from "../../src/auth/first-token.ts";
 import { principalId } from "../../src/auth/principal.ts";
 import { type AuthSettings, authSettings, findAuthProblems } from "../../src/auth/settings.ts";
 import { createToken, listTokens, revokeToken } from "../../src/auth/token-file.ts";
@@ -71,6 +71,22 @@ test("without a key set, opaque tokens work and JWTs get unavailable", async () 
   expect(await ask(authenticator, "a-stranger")).toBe("Unauthenticated");
 });
 
+test("a reload reads tokens and keys, at once", async () => {
+  const [before, after] = [
+    await createSigningKey("ES256", "a"),
+    await createSigningKey("ES256", "b"),
+  ];
+  const server = await startKeyServer(keySetOf(before.jwk));
+  const ada = await createToken(tokenFile, "ada", "plst_");
+  const authenticator = await open({ tokenFile, jwksUrl: server.url.href, ...jwt });
+  expect(await ask(authenticator, await sign(before))).toBe("jwt:alice");
+  server.answer = keySetOf(after.jwk);
+  await revokeToken(tokenFile, "ada");
+  await authenticator.reload();
+  expect(await ask(authenticator, ada)).toBe("Unauthenticated");
+  expect(await ask(authenticator, await sign(before))).toBe("Unauthenticated");
+});
+
 test("a given token that looks like a JWT is still opaque", async () => {
   const authenticator = await open({ tokens: ["opaque.opaque.opaque"] });
   expect(await ask(authenticator, "opaque.opaque.opaque")).toBe("token:tokens#1");
@@ -129,6 +145,19 @@ describe("the first token", () => {
   test.each(others)("is not created if %s", async (_what, more) => {
     expect(await createFirstToken(settings(more), "plst_")).toBeUndefined();
     await expect(readFile(tokenFile)).rejects.toThrow("ENOENT");
+  });
+
+  test("stops the start if its file cannot be written", async () => {
+    const folder = join(dirname(tokenFile), "data");
+    await symlink("nowhere", folder);
+    const unwritable = settings({ tokenFile: join(folder, "tokens") });
+    await expect(createFirstToken(unwritable, "plst_")).rejects.toMatchObject({ code: "io" });
+  });
+
+  test("is revoked if the start fails, and nobody has seen it", async () => {
+    await createFirstToken(settings(), "plst_");
+    await revokeFirstToken(settings());
+    expect(await listTokens(tokenFile)).toEqual([]);
   });
 
   test("is created by one of two servers that start at once", async () => {

@@ -34,6 +34,11 @@ test("all settings at once", () => {
   expect(resolve({ auth })).toEqual({ auth });
 });
 
+test("1,000 tokens of 8,192 characters", () => {
+  const tokens = Array(1000).fill("x".repeat(8192));
+  expect(resolve({ auth: { tokens } }).auth.tokens).toEqual(tokens);
+});
+
 test.each<[AuthOptions, boolean]>([
   [{}, false],
   [{ tokens: [] }, false],
@@ -76,6 +81,7 @@ const urls: readonly [url: string, accepted: boolean][] = [
   ["http://localhost:8080/keys", true],
   ["http://127.0.0.1:1/keys", true],
   ["http://127.9.9.9/keys", true],
+  ["http://127.10.0.255/keys", true],
   ["http://2130706433/keys", true],
   ["http://[::1]:1/keys", true],
   ["http://issuer.example/keys", false],
@@ -87,6 +93,7 @@ const urls: readonly [url: string, accepted: boolean][] = [
   ["http://10.0.0.1/keys", false],
   ["https://user:secret@issuer.example/keys", false],
   ["https://user@issuer.example/keys", false],
+  ["https://:secret@issuer.example/keys", false],
   ["file:///etc/keys.json", false],
   ["data:application/json,{}", false],
   ["ftp://127.0.0.1/keys", false],

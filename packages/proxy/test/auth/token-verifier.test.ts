@@ -105,15 +105,47 @@ describe("a running verifier", () => {
     expect(problems).toEqual([]);
   });
 
-  test("knows a new token at once, however many callers ask", async () => {
+  test("knows a new token at once, however many callers ask, and again", async () => {
     await start();
     const stranger = mintToken("plst_");
-    const early = ask(stranger);
+    for (const name of ["ada", "bob"]) {
+      const early = ask(stranger);
+      const token = await createToken(file, name, "plst_");
+      expect(await Promise.all([token, stranger, token].map(ask))).toEqual([name, "unknown", name]);
+      expect(await early).toBe("unknown");
+    }
+    const cal = await createToken(file, "cal", "plst_");
+    expect(await ask(cal)).toBe("cal");
+  });
+
+  test("looks at the file four times a second at most, once at a time", async () => {
     const ada = await createToken(file, "ada", "plst_");
-    expect(await Promise.all([ada, stranger, ada].map(ask))).toEqual(["ada", "unknown", "ada"]);
-    expect(await early).toBe("unknown");
-    const bob = await createToken(file, "bob", "plst_");
-    expect(await ask(bob)).toBe("bob");
+    await start();
+    const looked = Promise.withResolvers<never>();
+    const spy = vi.spyOn(promises, "stat").mockImplementation(() => looked.promise);
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      spy.mockRestore();
+      syncBuiltinESMExports();
+    });
+    clock += 250;
+    for (let n = 0; n < 10; n++) void verifier.verify(ada);
+    expect(spy).toHaveBeenCalledTimes(0);
+    clock += 1;
+    for (let n = 0; n < 10; n++) void verifier.verify(ada);
+    expect(spy).toHaveBeenCalledTimes(1);
+    looked.reject(new Error("enough"));
+    await verifier.look();
+    expect(spy).toHaveBeenCalledTimes(2);
+  });
+
+  test("says nothing of a deleted file that had no token", async () => {
+    await createToken(file, "ada", "plst_");
+    await revokeToken(file, "ada");
+    await start();
+    await rm(file);
+    expect(await askLater(mintToken("plst_"))).toBe("unknown");
+    expect(problems).toEqual([]);
   });
 
   test("answers at once for what it knows, and for tokens of another form", async () => {

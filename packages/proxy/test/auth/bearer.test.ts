@@ -9,23 +9,18 @@ import {
   type Interceptor,
   type Transport,
 } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { createBearerGate, requirePrincipal } from "../../src/auth/bearer.ts";
+import { type Principal, principalKey } from "../../src/auth/principal.ts";
+import { digestToken, mintToken } from "../../src/auth/token.ts";
 import {
-  createBearerGate,
-  digestToken,
-  mintToken,
-  type Principal,
-  principalKey,
   type RefusalReason,
-  requirePrincipal,
   unknownToken,
   type Verdict,
   type Verifier,
-} from "connect-gateway-proxy/auth";
-import { describe, expect, test } from "vitest";
-import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import { callGate } from "../../packages/proxy/test/support/auth/call-gate.ts";
-import { createStreamingService } from "../../packages/proxy/test/support/auth/streaming-service.ts";
-import { bearerToken } from "../../src/client-token.ts";
+} from "../../src/auth/verifier.ts";
+import { callGate } from "../support/auth/call-gate.ts";
+import { createStreamingService } from "../support/auth/streaming-service.ts";
 
 const alice: Principal = { kind: "token", name: "alice" };
 const token = mintToken("plst_");
@@ -44,6 +39,15 @@ function later(verdict: Verdict): Verifier {
 
 const name = "plant-store";
 const realm = `Bearer realm="${name}"`;
+
+const service = createStreamingService();
+
+function bearerToken(token: string): Interceptor {
+  return (next) => (request) => {
+    request.header.set("Authorization", `Bearer ${token}`);
+    return next(request);
+  };
+}
 
 describe("the gate", () => {
   const gate = createBearerGate([opaque(token, mintToken("plst_"))], name);
@@ -182,12 +186,12 @@ describe("verdicts", () => {
 describe("a call, through a router", () => {
   let seen: Principal | undefined;
 
-  function plants(interceptors: Interceptor[], gated = true): Transport {
+  function streams(interceptors: Interceptor[], gated = true): Transport {
     const requestGate = createBearerGate([opaque(token)], name);
     return createRouterTransport(
-      ({ service }) =>
-        service(PlantService, {
-          createPlant(_request, context) {
+      (router) =>
+        router.service(service, {
+          unary(_request, context) {
             seen = context.values.get(principalKey);
             return {};
           },
@@ -202,7 +206,7 @@ describe("a call, through a router", () => {
   async function call(transport: Transport): Promise<ConnectError | undefined> {
     seen = undefined;
     try {
-      await createClient(PlantService, transport).createPlant({});
+      await createClient(service, transport).unary({});
       return undefined;
     } catch (error) {
       return ConnectError.from(error);
@@ -210,19 +214,19 @@ describe("a call, through a router", () => {
   }
 
   test("with the token reaches the implementation, with its principal", async () => {
-    expect(await call(plants([bearerToken(token)]))).toBeUndefined();
+    expect(await call(streams([bearerToken(token)]))).toBeUndefined();
     expect(seen).toEqual(alice);
   });
 
   test("with another token does not, and returns the challenge to the client", async () => {
-    const error = await call(plants([bearerToken(mintToken("plst_"))]));
+    const error = await call(streams([bearerToken(mintToken("plst_"))]));
     expect(error?.code).toBe(Code.Unauthenticated);
     expect(error?.metadata.get("WWW-Authenticate")).toContain('error="invalid_token"');
     expect(seen).toBeUndefined();
   });
 
   test("that bypasses the gate is rejected by the interceptor, even with the token", async () => {
-    const error = await call(plants([bearerToken(token)], false));
+    const error = await call(streams([bearerToken(token)], false));
     expect(error?.code).toBe(Code.Unauthenticated);
     expect(error?.metadata.get("WWW-Authenticate")).toBe(realm);
     expect(seen).toBeUndefined();
@@ -230,7 +234,6 @@ describe("a call, through a router", () => {
 });
 
 describe("requirePrincipal", () => {
-  const service = createStreamingService();
   const empty = create(EmptySchema);
 
   /** The implementations that ran. */
