@@ -71,8 +71,7 @@ async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promis
   for (let number = 0; number < arena.replicas; number++) {
     servers.push(stack.use(await startServer(folder.path, args)));
   }
-  const callers = servers.flatMap(({ url }) => openCallers(url));
-  for (const caller of callers) stack.use(caller);
+  const callers = stack.use(openCallers(servers.map(({ url }) => url)));
 
   const recorder = new Recorder();
   let races = 0;

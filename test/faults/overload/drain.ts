@@ -34,7 +34,7 @@ export async function drain({ seed, partMs, log, signal }: PartOptions): Promise
 async function drainOnce(random: Random, found: string[]): Promise<number> {
   await using folder = await createTemporaryFolder();
   await using server = await spawnServer({ cwd: folder.path, startTimeoutMs: patienceMs });
-  const callers = openCallers(server.url);
+  using callers = openCallers(server.url);
   const outcomes = new Map<bigint, string>();
   const drainAt = random.int(1, 300);
   let stored = 0;
@@ -65,13 +65,9 @@ async function drainOnce(random: Random, found: string[]): Promise<number> {
     }
   }
 
-  try {
-    await Promise.all(Array.from({ length: clientCount }, use));
-    const { code } = await within("the end of the server", server.exited, patienceMs);
-    if (code !== 0) found.push(`drain: exit code ${code}: ${server.stderr.text.slice(-1000)}`);
-  } finally {
-    for (const caller of callers) caller[Symbol.dispose]();
-  }
+  await Promise.all(Array.from({ length: clientCount }, use));
+  const { code } = await within("the end of the server", server.exited, patienceMs);
+  if (code !== 0) found.push(`drain: exit code ${code}: ${server.stderr.text.slice(-1000)}`);
   const plants = readStoredPlants(join(folder.path, "data/plants.db"));
   const there = new Set(plants.map(({ id }) => id));
   for (const [id, outcome] of outcomes) {

@@ -44,9 +44,9 @@ export async function flood({ partMs, log }: PartOptions): Promise<CampaignResul
     streams: 32,
   });
   const probes = new AbortController();
-  const [caller, ...unused] = openCallers(server.url);
+  using callers = openCallers(server.url);
+  const [caller] = callers;
   if (caller === undefined) throw new Error("no caller");
-  for (const other of unused) other[Symbol.dispose]();
   const probing = probe(caller, probes.signal);
   const over = await measure(database, {
     ...common,
@@ -57,7 +57,6 @@ export async function flood({ partMs, log }: PartOptions): Promise<CampaignResul
   });
   probes.abort();
   const { stored, refused, odd } = await probing;
-  caller[Symbol.dispose]();
 
   const ratio = over / peak;
   log(`flood: ${Math.round(peak)}/s at the peak, ${Math.round(over)}/s under ten times that`);

@@ -57,7 +57,7 @@ export async function starve({ partMs, log, signal }: PartOptions): Promise<Camp
   }
 
   await Promise.all(Array.from({ length: 2 * clientCount }, use));
-  for (const caller of callers) caller[Symbol.dispose]();
+  callers[Symbol.dispose]();
   log(`starve: ${JSON.stringify(count)}`);
   const found = await recover("starve", server);
   const odd = Object.keys(count).filter(

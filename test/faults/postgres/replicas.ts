@@ -3,6 +3,7 @@ import type { ChildServer } from "../../support/child-server.ts";
 import type { StoredPlant } from "../../support/stored-plants.ts";
 import { linesOf, Recorder } from "../history/recorder.ts";
 import { openCallers } from "../load/caller.ts";
+import { createClients } from "../load/client.ts";
 import { Load } from "../load/load.ts";
 import { startServer } from "../start-server.ts";
 
@@ -31,10 +32,10 @@ export async function openReplicas(
     for (const url of urls) {
       servers.push(stack.use(await startServer(folder.path, ["--store", url])));
     }
-    const callers = servers.flatMap(({ url }) => openCallers(url));
-    for (const caller of callers) stack.use(caller);
+    const callers = stack.use(openCallers(servers.map(({ url }) => url)));
     const recorder = new Recorder();
-    const load = stack.use(new Load({ seed, clientCount, recorder, deadlinesMs, callers }));
+    const clients = createClients(clientCount, { seed, recorder, deadlinesMs });
+    const load = stack.use(new Load({ clients, recorder, callers }));
     return {
       recorder,
       load,
