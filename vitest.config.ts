@@ -10,7 +10,7 @@ process.env["NODE_COMPILE_CACHE"] = join(import.meta.dirname, "node_modules/.cac
 // Thousands of stores sync their files, which waits for a disk. In memory, it takes no time.
 if (hasRoom(memoryFolder)) process.env["TMPDIR"] = memoryFolder;
 
-const packages = "test/*package.test.ts";
+const packages = ["test/*package.test.ts", "test/page/snippets.test.ts"];
 const differential = "packages/gateway/test/differential/*.test.ts";
 
 export default defineConfig({
@@ -32,7 +32,7 @@ export default defineConfig({
         test: {
           name: "shared",
           include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
-          exclude: ["**/*.mocked.test.ts", packages, differential],
+          exclude: ["**/*.mocked.test.ts", ...packages, differential],
           // One worker runs many files, and loads what they import once.
           isolate: false,
         },
@@ -59,8 +59,9 @@ export default defineConfig({
           isolate: false,
         },
       },
-      // Those that install what npm packs, and those that compare thousands of answers, take minutes.
-      { extends: true, test: { name: "packages", include: [packages] } },
+      // Those that install what npm packs or run compilers, and those that compare thousands of
+      // answers, take minutes.
+      { extends: true, test: { name: "packages", include: packages } },
       { extends: true, test: { name: "differential", include: [differential], isolate: false } },
       {
         extends: true,
