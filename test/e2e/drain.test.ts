@@ -1,10 +1,11 @@
 /** Signals: what is under way finishes, nothing new begins, the process ends well. */
+
 import { once } from "node:events";
 import http2 from "node:http2";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import {
   type Http1Response,
   parseHttp1Responses,
@@ -22,12 +23,9 @@ import {
 import { keySetOf, startKeyServer } from "../../packages/proxy/test/support/auth/key-server.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { lockStore } from "../support/locked-store.ts";
-import { newPlantJson } from "../support/protocol/message.ts";
+import { authorization, basil, plantOverHttp1, postPlant } from "../support/plant-request.ts";
 import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { knownToken } from "../support/test-server.ts";
-
-const authorization = `Bearer ${knownToken}`;
 
 /** A request that the server has begun to serve, and that waits for the store. */
 interface UnderWay extends Disposable {
@@ -118,10 +116,7 @@ describe.each(["SIGTERM", "SIGINT", "SIGQUIT", "SIGUSR2"] as const)("%s", (signa
     const args = ["--drain-timeout-ms", "200"];
     await using server = await spawnServer({ cwd: folder.path, args });
     using half = await openRawConnection(server.port);
-    half.write(
-      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
-        "Content-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n{",
-    );
+    half.write(plantOverHttp1(basil, "Expect: 100-continue").slice(0, 1 - basil.length));
     await half.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
     const session = http2.connect(server.url);
     session.on("error", () => {});
@@ -210,14 +205,8 @@ async function answerToCutOff(): Promise<Http1Response> {
   await using server = await spawnServer({ cwd: folder.path, args });
   using lock = lockStore(join(folder.path, "data/plants.db"));
   using connection = await openRawConnection(server.port);
-  const body = '{"id":1,"name":"Basil"}';
-  connection.write(
-    `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
-      "Expect: 100-continue\r\n\r\n",
-  );
+  connection.write(plantOverHttp1(basil, "Expect: 100-continue"));
   await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
-  connection.write(body);
   server.process.kill("SIGTERM");
   const [, answer] = parseHttp1Responses(await connection.untilClosed());
   lock.release();
@@ -245,13 +234,8 @@ test("SIGHUP has tokens and keys read again, and ends nothing", async () => {
   const jwt = ["--jwks-url", keys.url.href, "--jwt-issuer", issuer, "--jwt-audience", audience];
   await using server = await spawnServer({ cwd: folder.path, args: jwt });
   const statusOf = async (key: SigningKey) => {
-    const headers = {
-      authorization: `Bearer ${await sign(key)}`,
-      "content-type": "application/json",
-    };
-    const body = newPlantJson({ id: 1n, name: "Basil" });
-    const sent = { origin: server.url, version: "2", path: "/plants", headers, body } as const;
-    return (await exchange(sent)).status;
+    const headers = { authorization: `Bearer ${await sign(key)}` };
+    return (await postPlant(server.url, { version: "2", headers })).status;
   };
   expect(await statusOf(first)).toBe(200);
   keys.answer = keySetOf(second.jwk);
