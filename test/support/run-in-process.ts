@@ -2,8 +2,8 @@ import {
   type CommandResult,
   runInProcess as run,
 } from "../../packages/proxy/test/support/run-in-process.ts";
+import { watchForTokens } from "../../packages/proxy/test/support/token-leaks.ts";
 import { runCommand } from "../../src/cli/program.ts";
-import { watchForTokens } from "./token-leaks.ts";
 
 /**
  * Runs a command that ends by itself in this process. Do not run two at once: they share the
