@@ -3,7 +3,6 @@
 import { once } from "node:events";
 import http2 from "node:http2";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import {
@@ -11,7 +10,6 @@ import {
   parseHttp1Responses,
 } from "../../packages/gateway/test/support/http1-response.ts";
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import {
   audience,
@@ -85,10 +83,8 @@ async function beginHttp2(protocol: RawProtocol, server: ChildServer, body: Buff
 
 describe.each(["SIGTERM", "SIGINT", "SIGQUIT", "SIGUSR2"] as const)("%s", (signal) => {
   test("lets requests of every protocol finish, takes no new ones, and ends with 0", async () => {
-    await using folder = await createTemporaryFolder();
-    const database = join(folder.path, "data/plants.db");
-    await using server = await spawnServer({ cwd: folder.path });
-    using lock = lockStore(database);
+    await using server = await spawnServer();
+    using lock = lockStore(server.database);
     using stack = new DisposableStack();
     const underWay: UnderWay[] = [];
     for (const [index, protocol] of rawProtocols.entries()) {
@@ -108,13 +104,12 @@ describe.each(["SIGTERM", "SIGINT", "SIGQUIT", "SIGUSR2"] as const)("%s", (signa
     expect(outcomes).toEqual(rawProtocols.map(({ name }) => [name, "ok"]));
     expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
     expect(server.stderr.text).toMatch(/"stopped"}\n$/);
-    expect(readStoredPlants(database)).toHaveLength(rawProtocols.length);
+    expect(readStoredPlants(server.database)).toHaveLength(rawProtocols.length);
   });
 
   test("cuts a request off that does not end, and ends with 0", async () => {
-    await using folder = await createTemporaryFolder();
     const args = ["--drain-timeout-ms", "200"];
-    await using server = await spawnServer({ cwd: folder.path, args });
+    await using server = await spawnServer({ args });
     using half = await openRawConnection(server.port);
     half.write(plantOverHttp1(basil, "Expect: 100-continue").slice(0, 1 - basil.length));
     await half.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
@@ -149,8 +144,7 @@ describe("a drain", () => {
   });
 
   test("does not wait for connections that rest or have said nothing", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path });
+    await using server = await spawnServer();
     using silent = await openRawConnection(server.port);
     using partial = await openRawConnection(server.port);
     partial.write("PRI");
@@ -167,9 +161,8 @@ describe("a drain", () => {
   });
 
   test("is cut short by a second signal", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path });
-    using _lock = lockStore(join(folder.path, "data/plants.db"));
+    await using server = await spawnServer();
+    using _lock = lockStore(server.database);
     const [rest] = rawProtocols;
     if (rest === undefined) throw new Error("no protocols");
     using request = await begin(rest, server, 1n);
@@ -183,9 +176,8 @@ describe("a drain", () => {
   });
 
   test("is not cut short by a signal that arrives twice, as Ctrl-C through npm does", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path });
-    using lock = lockStore(join(folder.path, "data/plants.db"));
+    await using server = await spawnServer();
+    using lock = lockStore(server.database);
     const [rest] = rawProtocols;
     if (rest === undefined) throw new Error("no protocols");
     using request = await begin(rest, server, 1n);
@@ -200,10 +192,9 @@ describe("a drain", () => {
 
 /** The answer to a request that waits for the store while the drain comes to its limit. */
 async function answerToCutOff(): Promise<Http1Response> {
-  await using folder = await createTemporaryFolder();
   const args = ["--drain-timeout-ms", "200"];
-  await using server = await spawnServer({ cwd: folder.path, args });
-  using lock = lockStore(join(folder.path, "data/plants.db"));
+  await using server = await spawnServer({ args });
+  using lock = lockStore(server.database);
   using connection = await openRawConnection(server.port);
   connection.write(plantOverHttp1(basil, "Expect: 100-continue"));
   await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
@@ -230,9 +221,8 @@ test("SIGHUP has tokens and keys read again, and ends nothing", async () => {
     await createSigningKey("ES256", "2"),
   ];
   const keys = await startKeyServer(keySetOf(first.jwk));
-  await using folder = await createTemporaryFolder();
   const jwt = ["--jwks-url", keys.url.href, "--jwt-issuer", issuer, "--jwt-audience", audience];
-  await using server = await spawnServer({ cwd: folder.path, args: jwt });
+  await using server = await spawnServer({ args: jwt });
   const statusOf = async (key: SigningKey) => {
     const headers = { authorization: `Bearer ${await sign(key)}` };
     return (await postPlant(server.url, { version: "2", headers })).status;

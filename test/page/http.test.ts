@@ -6,7 +6,6 @@ import {
   type HttpRequest,
   type HttpVersion,
 } from "../../packages/gateway/test/support/http-exchange.ts";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { pageFiles } from "../../src/server/page/files.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { basil, get, plantHeaders } from "../support/plant-request.ts";
@@ -158,8 +157,7 @@ test("the base path alone leads to the page", async () => {
 });
 
 test("nothing of it is there when the page is off", async () => {
-  await using folder = await createTemporaryFolder();
-  await using server = await spawnServer({ cwd: folder.path, args: ["--page", "off"] });
+  await using server = await spawnServer({ args: ["--page", "off"] });
   for (const path of paths) {
     const got = await get(server.url, path);
     expect(got.status).toBe(404);

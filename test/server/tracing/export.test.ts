@@ -1,7 +1,6 @@
 /** What exporting spans does to the server. */
 
 import { expect, onTestFinished, test } from "vitest";
-import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { environmentFor } from "../../../packages/proxy/test/support/tracing/environment.ts";
 import { openOtlpCollector } from "../../../packages/proxy/test/support/tracing/otlp-collector.ts";
@@ -21,9 +20,7 @@ test.each([
   ["never answers", openSilent],
 ])("a collector that %s stops no request, and no end", async (_, open) => {
   const url = await open();
-  await using folder = await createTemporaryFolder();
   await using server = await spawnServer({
-    cwd: folder.path,
     env: environmentFor(url),
     args: ["--drain-timeout-ms", "1000"],
   });
@@ -38,9 +35,8 @@ test.each([
 });
 
 test("spans go to standard output for who wants to look at them", async () => {
-  await using folder = await createTemporaryFolder();
   const env = { OTEL_TRACES_EXPORTER: "console" };
-  await using server = await spawnServer({ cwd: folder.path, env });
+  await using server = await spawnServer({ env });
   await postPlant(server.url);
   await server.stdout.until(/name: 'POST \/plants'[\s\S]*'http.response.status_code': 200/);
 });
@@ -49,9 +45,7 @@ const parent = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203
 
 test("the log has the trace of the span: the caller's, or its own", async () => {
   await using collector = await openOtlpCollector();
-  await using folder = await createTemporaryFolder();
   await using server = await spawnServer({
-    cwd: folder.path,
     env: environmentFor(collector.url),
     args: ["--access-log", "on"],
   });

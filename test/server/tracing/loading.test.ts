@@ -2,7 +2,6 @@
 
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { environmentFor } from "../../../packages/proxy/test/support/tracing/environment.ts";
 import { openOtlpCollector } from "../../../packages/proxy/test/support/tracing/otlp-collector.ts";
@@ -13,9 +12,7 @@ const recorder = fileURLToPath(new URL("../../support/record-opentelemetry.ts", 
 
 /** Serves a request and ends. @returns what of OpenTelemetry was loaded by then. */
 async function loadedWith(env: Record<string, string>): Promise<string[]> {
-  await using folder = await createTemporaryFolder();
   await using server = await spawnServer({
-    cwd: folder.path,
     env: { ...withoutTracing, NODE_OPTIONS: `--import ${recorder}`, ...env },
     args: ["--access-log", "on"],
   });
