@@ -18,10 +18,10 @@ import {
   sign,
 } from "../packages/proxy/test/support/auth/issuer.ts";
 import { keySetOf, startKeyServer } from "../packages/proxy/test/support/auth/key-server.ts";
+import { openOtlpCollector } from "../packages/proxy/test/support/tracing/otlp-collector.ts";
 import { simulateContainer } from "./deploy/simulated-container.ts";
 import { runChild } from "./support/child.ts";
 import { spawnServer } from "./support/child-server.ts";
-import { openOtlpCollector } from "./support/otlp-collector.ts";
 import { collectOutput } from "./support/output.ts";
 import { hasPostgres } from "./support/postgres-server.ts";
 import { sharedServer } from "./support/shared-postgres.ts";

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createToken } from "connect-gateway-proxy/auth";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { memoryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { openStore } from "../../src/store/open.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { placeKinds, seed } from "../store/reader-places.ts";
@@ -15,8 +16,8 @@ import { sharedServer } from "../support/shared-postgres.ts";
 
 const plants = Array.from({ length: 3000 }, (_, index) => plantOf(BigInt(index)));
 
-async function prepare() {
-  const folder = join(await temporaryFolder(), "data");
+async function prepare(parent?: string) {
+  const folder = join(await temporaryFolder(parent), "data");
   await mkdir(folder, { mode: 0o700 });
   const database = join(folder, "plants.db");
   const tokenFile = join(folder, "tokens");
@@ -27,8 +28,9 @@ async function prepare() {
   return { folder, database, tokenFile, run };
 }
 
+/** The tests' files may be in memory. */
 const failed = (text: string) =>
-  text.split("\n").filter((line) => !/^(ok|plant-store) /.test(line) && line !== "");
+  text.split("\n").filter((line) => !/^(ok|plant-store) |^$|\(tmpfs\)/.test(line));
 
 test("the findings can be had as JSON", async () => {
   const { database, run } = await prepare();
@@ -173,6 +175,11 @@ describe.skipIf(process.platform === "win32")("finds", () => {
     });
     expect(failed(stdout)).toEqual([expect.stringMatching(found)]);
   });
+});
+
+test.skipIf(memoryFolder !== "/dev/shm")("finds a store in memory", async () => {
+  const { stdout } = await (await prepare(memoryFolder)).run();
+  expect(stdout).toMatch(/^warn {2}disk .*in memory \(tmpfs\): .*use a disk$/m);
 });
 
 test("a store that is not there is not made", async () => {

@@ -139,10 +139,10 @@ test.each(["plants.ndjson.gz", "plants.ndjson"])(
   async (name) => {
     await using at = await prepare(name, "");
     // Two members, as of files that were joined.
-    const members = [many.slice(0, 2000), many.slice(2000)].map((part) => gzipSync(ndjsonOf(part)));
+    const members = [many.slice(0, 50), many.slice(50, 90)].map((part) => gzipSync(ndjsonOf(part)));
     await writeFile(at.file, Buffer.concat(members));
     expect(await at.run()).toMatchObject({ code: 0 });
-    expect(at.stored()).toEqual(storedForms(many));
+    expect(at.stored()).toEqual(storedForms(many.slice(0, 90)));
   },
 );
 

@@ -8,6 +8,7 @@ import { openStore } from "../../src/store/open.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { runInProcess } from "../support/run-in-process.ts";
+import { readStoredPlants } from "../support/stored-plants.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
 
 vi.mock(import("node:fs"), async (original) => {
@@ -175,8 +176,7 @@ describe.each(Object.entries(commands))("%s", (name, { args, changes }) => {
     // What was confirmed is still there, and the store goes on.
     await open.create(plantOf(1n));
     await open.create(plantOf(2n));
-    const listed = await runInProcess(["export", "--store", `sqlite:${at.store}`]);
-    expect(listed.stdout.split("\n")).toHaveLength(3);
+    expect(readStoredPlants(at.store).map(({ id }) => id)).toEqual([1n, 2n]);
   });
 });
 
@@ -191,7 +191,10 @@ test("two at once, of processes with one number as in containers, leave each oth
   const folder = await temporaryFolder();
   const path = join(folder, "out.csv");
   const first = await openOutputFile(plants(path));
+  const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   const second = await openOutputFile(plants(path));
+  expect(written.mock.lastCall).toEqual([expect.stringMatching(/is left over from a command/)]);
+  written.mockRestore();
   await first.write(Buffer.from("first"));
   await second.write(Buffer.from("second"));
   await first.commit();

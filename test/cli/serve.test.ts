@@ -146,16 +146,15 @@ describe("a first start", () => {
   });
 
   test("without a terminal creates no token, and says how to", async () => {
-    await using folder = await createTemporaryFolder();
     const args = ["--token-file", "it's here/tokens"];
-    await using server = await spawnServer({ cwd: folder.path, env: noTokens, args });
+    await using server = await spawnServer({ env: noTokens, args });
     expect(server.stdout.text).not.toMatch(/plst_/);
     const command = "plant-store token create --token-file 'it'\\''s here/tokens'";
     expect(server.stdout.text).toContain(`$(${command} "me-$(date +%s)")`);
     const [line = ""] = await server.stderr.until(/^.*\n/);
     const message = `no token is valid yet. Create one: ${command} NAME`;
     expect(JSON.parse(line)).toMatchObject({ level: "warn", msg: message });
-    const created = await runChild(["token", "create", "me", ...args], { cwd: folder.path });
+    const created = await runChild(["token", "create", "me", ...args], { cwd: server.cwd });
     expect(created.stderr).toMatch(
       /^plant-store: created \/.*it's here\/tokens; the token is valid/,
     );
@@ -166,8 +165,7 @@ describe("a first start", () => {
     ["0.0.0.0", /listens on http:\/\/127\.0\.0\.1:\d+ \(0\.0\.0\.0: every address/],
     ["127.0.0.1", /listens on http:\/\/127\.0\.0\.1:\d+\n/],
   ])("on %s names the address that listens, and warns of plaintext", async (host, banner) => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path, args: ["--host", host] });
+    await using server = await spawnServer({ args: ["--host", host] });
     expect(server.stdout.text).toMatch(banner);
     const warning = `${host} is served without TLS`;
     if (host === "0.0.0.0") await server.stderr.until(/\n/);
@@ -229,23 +227,20 @@ describe.skipIf(!hasTerminal)("a later start", () => {
 
 describe("PLANT_STORE_TOKENS", () => {
   test("lets its tokens in, and no token is made", async () => {
-    await using folder = await createTemporaryFolder();
     const env = { PLANT_STORE_TOKENS: ` ${knownToken} , the-other-token-I-know ` };
-    await using server = await spawnServer({ cwd: folder.path, env });
+    await using server = await spawnServer({ env });
     expect(server.stdout.text).not.toMatch(/plst_/);
     expect(server.stdout.text).not.toContain(knownToken);
     expect(await create(server.url, 1n, knownToken)).toBe("ok");
     expect(await create(server.url, 2n, "the-other-token-I-know")).toBe("ok");
     expect(await create(server.url, 3n, "a-token-nobody-knows")).toBe(Code.Unauthenticated);
-    expect(await readdir(join(folder.path, "data"))).not.toContain("tokens");
+    expect(await readdir(join(server.cwd, "data"))).not.toContain("tokens");
   });
 });
 
 describe("the environment", () => {
   test("sets what no flag sets, and flags win", async () => {
-    await using folder = await createTemporaryFolder();
     await using server = await spawnServer({
-      cwd: folder.path,
       env: {
         PLANT_STORE_PORT: "1",
         PLANT_STORE_BASE_PATH: "/from-env",
@@ -260,7 +255,7 @@ describe("the environment", () => {
     expect(new URL(server.url).pathname).toBe("/from-flag");
     expect(server.stdout.text).toContain("./here/tokens");
     expect(await create(server.url, 1n, knownToken)).toBe("ok");
-    expect(readStoredPlants(join(folder.path, "other/kept.db"))).toHaveLength(1);
+    expect(readStoredPlants(join(server.cwd, "other/kept.db"))).toHaveLength(1);
     const response = await exchange({
       origin: new URL(server.url).origin,
       version: "1.1",
@@ -291,12 +286,11 @@ describe("systemd", () => {
 
 describe("a port that is in use", () => {
   test("ends the start with 1 and one line that says what to do", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path });
+    await using server = await spawnServer();
     const store = ["--store", "sqlite:./second.db"];
     const args = ["serve", "--port", String(server.port), ...store];
     const result = await runChild(args, {
-      cwd: folder.path,
+      cwd: server.cwd,
       env: { PLANT_STORE_TOKENS: knownToken },
     });
     expect(result).toEqual({
@@ -309,9 +303,8 @@ describe("a port that is in use", () => {
 
 describe("a store that another server has open", () => {
   test("is still correct: both serve, and each sees what the other wrote", async () => {
-    await using folder = await createTemporaryFolder();
-    await using one = await spawnServer({ cwd: folder.path });
-    await using two = await spawnServer({ cwd: folder.path });
+    await using one = await spawnServer();
+    await using two = await spawnServer({ cwd: one.cwd });
     expect(await create(one.url, 1n, knownToken)).toBe("ok");
     expect(await create(two.url, 1n, knownToken)).toBe("ok");
     const [rest] = rawProtocols;
@@ -322,9 +315,8 @@ describe("a store that another server has open", () => {
 
 describe("a store that fails while it runs", () => {
   test("ends the process with 1, after a drain", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path });
-    const database = join(folder.path, "data/plants.db");
+    await using server = await spawnServer();
+    const { database } = server;
     await rename(database, `${database}.old`);
     await writeFile(database, "");
     expect(await create(server.url, 1n, knownToken)).toBe(Code.Unavailable);
@@ -349,15 +341,12 @@ describe("the command that makes another token is written as it works", () => {
     ],
   ];
   test.each(starts)("started %s", async (_how, env, program) => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path, env });
+    await using server = await spawnServer({ env });
     expect(server.stdout.text).toContain(`$(${program} token create "me-`);
   });
 
   test("and without reflection, the buf curl line names the proto", async () => {
-    await using folder = await createTemporaryFolder();
-    const options = { cwd: folder.path, env: { PLANT_STORE_REFLECTION: "off" } };
-    await using server = await spawnServer(options);
+    await using server = await spawnServer({ env: { PLANT_STORE_REFLECTION: "off" } });
     expect(pasted(server.stdout.text, "npx @bufbuild/buf")).toContain("curl --schema proto ");
   });
 });

@@ -1,16 +1,15 @@
 /** Signals: what is under way finishes, nothing new begins, the process ends well. */
+
 import { once } from "node:events";
 import http2 from "node:http2";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import {
   type Http1Response,
   parseHttp1Responses,
 } from "../../packages/gateway/test/support/http1-response.ts";
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import {
   audience,
@@ -22,12 +21,9 @@ import {
 import { keySetOf, startKeyServer } from "../../packages/proxy/test/support/auth/key-server.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { lockStore } from "../support/locked-store.ts";
-import { newPlantJson } from "../support/protocol/message.ts";
+import { authorization, basil, plantOverHttp1, postPlant } from "../support/plant-request.ts";
 import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { knownToken } from "../support/test-server.ts";
-
-const authorization = `Bearer ${knownToken}`;
 
 /** A request that the server has begun to serve, and that waits for the store. */
 interface UnderWay extends Disposable {
@@ -87,10 +83,8 @@ async function beginHttp2(protocol: RawProtocol, server: ChildServer, body: Buff
 
 describe.each(["SIGTERM", "SIGINT", "SIGQUIT", "SIGUSR2"] as const)("%s", (signal) => {
   test("lets requests of every protocol finish, takes no new ones, and ends with 0", async () => {
-    await using folder = await createTemporaryFolder();
-    const database = join(folder.path, "data/plants.db");
-    await using server = await spawnServer({ cwd: folder.path });
-    using lock = lockStore(database);
+    await using server = await spawnServer();
+    using lock = lockStore(server.database);
     using stack = new DisposableStack();
     const underWay: UnderWay[] = [];
     for (const [index, protocol] of rawProtocols.entries()) {
@@ -110,18 +104,14 @@ describe.each(["SIGTERM", "SIGINT", "SIGQUIT", "SIGUSR2"] as const)("%s", (signa
     expect(outcomes).toEqual(rawProtocols.map(({ name }) => [name, "ok"]));
     expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
     expect(server.stderr.text).toMatch(/"stopped"}\n$/);
-    expect(readStoredPlants(database)).toHaveLength(rawProtocols.length);
+    expect(readStoredPlants(server.database)).toHaveLength(rawProtocols.length);
   });
 
   test("cuts a request off that does not end, and ends with 0", async () => {
-    await using folder = await createTemporaryFolder();
     const args = ["--drain-timeout-ms", "200"];
-    await using server = await spawnServer({ cwd: folder.path, args });
+    await using server = await spawnServer({ args });
     using half = await openRawConnection(server.port);
-    half.write(
-      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
-        "Content-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n{",
-    );
+    half.write(plantOverHttp1(basil, "Expect: 100-continue").slice(0, 1 - basil.length));
     await half.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
     const session = http2.connect(server.url);
     session.on("error", () => {});
@@ -154,8 +144,7 @@ describe("a drain", () => {
   });
 
   test("does not wait for connections that rest or have said nothing", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path });
+    await using server = await spawnServer();
     using silent = await openRawConnection(server.port);
     using partial = await openRawConnection(server.port);
     partial.write("PRI");
@@ -172,9 +161,8 @@ describe("a drain", () => {
   });
 
   test("is cut short by a second signal", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path });
-    using _lock = lockStore(join(folder.path, "data/plants.db"));
+    await using server = await spawnServer();
+    using _lock = lockStore(server.database);
     const [rest] = rawProtocols;
     if (rest === undefined) throw new Error("no protocols");
     using request = await begin(rest, server, 1n);
@@ -188,9 +176,8 @@ describe("a drain", () => {
   });
 
   test("is not cut short by a signal that arrives twice, as Ctrl-C through npm does", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({ cwd: folder.path });
-    using lock = lockStore(join(folder.path, "data/plants.db"));
+    await using server = await spawnServer();
+    using lock = lockStore(server.database);
     const [rest] = rawProtocols;
     if (rest === undefined) throw new Error("no protocols");
     using request = await begin(rest, server, 1n);
@@ -205,19 +192,12 @@ describe("a drain", () => {
 
 /** The answer to a request that waits for the store while the drain comes to its limit. */
 async function answerToCutOff(): Promise<Http1Response> {
-  await using folder = await createTemporaryFolder();
   const args = ["--drain-timeout-ms", "200"];
-  await using server = await spawnServer({ cwd: folder.path, args });
-  using lock = lockStore(join(folder.path, "data/plants.db"));
+  await using server = await spawnServer({ args });
+  using lock = lockStore(server.database);
   using connection = await openRawConnection(server.port);
-  const body = '{"id":1,"name":"Basil"}';
-  connection.write(
-    `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
-      "Expect: 100-continue\r\n\r\n",
-  );
+  connection.write(plantOverHttp1(basil, "Expect: 100-continue"));
   await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
-  connection.write(body);
   server.process.kill("SIGTERM");
   const [, answer] = parseHttp1Responses(await connection.untilClosed());
   lock.release();
@@ -241,17 +221,11 @@ test("SIGHUP has tokens and keys read again, and ends nothing", async () => {
     await createSigningKey("ES256", "2"),
   ];
   const keys = await startKeyServer(keySetOf(first.jwk));
-  await using folder = await createTemporaryFolder();
   const jwt = ["--jwks-url", keys.url.href, "--jwt-issuer", issuer, "--jwt-audience", audience];
-  await using server = await spawnServer({ cwd: folder.path, args: jwt });
+  await using server = await spawnServer({ args: jwt });
   const statusOf = async (key: SigningKey) => {
-    const headers = {
-      authorization: `Bearer ${await sign(key)}`,
-      "content-type": "application/json",
-    };
-    const body = newPlantJson({ id: 1n, name: "Basil" });
-    const sent = { origin: server.url, version: "2", path: "/plants", headers, body } as const;
-    return (await exchange(sent)).status;
+    const headers = { authorization: `Bearer ${await sign(key)}` };
+    return (await postPlant(server.url, { version: "2", headers })).status;
   };
   expect(await statusOf(first)).toBe(200);
   keys.answer = keySetOf(second.jwk);

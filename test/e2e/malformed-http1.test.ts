@@ -1,11 +1,12 @@
 /** What is wrong with HTTP/1.1 itself, byte by byte: a 4xx with the error body, and the door stays open. */
+
 import { beforeAll, describe, expect, test } from "vitest";
-import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { parseHttp1Responses } from "../../packages/gateway/test/support/http1-response.ts";
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { bodyBytesMax, plant, rows } from "../support/malformed/http1.ts";
+import { postPlant } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { openTestServer, type TestServer } from "../support/test-server.ts";
 
 describe("over HTTP/1.1", () => {
   let server: TestServer;
@@ -29,13 +30,7 @@ describe("over HTTP/1.1", () => {
       },
       { error },
     );
-    const good = await exchange({
-      origin: server.url,
-      version: "1.1",
-      path: "/plants",
-      headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
-      body: plant,
-    });
+    const good = await postPlant(server.url, { body: plant });
     expect(good.body.toString()).toBe('{"name":"Basil"}');
   });
 });

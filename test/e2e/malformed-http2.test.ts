@@ -1,6 +1,6 @@
 /** What is wrong with HTTP/2 itself, frame by frame: refused, and the server goes on. */
+
 import { beforeAll, describe, expect, test } from "vitest";
-import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import {
   openRawConnection,
   type RawConnection,
@@ -26,8 +26,9 @@ import {
   right,
   takenBack,
 } from "../support/malformed/http2.ts";
+import { postPlant } from "../support/plant-request.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { openTestServer, type TestServer } from "../support/test-server.ts";
 
 const isEnd = ({ type, flags, streamId }: Frame) =>
   type === frameType.goaway ||
@@ -199,17 +200,7 @@ describe("over HTTP/2", () => {
     ["headers over 16 KiB", Object.fromEntries(many(90).map((i) => [`h${i}`, "x".repeat(200)]))],
     ["more than 100 headers", Object.fromEntries(many(150).map((i) => [`h${i}`, "x"]))],
   ])("refuses %s", async (_what, headers) => {
-    const outcome = exchange({
-      origin: server.url,
-      version: "2",
-      path: "/plants",
-      headers: {
-        authorization: `Bearer ${knownToken}`,
-        "content-type": "application/json",
-        ...headers,
-      },
-      body: plant,
-    }).then(
+    const outcome = postPlant(server.url, { version: "2", headers, body: plant }).then(
       ({ status }) => status,
       (error: { code?: string }) => error.code,
     );

@@ -1,11 +1,12 @@
 /** What is wrong with the content of a request of REST: a 4xx with the error body, never a 5xx. */
 
 import { beforeAll, describe, expect, test } from "vitest";
-import { exchange, type HttpVersion } from "../../packages/gateway/test/support/http-exchange.ts";
+import type { HttpVersion } from "../../packages/gateway/test/support/http-exchange.ts";
 import { bodyBytesMax, type Row, rows } from "../support/malformed/rest.ts";
+import { postPlant } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { openTestServer, type TestServer } from "../support/test-server.ts";
 
 describe.each<HttpVersion>(["1.1", "2"])("over HTTP/%s", (version) => {
   let server: TestServer;
@@ -15,19 +16,8 @@ describe.each<HttpVersion>(["1.1", "2"])("over HTTP/%s", (version) => {
     return () => server.close();
   });
 
-  function post({ body = "", path = "/plants", headers }: Partial<Row>) {
-    return exchange({
-      origin: server.url,
-      version,
-      path,
-      headers: {
-        authorization: `Bearer ${knownToken}`,
-        "content-type": "application/json",
-        ...headers,
-      },
-      body,
-    });
-  }
+  const post = ({ body = "", path = "/plants", headers = {} }: Partial<Row>) =>
+    postPlant(server.url, { version, path, headers, body });
 
   test.each(rows)("refuses $what", async (row) => {
     const before = readStoredPlants(server.database);

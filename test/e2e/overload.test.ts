@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import { createRecordedLog } from "../../packages/proxy/test/support/recorded-log.ts";
 import type { PlantStore } from "../../src/plant.ts";
 import { serve } from "../../src/server/serve.ts";
 import { resolveSettings } from "../../src/server/settings.ts";
@@ -14,7 +15,6 @@ import { openStore } from "../../src/store/open.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
-import { createRecordedLog } from "../support/recorded-log.ts";
 import { knownToken } from "../support/test-server.ts";
 
 /** A server where one plant may wait, while the commit of another is under way. */

@@ -1,4 +1,5 @@
 /** Who asks too often is told so, and when to ask again, before anything else is done for it. */
+
 import { once } from "node:events";
 import http from "node:http";
 import http2 from "node:http2";
@@ -6,6 +7,7 @@ import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import { get, plantHeaders as headers, postPlant } from "../support/plant-request.ts";
 import { newPlantJson } from "../support/protocol/message.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { protocols } from "../support/protocol/protocols.ts";
@@ -80,13 +82,7 @@ describe.each(limits)("a limit per $policy", ({ policy, setting, message }) => {
     await using server = await openTestServer({ [setting]: 1 });
     await createMany(server, 1);
     for (const path of ["/healthz", "/readyz", "/healthz"]) {
-      const { status } = await exchange({
-        origin: server.url,
-        version: "1.1",
-        method: "GET",
-        path,
-      });
-      expect(status).toBe(200);
+      expect((await get(server.url, path)).status).toBe(200);
     }
     const path = "/grpc.health.v1.Health/Check";
     const headers = { "content-type": "application/json" };
@@ -138,7 +134,6 @@ async function create(server: TestServer, { token }: { token: string }): Promise
 }
 
 async function statusFrom(localAddress: string, { url }: TestServer, version: "1.1" | "2") {
-  const headers = { "content-type": "application/json", authorization: `Bearer ${knownToken}` };
   const body = newPlantJson({ id: 1n, name: "Basil" });
   if (version === "2") {
     const session = http2.connect(url, { localAddress } as http2.ClientSessionOptions);
@@ -162,7 +157,6 @@ async function createMany(server: TestServer, count: number) {
 }
 
 function post(server: TestServer, token: string, id: bigint) {
-  const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
   const body = newPlantJson({ id, name: "Basil" });
-  return exchange({ origin: server.url, version: "1.1", path: "/plants", headers, body });
+  return postPlant(server.url, { headers: { authorization: `Bearer ${token}` }, body });
 }

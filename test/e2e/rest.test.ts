@@ -1,12 +1,12 @@
 /** REST as a client of plain HTTP sees it: status, headers, and the exact bytes. */
+
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import { exchange, type HttpVersion } from "../../packages/gateway/test/support/http-exchange.ts";
+import { authorization, postPlant } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
-
-const authorization = `Bearer ${knownToken}`;
 
 describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) => {
   let server: TestServer;
@@ -16,15 +16,8 @@ describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) 
     return () => server.close();
   });
 
-  function post(body: string, headers: Record<string, string> = {}) {
-    return exchange({
-      origin: server.url,
-      version,
-      path: "/plants",
-      headers: { authorization, "content-type": "application/json", ...headers },
-      body,
-    });
-  }
+  const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
+    postPlant(server.url, { version, headers, body });
 
   test.each([
     ['{"id":1,"name":"Basil","tag":"herb"}', '{"name":"Basil","tag":"herb"}'],
@@ -147,13 +140,8 @@ describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) 
 
   test("takes a request that is compressed with gzip", async () => {
     const { gzipSync } = await import("node:zlib");
-    const response = await exchange({
-      origin: server.url,
-      version,
-      path: "/plants",
-      headers: { authorization, "content-type": "application/json", "content-encoding": "gzip" },
-      body: gzipSync('{"id":500,"name":"Basil"}'),
-    });
+    const body = gzipSync('{"id":500,"name":"Basil"}');
+    const response = await post(body, { "content-encoding": "gzip" });
     expect(response.body.toString()).toBe('{"name":"Basil"}');
   });
 });

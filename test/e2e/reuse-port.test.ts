@@ -1,15 +1,15 @@
 /** Several servers on one PostgreSQL share a port: each serves, and one may leave. */
+
 import type { ClientHttp2Session } from "node:http2";
 import { expect, test } from "vitest";
 import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import { findFreePort } from "../support/free-port.ts";
+import { plantHeaders as headers } from "../support/plant-request.ts";
 import { newPlantJson } from "../support/protocol/message.ts";
 import { scrape } from "../support/scrape.ts";
 import { openSession } from "../support/session.ts";
 import { postgresKind } from "../support/store-place.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
-
-const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
+import { openTestServer, type TestServer } from "../support/test-server.ts";
 
 test.skipIf(postgresKind.isMissing || process.platform !== "linux")(
   "two servers share a port, and when one drains the other has all of it",

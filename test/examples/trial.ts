@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isDeepStrictEqual, stripVTControlCharacters } from "node:util";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { knownToken } from "../support/test-server.ts";
@@ -50,12 +49,11 @@ export async function tryExample({ name, toolchain, prints, run }: Example): Pro
 }
 
 async function runExample(cwd: string, line: string, prints: string): Promise<Verdict> {
-  await using folder = await createTemporaryFolder();
-  await using server = await spawnServer({ cwd: folder.path });
+  await using server = await spawnServer();
   await using proxy = await openLossyProxy(server.port, ["hold", "cut"]);
   const env = { PLANT_STORE_URL: proxy.url, PLANT_STORE_TOKEN: knownToken };
   const { problem, stdout, stderr } = await runLine(line, { cwd, env, timeoutMs: runTimeoutMs });
-  const stored = readStoredPlants(join(folder.path, "data/plants.db"));
+  const stored = readStoredPlants(server.database);
   const wrong = [
     problem,
     // Maven resets colours that it did not set.

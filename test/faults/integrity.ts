@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import pg from "pg";
+import { openPostgresClient, type PostgresClient } from "../support/postgres-client.ts";
 import { readRows } from "../support/sqlite-rows.ts";
 
 /** Problems that the engine itself finds in its files; empty if there are none. */
@@ -20,17 +20,15 @@ function checkSqlite(path: string): readonly string[] {
 }
 
 async function checkPostgres(url: string): Promise<readonly string[]> {
-  const client = new pg.Client({ connectionString: url });
-  client.on("error", () => {});
-  await client.connect();
+  await using client = await openPostgresClient(url);
   try {
-    const { rowCount } = await client.query(
+    const found = await client.query(
       `SELECT FROM pg_available_extensions, pg_roles
        WHERE name = 'amcheck' AND rolname = current_user AND rolsuper`,
     );
     // Not every installation has it. Without it, only the rows found through the index are
     // compared.
-    if (rowCount === 1) {
+    if (found.length === 1) {
       await client.query("CREATE EXTENSION IF NOT EXISTS amcheck");
       await client.query("SELECT bt_index_check('plants_pkey', true)");
     }
@@ -38,19 +36,17 @@ async function checkPostgres(url: string): Promise<readonly string[]> {
     return byTable === byIndex ? [] : [`${byTable} rows in the table, ${byIndex} in its index`];
   } catch (error) {
     return [String(error)];
-  } finally {
-    await client.end();
   }
 }
 
 /** Counts all rows with one way of reading them disabled. */
-async function count(client: pg.Client, without: "index" | "seq"): Promise<string> {
+async function count(client: PostgresClient, without: "index" | "seq"): Promise<unknown> {
   const off = without === "seq" ? ["seqscan"] : ["indexscan", "indexonlyscan", "bitmapscan"];
   await client.query("BEGIN");
   for (const way of off) await client.query(`SET LOCAL enable_${way} = off`);
-  const { rows } = await client.query<{ count: string }>(
+  const [row] = await client.query(
     "SELECT count(*) AS count FROM plants WHERE id >= -9223372036854775808",
   );
   await client.query("COMMIT");
-  return rows[0]?.count ?? "no";
+  return row?.["count"];
 }

@@ -13,15 +13,16 @@ import type { Campaign, CampaignOptions, CampaignResult } from "./campaign.ts";
 import { addCounts, linesOf, Recorder } from "./history/recorder.ts";
 import { checkIntegrity } from "./integrity.ts";
 import { openCallers } from "./load/caller.ts";
-import { LoadClient } from "./load/client.ts";
+import { createClients, type LoadClient } from "./load/client.ts";
+import { Load } from "./load/load.ts";
 import { createRandom, type Random } from "./random.ts";
 import { patienceMs, startServer } from "./start-server.ts";
 
 /** For each engine. A run with more time stops there. */
 const killsMax = 500;
 
-/** Even with little time. */
-const killsMin = 2;
+/** Even with little time: the first is while the store is created. */
+const killsMin = 3;
 
 /** The number of kills for each store, because the whole store is read after each of them. */
 const killsPerStore = 25;
@@ -64,15 +65,11 @@ async function killOn(
     await using folder = await createTemporaryFolder();
     const random = createRandom(seed, `${kind.store} ${number}`);
     const recorder = new Recorder();
-    const clients = Array.from(
-      { length: clientCount },
-      (_, index) => new LoadClient(index, { seed: seed + number, recorder, deadlinesMs }),
-    );
+    const clients = createClients(clientCount, { seed: seed + number, recorder, deadlinesMs });
     const service = { place, cwd: folder.path, random, recorder, clients };
     try {
       for (let round = 0; round < killsMin || (round < killsPerStore && !isDone()); round++) {
-        // The first start creates the store. Later ones may also be interrupted.
-        const isAtStart = round > 0 && random.chance(0.15);
+        const isAtStart = round === 0 || random.chance(0.15);
         if (isAtStart) await killAtStart(service);
         else await killUnderLoad(service);
         count[isAtStart ? "kills at the start" : "kills"]++;
@@ -105,7 +102,7 @@ function argsOf({ place }: Service): string[] {
   return ["--store", place.url];
 }
 
-/** Before anybody could use it: while it opens the store and repairs what the last kill left. */
+/** Before anybody could use it: while it creates the store, or repairs what the last kill left. */
 async function killAtStart(service: Service): Promise<void> {
   const env = { PLANT_STORE_TOKENS: knownToken };
   const args = ["serve", "--port", "0", ...argsOf(service)];
@@ -119,56 +116,27 @@ async function killUnderLoad(service: Service): Promise<void> {
   const { place, random, recorder, clients } = service;
   await using server = await start(service);
   await recorder.read(place.read);
-  const callers = openCallers(server.url);
-  const killAt = random.int(1, 100);
+  using callers = openCallers(server.url);
+  await using load = new Load({ clients, recorder, callers });
   // A kill right after an answer reveals one that was sent too early.
+  const stored = load.untilStored(random.int(1, 100));
   const pauseMs = random.chance(0.5) ? 0 : random.int(1, 40);
-  let end: "killed" | "gone" | "stuck" | undefined;
-  let stored = 0;
-  let storedAt = performance.now();
-  void server.exited.then(() => {
-    end ??= "gone";
+  const gone = server.exited.then(() => {
+    throw new Error(`the server is gone: ${server.stderr.text}`);
   });
-
-  function kill(): void {
-    end ??= "killed";
-    server.process.kill("SIGKILL");
-  }
-
-  async function use(client: LoadClient): Promise<void> {
-    while (end === undefined) {
-      if (await client.step(callers)) {
-        storedAt = performance.now();
-        if (++stored !== killAt) continue;
-        if (pauseMs === 0) kill();
-        else setTimeout(kill, pauseMs);
-      } else if (performance.now() - storedAt > patienceMs) {
-        end ??= "stuck";
-      }
-    }
-  }
-
-  try {
-    await Promise.all(clients.map(use));
-    if (end !== "killed") throw new Error(`the server is ${end}: ${server.stderr.text}`);
-    await within("the end of the server", server.exited, patienceMs);
-  } finally {
-    for (const caller of callers) caller[Symbol.dispose]();
-  }
+  await Promise.race([stored, gone]);
+  if (pauseMs > 0) await delay(pauseMs);
+  server.process.kill("SIGKILL");
+  load.stop();
+  await within("the end of the server", server.exited, patienceMs);
 }
 
 /** Clients retry until they know: they repeat the requests that a kill interrupted. */
 async function settle(service: Service): Promise<void> {
   await using server = await start(service);
-  const callers = openCallers(server.url);
-  try {
-    for (const client of service.clients) {
-      for (let tries = 0; client.isPending && tries < 10; tries++) await client.step(callers);
-      if (client.isPending) throw new Error("no answer from a server that nobody has disturbed");
-    }
-  } finally {
-    for (const caller of callers) caller[Symbol.dispose]();
-  }
+  using callers = openCallers(server.url);
+  const { clients, recorder } = service;
+  await new Load({ clients, recorder, callers }).settle();
 }
 
 async function start(service: Service): Promise<ChildServer> {

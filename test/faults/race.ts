@@ -4,8 +4,7 @@
  */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
-import type { ChildServer } from "../support/child-server.ts";
+import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { postgresKind, type StoreKind, sqliteKind } from "../support/store-place.ts";
 import type { Campaign, CampaignResult } from "./campaign.ts";
 import { isComplaint } from "./complaint.ts";
@@ -14,7 +13,7 @@ import { addCounts, linesOf, Recorder } from "./history/recorder.ts";
 import { type Caller, openCallers } from "./load/caller.ts";
 import { rivalPlants } from "./load/plants.ts";
 import { createRandom, type Random } from "./random.ts";
-import { startServer } from "./start-server.ts";
+import { patienceMs } from "./start-server.ts";
 
 interface Arena {
   readonly kind: StoreKind;
@@ -65,14 +64,12 @@ function nameOf({ kind, replicas }: Arena): string {
 async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promise<CampaignResult> {
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await arena.kind.open());
-  const folder = stack.use(await createTemporaryFolder());
   const args = ["--store", place.url];
   const servers: ChildServer[] = [];
   for (let number = 0; number < arena.replicas; number++) {
-    servers.push(stack.use(await startServer(folder.path, args)));
+    servers.push(stack.use(await spawnServer({ args, startTimeoutMs: patienceMs })));
   }
-  const callers = servers.flatMap(({ url }) => openCallers(url));
-  for (const caller of callers) stack.use(caller);
+  const callers = stack.use(openCallers(servers.map(({ url }) => url)));
 
   const recorder = new Recorder();
   let races = 0;

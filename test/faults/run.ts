@@ -4,7 +4,7 @@
  */
 
 import { listenForStop } from "connect-gateway-proxy/command";
-import { takeLeaks } from "../support/token-leaks.ts";
+import { takeLeaks } from "../../packages/proxy/test/support/token-leaks.ts";
 import type { Campaign, CampaignResult } from "./campaign.ts";
 import { campaigns } from "./campaigns.ts";
 import { childPids } from "./child-pids.ts";

@@ -1,15 +1,16 @@
 /** The page as HTTP sees it: headers, validators, methods, paths. */
+
 import { beforeAll, describe, expect, test } from "vitest";
 import {
   exchange,
   type HttpRequest,
   type HttpVersion,
 } from "../../packages/gateway/test/support/http-exchange.ts";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { pageFiles } from "../../src/server/page/files.ts";
 import { spawnServer } from "../support/child-server.ts";
+import { basil, get, plantHeaders } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { openTestServer, type TestServer } from "../support/test-server.ts";
 
 const paths = [...pageFiles.keys()];
 
@@ -96,8 +97,8 @@ describe.each<{ basePath: string; version: HttpVersion }>([
   test("the API is where it was", async () => {
     const created = await send("/plants", {
       method: "POST",
-      headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
-      body: '{"id":1,"name":"Basil"}',
+      headers: plantHeaders,
+      body: basil,
     });
     expect(created.status).toBe(200);
     const got = await send("/plants");
@@ -128,7 +129,7 @@ describe("what a browser may do", () => {
     ["/page/base.css", "text/css; charset=utf-8"],
     ["/page/icon.svg", "image/svg+xml; charset=utf-8"],
   ])("%s is %s, and nothing in it is inline", async (path, type) => {
-    const got = await exchange({ origin: server.url, version: "1.1", method: "GET", path });
+    const got = await get(server.url, path);
     expect(got.headers.get("content-type")).toBe(type);
     const policy = got.headers.get("content-security-policy")?.split("; ");
     for (const directive of [
@@ -149,17 +150,16 @@ describe("what a browser may do", () => {
 test("the base path alone leads to the page", async () => {
   await using server = await openTestServer({ basePath: "/api" });
   const { origin } = new URL(server.url);
-  const got = await exchange({ origin, version: "1.1", method: "GET", path: "/api" });
+  const got = await get(origin, "/api");
   expect(got.status).toBe(308);
   expect(got.headers.get("location")).toBe("/api/");
-  expect((await exchange({ origin, version: "1.1", method: "GET", path: "/" })).status).toBe(404);
+  expect((await get(origin, "/")).status).toBe(404);
 });
 
 test("nothing of it is there when the page is off", async () => {
-  await using folder = await createTemporaryFolder();
-  await using server = await spawnServer({ cwd: folder.path, args: ["--page", "off"] });
+  await using server = await spawnServer({ args: ["--page", "off"] });
   for (const path of paths) {
-    const got = await exchange({ origin: server.url, version: "1.1", method: "GET", path });
+    const got = await get(server.url, path);
     expect(got.status).toBe(404);
     expectRestError(got, { error: 5 });
   }

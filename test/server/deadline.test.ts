@@ -1,10 +1,12 @@
 /** Deadlines: those that clients set, kept, and those that no timer can hold, brought down. */
+
 import { once } from "node:events";
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { lockStore } from "../support/locked-store.ts";
+import { get, plantOverHttp1 } from "../support/plant-request.ts";
 import { connectClients } from "../support/protocol/connect-clients.ts";
 import { grpcJs } from "../support/protocol/grpc-js.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
@@ -100,13 +102,7 @@ describe("a short deadline, while the store stalls", () => {
       using caller = grpcJs.open(server.url);
       const refusal = refusalOf(await caller.create(retried, { timeoutMs: 50 }));
       expect(refusal.code).toBe(Code.DeadlineExceeded);
-      const health = await exchange({
-        origin: server.url,
-        version: "1.1",
-        method: "GET",
-        path: "/readyz",
-      });
-      expect(health.status).toBe(200);
+      expect((await get(server.url, "/readyz")).status).toBe(200);
       const stranger = await protocol.send(server.url, protocol.encode(plant), {
         authorization: null,
       });
@@ -138,19 +134,11 @@ describe("a client that leaves while the store stalls", () => {
     await using server = await openTestServer();
     const [rest] = rawProtocols;
     if (rest === undefined) throw new Error("no protocols");
-    const request = (id: number) => {
-      const body = `{"id":${id},"name":"Basil"}`;
-      return (
-        `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${knownToken}\r\n` +
-        `Content-Type: application/json\r\nExpect: 100-continue\r\n` +
-        `Content-Length: ${body.length}\r\n\r\n${body}`
-      );
-    };
     {
       using lock = lockStore(server.database);
       for (const id of [1, 2, 3]) {
         using connection = await openRawConnection(server.port);
-        connection.write(request(id));
+        connection.write(plantOverHttp1(`{"id":${id},"name":"Basil"}`, "Expect: 100-continue"));
         await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
         connection.socket.destroy();
         await once(connection.socket, "close");

@@ -4,7 +4,7 @@ import { logFailures } from "connect-gateway/logging";
 import { describe, expect, test } from "vitest";
 import { CatalogService, get, openCatalogOf } from "../../packages/gateway/test/support/catalog.ts";
 import { jsonOf } from "../../packages/gateway/test/support/gateway.ts";
-import { createRecordedLog } from "../support/recorded-log.ts";
+import { createRecordedLog } from "../../packages/proxy/test/support/recorded-log.ts";
 
 const broken = new Error("disk I/O error");
 const lost = new Error("store lost", { cause: broken });

@@ -1,4 +1,5 @@
 /** What operators see: every request once, under few names, whatever strangers send. */
+
 import { X509Certificate } from "node:crypto";
 import { copyFileSync, renameSync, utimesSync } from "node:fs";
 import { request } from "node:http";
@@ -14,15 +15,15 @@ import { openRawConnection } from "../../packages/gateway/test/support/raw-conne
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { lockStore } from "../support/locked-store.ts";
+import { plantHeaders as headers, postPlant } from "../support/plant-request.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { type Scrape, scrape, scrapeUntil } from "../support/scrape.ts";
 import { openSession } from "../support/session.ts";
 import { storeKinds } from "../support/store-place.ts";
-import { knownToken, openTestServer } from "../support/test-server.ts";
+import { openTestServer } from "../support/test-server.ts";
 
 const observed = { adminPort: 0 } as const;
-const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
 
 async function post(session: ClientHttp2Session, id: bigint): Promise<number> {
   const body = newPlantJson({ id, name: "Basil" });
@@ -108,8 +109,7 @@ test("what is no request of HTTP is counted by its reason", async () => {
   }
   const long = { "x-long": "x".repeat(2000) };
   for (const version of ["1.1", "2"] as const) {
-    const asked = { origin: server.url, version, path: "/plants", headers: long };
-    expect((await exchange(asked)).status).toBe(431);
+    expect((await postPlant(server.url, { version, headers: long })).status).toBe(431);
   }
   const scraped = await scrape(server.running.metricsUrl);
   expect(scraped.value('plant_store_http_refusals_total{reason="malformed"}')).toBe(2);
@@ -169,10 +169,8 @@ describe("connections", () => {
     await using server = await openTestServer({ ...observed, tls: certificate });
     const { metricsUrl } = server.running;
     const body = newPlantJson({ id: 1n, name: "x".repeat(100_000) });
-    const origin = server.url;
     const ca = certificate && { ca: certificate.pem };
-    const sent = { origin, version, path: "/plants", headers, body, ...ca };
-    expect((await exchange(sent)).status).toBe(200);
+    expect((await postPlant(server.url, { version, body, ...ca })).status).toBe(200);
     const closed = (scraped: Scrape) => scraped.value("plant_store_connections") === 0;
     const scraped = await scrapeUntil(metricsUrl, "the end of the connection", closed);
     expect(scraped.value("plant_store_connections_opened_total")).toBe(1);

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { TokenFileError } from "connect-gateway-proxy/auth";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { createRecordedLog } from "../../packages/proxy/test/support/recorded-log.ts";
 import { startServer } from "../../src/server/start.ts";
 import { StoreOpenError } from "../../src/store/open-error.ts";
-import { createRecordedLog } from "../support/recorded-log.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
 
 describe("a start that fails", () => {

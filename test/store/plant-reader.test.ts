@@ -13,12 +13,12 @@ import {
 } from "../../src/store/plant-reader.ts";
 import { password } from "../support/postgres-databases.ts";
 import { hasPostgres, startPostgres } from "../support/postgres-server.ts";
+import { sharedServer } from "../support/shared-postgres.ts";
 import { plantOf } from "./plant-of.ts";
-import { useServer, withoutSync } from "./postgres/fresh.ts";
+import { withoutSync } from "./postgres/fresh.ts";
 import { exactPlants, type PlaceKind, placeKinds, seed } from "./reader-places.ts";
 
-const server = useServer({ settings: withoutSync });
-const kinds = placeKinds(server);
+const kinds = placeKinds(sharedServer);
 
 async function open(url: string): Promise<PlantReader> {
   const reader = await openPlantReader(url);
@@ -165,10 +165,10 @@ describe("SQLite only", () => {
 
 describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
   test("a database's timeouts for idle transactions do not end the reading", async () => {
-    const database = await server.current.createDatabase();
-    const url = server.current.url(database);
+    const database = await sharedServer.current.createDatabase();
+    const url = sharedServer.current.url(database);
     await seed(url, [plantOf(1n)]);
-    await server.current.query(
+    await sharedServer.current.query(
       `ALTER DATABASE ${database} SET idle_in_transaction_session_timeout = '20ms'`,
     );
     const reader = await open(url);
@@ -176,21 +176,21 @@ describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
       SELECT 1 FROM pg_stat_activity WHERE datname = '${database}'
       AND state = 'idle in transaction' AND clock_timestamp() > state_change + interval '200ms'`;
     const untilRested = async () => {
-      while ((await server.current.query(hasRested)).length === 0);
+      while ((await sharedServer.current.query(hasRested)).length === 0);
     };
     await within("a transaction that rests", untilRested());
     expect(await pagesOf(reader)).toEqual([[plantOf(1n)]]);
   });
 
   test("a role that can only read is enough", async () => {
-    const database = await server.current.createDatabase();
-    await seed(server.current.url(database), [plantOf(1n)]);
-    const role = await server.current.createRole();
-    await server.current.query(
+    const database = await sharedServer.current.createDatabase();
+    await seed(sharedServer.current.url(database), [plantOf(1n)]);
+    const role = await sharedServer.current.createRole();
+    await sharedServer.current.query(
       `GRANT SELECT ON plants, plant_store_migrations TO ${role}`,
       database,
     );
-    const reader = await open(server.current.url(database, role));
+    const reader = await open(sharedServer.current.url(database, role));
     expect(await pagesOf(reader)).toEqual([[plantOf(1n)]]);
   });
 

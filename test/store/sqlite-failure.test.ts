@@ -14,7 +14,7 @@ import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
 import { plantOf } from "./plant-of.ts";
 import { rowOf } from "./row-of.ts";
-import { expectKept } from "./suite.ts";
+import { expectAllKept, expectKept } from "./suite.ts";
 import { temporaryFolder, WorkerWatch } from "./temporary.ts";
 import { untilObstacle } from "./until-obstacle.ts";
 
@@ -255,6 +255,6 @@ describe("a permanent failure", () => {
     await store.close();
     const reopened = await openStore(`sqlite:${path}`);
     onTestFinished(() => reopened.close());
-    for (const plant of plants) await expectKept(reopened, plant);
+    await expectAllKept(reopened, plants);
   });
 });

@@ -3,8 +3,8 @@ import { expect, onTestFinished } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 
 /** A new directory, removed at the end of the test. */
-export async function temporaryFolder(): Promise<string> {
-  const folder = await createTemporaryFolder();
+export async function temporaryFolder(parent?: string): Promise<string> {
+  const folder = await createTemporaryFolder(parent);
   onTestFinished(() => folder[Symbol.asyncDispose]());
   return folder.path;
 }

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { type Child, type ChildOptions, spawnChild } from "./child.ts";
 import { knownToken } from "./test-server.ts";
 
@@ -6,7 +8,15 @@ export interface ChildServer extends Child {
   readonly port: number;
 }
 
-export interface ChildServerOptions extends ChildOptions {
+export interface SpawnedServer extends ChildServer {
+  readonly cwd: string;
+  /** Where its SQLite file is by default. */
+  readonly database: string;
+}
+
+export interface ChildServerOptions extends Omit<ChildOptions, "cwd"> {
+  /** Default: a temporary one, removed after the process. */
+  readonly cwd?: string;
   readonly args?: readonly string[];
   /** The startup timeout. */
   readonly startTimeoutMs?: number;
@@ -16,19 +26,25 @@ export interface ChildServerOptions extends ChildOptions {
  * `plant-store serve` on a free port, ready for requests. It accepts the tests' token unless the
  * environment says otherwise.
  */
-export async function spawnServer(options: ChildServerOptions): Promise<ChildServer> {
+export async function spawnServer(options: ChildServerOptions = {}): Promise<SpawnedServer> {
+  await using stack = new AsyncDisposableStack();
+  const cwd = options.cwd ?? stack.use(await createTemporaryFolder()).path;
   const env = { PLANT_STORE_TOKENS: knownToken, ...options.env };
   const args = ["serve", "--port", "0", ...(options.args ?? [])];
-  const child = spawnChild(args, { ...options, env });
+  const child = stack.use(spawnChild(args, { ...options, cwd, env }));
   try {
     const welcome = /listens on (\S+)(?:.|\n)*-d .\{"plant".*\n.*\n\n/;
     const ready = child.stdout.until(welcome, options.startTimeoutMs);
     ready.catch(() => {});
     const ended = child.exited.then(() => Promise.reject(new Error("it ended")));
     const [, url = ""] = await Promise.race([ready, ended]);
-    return { ...child, url, port: Number(new URL(url).port) };
+    const opened = stack.move();
+    return {
+      ...{ ...child, url, cwd, port: Number(new URL(url).port) },
+      database: join(cwd, "data/plants.db"),
+      [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    };
   } catch (cause) {
-    await child[Symbol.asyncDispose]();
     throw new Error(`the server did not start: ${child.stderr.text}`, { cause });
   }
 }

@@ -4,8 +4,8 @@
  * distributed.
  */
 import { randomBytes } from "node:crypto";
-import pg from "pg";
 import { migrateStore } from "../../src/store/open.ts";
+import { queryPostgres } from "./postgres-client.ts";
 import { password } from "./postgres-databases.ts";
 
 /** A schema and a role with the same name, whose search path contains only this schema. */
@@ -22,7 +22,7 @@ export const isPostgresGiven = given !== undefined;
 export async function openGivenSchema(): Promise<GivenSchema> {
   const admin = new URL(given ?? "");
   const name = `plants_${randomBytes(6).toString("hex")}`;
-  await run(
+  await queryPostgres(
     admin.href,
     `CREATE ROLE ${name} LOGIN PASSWORD '${password}'; GRANT ${name} TO CURRENT_USER;
      CREATE SCHEMA ${name} AUTHORIZATION ${name}; ALTER ROLE ${name} SET search_path = ${name}`,
@@ -32,27 +32,19 @@ export async function openGivenSchema(): Promise<GivenSchema> {
   own.password = password;
   const url = own.href;
   await migrateStore(url);
-  const [citus] = await run(url, "SELECT to_regproc('create_distributed_table') AS found");
+  const [citus] = await queryPostgres(
+    url,
+    "SELECT to_regproc('create_distributed_table') AS found",
+  );
   if (citus?.["found"] !== null) {
-    await run(url, "SELECT create_distributed_table('plants', 'id')");
+    await queryPostgres(url, "SELECT create_distributed_table('plants', 'id')");
   }
   return {
     url,
-    query: (sql) => run(url, sql),
+    query: (sql) => queryPostgres(url, sql),
     async [Symbol.asyncDispose]() {
-      await run(admin.href, `DROP SCHEMA ${name} CASCADE`);
-      await run(admin.href, `DROP ROLE ${name}`);
+      await queryPostgres(admin.href, `DROP SCHEMA ${name} CASCADE`);
+      await queryPostgres(admin.href, `DROP ROLE ${name}`);
     },
   };
-}
-
-async function run(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url });
-  client.on("error", () => {});
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(sql)).rows;
-  } finally {
-    await client.end();
-  }
 }

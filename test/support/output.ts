@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { type Channel, watchForTokens } from "./token-leaks.ts";
+import { type Channel, watchForTokens } from "../../packages/proxy/test/support/token-leaks.ts";
 
 /** The output of a process. */
 export interface Output {

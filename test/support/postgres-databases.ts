@@ -1,4 +1,4 @@
-import pg from "pg";
+import { queryPostgres } from "./postgres-client.ts";
 
 /** Databases and roles of a running PostgreSQL. */
 export interface PostgresDatabases {
@@ -25,16 +25,7 @@ export function openDatabases(port: number, params: readonly string[]): Postgres
     return `postgres://${login}@127.0.0.1:${port}/${database}${query}`;
   }
 
-  async function query(sql: string, database = "postgres") {
-    const client = new pg.Client({ connectionString: url(database) });
-    client.on("error", () => {});
-    await client.connect();
-    try {
-      return (await client.query<Record<string, unknown>>(sql)).rows;
-    } finally {
-      await client.end();
-    }
-  }
+  const query = (sql: string, database = "postgres") => queryPostgres(url(database), sql);
 
   let names = 0;
   return {

@@ -3,11 +3,14 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import {
+  createRecordedLog,
+  type RecordedLog,
+} from "../../packages/proxy/test/support/recorded-log.ts";
+import { knownToken } from "../../packages/proxy/test/support/token-leaks.ts";
 import type { ServerOptions } from "../../src/server/settings.ts";
 import { type RunningServer, startServer } from "../../src/server/start.ts";
 import { beginLeakCheck } from "./leak-check.ts";
-import { createRecordedLog, type RecordedLog } from "./recorded-log.ts";
-import { knownToken } from "./token-leaks.ts";
 
 export { knownToken };
 

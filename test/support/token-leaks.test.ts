@@ -1,9 +1,14 @@
 import { mintToken } from "connect-gateway-proxy/auth";
 import { describe, expect, test } from "vitest";
 import { forge, goodClaims } from "../../packages/proxy/test/support/auth/issuer.ts";
-import { createRecordedLog } from "./recorded-log.ts";
+import { createRecordedLog } from "../../packages/proxy/test/support/recorded-log.ts";
+import {
+  findToken,
+  knownToken,
+  takeLeaks,
+  watchForTokens,
+} from "../../packages/proxy/test/support/token-leaks.ts";
 import { runInProcess } from "./run-in-process.ts";
-import { findToken, knownToken, takeLeaks, watchForTokens } from "./token-leaks.ts";
 
 const minted = mintToken("plst_");
 const jwt = forge({ alg: "none" }, goodClaims(), "");

@@ -6,13 +6,16 @@
  * recover from a full disk by itself.
  */
 import { join } from "node:path";
+import {
+  createTemporaryFolder,
+  memoryFolder,
+} from "../../../packages/gateway/test/support/temporary-folder.ts";
 import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
 import { type Call, isNumbered } from "../disk/call-log.ts";
 import { type OutageName, outageNames } from "../disk/crash-state.ts";
 import { describeCrash, tryCrashes } from "../disk/crashes.ts";
 import { Recording } from "../disk/recording.ts";
 import { compileShim } from "../disk/shim.ts";
-import { createWorkplace } from "../disk/workplace.ts";
 import { createRandom, type Random } from "../random.ts";
 import { type FaultKind, faultKinds } from "./fault-kinds.ts";
 import { judge } from "./judge.ts";
@@ -28,7 +31,7 @@ const crashesPerFault = 4;
 export const io: Campaign = {
   name: "io",
   async run(options) {
-    await using workplace = await createWorkplace();
+    await using workplace = await createTemporaryFolder(memoryFolder);
     const shim = await compileShim(workplace.path);
     if ("skipped" in shim) return { tried: {}, found: [], skipped: shim.skipped };
     const place: Place = { folder: workplace.path, shimPath: shim.path };

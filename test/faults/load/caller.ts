@@ -27,9 +27,19 @@ export interface CallerOptions {
   readonly token?: () => string;
 }
 
-/** A caller for each protocol. Over TLS, they accept any certificate. */
-export function openCallers(url: string, options: CallerOptions = {}): readonly Caller[] {
-  return rawProtocols.map((protocol) => openCaller(protocol, url, options));
+/** A caller for each protocol to each server. Over TLS, they accept any certificate. */
+export function openCallers(
+  urls: string | readonly string[],
+  options: CallerOptions = {},
+): readonly Caller[] & Disposable {
+  const callers = [urls]
+    .flat()
+    .flatMap((url) => rawProtocols.map((protocol) => openCaller(protocol, url, options)));
+  return Object.assign(callers, {
+    [Symbol.dispose]() {
+      for (const caller of callers) caller[Symbol.dispose]();
+    },
+  });
 }
 
 /**

@@ -7,7 +7,12 @@ import { ownIds, randomPlant } from "./plants.ts";
 export interface ClientOptions {
   readonly seed: number;
   readonly recorder: Recorder;
+  /** Shortest and longest deadline of a request. */
   readonly deadlinesMs: readonly [number, number];
+}
+
+export function createClients(count: number, options: ClientOptions): readonly LoadClient[] {
+  return Array.from({ length: count }, (_, index) => new LoadClient(index, options));
 }
 
 /** Enough old plants to request again. */

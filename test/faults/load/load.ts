@@ -1,14 +1,12 @@
 import { EventEmitter, once } from "node:events";
 import type { Recorder } from "../history/recorder.ts";
 import type { Caller } from "./caller.ts";
-import { LoadClient } from "./client.ts";
+import type { LoadClient } from "./client.ts";
 
 export interface LoadOptions {
-  readonly seed: number;
-  readonly clientCount: number;
+  readonly clients: readonly LoadClient[];
+  /** That of the clients. */
   readonly recorder: Recorder;
-  /** Shortest and longest deadline of a request. */
-  readonly deadlinesMs: readonly [number, number];
   readonly callers: readonly Caller[];
 }
 
@@ -26,13 +24,10 @@ export class Load implements AsyncDisposable {
   #running = 0;
   #rest: Promise<unknown> | undefined;
 
-  constructor({ seed, clientCount, recorder, deadlinesMs, callers }: LoadOptions) {
+  constructor({ clients, recorder, callers }: LoadOptions) {
     this.#callers = callers;
     this.#recorder = recorder;
-    this.#clients = Array.from(
-      { length: clientCount },
-      (_, index) => new LoadClient(index, { seed, recorder, deadlinesMs }),
-    );
+    this.#clients = clients;
     this.#ended = Promise.all(this.#clients.map((client) => this.#use(client)));
     this.#ended.catch(() => {});
   }
@@ -75,8 +70,13 @@ export class Load implements AsyncDisposable {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Each client ends after its current request. */
+  stop(): void {
     this.#isStopped = true;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop();
     await Promise.allSettled([this.#ended]);
   }
 

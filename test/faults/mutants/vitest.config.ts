@@ -8,6 +8,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["connect-gateway-source"] } },
   test: {
     testTimeout: 20_000,
+    globalSetup: ["test/support/shared-postgres.ts"],
     projects: [
       { extends: true, test: { name: "shared", include, exclude: [mocked], isolate: false } },
       { extends: true, test: { name: "mocked", include, exclude: ["**/!(*.mocked).test.ts"] } },

@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import http from "node:http";
 import { connect, type Socket } from "node:net";
 import { defaultLimits } from "connect-gateway/limits";
-import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { spawnServer } from "../../support/child-server.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { CampaignResult } from "../campaign.ts";
@@ -57,10 +56,8 @@ export async function crowd({ partMs, log, signal }: PartOptions): Promise<Campa
   const end = performance.now() + Math.max(partMs, begunMsMax);
   for (const { what, sent, args } of strangers) {
     if (signal.aborted || performance.now() > end) break;
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnServer({
-      ...{ cwd: folder.path, args: [...limit, ...patient, ...args], startTimeoutMs: patienceMs },
-    });
+    const allArgs = [...limit, ...patient, ...args];
+    await using server = await spawnServer({ args: allArgs, startTimeoutMs: patienceMs });
     using strangers = new Strangers(server.port, sent);
     for (let opened = 0; opened < size; opened += openedAtOnce) {
       await strangers.open(Math.min(openedAtOnce, size - opened));

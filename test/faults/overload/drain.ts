@@ -1,7 +1,5 @@
 /** SIGTERM under load: requests that were started are finished, and no others are started. */
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { spawnServer } from "../../support/child-server.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
@@ -32,9 +30,8 @@ export async function drain({ seed, partMs, log, signal }: PartOptions): Promise
 
 /** @returns the number of requests. */
 async function drainOnce(random: Random, found: string[]): Promise<number> {
-  await using folder = await createTemporaryFolder();
-  await using server = await spawnServer({ cwd: folder.path, startTimeoutMs: patienceMs });
-  const callers = openCallers(server.url);
+  await using server = await spawnServer({ startTimeoutMs: patienceMs });
+  using callers = openCallers(server.url);
   const outcomes = new Map<bigint, string>();
   const drainAt = random.int(1, 300);
   let stored = 0;
@@ -65,14 +62,10 @@ async function drainOnce(random: Random, found: string[]): Promise<number> {
     }
   }
 
-  try {
-    await Promise.all(Array.from({ length: clientCount }, use));
-    const { code } = await within("the end of the server", server.exited, patienceMs);
-    if (code !== 0) found.push(`drain: exit code ${code}: ${server.stderr.text.slice(-1000)}`);
-  } finally {
-    for (const caller of callers) caller[Symbol.dispose]();
-  }
-  const plants = readStoredPlants(join(folder.path, "data/plants.db"));
+  await Promise.all(Array.from({ length: clientCount }, use));
+  const { code } = await within("the end of the server", server.exited, patienceMs);
+  if (code !== 0) found.push(`drain: exit code ${code}: ${server.stderr.text.slice(-1000)}`);
+  const plants = readStoredPlants(server.database);
   const there = new Set(plants.map(({ id }) => id));
   for (const [id, outcome] of outcomes) {
     const problem = findProblem(outcome, there.has(id));

@@ -1,12 +1,10 @@
 /** Ten times the requests that the server can handle. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Load } from "../../../bench/load/load.ts";
 import { runGenerator } from "../../../bench/load/run-generator.ts";
 import { token } from "../../../bench/requests.ts";
-import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { readValue } from "../../../src/store/sqlite/driver.ts";
 import { type ChildServer, spawnServer } from "../../support/child-server.ts";
 import { knownToken } from "../../support/test-server.ts";
@@ -29,11 +27,10 @@ const sampleIntervalMs = 250;
 
 export async function flood({ partMs, log }: PartOptions): Promise<CampaignResult> {
   const found: string[] = [];
-  await using folder = await createTemporaryFolder();
   const heap = `--max-old-space-size=${heapMiB}`;
   const env = { PLANT_STORE_TOKENS: `${knownToken},${token}`, NODE_OPTIONS: heap };
-  await using server = await spawnServer({ cwd: folder.path, env, startTimeoutMs: patienceMs });
-  const database = join(folder.path, "data/plants.db");
+  await using server = await spawnServer({ env, startTimeoutMs: patienceMs });
+  const { database } = server;
   const seconds = Math.max(3, Math.min(30, partMs / 4000));
   const common = { urls: [server.url], kind: "grpc", until: { seconds } } as const;
 
@@ -44,9 +41,9 @@ export async function flood({ partMs, log }: PartOptions): Promise<CampaignResul
     streams: 32,
   });
   const probes = new AbortController();
-  const [caller, ...unused] = openCallers(server.url);
+  using callers = openCallers(server.url);
+  const [caller] = callers;
   if (caller === undefined) throw new Error("no caller");
-  for (const other of unused) other[Symbol.dispose]();
   const probing = probe(caller, probes.signal);
   const over = await measure(database, {
     ...common,
@@ -57,7 +54,6 @@ export async function flood({ partMs, log }: PartOptions): Promise<CampaignResul
   });
   probes.abort();
   const { stored, refused, odd } = await probing;
-  caller[Symbol.dispose]();
 
   const ratio = over / peak;
   log(`flood: ${Math.round(peak)}/s at the peak, ${Math.round(over)}/s under ten times that`);

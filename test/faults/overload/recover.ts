@@ -12,28 +12,24 @@ const recoveryMs = 5000;
  * again within 5 s.
  */
 export async function recover(part: string, server: ChildServer): Promise<string[]> {
-  const callers = openCallers(server.url);
+  using callers = openCallers(server.url);
   const [caller] = callers;
   if (caller === undefined) throw new Error("no caller");
   const begin = performance.now();
-  try {
-    for (;;) {
-      const { kind } = await caller.create({ id: -1n, name: "again" }, patienceMs);
-      const end = performance.now();
-      const ms = Math.round(end - begin);
-      if (kind === "stored") {
-        const givenMs = Math.round(ms - starvedMs(begin, end));
-        return givenMs > recoveryMs
-          ? [`${part}: it took ${ms} ms to recover, ${givenMs} of them with a CPU`]
-          : [];
-      }
-      if (server.process.exitCode !== null || server.process.signalCode !== null) {
-        return [`${part}: the server has died: ${server.stderr.text.slice(-1000)}`];
-      }
-      if (ms > patienceMs) return [`${part}: nothing is stored ${ms} ms after the end of a load`];
-      await delay(50);
+  for (;;) {
+    const { kind } = await caller.create({ id: -1n, name: "again" }, patienceMs);
+    const end = performance.now();
+    const ms = Math.round(end - begin);
+    if (kind === "stored") {
+      const givenMs = Math.round(ms - starvedMs(begin, end));
+      return givenMs > recoveryMs
+        ? [`${part}: it took ${ms} ms to recover, ${givenMs} of them with a CPU`]
+        : [];
     }
-  } finally {
-    for (const one of callers) one[Symbol.dispose]();
+    if (server.process.exitCode !== null || server.process.signalCode !== null) {
+      return [`${part}: the server has died: ${server.stderr.text.slice(-1000)}`];
+    }
+    if (ms > patienceMs) return [`${part}: nothing is stored ${ms} ms after the end of a load`];
+    await delay(50);
   }
 }

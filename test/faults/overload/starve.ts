@@ -1,8 +1,6 @@
 /** A small heap and few files, with clients that need more of both. */
 import http from "node:http";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { spawnServer } from "../../support/child-server.ts";
 import { readRows } from "../../support/sqlite-rows.ts";
@@ -28,9 +26,7 @@ const starvedMsMax = 20_000;
 export async function starve({ partMs, log, signal }: PartOptions): Promise<CampaignResult> {
   const count: Record<string, number> = {};
   const acknowledged: bigint[] = [];
-  await using folder = await createTemporaryFolder();
   await using server = await spawnServer({
-    cwd: folder.path,
     env: { NODE_OPTIONS: "--max-old-space-size=256" },
     filesMax: 256,
     startTimeoutMs: patienceMs,
@@ -57,7 +53,7 @@ export async function starve({ partMs, log, signal }: PartOptions): Promise<Camp
   }
 
   await Promise.all(Array.from({ length: 2 * clientCount }, use));
-  for (const caller of callers) caller[Symbol.dispose]();
+  callers[Symbol.dispose]();
   log(`starve: ${JSON.stringify(count)}`);
   const found = await recover("starve", server);
   const odd = Object.keys(count).filter(
@@ -68,7 +64,7 @@ export async function starve({ partMs, log, signal }: PartOptions): Promise<Camp
   const { code } = await within("the end of the server", server.exited, patienceMs);
   if (code !== 0)
     found.push(`starve: the server ended with ${code}: ${server.stderr.text.slice(-1000)}`);
-  const stored = readIds(join(folder.path, "data/plants.db"));
+  const stored = readIds(server.database);
   const lost = acknowledged.filter((id) => !stored.has(id)).length;
   if (lost > 0) found.push(`starve: ${lost} plants were acknowledged and are not there`);
   return {

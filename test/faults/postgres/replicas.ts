@@ -1,10 +1,10 @@
-import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
-import type { ChildServer } from "../../support/child-server.ts";
+import { type ChildServer, spawnServer } from "../../support/child-server.ts";
 import type { StoredPlant } from "../../support/stored-plants.ts";
 import { linesOf, Recorder } from "../history/recorder.ts";
 import { openCallers } from "../load/caller.ts";
+import { createClients } from "../load/client.ts";
 import { Load } from "../load/load.ts";
-import { startServer } from "../start-server.ts";
+import { patienceMs } from "../start-server.ts";
 
 /** Servers on one database, and clients that use all of them. */
 export interface Replicas extends AsyncDisposable {
@@ -26,15 +26,15 @@ export async function openReplicas(
 ): Promise<Replicas> {
   const stack = new AsyncDisposableStack();
   try {
-    const folder = stack.use(await createTemporaryFolder());
     const servers: ChildServer[] = [];
     for (const url of urls) {
-      servers.push(stack.use(await startServer(folder.path, ["--store", url])));
+      const args = ["--store", url];
+      servers.push(stack.use(await spawnServer({ args, startTimeoutMs: patienceMs })));
     }
-    const callers = servers.flatMap(({ url }) => openCallers(url));
-    for (const caller of callers) stack.use(caller);
+    const callers = stack.use(openCallers(servers.map(({ url }) => url)));
     const recorder = new Recorder();
-    const load = stack.use(new Load({ seed, clientCount, recorder, deadlinesMs, callers }));
+    const clients = createClients(clientCount, { seed, recorder, deadlinesMs });
+    const load = stack.use(new Load({ clients, recorder, callers }));
     return {
       recorder,
       load,

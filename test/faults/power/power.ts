@@ -6,13 +6,16 @@
  * plant acknowledged before, byte for byte, and work.
  */
 import { join } from "node:path";
+import {
+  createTemporaryFolder,
+  memoryFolder,
+} from "../../../packages/gateway/test/support/temporary-folder.ts";
 import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
 import type { Call } from "../disk/call-log.ts";
 import { type OutageName, outageNames } from "../disk/crash-state.ts";
 import { type Crash, describeCrash, type Outage, tryCrashes } from "../disk/crashes.ts";
 import { Recording } from "../disk/recording.ts";
 import { compileShim } from "../disk/shim.ts";
-import { createWorkplace } from "../disk/workplace.ts";
 import { createRandom, type Random } from "../random.ts";
 import { type Session, sessions } from "./sessions.ts";
 
@@ -22,7 +25,7 @@ export const power: Campaign = { name: "power", run };
 const foundMax = 20;
 
 async function run(options: CampaignOptions): Promise<CampaignResult> {
-  await using workplace = await createWorkplace();
+  await using workplace = await createTemporaryFolder(memoryFolder);
   const shim = await compileShim(workplace.path);
   if ("skipped" in shim) return { tried: {}, found: [], skipped: shim.skipped };
   const { seed, minutes, log, signal } = options;

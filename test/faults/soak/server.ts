@@ -16,9 +16,9 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { within } from "../../../packages/gateway/test/support/within.ts";
+import { findToken } from "../../../packages/proxy/test/support/token-leaks.ts";
 import { environmentWithoutSettings, main, nodeOptions } from "../../support/child.ts";
 import { collectOutput } from "../../support/output.ts";
-import { findToken } from "../../support/token-leaks.ts";
 import { isComplaint } from "../complaint.ts";
 import { patienceMs } from "../start-server.ts";
 import { inMebibytes, type Sample } from "./sample.ts";

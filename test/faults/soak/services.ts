@@ -86,11 +86,7 @@ export async function openServices(folder: string, piece: number): Promise<Servi
 
     let turn = 0;
     const token = () => (turn++ % 2 === 0 ? tokens.opaque : tokens.jwt);
-    const callersOf = (...urls: string[]) => {
-      const callers = urls.flatMap((url) => openCallers(url, { token }));
-      for (const caller of callers) stack.use(caller);
-      return callers;
-    };
+    const callersOf = (...urls: string[]) => stack.use(openCallers(urls, { token }));
     const journal = join(folder, "requests.ndjson");
     const earlier = readRequests(journal);
     const recorder = new Recorder((request) => appendRequest(journal, request));

@@ -1,13 +1,14 @@
 /** Health: two paths that need no token. */
+
 import { renameSync, writeFileSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
 import { openRawConnection } from "../../../packages/gateway/test/support/raw-connection.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { lockStore } from "../../support/locked-store.ts";
+import { basil, get, plantOverHttp1, postPlant } from "../../support/plant-request.ts";
 import { rawProtocols } from "../../support/protocol/raw.ts";
 import { expectRestError } from "../../support/rest-error.ts";
 import { knownToken, openTestServer } from "../../support/test-server.ts";
@@ -17,7 +18,7 @@ test.each(["/healthz", "/readyz", "/api/healthz", "/api/readyz"])(
   async (path) => {
     await using server = await openTestServer({ basePath: "/api" });
     const { origin } = new URL(server.url);
-    const got = await exchange({ origin, version: "1.1", method: "GET", path });
+    const got = await get(origin, path);
     expect(got.status).toBe(200);
     expect(got.body.toString()).toBe('{"status":"ok"}');
   },
@@ -27,12 +28,7 @@ test("/readyz answers 503 while the server drains, on a connection that is still
   await using server = await openTestServer();
   using lock = lockStore(server.database);
   using connection = await openRawConnection(server.port);
-  const plant = '{"id":1,"name":"Basil"}';
-  connection.write(
-    `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${knownToken}\r\n` +
-      "Content-Type: application/json\r\nExpect: 100-continue\r\n" +
-      `Content-Length: ${plant.length}\r\n\r\n${plant}`,
-  );
+  connection.write(plantOverHttp1(basil, "Expect: 100-continue"));
   await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
   const closed = server.close();
   connection.write("GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -59,25 +55,14 @@ describe("when the store has failed", () => {
     const outcome = await rest?.send(server.url, rest.encode({ id: 1n, name: "Basil" }));
     expect(outcome).toMatchObject({ code: Code.Unavailable, status: 503 });
     await within("the report of the failure", server.running.failed);
-    const ready = await exchange({
-      origin: server.url,
-      version: "1.1",
-      method: "GET",
-      path: "/readyz",
-    });
+    const ready = await get(server.url, "/readyz");
     expect(ready.status).toBe(503);
     const reason = "the store has failed for good, and the server ends";
     expect(JSON.parse(ready.body.toString())).toEqual({
       error: Code.Unavailable,
       message: `the server is not ready: ${reason}`,
     });
-    const alive = await exchange({
-      origin: server.url,
-      version: "2",
-      method: "GET",
-      path: "/healthz",
-    });
-    expect(alive.status).toBe(200);
+    expect((await get(server.url, "/healthz", "2")).status).toBe(200);
   });
 
   test("creates say when to try again", async () => {
@@ -106,13 +91,7 @@ describe("when the keys of JWTs cannot be had", () => {
 });
 
 async function expectRetryAfter(origin: string, token: string): Promise<void> {
-  const response = await exchange({
-    origin,
-    version: "1.1",
-    path: "/plants",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: '{"id":1,"name":"Basil"}',
-  });
+  const response = await postPlant(origin, { headers: { authorization: `Bearer ${token}` } });
   expect(response.status).toBe(503);
   expect(response.headers.get("retry-after")).toMatch(/^\d+$/);
   expectRestError(response, { error: Code.Unavailable });

@@ -1,13 +1,14 @@
 /** A store that takes no plants for a while, as operators see it: /readyz, grpc.health, metrics, the log. */
+
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { grpcProtocol } from "../../../packages/gateway/test/support/open-client.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { lockStore } from "../../support/locked-store.ts";
+import { get } from "../../support/plant-request.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { rawProtocols } from "../../support/protocol/raw.ts";
 import { scrape } from "../../support/scrape.ts";
@@ -77,7 +78,7 @@ async function create(server: TestServer, id: bigint): Promise<unknown> {
 }
 
 async function readyz({ url }: TestServer) {
-  const answer = await exchange({ origin: url, version: "1.1", method: "GET", path: "/readyz" });
+  const answer = await get(url, "/readyz");
   return { status: answer.status, body: answer.body.toString() };
 }
 

@@ -1,4 +1,5 @@
 /** grpc.health.v1.Health, for probes and load balancers. It says what /readyz says. */
+
 import { renameSync, writeFileSync } from "node:fs";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
@@ -15,26 +16,17 @@ import { exchange } from "../../../packages/gateway/test/support/http-exchange.t
 import { grpcProtocol, openProtocols } from "../../../packages/gateway/test/support/open-client.ts";
 import { readWatch } from "../../../packages/gateway/test/support/read-watch.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
-import { knownToken, openTestServer, type TestServer } from "../../support/test-server.ts";
+import { get, postPlant } from "../../support/plant-request.ts";
+import { openTestServer, type TestServer } from "../../support/test-server.ts";
 
 const { SERVING, NOT_SERVING } = HealthCheckResponse_ServingStatus;
 const plants = "plantstore.v1.PlantService";
 
-const createRequest = {
-  path: "/plants",
-  headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
-  body: '{"id":1,"name":"Basil"}',
-};
-
 /** Puts another file in the place of the database, and has the server find out. */
-async function breakStore(
-  { database, url, running }: TestServer,
-  send: (request: typeof createRequest) => Promise<unknown> = (request) =>
-    exchange({ origin: url, version: "1.1", ...request }),
-): Promise<void> {
+async function breakStore({ database, url, running }: TestServer): Promise<void> {
   renameSync(database, `${database}.old`);
   writeFileSync(database, "");
-  await send(createRequest);
+  await postPlant(url);
   await within("the report of the failure", running.failed);
 }
 
@@ -120,12 +112,9 @@ test("switched off, nothing of it is served, and plants are", async () => {
   await using server = await openTestServer({ health: false });
   const { url: origin } = server;
   for (const path of ["/healthz", "/readyz"]) {
-    const { status: code } = await exchange({ origin, version: "1.1", method: "GET", path });
-    expect(code).toBe(404);
+    expect((await get(origin, path)).status).toBe(404);
   }
   using health = grpcProtocol.open(Health, origin);
   await expect(health.client.check({})).rejects.toMatchObject({ code: Code.Unimplemented });
-  expect(await exchange({ origin, version: "1.1", ...createRequest })).toMatchObject({
-    status: 200,
-  });
+  expect(await postPlant(origin)).toMatchObject({ status: 200 });
 });

@@ -1,22 +1,20 @@
 /** A drain of the plant store: what is under way is stored and answered, within the limit. */
-import { once } from "node:events";
-import http2 from "node:http2";
+
 import { describe, expect, test } from "vitest";
 import { exchangeOn } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { openRawConnection } from "../../../packages/gateway/test/support/raw-connection.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { lockStore } from "../../support/locked-store.ts";
+import { basil, plantHeaders as headers, plantOverHttp1 } from "../../support/plant-request.ts";
+import { openSession } from "../../support/session.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
-import { knownToken, openTestServer } from "../../support/test-server.ts";
+import { openTestServer } from "../../support/test-server.ts";
 
 describe("a drain", () => {
   test("waits for drainTimeoutMs, and no longer, for a body that does not come", async () => {
     await using server = await openTestServer({ drainTimeoutMs: 200 });
     using connection = await openRawConnection(server.port);
-    connection.write(
-      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${knownToken}\r\n` +
-        "Content-Type: application/json\r\nContent-Length: 23\r\n\r\n{",
-    );
+    connection.write(plantOverHttp1(basil).slice(0, -1));
     await within("the end of the server", server.running.close(), 2000);
     await connection.untilClosed();
   });
@@ -24,14 +22,9 @@ describe("a drain", () => {
   test("answers what the store has taken", async () => {
     await using server = await openTestServer();
     using lock = lockStore(server.database);
-    const session = http2.connect(server.url);
-    await within("the session", once(session, "remoteSettings"));
+    const session = await openSession(server.url);
     const goaway = new Promise((resolve) => session.once("goaway", resolve));
-    const answer = exchangeOn(session, {
-      path: "/plants",
-      headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
-      body: '{"id":1,"name":"Basil"}',
-    });
+    const answer = exchangeOn(session, { path: "/plants", headers, body: basil });
     await new Promise((resolve) => session.ping(resolve));
     const closed = server.close();
     await within("GOAWAY", goaway);

@@ -1,23 +1,23 @@
 /** The limits of the settings hold at the port, and what it refuses looks as all errors do. */
+
 import { once } from "node:events";
 import http2 from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
 import { openRawConnection } from "../../../packages/gateway/test/support/raw-connection.ts";
 import { greeting, settingsAck } from "../../../packages/gateway/test/support/raw-http2.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { lockStore } from "../../support/locked-store.ts";
+import {
+  plantHeaders as fields,
+  basil as plant,
+  plantOverHttp1,
+  postPlant,
+} from "../../support/plant-request.ts";
 import { expectRestError } from "../../support/rest-error.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
-import { knownToken, openTestServer } from "../../support/test-server.ts";
-
-const plant = '{"id":1,"name":"Basil"}';
-const fields = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
-const head =
-  `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: ${fields.authorization}\r\n` +
-  `Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n`;
+import { openTestServer } from "../../support/test-server.ts";
 
 test.each([
   ["headers that are too large", { headerBytesMax: 1000 }, `X: ${"x".repeat(1000)}\r\n`, 431],
@@ -58,7 +58,7 @@ test("a session that rests is ended, over idleTimeoutMs", async () => {
 test("one connection too many is refused, over connectionsMax", async () => {
   await using server = await openTestServer({ limits: { connectionsMax: 1 } });
   using first = await openRawConnection(server.port);
-  first.write(head + plant);
+  first.write(plantOverHttp1(plant));
   await first.until("the plant", (received) => received.includes('{"name":"Basil"}'));
   using second = await openRawConnection(server.port);
   expect(await second.untilClosed()).toHaveLength(0);
@@ -99,8 +99,7 @@ test("what is stored is answered, and not the refusal of what came behind it", a
   await using server = await openTestServer();
   using connection = await openRawConnection(server.port);
   using lock = lockStore(server.database);
-  const continued = "\r\nExpect: 100-continue\r\n";
-  connection.write(head.replace("\r\n", continued) + plant);
+  connection.write(plantOverHttp1(plant, "Expect: 100-continue"));
   // The call waits for the store when its body has been asked for.
   await connection.until("100 Continue", (received) => received.includes("100 Continue"));
   connection.write("what is this\r\n\r\n");
@@ -116,7 +115,7 @@ test("what is stored is answered, and not the refusal of what came behind it", a
 test("nothing is stored of a request whose body breaks off", async () => {
   await using server = await openTestServer();
   using connection = await openRawConnection(server.port);
-  connection.write(head + plant.slice(0, -1));
+  connection.write(plantOverHttp1(plant).slice(0, -1));
   connection.end();
   const [response] = parseHttp1Responses(await connection.untilClosed());
   expect([undefined, 400]).toContain(response?.status);
@@ -132,12 +131,7 @@ test.each([
   async (_what, options, path, token, status) => {
     await using server = await openTestServer(options);
     const origin = new URL(server.url).origin;
-    const send = () =>
-      exchange({
-        ...{ origin, version: "1.1" as const, path, body: plant },
-        headers: { ...fields, authorization: token },
-      });
-    if (status === 429) await send();
+    if (status === 429) await postPlant(origin, { path });
     using connection = await openRawConnection(server.port);
     connection.write(
       `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: ${token}\r\nExpect: 100-continue\r\n` +

@@ -1,4 +1,5 @@
 /** TLS of the plant store: files that are settings, and their renewal. */
+
 import { once } from "node:events";
 import { copyFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,19 +10,11 @@ import {
   createCertificate,
   hasOpenssl,
 } from "../../../packages/gateway/test/support/certificate.ts";
-import {
-  exchange,
-  type HttpVersion,
-} from "../../../packages/gateway/test/support/http-exchange.ts";
+import type { HttpVersion } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
-import { knownToken, openTestServer } from "../../support/test-server.ts";
-
-const createPlant = {
-  path: "/plants",
-  headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
-  body: '{"id":1,"name":"Basil"}',
-};
+import { postPlant } from "../../support/plant-request.ts";
+import { openTestServer } from "../../support/test-server.ts";
 
 /** The common name of the certificate that the server shows. */
 async function greet(port: number): Promise<unknown> {
@@ -38,7 +31,7 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     const { pem: ca, ...files } = createCertificate(folder.path, "one");
     await using server = await openTestServer({ tls: files });
     expect(server.url).toBe(`https://127.0.0.1:${server.port}`);
-    const response = await exchange({ origin: server.url, version, ca, ...createPlant });
+    const response = await postPlant(server.url, { version, ca });
     expect(response.status).toBe(200);
     expect(response.body.toString()).toBe('{"name":"Basil"}');
   });

@@ -1,274 +1,32 @@
-/** How spans are sent, and what a collector that is away, slow or choosy does to the service: nothing. */
-import { once } from "node:events";
-import { readFile } from "node:fs/promises";
-import { createServer } from "node:net";
-import { createContextValues } from "@connectrpc/connect";
-import { trace } from "@opentelemetry/api";
-import type { ObservedRequest } from "connect-gateway";
-import { callContextKey } from "connect-gateway/otel";
-import type { Tracing } from "connect-gateway-proxy/tracing";
-import { openTracing } from "connect-gateway-proxy/tracing";
-import { afterEach, expect, test, vi } from "vitest";
-import {
-  createCertificate,
-  hasOpenssl,
-} from "../../../packages/gateway/test/support/certificate.ts";
-import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
-import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+/** What exporting spans does to the server. */
+
+import { expect, onTestFinished, test } from "vitest";
 import { within } from "../../../packages/gateway/test/support/within.ts";
-import { version } from "../../../src/server/version.ts";
+import { environmentFor } from "../../../packages/proxy/test/support/tracing/environment.ts";
+import { openOtlpCollector } from "../../../packages/proxy/test/support/tracing/otlp-collector.ts";
 import { spawnServer } from "../../support/child-server.ts";
-import { openOtlpCollector } from "../../support/otlp-collector.ts";
+import { findFreePort } from "../../support/free-port.ts";
+import { postPlant } from "../../support/plant-request.ts";
 import { newPlantJson } from "../../support/protocol/message.ts";
-import { createRecordedLog } from "../../support/recorded-log.ts";
-import { knownToken } from "../../support/test-server.ts";
-import { environmentFor } from "./tracing-environment.ts";
 
-const log = createRecordedLog;
-const program = { name: "plant-store", version };
-
-afterEach(() => void vi.unstubAllEnvs());
-
-/** The tracing of a thread, as these variables have it. */
-async function openWith(env: Readonly<Record<string, string>>, recorded = log()): Promise<Tracing> {
-  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
-  const tracing = await openTracing({ program, scheme: "http", log: recorded });
-  if (tracing === undefined) throw new Error("nothing is traced");
-  return tracing;
-}
-
-const request: ObservedRequest = {
-  method: undefined,
-  pathTemplate: "/plants",
-  protocol: "rest",
-  requestMethod: "POST",
-  target: "/plants",
-  headers: { host: "localhost" },
-  peerAddress: () => undefined,
-};
-
-function makeSpans({ calls }: Tracing, count = 1): void {
-  for (let i = 0; i < count; i++)
-    calls.begin({ ...request })?.end({ code: undefined, error: undefined, status: 200 });
-}
-
-test("what has ended is sent when the service ends, without waiting for its time", async () => {
-  await using collector = await openOtlpCollector();
-  const minute = { OTEL_BSP_SCHEDULE_DELAY: "60000" };
-  const tracing = await openWith({ ...environmentFor(collector.url), ...minute });
-  makeSpans(tracing, 700); // more than a batch
-  await within("the end", tracing.close());
-  expect(collector.calls).toHaveLength(700);
-});
-
-test.each([
-  ["OTEL_EXPORTER_OTLP_ENDPOINT", "/otlp", "/otlp/v1/traces"],
-  ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/own", "/own"],
-])("%s says where, other variables how", async (name, path, expected) => {
-  await using collector = await openOtlpCollector();
-  const tracing = await openWith({
-    [name]: collector.url + path,
-    OTEL_EXPORTER_OTLP_HEADERS: "x-key=a%20b",
-    OTEL_EXPORTER_OTLP_COMPRESSION: "gzip",
-  });
-  makeSpans(tracing);
-  await within("the end", tracing.close());
-  expect(collector.calls).toHaveLength(1);
-  expect(collector.exports).toMatchObject([
-    {
-      path: expected,
-      headers: {
-        "content-type": "application/x-protobuf",
-        "content-encoding": "gzip",
-        "x-key": "a b",
-      },
-    },
-  ]);
-});
-
-test.runIf(hasOpenssl)(
-  "a collector with TLS is sent to, if its certificate is trusted",
-  async () => {
-    await using folder = await createTemporaryFolder();
-    const { certFile, keyFile, pem } = createCertificate(folder.path, "collector");
-    const key = await readFile(keyFile, "utf8");
-    await using collector = await openOtlpCollector({ tls: { cert: pem, key } });
-    const trusting = { OTEL_EXPORTER_OTLP_CERTIFICATE: certFile };
-    for (const env of [{}, trusting]) {
-      const tracing = await openWith({ ...environmentFor(collector.url), ...env });
-      makeSpans(tracing);
-      await within("the end", tracing.close());
-      expect(collector.calls).toHaveLength(env === trusting ? 1 : 0);
-    }
-  },
-);
-
-test("a collector that has no room is asked again when it says so, and gets each span once", async () => {
-  const busy = { status: 503, headers: { "retry-after": "0" } };
-  await using collector = await openOtlpCollector({
-    answer: (index) => (index < 2 ? busy : { status: 200 }),
-  });
-  const recorded = log();
-  const tracing = await openWith(environmentFor(collector.url), recorded);
-  makeSpans(tracing);
-  await collector.until(1);
-  await within("the end", tracing.close());
-  expect(collector.exports).toHaveLength(3);
-  expect(collector.calls).toHaveLength(1);
-  expect(recorded.lines).toEqual([]);
-});
-
-test("a collector that has no room for an hour is not waited for", async () => {
-  const full = { status: 503, headers: { "retry-after": "3600" } };
-  await using collector = await openOtlpCollector({ answer: () => full });
-  const recorded = log();
-  const tracing = await openWith(environmentFor(collector.url), recorded);
-  makeSpans(tracing);
-  await within("the end", tracing.close());
-  expect(collector.exports).toHaveLength(1);
-  expect(recorded.lines).toMatchObject([{ message: "cannot export spans; they are lost" }]);
-});
-
-test("that a collector refuses is told once, and when it takes again", async () => {
-  await using collector = await openOtlpCollector({
-    answer: (index) => ({ status: index < 2 ? 400 : 200 }),
-  });
-  const recorded = log();
-  const tracing = await openWith(environmentFor(collector.url), recorded);
-  for (const count of [1, 2, 3]) {
-    makeSpans(tracing);
-    await collector.untilExports(count);
-  }
-  await within("the end", tracing.close());
-  expect(recorded.lines).toEqual([
-    { level: "warn", message: "cannot export spans; they are lost", cause: expect.anything() },
-    { level: "info", message: "spans are exported again", cause: undefined },
-  ]);
-  expect(String(recorded.lines[0]?.cause)).toMatch(/Bad Request/);
-});
-
-/** ExportTraceServiceResponse: partial_success { rejected_spans: 1 }. */
-const oneRefused = Uint8Array.of(0x0a, 0x02, 0x08, 0x01);
-
-test("that a collector refuses a part of a batch is told", async () => {
-  await using collector = await openOtlpCollector({
-    answer: () => ({ status: 200, body: oneRefused }),
-  });
-  const recorded = log();
-  const tracing = await openWith(environmentFor(collector.url), recorded);
-  makeSpans(tracing);
-  await within("the end", tracing.close());
-  expect(recorded.lines).toMatchObject([
-    { level: "warn", message: expect.stringMatching(/Partial Success.*"rejectedSpans":1/) },
-  ]);
-});
-
-test("what has no room is dropped, and that is told", async () => {
-  await using collector = await openOtlpCollector();
-  const recorded = log();
-  const room = { OTEL_BSP_MAX_QUEUE_SIZE: "4", OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "4" };
-  const tracing = await openWith({ ...environmentFor(collector.url), ...room }, recorded);
-  makeSpans(tracing, 100);
-  await collector.untilExports(2); // of what was at once, and of what then had room
-  makeSpans(tracing);
-  await within("the end", tracing.close());
-  expect(collector.calls.length).toBe(9);
-  expect(recorded.lines).toEqual([
-    {
-      level: "warn",
-      message: expect.stringMatching(/^OpenTelemetry: Dropped \d+ spans/),
-      cause: undefined,
-    },
-  ]);
-});
-
-const wrong: readonly [env: Record<string, string>, warning: RegExp][] = [
-  [{ OTEL_TRACES_SAMPLER: "some" }, /OTEL_TRACES_SAMPLER: unknown sampler some/],
-  [{ OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "7" }, /SAMPLER_ARG: must be/],
-  [{ OTEL_BSP_MAX_QUEUE_SIZE: "-1" }, /OTEL_BSP_MAX_QUEUE_SIZE: must be a whole number/],
-  [{ OTEL_BSP_SCHEDULE_DELAY: "soon" }, /OTEL_BSP_SCHEDULE_DELAY/],
-  [
-    { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" },
-    /grpc is not supported; spans are sent as http\/protobuf/,
-  ],
-  [{ OTEL_EXPORTER_OTLP_COMPRESSION: "zstd" }, /COMPRESSION is invalid/],
-];
-
-test.each(wrong)("%j is told, and passed over", async (env, warning) => {
-  await using collector = await openOtlpCollector();
-  const recorded = log();
-  const tracing = await openWith({ ...environmentFor(collector.url), ...env }, recorded);
-  makeSpans(tracing);
-  await within("the end", tracing.close());
-  expect(collector.calls).toHaveLength(1);
-  expect(recorded.lines).toEqual([
-    { level: "warn", message: expect.stringMatching(warning), cause: undefined },
-  ]);
-});
-
-const parent = (flags: string) => ({
-  traceparent: `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-${flags}`,
-});
-
-/** By what the caller does: not trace, sample, not sample. */
-const samplers: readonly [env: Record<string, string>, sampled: readonly boolean[]][] = [
-  [{}, [true, true, false]],
-  [{ OTEL_TRACES_SAMPLER: "always_on" }, [true, true, true]],
-  [{ OTEL_TRACES_SAMPLER: "always_off" }, [false, false, false]],
-  [{ OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "0" }, [false, false, false]],
-  [{ OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "1" }, [true, true, true]],
-  [{ OTEL_TRACES_SAMPLER: "parentbased_always_on" }, [true, true, false]],
-  [{ OTEL_TRACES_SAMPLER: "parentbased_always_off" }, [false, true, false]],
-  [
-    { OTEL_TRACES_SAMPLER: "parentbased_traceidratio", OTEL_TRACES_SAMPLER_ARG: "0" },
-    [false, true, false],
-  ],
-];
-
-test.each(samplers)("%j samples %j", async (env, sampled) => {
-  const tracing = await openWith({ ...environmentFor("http://127.0.0.1:1"), ...env });
-  const begun = [{}, parent("01"), parent("00")].map((headers) => {
-    const observed = { ...request, headers };
-    const values = createContextValues();
-    // The span never ends: nothing is sent.
-    tracing.calls.begin(observed)?.calling?.(values);
-    const span = trace.getSpan(values.get(callContextKey));
-    return { isSampled: span?.isRecording(), observed };
-  });
-  expect(begun.map(({ isSampled }) => isSampled)).toEqual(sampled);
-  for (const { observed } of begun) {
-    expect(tracing.traceIdOf(observed)).toMatch(/^[\da-f]{32}$/);
-  }
-  await tracing.close();
-});
-
-const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
-
-/** A port where nobody listens. */
-async function openNothing() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return { url: `http://127.0.0.1:${port}`, async [Symbol.asyncDispose]() {} };
+async function openSilent(): Promise<string> {
+  const collector = await openOtlpCollector({ answer: () => "silence" });
+  onTestFinished(() => collector[Symbol.asyncDispose]());
+  return collector.url;
 }
 
 test.each([
-  ["is down", openNothing],
-  ["never answers", () => openOtlpCollector({ answer: () => "silence" })],
+  ["is down", async () => `http://127.0.0.1:${await findFreePort()}`],
+  ["never answers", openSilent],
 ])("a collector that %s stops no request, and no end", async (_, open) => {
-  await using collector = await open();
-  await using folder = await createTemporaryFolder();
+  const url = await open();
   await using server = await spawnServer({
-    cwd: folder.path,
-    env: environmentFor(collector.url),
+    env: environmentFor(url),
     args: ["--drain-timeout-ms", "1000"],
   });
   for (let id = 0; id < 20; id++) {
     const body = newPlantJson({ id: BigInt(id), name: "Basil" });
-    const sent = { origin: server.url, version: "1.1", path: "/plants", headers, body } as const;
-    expect(await exchange(sent)).toMatchObject({ status: 200 });
+    expect(await postPlant(server.url, { body })).toMatchObject({ status: 200 });
   }
   server.process.kill("SIGTERM");
   // Killed, if it took too long.
@@ -277,27 +35,21 @@ test.each([
 });
 
 test("spans go to standard output for who wants to look at them", async () => {
-  await using folder = await createTemporaryFolder();
   const env = { OTEL_TRACES_EXPORTER: "console" };
-  await using server = await spawnServer({ cwd: folder.path, env });
-  const body = newPlantJson({ id: 1n, name: "Basil" });
-  await exchange({ origin: server.url, version: "1.1", path: "/plants", headers, body });
+  await using server = await spawnServer({ env });
+  await postPlant(server.url);
   await server.stdout.until(/name: 'POST \/plants'[\s\S]*'http.response.status_code': 200/);
 });
 
+const parent = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" };
+
 test("the log has the trace of the span: the caller's, or its own", async () => {
   await using collector = await openOtlpCollector();
-  await using folder = await createTemporaryFolder();
   await using server = await spawnServer({
-    cwd: folder.path,
     env: environmentFor(collector.url),
     args: ["--access-log", "on"],
   });
-  const body = newPlantJson({ id: 1n, name: "Basil" });
-  for (const more of [{}, parent("01")]) {
-    const sent = { origin: server.url, version: "1.1", path: "/plants", body } as const;
-    await exchange({ ...sent, headers: { ...headers, ...more } });
-  }
+  for (const headers of [{}, parent]) await postPlant(server.url, { headers });
   const [first, second] = await collector.until(2);
   server.process.kill("SIGTERM");
   await within("the end", server.exited);

@@ -1,29 +1,22 @@
 /** Who does not ask for traces pays nothing for them. */
+
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
-import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
+import { environmentFor } from "../../../packages/proxy/test/support/tracing/environment.ts";
+import { openOtlpCollector } from "../../../packages/proxy/test/support/tracing/otlp-collector.ts";
 import { spawnServer } from "../../support/child-server.ts";
-import { openOtlpCollector } from "../../support/otlp-collector.ts";
-import { newPlantJson } from "../../support/protocol/message.ts";
-import { knownToken } from "../../support/test-server.ts";
-import { environmentFor } from "./tracing-environment.ts";
+import { postPlant } from "../../support/plant-request.ts";
 
 const recorder = fileURLToPath(new URL("../../support/record-opentelemetry.ts", import.meta.url));
-const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
 
 /** Serves a request and ends. @returns what of OpenTelemetry was loaded by then. */
 async function loadedWith(env: Record<string, string>): Promise<string[]> {
-  await using folder = await createTemporaryFolder();
   await using server = await spawnServer({
-    cwd: folder.path,
     env: { ...withoutTracing, NODE_OPTIONS: `--import ${recorder}`, ...env },
     args: ["--access-log", "on"],
   });
-  const body = newPlantJson({ id: 1n, name: "Basil" });
-  const request = { origin: server.url, version: "1.1", path: "/plants", headers, body } as const;
-  expect(await exchange(request)).toMatchObject({ status: 200 });
+  expect(await postPlant(server.url)).toMatchObject({ status: 200 });
   server.process.kill("SIGTERM");
   expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
   return server.stderr.text.split("\n").filter((line) => line.startsWith("loaded"));

@@ -9,12 +9,18 @@ import {
   type HttpRequest,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+import {
+  environmentFor,
+  stubEnvironment,
+} from "../../../packages/proxy/test/support/tracing/environment.ts";
+import {
+  type OtlpCollector,
+  openOtlpCollector,
+} from "../../../packages/proxy/test/support/tracing/otlp-collector.ts";
 import { lockStore } from "../../support/locked-store.ts";
-import { type OtlpCollector, openOtlpCollector } from "../../support/otlp-collector.ts";
 import { newPlantJson } from "../../support/protocol/message.ts";
 import { protocols } from "../../support/protocol/protocols.ts";
 import { knownToken, openTestServer, type TestServerOptions } from "../../support/test-server.ts";
-import { environmentFor, stubEnvironment } from "./tracing-environment.ts";
 
 const authorization = `Bearer ${knownToken}`;
 const json = { authorization, "content-type": "application/json" };

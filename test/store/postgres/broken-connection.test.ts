@@ -4,12 +4,13 @@ import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant } from "../../../src/plant.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
+import { sharedServer } from "../../support/shared-postgres.ts";
 import { type Interference, openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf } from "../plant-of.ts";
-import { openTestStore, readPlants, through, untilReady, useServer, withoutSync } from "./fresh.ts";
+import { openTestStore, readPlants, through, untilReady } from "./fresh.ts";
 
-describe.skipIf(!hasPostgres)("on its own server", () => {
-  const server = useServer({ settings: withoutSync });
+describe.skipIf(!hasPostgres)("through a proxy", () => {
+  const server = sharedServer;
 
   /** A store behind a proxy that interferes with its writes. */
   async function openBehindProxy(limits: Partial<PostgresLimits> = {}) {

@@ -10,6 +10,7 @@ import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { hashOf } from "../../../src/store/postgres/placement.ts";
 import type { PostgresDatabases } from "../../support/postgres-databases.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
+import { sharedServer } from "../../support/shared-postgres.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf } from "../plant-of.ts";
 import { expectKept } from "../suite.ts";
@@ -22,8 +23,8 @@ const lostStates = ["XX000", "08006"];
 
 const safe = "on on on";
 
-describe.skipIf(!hasPostgres)("on its own server", () => {
-  const server = useServer({ settings: withoutSync });
+describe.skipIf(!hasPostgres)("on the shared server", () => {
+  const server = sharedServer;
 
   async function openFresh(
     limits: Partial<PostgresLimits> = {},
@@ -265,7 +266,7 @@ describe.skipIf(!hasPostgres)("on a server with safe settings", () => {
 });
 
 describe.skipIf(!hasPostgres)("with a worker of its own", () => {
-  const coordinator = useServer({ settings: withoutSync });
+  const coordinator = sharedServer;
   const worker = useServer({ settings: withoutSync });
 
   /** Plants of node 1 go to the worker. */

@@ -2,11 +2,10 @@
 import { expect, test } from "vitest";
 import { migrations } from "../../../src/store/postgres/schema.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
+import { sharedServer } from "../../support/shared-postgres.ts";
 import { plantOf } from "../plant-of.ts";
 import { expectKept } from "../suite.ts";
-import { openTestStore, readPlants, useServer, withoutSync } from "./fresh.ts";
-
-const server = useServer({ settings: withoutSync });
+import { openTestStore, readPlants } from "./fresh.ts";
 
 const list: string[] = migrations as unknown as string[];
 
@@ -23,8 +22,8 @@ async function openAs(release: readonly string[], url: string) {
 const next = ["../../../../test/store/postgres/made-up.sql"];
 
 test.skipIf(!hasPostgres)("a rolling upgrade, and back", async () => {
-  const database = await server.current.createDatabase();
-  const url = server.current.url(database);
+  const database = await sharedServer.current.createDatabase();
+  const url = sharedServer.current.url(database);
   const ids = Array.from({ length: 400 }, (_, id) => plantOf(BigInt(id)));
   const take = () => ids.splice(0, 50);
   const old = await openAs([], url);
@@ -39,11 +38,11 @@ test.skipIf(!hasPostgres)("a rolling upgrade, and back", async () => {
   await Promise.all(all);
   await upgraded.close();
   await expectKept(again, plantOf(149n));
-  expect(await readPlants(server.current, database)).toHaveLength(250);
+  expect(await readPlants(sharedServer.current, database)).toHaveLength(250);
 });
 
 test.skipIf(!hasPostgres)("a release that is two versions older is rejected", async () => {
-  const url = server.current.url(await server.current.createDatabase());
+  const url = sharedServer.current.url(await sharedServer.current.createDatabase());
   await (await openAs([...next, "../../../../test/store/postgres/made-up-too.sql"], url)).close();
   await expect(openAs([], url)).rejects.toMatchObject({ code: "newer_schema" });
   await (await openAs(next, url)).close();

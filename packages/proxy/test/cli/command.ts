@@ -6,6 +6,9 @@ import {
   type ServerProcess,
   startServer,
 } from "../../../gateway/test/runtimes/server-process.ts";
+import { within } from "../../../gateway/test/support/within.ts";
+import { runCommand as run } from "../../src/cli/program.ts";
+import { runInProcess } from "../support/run-in-process.ts";
 
 const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
@@ -15,8 +18,14 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs the command to its end, which must not wait for the 10 s that a reflection may take. */
-export function runCommand(args: readonly string[], cwd: string): Promise<Ended> {
+/** Runs a command that ends by itself. It must not wait for the 10 s that a reflection may take. */
+export async function runCommand(args: readonly string[], cwd: string): Promise<Ended> {
+  const { code, ...output } = await within("its end", runInProcess(run, args, { cwd }), 9000);
+  return { exitCode: code, ...output };
+}
+
+/** A command that serves unless something stops it, in its own process. */
+export function runProcess(args: readonly string[], cwd: string): Promise<Ended> {
   return new Promise((resolve) => {
     const options = { cwd, env: environment, timeout: 9000 };
     const [node, ...condition] = nodeOfSources;

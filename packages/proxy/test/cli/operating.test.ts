@@ -1,8 +1,5 @@
 /** What operators set of the command: who may call, how often and how long, and what REST looks like. */
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { Code, type ConnectRouter, createClient } from "@connectrpc/connect";
@@ -24,6 +21,8 @@ import { openUpstream } from "../services/open-proxy.ts";
 import { audience, createSigningKey, issuer, sign } from "../support/auth/issuer.ts";
 import { keySetOf, startKeyServer } from "../support/auth/key-server.ts";
 import { createServiceManager } from "../support/service-manager.ts";
+import { environmentFor } from "../support/tracing/environment.ts";
+import { openOtlpCollector } from "../support/tracing/otlp-collector.ts";
 import { runCommand, startCommand, until } from "./command.ts";
 
 let folder: TemporaryFolder;
@@ -166,26 +165,15 @@ test("REST with an ETag", async () => {
 });
 
 test("spans go to a collector, and the upstream's belong to them", async () => {
-  const spans = Promise.withResolvers<string>();
-  const collector = createServer((request, response) => {
-    spans.resolve(request.url ?? "");
-    request.resume();
-    response.end();
-  }).listen(0);
-  await once(collector, "listening");
+  await using collector = await openOtlpCollector();
   const seen: Headers[] = [];
-  const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: "1" };
-  try {
-    await using server = await open({ upstream: catalogOf(seen), env });
-    const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
-    await server.get("/v1/volumes/1", { traceparent });
-    expect(seen[0]?.get("traceparent")).toMatch(/^00-a{32}-(?!b{16})[0-9a-f]{16}-01$/);
-    expect(await within("the spans", spans.promise)).toBe("/v1/traces");
-  } finally {
-    collector.closeAllConnections();
-    collector.close();
-  }
+  const env = environmentFor(collector.url);
+  await using server = await open({ upstream: catalogOf(seen), env });
+  await server.get("/v1/volumes/1", { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` });
+  const [span] = await collector.until(1);
+  expect(span).toMatchObject({ traceId: "a".repeat(32), parentSpanId: "b".repeat(16) });
+  expect(collector.exports[0]?.path).toBe("/v1/traces");
+  expect(seen[0]?.get("traceparent")).toBe(`00-${"a".repeat(32)}-${span?.spanId}-01`);
 });
 
 test.each<[args: readonly string[], message: string]>([

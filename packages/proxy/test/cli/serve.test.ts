@@ -29,7 +29,7 @@ import {
 } from "../../../gateway/test/support/temporary-folder.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { runCommand, startCommand, until } from "./command.ts";
+import { runProcess, startCommand, until } from "./command.ts";
 
 let folder: TemporaryFolder;
 
@@ -169,7 +169,7 @@ test.each<[what: string, args: (port: number) => readonly string[], message: str
   const wrong = "http: { rules: [{ selector: library.v1.No, get: /a }] }";
   await writeFile(join(folder.path, "wrong.yaml"), wrong);
   const given = ["--upstream", upstream.url, "--port", "0", ...args(upstream.port)];
-  const { exitCode, stderr } = await runCommand(given, folder.path);
+  const { exitCode, stderr } = await runProcess(given, folder.path);
   expect(stderr).toContain(message);
   expect(exitCode).toBe(message === "none: " ? 2 : 1);
 });

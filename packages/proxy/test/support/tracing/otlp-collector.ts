@@ -3,9 +3,9 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
-import { within } from "../../packages/gateway/test/support/within.ts";
+import { within } from "../../../../gateway/test/support/within.ts";
+import { watchForTokens } from "../token-leaks.ts";
 import { type ExportedSpan, parseSpans, serverKind } from "./otlp-spans.ts";
-import { watchForTokens } from "./token-leaks.ts";
 
 /** Receives spans in tests. Fails the test if they contain a token. */
 export interface OtlpCollector extends AsyncDisposable {

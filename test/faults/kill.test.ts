@@ -1,0 +1,12 @@
+/** The shortest run of the campaign. */
+import { randomInt } from "node:crypto";
+import { expect, test } from "vitest";
+import { kill } from "./kill.ts";
+
+test("every plant that was confirmed survives kills at the start and under load", async () => {
+  const { signal } = new AbortController();
+  const seed = randomInt(2 ** 31);
+  const { tried, found } = await kill.run({ seed, minutes: 0, log: () => {}, signal });
+  expect(found, `seed ${seed}`).toEqual([]);
+  expect(tried["SQLite stored"]).toBeGreaterThan(0);
+}, 120_000);
