@@ -5,7 +5,7 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: "strangers: a body has no limit where its length is not told",
     file: "packages/gateway/src/http/body.ts",
-    find: "if (body.length + chunk.byteLength > bytesMax) throw tooLarge(undefined);",
+    find: "if (body.length + chunk.byteLength > bytesMax) throw tooLarge();",
     replace: "",
     campaign: "hostile",
   },

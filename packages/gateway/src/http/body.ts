@@ -78,7 +78,7 @@ const noBytes = new Uint8Array(0);
 
 export interface BodyLimit {
   readonly bytesMax: number;
-  /** Creates the error for a larger body. The size is given if it is announced. */
+  /** Creates the error for a larger body. */
   readonly tooLarge: () => Error;
 }
 
