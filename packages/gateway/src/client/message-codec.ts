@@ -5,10 +5,10 @@ import {
   fromBinary,
   type MessageInitShape,
   type MessageShape,
-  toBinary,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import { writeBinary } from "../codec/binary-writer.ts";
 import type { EnvelopeErrors, EnvelopeReading } from "../rpc/envelope.ts";
 import { wrapEnvelope } from "../rpc/envelope-splitter.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
@@ -26,7 +26,7 @@ export class MessageCodec<I extends DescMessage, O extends DescMessage> {
 
   serialize(init: MessageInitShape<I>): Uint8Array {
     const message = create(this.#input, init);
-    return wrapEnvelope(0, toBinary(this.#input, message));
+    return wrapEnvelope(0, writeBinary(this.#input, message));
   }
 
   /** How to read the answer with a head. */

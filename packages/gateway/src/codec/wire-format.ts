@@ -98,7 +98,7 @@ function shapeOf(field: DescField): FieldShape {
 }
 
 /** @param scalar Undefined for a message or an enum. */
-function wireTypeOf(scalar: ScalarType | undefined, message?: DescMessage): WireType {
+export function wireTypeOf(scalar: ScalarType | undefined, message?: DescMessage): WireType {
   switch (scalar) {
     case undefined:
       return message === undefined ? WireType.Varint : WireType.LengthDelimited;
