@@ -78,6 +78,7 @@ export function mayPass(error: unknown): boolean {
 
 /** Each try takes seconds, and a node that hangs rarely comes back soon. */
 export function isSilent(error: unknown): boolean {
+  if (error instanceof NoHost) return [...error.failures.values()].every(isSilent);
   return error instanceof ConnectionLost && error.isSilent;
 }
 

@@ -74,7 +74,10 @@ export class Session {
       stream: () => socket,
     });
     const session = new Session(address, host, { client, socket, limits });
-    const timer = setTimeout(() => socket.destroy(new Error("timeout")), limits.connectTimeoutMs);
+    const timer = setTimeout(() => {
+      session.#isSilent = true;
+      socket.destroy(new Error("timeout"));
+    }, limits.connectTimeoutMs);
     try {
       await client.connect();
       return session;

@@ -1,5 +1,6 @@
 /** A table that Citus has distributed, as far as plain PostgreSQL can simulate one. */
 import { randomBytes } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import type { NewPlant } from "../../../src/plant.ts";
@@ -128,6 +129,22 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     await store.create(plantOf(next));
     proxy.allow();
     await store.create(plantOf(first));
+  });
+
+  test("a plant that waits for a session of a node that hangs is not retried", async () => {
+    const { url, citus } = await openDatabase(server.current);
+    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants AS kept");
+    await citus.open(1, proxy.port);
+    const hour = 3_600_000;
+    const limits = { retryLimitMs: hour, aliveIntervalMs: hour, statementTimeoutMs: hour };
+    const store = await openTestStore(url, { ...limits, connectTimeoutMs: 200 });
+    const [first = 0n, next = 0n] = await citus.idsOf(1, 2);
+    proxy.hang();
+    const waiting = store.create(plantOf(first)); // in the only session
+    for (let turn = 0; turn < 3; turn++) await nextTurn(); // or both would share a commit
+    await expect(store.create(plantOf(next))).rejects.toMatchObject({ code: "unavailable" });
+    proxy.refuse();
+    await waiting;
   });
 
   test("a node that stays down makes its own plants unavailable, and no others", async () => {
