@@ -1,5 +1,7 @@
 /** One line a request, on every protocol, with who called and nothing of what was sent. */
 
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import type { AccessEntry } from "connect-gateway/logging";
 import { describe, expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
@@ -139,6 +141,37 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(entry).toMatchObject({ code: "NOT_FOUND", path: path.slice(0, 200) });
     expect(JSON.stringify(entry).length).toBeLessThan(1000);
   });
+});
+
+test("a client that leaves amid its body was cancelled, and got no status", async () => {
+  await using folder = await createTemporaryFolder();
+  await using server = await spawnLogged(folder.path);
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  const fields = Object.entries({ ...headers, host: "localhost", "content-length": 50 });
+  const head = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  socket.end(`POST /plants HTTP/1.1\r\n${head}\r\n{"id"`);
+  await server.stderr.until(/.*"msg":"request".*/);
+  const [entry] = await endOf(server);
+  expect(entry).toMatchObject({ code: "CANCELLED", reason: "the client has left" });
+  expect(entry).not.toHaveProperty("status");
+  expect(server.stderr.text).not.toContain('"refused"');
+});
+
+test("a rejection behind a request under way has a line without a status", async () => {
+  await using folder = await createTemporaryFolder();
+  await using server = await spawnLogged(folder.path);
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  const body = newPlantJson({ id: 1n, name: "Basil" });
+  const sent = { ...headers, host: "localhost", "content-length": body.length };
+  const fields = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`POST /plants HTTP/1.1\r\n${fields.join("")}\r\n${body}no HTTP at all\r\n\r\n`);
+  const answer = await within("the answer", text(socket));
+  expect(answer.match(/^HTTP\/1\.1 .*/gm)).toEqual(["HTTP/1.1 200 OK"]);
+  const [line = ""] = await server.stderr.until(/.*"msg":"refused".*/);
+  expect(JSON.parse(line)).not.toHaveProperty("status");
+  expect(await endOf(server)).toMatchObject([{ code: "OK", status: 200 }]);
 });
 
 test("is off unless it is asked for: no line, no id in the answer", async () => {

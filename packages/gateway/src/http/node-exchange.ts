@@ -22,22 +22,25 @@ type Answer = Writable & { [exchangeOf]?: NodeExchange; [isKept]?: boolean };
 const isKept = Symbol("a request that may take as long as its call");
 
 /**
- * The client of an answer has shut its sending side after a whole request. Its call is cancelled,
- * as in Go's net/http and Envoy. An answer that is made all the same is sent.
+ * The client of an answer has shut its sending side. Its call is cancelled, as in Go's net/http and
+ * Envoy. An answer that is made all the same is sent.
  */
 export function clientShut(answer: Writable): void {
   (answer as Answer)[exchangeOf]?.leave();
 }
 
 /** The server has ended a request itself. @returns whether it is a call. */
-export function refuseCall(answer: Writable, error: HttpError): boolean {
+export function refuseCall(answer: Writable, refusal: CallRefusal): boolean {
   const exchange = (answer as Answer)[exchangeOf];
-  if (exchange?.isAnswered === false) exchange.refuse(error);
+  if (exchange?.isAnswered === false && !exchange.hasLeft) exchange.refuse(refusal);
   return exchange !== undefined;
 }
 
-/** An error, and the HTTP status that it was answered with. */
-type HttpError = ConnectError & { readonly status: number };
+/** An error, and the HTTP status that the client gets, if any. */
+interface CallRefusal {
+  readonly error: ConnectError;
+  readonly status: number | undefined;
+}
 
 /** Whether a request may take as long as its call. */
 export function isKeptOpen(answer: Writable): boolean {
@@ -67,7 +70,7 @@ export abstract class NodeExchange implements Exchange {
   protected added: NodeHeaders | undefined;
   /** null: there is no answer yet. */
   #error: ConnectError | null | undefined = null;
-  #refusal: HttpError | undefined;
+  #refusal: CallRefusal | undefined;
   #reading: Reading | undefined;
   #holding: Holding | undefined;
   readonly #budget: BodyBudget | undefined;
@@ -84,16 +87,16 @@ export abstract class NodeExchange implements Exchange {
   }
 
   get error(): ConnectError | undefined {
-    if (this.#refusal !== undefined) return this.#refusal;
+    if (this.#refusal !== undefined) return this.#refusal.error;
     return this.hasLeft || this.#error === null ? clientLeft() : this.#error;
   }
 
   get status(): number | undefined {
-    return this.#refusal?.status ?? this.sentStatus;
+    return this.#refusal === undefined ? this.sentStatus : this.#refusal.status;
   }
 
-  refuse(error: HttpError): void {
-    this.#refusal = error;
+  refuse(refusal: CallRefusal): void {
+    this.#refusal = refusal;
   }
 
   protected set error(error: ConnectError | undefined) {

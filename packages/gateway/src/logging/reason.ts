@@ -29,20 +29,24 @@ export function reasonOf(error: ConnectError, method?: DescMethod): string {
 }
 
 const unknownField = "a field";
-const quoted = /(?<!\w)["'`].*/s;
+/** What quotes what was sent: a quotation mark, or the value of a header. */
+const quoted = /(?:(?<!\w)["'`“„«]|(?<=\bvalue: )).*/s;
 
 /** A request that was rejected before it was a call, for a log; undefined if nobody was answered. */
-export function describeRefusal({ error, isCall, peerAddress }: Refusal) {
+export function describeRefusal({ error, status, isCall, peerAddress }: Refusal) {
   if (error === undefined || isCall) return undefined;
-  const { code, status } = error;
+  const { code } = error;
   return { code: codeNameOf(code), status, reason: reasonOf(error), peer: peerAddress };
 }
 
 function subjectOf(path: string, message: DescMessage | undefined): string {
   if (path === "") return "the request";
-  const name = path.replaceAll(/\[[^\]]*\]/g, "").replace(/.*\./s, "");
+  const name = path.replaceAll(indexOrKey, "").replace(/.*\./s, "");
   return message !== undefined && namesIn(message).has(name) ? name : unknownField;
 }
+
+/** Of a list or a map. A key without quotation marks is part of a name. */
+const indexOrKey = /\[(?:\d{1,7}|"(?:[^"\\]|\\.)*")\]/g;
 
 const known = new WeakMap<DescMessage, ReadonlySet<string>>();
 

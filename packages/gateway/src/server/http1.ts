@@ -189,7 +189,11 @@ interface Refusing {
 }
 
 /** Answers what the parser rejects, if an answer is still possible. */
-function refuseRequest(error: Error & { code?: string }, socket: Duplex, refusing: Refusing): void {
+function refuseRequest(
+  error: Error & { code?: string },
+  socket: Duplex & Noted,
+  refusing: Refusing,
+): void {
   switch (error.code) {
     case "ECONNRESET":
       socket.destroy();
@@ -199,6 +203,10 @@ function refuseRequest(error: Error & { code?: string }, socket: Duplex, refusin
       break;
     case "HPE_HEADER_OVERFLOW":
       refuseLast(socket, "oversized", refusing);
+      break;
+    case "HPE_INVALID_EOF_STATE": // the client has shut its sending side amid a request
+      for (const response of socket[underWay] ?? []) clientShut(response);
+      refuseLast(socket, "malformed", refusing);
       break;
     default:
       refuseLast(socket, "malformed", refusing);
@@ -220,16 +228,18 @@ export function refuseLast(
   socket[isRefused] = true;
   const last = socket[lastResponse];
   const isPart = last !== undefined && !last.req.complete;
-  const error = refusals.report(kind, socket, isPart ? last : undefined);
-  if (wholeRequests(socket) > 0) {
+  const isNext = wholeRequests(socket) === 0;
+  const canAnswer = isNext && socket.writable && !(isPart && last.headersSent);
+  const answer = isPart ? last : undefined;
+  const error = refusals.report(kind, socket, { answer, canAnswer });
+  if (!isNext) {
     if (last?.req.complete) last.shouldKeepAlive = false;
     // These may never end, or nobody may read them, and no other limit applies any more.
     const cutOff = setTimeout(() => socket.destroy(), limits.idleTimeoutMs).unref();
     socket.once("close", () => clearTimeout(cutOff));
     return;
   }
-  const isAnswered = isPart && last.headersSent;
-  if (socket.writable && !isAnswered) refusals.answerOnSocket(socket, error);
+  if (canAnswer) refusals.answerOnSocket(socket, error);
   else socket.destroy();
 }
 

@@ -26,8 +26,10 @@ export type RefusalKind = AnsweredRefusal | "handshake";
 /** A request, or a connection, that was rejected by the rules of HTTP. */
 export interface Refusal {
   readonly kind: RefusalKind;
-  /** The answer; undefined for `handshake`. */
+  /** What is wrong; undefined for `handshake`. */
   readonly error: RestFailure | undefined;
+  /** The HTTP status of the answer; undefined if none is possible. */
+  readonly status: number | undefined;
   readonly peerAddress: string | undefined;
   /** Whether it is a call, which observers of calls see. */
   readonly isCall: boolean;
@@ -46,23 +48,26 @@ export class Refusals {
 
   /** Reports a TLS handshake that failed. */
   ofHandshake({ remoteAddress: peerAddress }: Socket): void {
-    this.#onRefusal({ kind: "handshake", error: undefined, peerAddress, isCall: false });
+    const nothing = { error: undefined, status: undefined, isCall: false };
+    this.#onRefusal({ kind: "handshake", peerAddress, ...nothing });
   }
 
   /**
-   * Reports a refusal whose answer is sent separately, if at all.
+   * Reports a refusal whose answer is sent separately.
    *
    * @param answer To the request that it is part of, if its head was complete.
+   * @param canAnswer Whether the client gets the refusal.
    */
-  report(kind: AnsweredRefusal, socket?: Duplex, answer?: Writable): RestFailure {
+  report(
+    kind: AnsweredRefusal,
+    socket: Duplex | undefined,
+    { answer, canAnswer = true }: { answer?: Writable | undefined; canAnswer?: boolean } = {},
+  ): RestFailure {
     const error = failures[kind]();
-    const isCall = answer !== undefined && refuseCall(answer, error);
-    this.#onRefusal({
-      kind,
-      error,
-      peerAddress: (socket as Socket | undefined)?.remoteAddress,
-      isCall,
-    });
+    const status = canAnswer ? error.status : undefined;
+    const isCall = answer !== undefined && refuseCall(answer, { error, status });
+    const peerAddress = (socket as Socket | undefined)?.remoteAddress;
+    this.#onRefusal({ kind, error, status, peerAddress, isCall });
     return error;
   }
 
@@ -76,7 +81,7 @@ export class Refusals {
   /** Refuses a request that has only an HTTP/2 stream. */
   onStream(stream: ServerHttp2Stream, kind: AnsweredRefusal): void {
     const { status, header, body } = this.#render(
-      this.report(kind, stream.session?.socket, stream),
+      this.report(kind, stream.session?.socket, { answer: stream }),
     );
     stream.respond({ ":status": status, ...header });
     stream.end(body);

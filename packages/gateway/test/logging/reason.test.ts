@@ -31,6 +31,15 @@ test.each([
   ["a member that is no field", violation("volume.secret"), "a field is wrong"],
   ["a long member", violation(`volume.${"secret".repeat(50)}`), "a field is wrong"],
   ["a key of a map", violation('volume.title["a.secret"]'), "title[…"],
+  ["a member like a key of a map", violation("volume.title[secret]"), "a field is wrong"],
+  ["a member like a long index", violation("volume.title[12345678]"), "a field is wrong"],
+  ["an item of a list", violation("volume.title[12]"), "title[12] is wrong"],
+  ["curved quotation marks", new ConnectError("has “secret” twice", Code.Internal), "has …"],
+  [
+    "a header's value",
+    new ConnectError("invalid connect timeout value: secret", Code.InvalidArgument),
+    "invalid connect timeout value: …",
+  ],
   ["a field below a key", violation('volume.labels["secret"].title'), "title is wrong"],
 ] as const)("of %s", (_what, error, reason) => {
   expect(reasonOf(error, method)).toBe(reason);
