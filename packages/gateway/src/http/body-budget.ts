@@ -3,7 +3,7 @@ import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { addressKey } from "./address-key.ts";
 import type { RequestHeaders } from "./headers.ts";
 
-/** What a server keeps in memory while it reads large bodies fits into a container of 512 MiB. */
+/** With few connections, large bodies fit into a container of 512 MiB. */
 const bytesMaxDefault = 64 * 1024 * 1024;
 
 /** So much of a body arrives while it is not read: the window of an HTTP/2 stream. */
