@@ -11,8 +11,11 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { wireTypeOf } from "./wire-format.ts";
 
-/** For messages that contain only scalars and such messages. `toBinary` allocates a buffer for each. */
-let shared = new BinaryWriter();
+/**
+ * Writes messages that contain only scalars and such messages, one after another. `toBinary` allocates
+ * a buffer for each.
+ */
+let spare: BinaryWriter | undefined;
 
 /** A longer message does not keep its buffer. */
 const keptBytesMax = 16 * 1024;
@@ -31,15 +34,16 @@ export function writeBinary<D extends DescMessage>(
 function tryPlain(desc: DescMessage, message: MessageShape<DescMessage>): Uint8Array | undefined {
   const write = plainWriteOf(desc);
   if (write === undefined) return undefined;
+  const writer = spare ?? new BinaryWriter();
+  spare = undefined; // a getter of the message may write another
   try {
-    if (write(shared, message)) {
-      const bytes = shared.finish();
-      if (bytes.length > keptBytesMax) shared = new BinaryWriter();
-      return bytes;
-    }
-  } catch {}
-  shared = new BinaryWriter();
-  return undefined;
+    if (!write(writer, message)) return undefined;
+    const bytes = writer.finish();
+    if (bytes.length <= keptBytesMax) spare = writer;
+    return bytes;
+  } catch {
+    return undefined;
+  }
 }
 
 /** @returns false if the value is not plain. */

@@ -267,6 +267,7 @@ function wellKnownReader(desc: DescMessage): Reader | undefined {
     const value = plainJson(json);
     try {
       if (desc.typeName === "google.protobuf.Timestamp") assertDateExists(String(value));
+      if (desc.typeName === "google.protobuf.Duration") assertDuration(String(value));
       const recursionLimit = context.recursionLimit - context.depth;
       return fromJson(desc, value, { ...context, recursionLimit });
     } catch (cause) {
@@ -282,6 +283,11 @@ function assertDateExists(text: string): void {
   if (day > daysInMonth || hour > 23) throw new Error("there is no such date");
 }
 
+/** protobuf-es ignores what follows the unit. */
+function assertDuration(text: string): void {
+  if (!/^-?\d+(?:\.\d+)?s$/.test(text)) throw new Error("this is no duration");
+}
+
 function readAny(json: ExactJson, context: Context) {
   const { "@type": type, ...rest } = asObject(json);
   const any = create(AnySchema);
@@ -292,8 +298,20 @@ function readAny(json: ExactJson, context: Context) {
   const typeName = typeof type === "string" ? type.slice(type.lastIndexOf("/") + 1) : "";
   const desc = context.registry?.getMessage(typeName);
   if (desc === undefined) throw new FieldViolation("", "must have an @type that is known here");
-  const inner = hasCustomJson(desc) ? (rest["value"] ?? null) : rest;
-  anyPack(desc, messageReader(desc)(inner, context) as Local, any);
+  // Go writes the value of an Empty, too.
+  const isEmpty = desc.typeName === "google.protobuf.Empty" && rest["value"] !== undefined;
+  const hasValue = isEmpty || hasCustomJson(desc);
+  const { value = null, ...others } = rest;
+  const [unknown] = Object.keys(others);
+  if (hasValue && unknown !== undefined && context.ignoreUnknownFields !== true) {
+    throw new FieldViolation(nameOf(unknown), "is not a known field");
+  }
+  const message = messageReader(desc)(hasValue ? value : rest, context) as Local;
+  try {
+    anyPack(desc, message, any);
+  } catch (cause) {
+    throw new FieldViolation("", `must be a whole ${typeName}`, { cause }); // proto2: required fields
+  }
   return any;
 }
 

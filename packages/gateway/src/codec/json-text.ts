@@ -7,7 +7,7 @@ export class JsonTextError extends Error {
 }
 
 /** protobuf's own limit is 100 messages, each of which may be in a list or map of its own. */
-const depthMax = 200;
+export const depthMax = 200;
 
 // ignoreBOM keeps a leading U+FEFF in the text, which is then rejected.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -49,6 +49,9 @@ const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
 
 /** What a string has only as the beginning of an escape, or not at all. */
 const unusual = /[^ -[\]-\uffff]/;
+
+/** V8 keeps a text for as long as a slice of it. A longer one is not worth a short string. */
+const keptTextMax = 256;
 
 class Parser {
   readonly #text: string;
@@ -138,9 +141,10 @@ class Parser {
     const start = this.#at;
     let end = text.indexOf('"', start + 1);
     const plain = text.slice(start + 1, end);
+    const isPart = text.length > keptTextMax && plain.length < text.length / 2;
     if (end >= 0 && !unusual.test(plain)) {
       this.#at = end + 1;
-      return plain;
+      return isPart ? JSON.parse(text.slice(start, end + 1)) : plain; // only the former is a copy
     }
     for (end = start + 1; end < text.length; end++) {
       const character = text.charCodeAt(end);

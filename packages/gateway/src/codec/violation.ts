@@ -55,6 +55,9 @@ export const violationsMax = 100;
 /** Past that, nobody reads on. And messages go into headers, which have their limits. */
 const quotedMax = 200;
 
+/** The expression for the end of a path takes quadratic time. A key may be as long as the body. */
+const searchedMax = 1000;
+
 /** Text that quotes a request: valid Unicode and short, whatever was sent. */
 function quotable(text: string): string {
   const isShort = text.length <= quotedMax;
@@ -63,5 +66,6 @@ function quotable(text: string): string {
 
 /** What people call the field: its own name, not where it stands. An extension's has dots. */
 function leafOf(field: string): string {
+  if (field.length > searchedMax) return field;
   return /(?:\[[^[\]]*\]|[^.[\]]+(?:\[[^[\]]*\])*)$/.exec(field)?.[0] ?? field;
 }

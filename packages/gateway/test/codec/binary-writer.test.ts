@@ -54,6 +54,19 @@ test.each([
   expect(both(writeBinary)).toEqual(both(toBinary));
 });
 
+test("a message that writes another while it is read", () => {
+  const request = create(PrintLabelRequestSchema);
+  const inner = create(LabelSchema, label);
+  Object.defineProperty(inner, "tag", {
+    enumerable: true,
+    get: () => String(writeBinary(LabelSchema, create(LabelSchema, label)).length),
+  });
+  request.label = inner;
+  expect(outcome(() => writeBinary(PrintLabelRequestSchema, request))).toEqual(
+    outcome(() => toBinary(PrintLabelRequestSchema, request)),
+  );
+});
+
 test("unknown fields are left out on request", () => {
   const message = Object.assign(create(LabelSchema, label), { $unknown: [unknown] });
   const options = { writeUnknownFields: false };

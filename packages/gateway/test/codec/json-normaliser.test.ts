@@ -1,12 +1,19 @@
 import { createRegistry } from "@bufbuild/protobuf";
-import { type Any, anyUnpack, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import {
+  type Any,
+  anyUnpack,
+  DurationSchema,
+  EmptySchema,
+  TimestampSchema,
+} from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { type EveryField, EveryFieldSchema, Genre } from "../gen/library/v1/fields_pb.ts";
 import { type Book, BookSchema } from "../gen/library/v1/library_pb.ts";
+import { GetRequestSchema } from "../gen/openapi/old/v1/old_pb.ts";
 import { jsonReaders } from "../support/json-reader.ts";
 import { refusalOf } from "../support/violations.ts";
 
-const registry = createRegistry(BookSchema, TimestampSchema);
+const registry = createRegistry(BookSchema, DurationSchema, EmptySchema, TimestampSchema);
 
 describe.each(jsonReaders)("%s reads", (_name, read) => {
   const descriptions: readonly [field: string, json: string, description: string][] = [
@@ -113,6 +120,10 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
         '"2020-12-31T23:59:59+23:59"',
         expect.objectContaining({ seconds: 1609372859n }),
       ],
+      ["bytes", '"-_8"', new Uint8Array([251, 255])],
+      ["bytes", '"+/8="', new Uint8Array([251, 255])],
+      ["bytes", '"-_8="', new Uint8Array([251, 255])],
+      ["bytes", '""', new Uint8Array()],
       ["duration", '"-1.5s"', expect.objectContaining({ seconds: -1n, nanos: -500000000 })],
       ["value", "1.0", numberValue(1)],
       ["value", "-0.0", numberValue(-0)],
@@ -151,6 +162,8 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
       ["stringWrapper", ["1", '"\\ud800"', "{}"]],
       ["choiceString", ["1", '"\\ud800"', "[]"]],
       ["bytes", ["5", "5.0", '"*"', '"A"', "true", "[]", "{}", "[0]"]],
+      ["bytes", ['"A="', '"A==="', '"QUJDR="', '"===="', '"Zg==="', '"Zg="', '"Zm9v=Zm9v"']],
+      ["bytes", ['"Zm9v-/"', '"Z g="', '" Zg=="', '"Zg==\\n"']],
       ["bytesWrapper", ["1.0", '"*"']],
       ["genre", ['"NOVEL"', '"genre_novel"', '"1"', '""', "1.5", "1e+21", "2147483648"]],
       ["genre", ["true", "[]", "{}", "1e400", "9007199254740993"]],
@@ -165,6 +178,7 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
       ["timestamp", ['"2021-04-31T00:00:00Z"', '"2021-01-01T24:00:00Z"', '"2021-01-00T00:00:00Z"']],
       ["timestamp", ['"10000-01-01T00:00:00Z"', '"1970-13-01T00:00:00Z"', "true"]],
       ["duration", ["1", "1.0", '"1"', '"s"', '"1.s"', "{}", '"315576000001s"']],
+      ["duration", ['"1s500ms"', '"1s "', '"1sx"', '"1.5s1"', '"1.0000000001s"']],
       ["fieldMask", ["1", "[]", '"a_b"', "{}"]],
       ["struct", ["[]", "1", "1.0", '"{}"', '{"a":1e400}', '{"a":[{"b":-1e400}]}']],
       ["struct", ['{"a":"\\ud800"}', '{"\\ud800":1}', '{"a":["\\udc00"]}']],
@@ -174,6 +188,8 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
       ["fieldMask", ['"\\ud800"']],
       ["any", ["[]", "1", "1.0", '{"@type":""}', '{"@type":1.0}', '{"@type":"a/"}']],
       ["any", ['{"@type":"a/unknown.Type"}', '{"value":1}', '{"@type":null}']],
+      ["any", ['{"@type":"a/google.protobuf.Duration","value":"1s","more":1}']],
+      ["any", ['{"@type":"a/google.protobuf.Empty","value":{"more":1}}']],
     ];
 
     const rows = refused.flatMap(([field, texts]) => texts.map((json) => [field, json] as const));
@@ -199,6 +215,21 @@ describe.each(jsonReaders)("%s reads", (_name, read) => {
       const text = '{"any":{"@type":"x/google.protobuf.Timestamp","value":"1970-01-01T00:00:01Z"}}';
       const { any } = read(EveryFieldSchema, text, { registry });
       expect(anyUnpack(any as Any, TimestampSchema)?.seconds).toBe(1n);
+    });
+
+    test("but not of a type whose required fields are missing", () => {
+      const text = `{"any":{"@type":"x/${GetRequestSchema.typeName}","id":"1"}}`;
+      const types = createRegistry(GetRequestSchema);
+      const refusal = refusalOf(() => read(EveryFieldSchema, text, { registry: types }));
+      expect(refusal).toMatchObject({ violations: [["any", expect.stringContaining("must be")]] });
+    });
+
+    test("of an Empty, with the value that Go writes or without", () => {
+      for (const more of ["", ',"value":{}']) {
+        const text = `{"any":{"@type":"x/google.protobuf.Empty"${more}}}`;
+        const { any } = read(EveryFieldSchema, text, { registry });
+        expect(anyUnpack(any as Any, EmptySchema)).toBeDefined();
+      }
     });
 
     test("but not with a field that its message does not have", () => {

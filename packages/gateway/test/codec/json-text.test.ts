@@ -1,7 +1,9 @@
+import { getHeapStatistics } from "node:v8";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { JsonTextError, parseJsonText } from "../../src/codec/json-text.ts";
 import { type ExactJson, JsonNumber } from "../../src/codec/json-value.ts";
+import { openCollector } from "../support/collect-garbage.ts";
 
 const encoder = new TextEncoder();
 
@@ -266,6 +268,19 @@ describe("rejects a duplicate member:", () => {
   test.each(rows)("%s", (text, token) => {
     expect(reasonFor(encoder.encode(text))).toBe(`has ${token} twice in one JSON object`);
   });
+});
+
+test("a short string does not keep the text that it was in", () => {
+  const collect = openCollector();
+  collect();
+  const before = getHeapStatistics().used_heap_size;
+  const names = Array.from({ length: 100 }, (_, n) => {
+    const text = `["${`a name ${n}`.padEnd(20)}"${" ".repeat(500_000)}]`;
+    return parseJsonText(encoder.encode(text));
+  });
+  collect();
+  expect(getHeapStatistics().used_heap_size - before).toBeLessThan(5_000_000); // of 50 MB
+  expect(names).toHaveLength(100);
 });
 
 describe("depth", () => {

@@ -30,6 +30,13 @@ describe("a violation", () => {
     expect(violation).toMatchObject({ field, message, description: "must be right" });
   });
 
+  test("of a field with a name of a megabyte is short", () => {
+    const name = `[${"a".repeat(1_000_000)}[`;
+    const { field, message } = new FieldViolation("", "is wrong").within(name).within("books");
+    expect(field).toMatch(/^books\[a+…$/);
+    expect(message.length).toBeLessThan(220);
+  });
+
   test("keeps its cause on the way out", () => {
     const cause = new Error("inner");
     expect(new FieldViolation("id", "is wrong", { cause }).within("book").cause).toBe(cause);

@@ -89,6 +89,11 @@ describe("an array", () => {
     ["of arrays", "[[1,2],[],[[3]]]", ["[1,2]", "[]", "[[3]]"]],
     ["with commas within", '[{"a":1,"b":[2,3]},4]', ['{"a":1,"b":[2,3]}', "4"]],
     ["with brackets in strings", '["]","[","}","{",","]', ['"]"', '"["', '"}"', '"{"', '","']],
+    [
+      "as deep as a message by itself",
+      `[${"[".repeat(200)}${"]".repeat(200)}]`,
+      [`${"[".repeat(200)}${"]".repeat(200)}`],
+    ],
     ["with quotes in strings", '["\\"]",1]', ['"\\"]"', "1"]],
     ["with backslashes in strings", '["\\\\",1]', ['"\\\\"', "1"]],
     ["in space", "\r\n\t [ 1 , 2 ] \n", [" 1 ", " 2 "]],

@@ -142,7 +142,7 @@ function negotiateCoding(coding: string | null, available: readonly Compression[
   if (found !== undefined) return found;
   const names = ["identity", ...available.map((compression) => compression.name)].join(", ");
   const supported = available.map((compression) => compression.name).join(",");
-  const message = `unknown compression "${coding}": supported encodings are ${supported}`;
+  const message = `unknown compression "${coding.slice(0, 100)}": supported encodings are ${supported}`;
   // RFC 7694 section 3: the 415 lists the accepted codings.
   throw new RestFailure(415, Code.InvalidArgument, message, {
     "accept-encoding": names,

@@ -1,6 +1,7 @@
 /** Sequences of JSON values: NDJSON, or the elements of one JSON array. */
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { tooLargeText } from "../../codec/codec.ts";
+import { depthMax as textDepthMax } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { BodyBuffer } from "../../http/body.ts";
 import type { Holding } from "../../http/body-budget.ts";
@@ -98,7 +99,7 @@ export async function* splitArray(
 }
 
 /** The maximum nesting depth of a message, plus the array around it. */
-const depthMax = 101;
+const depthMax = textDepthMax + 1;
 
 function tooDeep(): ConnectError {
   return badRequest([new FieldViolation("", `nests deeper than ${depthMax} levels`)]);
