@@ -8,10 +8,10 @@ import { types } from "node:util";
  * is in the old generation, it keeps every later stream of the session alive until a full collection,
  * with all that hangs on it. Under load that doubles the time of collections.
  *
- * Few streams are open at a time, so a search through all of them is fast.
  */
 export class StreamTable {
-  readonly #keys: unknown[] = [];
+  /** Ascending: a session numbers its streams in their order. */
+  readonly #keys: number[] = [];
   readonly #streams: Http2Stream[] = [];
 
   get size(): number {
@@ -19,29 +19,60 @@ export class StreamTable {
   }
 
   get(key: number): Http2Stream | undefined {
-    return this.#streams[this.#keys.indexOf(key)];
+    const index = this.#placeOf(key);
+    return this.#keys[index] === key ? this.#streams[index] : undefined;
   }
 
-  /** @param key Not in the table: node:http2 sets each stream once. */
-  set(key: unknown, stream: Http2Stream): void {
-    this.#keys.push(key);
-    this.#streams.push(stream);
+  set(key: number, stream: Http2Stream): void {
+    const index = this.#placeOf(key);
+    this.#keys.splice(index, 0, key);
+    this.#streams.splice(index, 0, stream);
   }
 
-  add(stream: Http2Stream): void {
-    this.set(stream, stream);
-  }
-
-  delete(key: unknown): void {
-    const index = this.#keys.indexOf(key);
-    if (index < 0) return;
-    const [lastKey, last] = [this.#keys.pop(), this.#streams.pop()];
-    if (last === undefined || index === this.#keys.length) return;
-    this.#keys[index] = lastKey;
-    this.#streams[index] = last;
+  delete(key: number): void {
+    const index = this.#placeOf(key);
+    if (this.#keys[index] !== key) return;
+    this.#keys.splice(index, 1);
+    this.#streams.splice(index, 1);
   }
 
   /** Visits the streams that are there at the start. The visitor may delete them. */
+  forEach(visit: (stream: Http2Stream) => void): void {
+    for (const stream of [...this.#streams]) visit(stream);
+  }
+
+  /** The index of the first key that is not less. */
+  #placeOf(key: number): number {
+    const keys = this.#keys;
+    let from = 0;
+    let to = keys.length;
+    if (to === 0 || (keys[to - 1] as number) < key) return to; // a new stream
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if ((keys[middle] as number) < key) from = middle + 1;
+      else to = middle;
+    }
+    return from;
+  }
+}
+
+/** Streams without a number yet, in place of a Set. There are few. */
+class PendingStreams {
+  readonly #streams: Http2Stream[] = [];
+
+  get size(): number {
+    return this.#streams.length;
+  }
+
+  add(stream: Http2Stream): void {
+    this.#streams.push(stream);
+  }
+
+  delete(stream: Http2Stream): void {
+    const index = this.#streams.indexOf(stream);
+    if (index >= 0) this.#streams.splice(index, 1);
+  }
+
   forEach(visit: (stream: Http2Stream) => void): void {
     for (const stream of [...this.#streams]) visit(stream);
   }
@@ -56,7 +87,7 @@ export function keepStreamsInTables(session: Http2Session): void {
   if (!types.isMap(state?.streams) || !types.isSet(state.pendingStreams)) return;
   if (state.streams.size > 0 || state.pendingStreams.size > 0) return;
   state.streams = new StreamTable();
-  state.pendingStreams = new StreamTable();
+  state.pendingStreams = new PendingStreams();
 }
 
 type SessionState = { streams?: unknown; pendingStreams?: unknown } | undefined;

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { getHeapStatistics } from "node:v8";
 import { createClient } from "@connectrpc/connect";
+import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { openGrpcTransport } from "../../src/client/index.ts";
 import { Health } from "../../src/health/index.ts";
@@ -49,13 +50,11 @@ function tableOf(session: Http2Session): StreamTable | undefined {
 
 test("a collection of the young generation frees what has left an old table", async () => {
   const collect = openCollector();
-  const [open, pending] = [new StreamTable(), new StreamTable()];
+  const open = new StreamTable();
   const pass = (streams: number): void => {
     for (let id = 1; id <= streams; id++) {
       const payload = Array.from({ length: 1000 }, () => ({}));
       const stream = { payload } as unknown as Http2Stream;
-      pending.add(stream);
-      pending.delete(stream);
       open.set(id, stream);
       open.delete(id - 8);
     }
@@ -69,6 +68,27 @@ test("a collection of the young generation frees what has left an old table", as
   collect({ type: "minor" });
   collect({ type: "minor" });
   expect(getHeapStatistics().used_heap_size - before).toBeLessThan(5_000_000);
+});
+
+test("finds streams by their number, in whatever order they come and go", () => {
+  const numbers = fc.uniqueArray(fc.nat(100));
+  fc.assert(
+    fc.property(numbers, numbers, (opened, closed) => {
+      const table = new StreamTable();
+      const map = new Map<number, Http2Stream>();
+      for (const id of opened) {
+        const stream = { id } as Http2Stream;
+        table.set(id, stream);
+        map.set(id, stream);
+      }
+      for (const id of closed) {
+        table.delete(id);
+        map.delete(id);
+      }
+      expect(table.size).toBe(map.size);
+      for (let id = 0; id <= 100; id++) expect(table.get(id)).toBe(map.get(id));
+    }),
+  );
 });
 
 test("both ends of a connection keep their open streams in tables", async () => {
