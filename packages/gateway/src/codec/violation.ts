@@ -66,6 +66,5 @@ function quotable(text: string): string {
 
 /** What people call the field: its own name, not where it stands. An extension's has dots. */
 function leafOf(field: string): string {
-  if (field.length > searchedMax) return field;
-  return /(?:\[[^[\]]*\]|[^.[\]]+(?:\[[^[\]]*\])*)$/.exec(field)?.[0] ?? field;
+  return /(?:\[[^[\]]*\]|[^.[\]]+(?:\[[^[\]]*\])*)$/.exec(field.slice(-searchedMax))?.[0] ?? field;
 }
