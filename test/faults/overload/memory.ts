@@ -21,7 +21,7 @@ const env = smallServer;
 const command = fileURLToPath(new URL("../../../packages/proxy/src/cli/main.ts", import.meta.url));
 /** Connections, and the streams of each. */
 const crowds = [
-  [4, 250],
+  [8, 250],
   [100, 250],
 ] as const;
 const watchIntervalMs = 20;

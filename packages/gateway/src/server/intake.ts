@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 const freeRequests = 4;
 
 /** Further requests that may begin in one turn, plus what was read with the last of them. */
-const turnRequestsMax = 256;
+const turnRequestsMax = 64;
 
 /** The most connections that are resumed in one turn. */
 const turnConnectionsMax = 64;

@@ -36,7 +36,7 @@ describe.each([
       expect(answered).toBe(1600);
       expect(turns.reduce((sum, begun) => sum + begun, 0)).toBe(1600);
       // Four of each, the limit, and what was read with the last of them.
-      expect(Math.max(...turns)).toBeLessThanOrEqual(8 * 4 + 256 + 200);
+      expect(Math.max(...turns)).toBeLessThanOrEqual(8 * 4 + 64 + 200);
     },
   );
 });
@@ -92,7 +92,7 @@ describe("an intake", () => {
   }
 
   /** Enough for a turn by themselves. */
-  const many = 4 + 256;
+  const many = 4 + 64;
 
   /** Until nobody waits any more, if nothing arrives. */
   const quiet = async () => {
