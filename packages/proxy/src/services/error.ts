@@ -31,7 +31,11 @@ export function forwardedError(reason: unknown, registry: Registry): unknown {
     case Code.ResourceExhausted:
       if (isReset(reason)) return reason;
       // An answer over the limit. The status of the code is 429, which asks for a retry.
-      return new RestFailure(500, reason.code, reason.rawMessage);
+      return new RestFailure(
+        500,
+        reason.code,
+        `the upstream's response is too large: ${reason.rawMessage}`,
+      );
     default:
       return reason;
   }

@@ -241,7 +241,8 @@ test("an answer that is too large is no reason to ask again", async () => {
   });
   const transport = openGrpcTransport({ url: upstream.upstream.url, readMaxBytes: 99 });
   await using proxy = await openProxy({ url: upstream.upstream.url, proxy: { transport } });
-  const message = "a message must not be larger than 99 bytes";
+  const message =
+    "the upstream's response is too large: a message must not be larger than 99 bytes";
   const got = await proxy.send(request);
   expect(got.status).toBe(500);
   expect(jsonOf(got)).toMatchObject({ code: Code.Internal, message });
