@@ -1,17 +1,13 @@
-import type { Cancellation, NewPlant } from "../plant.ts";
-import type { CommitObserver } from "./commit-observer.ts";
-import { CommitQueue, type CommitWatch } from "./commit-queue.ts";
+import { type Cancellation, type NewPlant, overloaded, PlantError } from "../plant.ts";
+import { backoffMs } from "./backoff.ts";
 import type { BatchEngine, RowOutcome } from "./engine.ts";
-import type { CommitLimits } from "./options.ts";
-import { WaitingRoom } from "./waiting-room.ts";
+import type { CommitLimits, CommitObserver } from "./options.ts";
+import { heapBytes, Line, type Share, Waiter, WaitingRoom } from "./waiting-room.ts";
 
 /** Groups plants into commits, in a queue for each part of the database. */
 export class GroupCommit {
-  readonly #engine: BatchEngine;
-  readonly #limits: CommitLimits;
+  readonly #shared: Omit<QueueOptions, "share">;
   readonly #room: WaitingRoom;
-  readonly #watch: CommitWatch | undefined;
-  readonly #observer: CommitObserver | undefined;
   readonly #queues = new Map<string, CommitQueue>();
 
   constructor(
@@ -19,11 +15,8 @@ export class GroupCommit {
     limits: CommitLimits,
     { watch, observer }: { watch?: CommitWatch; observer?: CommitObserver | undefined } = {},
   ) {
-    this.#engine = engine;
-    this.#limits = limits;
+    this.#shared = { engine, limits, watch, observer };
     this.#room = new WaitingRoom(limits, observer);
-    this.#watch = watch;
-    this.#observer = observer;
   }
 
   /**
@@ -49,18 +42,289 @@ export class GroupCommit {
   }
 
   #queueOf(id: bigint): CommitQueue {
-    const part = this.#engine.partOf(id);
+    const part = this.#shared.engine.partOf(id);
     let queue = this.#queues.get(part);
     if (queue === undefined) {
-      queue = new CommitQueue(part, {
-        engine: this.#engine,
-        limits: this.#limits,
-        share: this.#room.openShare(),
-        watch: this.#watch,
-        observer: this.#observer,
-      });
+      queue = new CommitQueue(part, { ...this.#shared, share: this.#room.openShare() });
       this.#queues.set(part, queue);
     }
     return queue;
+  }
+}
+
+interface QueueOptions {
+  readonly engine: BatchEngine;
+  readonly limits: CommitLimits;
+  readonly share: Share;
+  readonly watch: CommitWatch | undefined;
+  readonly observer: CommitObserver | undefined;
+}
+
+/** Hears of commits whose callers get their result. */
+export interface CommitWatch {
+  commitSucceeded(): void;
+  commitFailed(error: unknown): void;
+}
+
+/**
+ * Groups the plants of one part of a database into commits. Plants that arrive while the engine
+ * runs its maximum of commits share the next one, up to the limits, in order of arrival. A commit
+ * with enough rows begins at once, so it is written while the rest of a burst is still being read.
+ *
+ * If the engine says that a commit may succeed later, its plants are retried beside all others.
+ */
+class CommitQueue {
+  readonly #part: string;
+  readonly #options: QueueOptions;
+  readonly #pace: Pace;
+  readonly #waiting: Line;
+  readonly #late: Line;
+  #isRetrying = false;
+  /** Of the failures that were retried since the last success. */
+  #outage: { begunAt: number; failedAt: number } | undefined;
+  /** The last failure, whose plants are retried. */
+  #untold: { readonly error: unknown } | undefined;
+  #isGathering = false;
+  #underWay = 0;
+  #rowsUnderWay = 0;
+  #endedAt = 0;
+  #drained: PromiseWithResolvers<void> | undefined;
+
+  constructor(part: string, options: QueueOptions) {
+    const { engine, limits, share } = options;
+    this.#part = part;
+    this.#options = options;
+    this.#waiting = new Line(share);
+    this.#late = new Line(share);
+    this.#pace = new Pace({ rowsMax: limits.batchRowsMax, isParallel: engine.commitsMax > 1 });
+  }
+
+  submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
+    const bytes = heapBytes(plant);
+    if (!this.#options.share.hasRoom(bytes)) return Promise.reject(overloaded());
+    const waiter = new Waiter(plant, bytes, signal);
+    this.#waiting.push(waiter);
+    this.#gather();
+    return waiter.outcome;
+  }
+
+  async drain(): Promise<void> {
+    while (!this.#isDrained()) {
+      this.#drained ??= Promise.withResolvers();
+      await this.#drained.promise;
+    }
+  }
+
+  #isDrained(): boolean {
+    return this.#underWay === 0 && !this.#isGathering && !this.#isRetrying;
+  }
+
+  /** Begins commits that are worthwhile, or else one when the expected rows have come. */
+  #gather(): void {
+    const { commitsMax, commitsAhead } = this.#options.engine;
+    while (this.#underWay < commitsMax + commitsAhead && this.#isWorthwhile()) this.#begin();
+    if (this.#isGathering) return;
+    if (this.#mayBegin()) {
+      this.#isGathering = true;
+      // Plants that arrive in the same turn of the event loop share a commit. Otherwise the first
+      // plant of a burst would be committed alone, and the others would wait for it.
+      const { patienceMs } = this.#pace;
+      if (patienceMs > 0) setTimeout(this.#endGathering, patienceMs);
+      else setImmediate(this.#endGathering);
+    }
+    this.#endDrain();
+  }
+
+  #endDrain(): void {
+    if (!this.#isDrained()) return;
+    this.#drained?.resolve();
+    this.#drained = undefined;
+  }
+
+  readonly #endGathering = () => {
+    this.#isGathering = false;
+    if (this.#mayBegin()) this.#begin();
+    this.#gather();
+  };
+
+  /** Whether the next commit has enough rows or is full. */
+  #isWorthwhile(): boolean {
+    const { rows, bytes } = this.#waiting;
+    if (rows === 0) return false;
+    return rows >= this.#pace.worthwhile || bytes >= this.#options.limits.batchBytesMax;
+  }
+
+  #mayBegin(): boolean {
+    return this.#waiting.rows > 0 && this.#underWay < this.#options.engine.commitsMax;
+  }
+
+  #begin(): void {
+    const { batchRowsMax, batchBytesMax } = this.#options.limits;
+    const batch = this.#waiting.take(batchRowsMax, batchBytesMax);
+    this.#underWay++;
+    this.#rowsUnderWay += batch.length;
+    void this.#commit(batch).then(() => {
+      this.#underWay--;
+      this.#rowsUnderWay -= batch.length;
+      this.#gather();
+    });
+  }
+
+  /** @returns Whether it succeeded. */
+  async #commit(batch: readonly Waiter[]): Promise<boolean> {
+    try {
+      const outcomes = await this.#observed(batch.map(({ plant }) => plant));
+      if (outcomes.length !== batch.length) {
+        throw new Error(`a commit of ${batch.length} rows had ${outcomes.length} outcomes`);
+      }
+      for (const [index, waiter] of batch.entries()) waiter.resolve(outcomes[index] as RowOutcome);
+      this.#outage = undefined;
+      this.#untold = undefined;
+      this.#options.watch?.commitSucceeded();
+      return true;
+    } catch (error) {
+      this.#retryOrReject(batch, error);
+      return false;
+    }
+  }
+
+  /** Commits the batch, and reports it to the observer and the pace. */
+  async #observed(plants: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
+    const { engine, observer } = this.#options;
+    const isAhead = this.#underWay > engine.commitsMax;
+    const begunAt = performance.now();
+    let isFailed = true;
+    try {
+      const outcomes = await engine.commit(plants, this.#part);
+      isFailed = false;
+      return outcomes;
+    } finally {
+      const now = performance.now();
+      const durationMs = now - (isAhead ? Math.max(begunAt, this.#endedAt) : begunAt);
+      this.#endedAt = now;
+      this.#pace.commitEnded(this.#waiting.rows + this.#rowsUnderWay, durationMs);
+      observer?.commitEnded({ rows: plants.length, durationMs, isFailed });
+    }
+  }
+
+  #retryOrReject(batch: readonly Waiter[], error: unknown): void {
+    const { share, watch } = this.#options;
+    const lateBefore = this.#lateBefore(error);
+    let isRejected = false;
+    let isKept = false;
+    for (const waiter of batch) {
+      if (waiter.hasLeft) continue;
+      waiter.failedAt ??= performance.now();
+      if (waiter.failedAt > lateBefore && share.hasRoom(waiter.bytes)) {
+        this.#late.push(waiter);
+        isKept = true;
+      } else {
+        isRejected = true;
+        waiter.reject(notConfirmed(error));
+      }
+    }
+    // Also if all callers have left: who comes next would wait for nothing.
+    const isTold = isRejected || !isKept;
+    if (isTold) watch?.commitFailed(error);
+    this.#untold = isTold ? undefined : { error };
+    if (this.#late.rows > 0 && !this.#isRetrying) void this.#retry();
+  }
+
+  /** @returns Plants that failed before are not retried. In an outage, time counts from its start. */
+  #lateBefore(error: unknown): number {
+    const { retries } = this.#options.engine;
+    if (retries?.mayHelp(error) !== true) return Number.POSITIVE_INFINITY;
+    const now = performance.now();
+    const isNew = this.#outage === undefined || now - this.#outage.failedAt > retries.retryLimitMs;
+    this.#outage = { begunAt: isNew ? now : (this.#outage?.begunAt ?? now), failedAt: now };
+    const isLong = now - this.#outage.begunAt >= retries.retryLimitMs;
+    return isLong ? Number.POSITIVE_INFINITY : now - retries.retryLimitMs;
+  }
+
+  /**
+   * Runs until nothing is left to retry. A single row may be the cause, so each failure retries
+   * fewer rows at once, and others first.
+   */
+  async #retry(): Promise<void> {
+    const { engine, limits } = this.#options;
+    this.#isRetrying = true;
+    let rowsMax = limits.batchRowsMax;
+    for (let failures = 1; engine.retries !== undefined && this.#late.rows > 0; ) {
+      if (failures > 0) await pause(backoffMs(failures, engine.retries));
+      const batch = this.#late.take(rowsMax, limits.batchBytesMax);
+      if (batch.length === 0) break;
+      const isDone = await this.#commit(batch);
+      failures = isDone ? 0 : failures + 1;
+      rowsMax = isDone ? limits.batchRowsMax : Math.ceil(batch.length / 2);
+    }
+    if (this.#untold !== undefined) this.#options.watch?.commitFailed(this.#untold.error);
+    this.#untold = undefined;
+    this.#isRetrying = false;
+    this.#endDrain();
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function notConfirmed(cause: unknown): PlantError {
+  return new PlantError(
+    "unavailable",
+    "the store could not confirm that the plant was written; try again",
+    { cause },
+  );
+}
+
+/** Where commits run in parallel, and before anything is known about the callers. */
+const worthwhileInParallel = 32;
+
+/** Per commit. After some fifty commits, callers that have gone no longer count. */
+const callersDecay = 0.95;
+
+/** About how long callers take to read their answers and come again. */
+const returnMs = { base: 0.5, each: 0.04 } as const;
+
+/** Decides how many rows make a commit worthwhile, and how long to wait for them. */
+class Pace {
+  readonly #rowsMax: number;
+  readonly #isParallel: boolean;
+  /** About how many there are at a time. */
+  #callers = 0;
+  #worthwhile: number;
+  #patienceMs = 0;
+
+  constructor({ rowsMax, isParallel }: { rowsMax: number; isParallel: boolean }) {
+    this.#rowsMax = rowsMax;
+    this.#isParallel = isParallel;
+    this.#worthwhile = Math.min(worthwhileInParallel, rowsMax);
+  }
+
+  /** This many waiting rows are worth a commit. */
+  get worthwhile(): number {
+    return this.#worthwhile;
+  }
+
+  /** How long to wait for them; 0: for the rest of this turn of the event loop. */
+  get patienceMs(): number {
+    return this.#patienceMs;
+  }
+
+  /**
+   * If commits are fast, half of the callers share one while the other half is being answered and
+   * comes again: neither thread waits for the other. If a commit takes longer than callers take to
+   * come again, all share it: in two halves, each would wait for two commits. A lone caller has its
+   * commit at once.
+   *
+   * @param waiting How many callers waited for an outcome at its end, including its own.
+   */
+  commitEnded(waiting: number, commitMs: number): void {
+    if (this.#isParallel) return;
+    this.#callers = Math.max(waiting, this.#callers * callersDecay);
+    const untilBackMs = returnMs.base + returnMs.each * this.#callers;
+    const isSlow = commitMs > untilBackMs;
+    this.#patienceMs = isSlow ? untilBackMs : 0;
+    const wanted = isSlow ? this.#callers : this.#callers / 2;
+    this.#worthwhile = Math.min(Math.ceil(wanted), this.#rowsMax);
   }
 }

@@ -1,8 +1,8 @@
 /** Parts of a database that fail or hang by themselves, such as the nodes of a cluster. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { heapBytes } from "../../src/store/heap-bytes.ts";
 import type { CommitLimits } from "../../src/store/options.ts";
+import { heapBytes } from "../../src/store/waiting-room.ts";
 import { begin } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
 

@@ -3,8 +3,8 @@ import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../src/plant.ts";
-import { heapBytes } from "../../src/store/heap-bytes.ts";
 import { type CommitLimits, resolveLimits } from "../../src/store/options.ts";
+import { heapBytes } from "../../src/store/waiting-room.ts";
 import { begin, type OpenCommit } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
 

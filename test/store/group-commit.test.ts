@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { CommitObserver } from "../../src/store/commit-observer.ts";
 import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
 import { GroupCommit } from "../../src/store/group-commit.ts";
-import { heapBytes } from "../../src/store/heap-bytes.ts";
+import type { CommitObserver } from "../../src/store/options.ts";
 import { defaultLimits } from "../../src/store/options.ts";
+import { heapBytes } from "../../src/store/waiting-room.ts";
 import { begin, type OpenCommit } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
 

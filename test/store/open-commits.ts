@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import type { CommitWatch } from "../../src/store/commit-queue.ts";
 import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
+import type { CommitWatch } from "../../src/store/group-commit.ts";
 import { GroupCommit } from "../../src/store/group-commit.ts";
 import { type CommitLimits, resolveLimits } from "../../src/store/options.ts";
 

@@ -159,14 +159,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the queue: a plant whose caller has left is written",
-    file: "src/store/line.ts",
+    file: "src/store/waiting-room.ts",
     find: "if (waiter.hasLeft) continue;",
     replace: "",
     campaign: "test/store/group-commit-queue.test.ts",
   },
   {
     name: "the queue: a plant whose caller has left is retried",
-    file: "src/store/commit-queue.ts",
+    file: "src/store/group-commit.ts",
     find: "if (waiter.hasLeft) continue;",
     replace: "",
     campaign: "test/store/group-commit-retries.mocked.test.ts",
@@ -187,7 +187,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the queue: a drain forgets what is retried",
-    file: "src/store/commit-queue.ts",
+    file: "src/store/group-commit.ts",
     find: " && !this.#isRetrying;",
     replace: ";",
     campaign: "test/store/group-commit-retries.mocked.test.ts",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { CommitObserver } from "../../../src/store/commit-observer.ts";
 import { migrateStore } from "../../../src/store/open.ts";
+import type { CommitObserver } from "../../../src/store/options.ts";
 import { hasPostgres, type PostgresServer } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf } from "../plant-of.ts";
