@@ -12,7 +12,7 @@ export {
   type ProtocolName,
 } from "./adapter/observer.ts";
 export { messageFromJson, parseJson } from "./codec/json-messages.ts";
-export { type ExactJson, rawJson } from "./codec/json-value.ts";
+export { type ExactJson, rawJson } from "./codec/json-text.ts";
 export { addressKey } from "./http/address-key.ts";
 export { BodyBudget } from "./http/body-budget.ts";
 export { parseRequestTarget } from "./http/target.ts";
@@ -30,7 +30,7 @@ export type { SuccessStatuses } from "./rest/response/success-status.ts";
 export { RuleError } from "./rest/rule/rule.ts";
 export type { StreamFormatName } from "./rest/stream/stream-format.ts";
 export { methodNameOf } from "./rpc/call-names.ts";
+export type { Cancellation } from "./rpc/context.ts";
 export { cancellationOf, sendHeaders } from "./rpc/context.ts";
 export type { MessageLimits, StreamLimits } from "./rpc/endpoint.ts";
 export { requireFields } from "./rpc/required-fields.ts";
-export type { Cancellation } from "./rpc/signal.ts";

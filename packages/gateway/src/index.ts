@@ -2,5 +2,5 @@
 
 export { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "./adapter/node.ts";
 export * from "./fetch.ts";
-export type { NodeHandler } from "./http/node.ts";
+export type { NodeHandler } from "./http/request-exchange.ts";
 export { compressionGzip } from "./rpc/gzip.ts";

@@ -4,6 +4,8 @@ import * as zlib from "node:zlib";
 import type { ContextValues } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { BodyBudget } from "../http/body-budget.ts";
+import type { Response } from "../http/exchange.ts";
+import type { NodeHeaders } from "../http/headers.ts";
 import {
   exchangeFor,
   findRepeatedField,
@@ -11,14 +13,16 @@ import {
   type NodeRequest,
   type NodeResponse,
   originOf,
-} from "../http/node.ts";
+} from "../http/request-exchange.ts";
 import { StreamExchange } from "../http/stream-exchange.ts";
 import { parseOrigin } from "../http/target.ts";
+import { type RenderError, renderStatus } from "../rest/error.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
+import { errorResponse } from "../rest/response/response.ts";
 import { logError } from "../rpc/errors.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
-import { guardHandler } from "./beside.ts";
+import { type ApplyCors, isPreflight } from "./cors.ts";
 import { type CommonOptions, commonOptionKinds, createGateway, type Runtime } from "./gateway.ts";
 
 /** The options of `connectNodeAdapter`, with the same meaning, and those of the gateway. */
@@ -123,3 +127,41 @@ const node: Runtime = {
   compressions: [compressionGzip, compressionBrotli],
   codings: nodeCodings,
 };
+
+export interface BesideOptions {
+  readonly renderError: RenderError | undefined;
+  readonly onError: (error: unknown) => void;
+  /** For pages of other origins. Default: the handler's own affair. */
+  readonly applyCors?: ApplyCors | undefined;
+}
+
+/** Guards a handler for other paths: if it throws or rejects, its client gets an error. */
+export function guardHandler(
+  handler: NodeHandler,
+  { renderError = renderStatus, onError, applyCors }: BesideOptions,
+): (...node: Parameters<NodeHandler>) => Promise<void> {
+  return async (request, response) => {
+    try {
+      if (applyCors !== undefined) {
+        const { method = "", headers } = request;
+        const addHeader = (header: NodeHeaders) => {
+          for (const name in header) response.setHeader(name, `${header[name]}`);
+        };
+        const respond = ({ status, header }: Response) => {
+          addHeader(header);
+          response.statusCode = status;
+          response.end();
+        };
+        const exchange = { method, headers, addHeader, respond };
+        applyCors(exchange, []);
+        if (isPreflight(exchange)) return;
+      }
+      await handler(request, response);
+    } catch (error) {
+      onError(error);
+      const exchange = exchangeFor(request, response);
+      if (exchange.isAnswered) exchange.breakOff();
+      else exchange.respond(errorResponse(error, { renderError }));
+    }
+  };
+}

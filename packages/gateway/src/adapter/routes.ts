@@ -1,13 +1,16 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { ContextValues } from "@connectrpc/connect";
-import type { Exchange } from "../http/exchange.ts";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { type Exchange, headerOf } from "../http/exchange.ts";
 import type { RequestTarget } from "../http/target.ts";
 import type { RenderError } from "../rest/error.ts";
 import { createRestRoutes } from "../rest/handler.ts";
 import type { RestSettings } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
+import { createConnectUnary } from "../rpc/connect.ts";
+import { createConnectStreams } from "../rpc/connect-stream.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
-import { createRpcHandler } from "../rpc/rpc.ts";
+import { createGrpc, createGrpcWeb } from "../rpc/grpc.ts";
+import { emptyResponse, type ServeRpc, unsupportedMediaType } from "../rpc/protocol.ts";
 import type { ProtocolName } from "./observer.ts";
 
 /** What serves a request, or why nothing does. */
@@ -35,7 +38,7 @@ export interface Route {
 }
 
 /** Finds the route of an HTTP method and target. */
-export type FindRoute = (method: string, target: RequestTarget) => Route;
+type FindRoute = (method: string, target: RequestTarget) => Route;
 
 const notFound: Route = {
   kind: "not_found",
@@ -54,7 +57,7 @@ export interface OwnRoute extends Omit<Route, "kind" | "method" | "isRpc" | "ren
 /** Adds a protocol that is optional. What it needs is loaded by those alone who use it. */
 export type AddRoutes = (options: RoutesOptions) => readonly OwnRoute[];
 
-export interface RoutesOptions {
+interface RoutesOptions {
   readonly endpoints: readonly Endpoint[];
   /** The prefix of every path. */
   readonly prefix: string;
@@ -114,4 +117,37 @@ function rpcRoute(endpoint: Endpoint): Route {
   const { requestPath: pathTemplate, allowedMethods: allow } = rpc;
   const serve = createRpcHandler(endpoint);
   return { kind: "call", method: spec.method, pathTemplate, isRpc: true, allow, serve };
+}
+
+/**
+ * Serves a method with the protocol of the request's media type. The caller has already checked
+ * that the method supports the HTTP method.
+ */
+export function createRpcHandler(endpoint: Endpoint): ServeRpc {
+  const { kind } = endpoint.spec;
+  const createConnect = kind === "unary" ? createConnectUnary : createConnectStreams;
+  const all = [createGrpc(endpoint), createGrpcWeb(endpoint), createConnect(endpoint)];
+  const protocols = all.filter(({ name }) => endpoint.rpc.protocolNames.includes(name));
+
+  function find(contentType: string, method: string): ServeRpc | undefined {
+    for (const protocol of protocols) {
+      if (!protocol.methods.includes(method)) continue;
+      const handler = protocol.handlerFor(contentType, method);
+      if (handler !== undefined) return handler;
+    }
+    return undefined;
+  }
+
+  return (exchange, contextValues) => {
+    if (kind === "bidi_streaming" && !exchange.isDuplex) {
+      // Clients coded for a connection that works both ways may hang on HTTP/1.1. Closing it ends that.
+      const error = new ConnectError("a bidirectional stream needs HTTP/2", Code.Unimplemented);
+      exchange.respond(emptyResponse(505, error, { connection: "close" }));
+      return undefined;
+    }
+    const handler = find(headerOf(exchange, "content-type") ?? "", exchange.method);
+    if (handler !== undefined) return handler(exchange, contextValues);
+    exchange.respond(unsupportedMediaType());
+    return undefined;
+  };
 }

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Cancellation } from "../rpc/signal.ts";
+import type { Cancellation } from "../rpc/context.ts";
 
 /** A timer over 2^31 - 1 ms fires at once. A longer timeout than these 24 days is none. */
 const timerMaxMs = 2 ** 31 - 1;

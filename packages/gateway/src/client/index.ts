@@ -1,7 +1,7 @@
 /** A client of gRPC on `node:http2`, for `createClient` of Connect. */
 export { isOfConnection, LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
+export type { Cancellation } from "../rpc/context.ts";
 export { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
-export type { Cancellation } from "../rpc/signal.ts";
 export { AnswerError } from "./answer.ts";
 export type { ClientTls } from "./guarded-socket.ts";
 export { type GrpcTransport, type GrpcTransportOptions, openGrpcTransport } from "./transport.ts";

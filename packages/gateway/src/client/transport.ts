@@ -15,9 +15,9 @@ import {
   toNodeHeaders,
   withoutConnection,
 } from "../http/headers.ts";
+import type { Cancellation } from "../rpc/context.ts";
 import { EnvelopeReader, type EnvelopeReading, readEnvelopes } from "../rpc/envelope.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
-import type { Cancellation } from "../rpc/signal.ts";
 import { Attempt } from "./attempt.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import { Channel } from "./channel.ts";

@@ -22,8 +22,7 @@ import {
   type Reader as ReaderOf,
   scalarReader,
 } from "./json-scalar.ts";
-import { JsonTextError, parseJsonText } from "./json-text.ts";
-import { type ExactJson, isJsonObject } from "./json-value.ts";
+import { type ExactJson, isJsonObject, JsonTextError, parseJsonText } from "./json-text.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
 
 /**

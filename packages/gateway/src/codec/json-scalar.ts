@@ -6,7 +6,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { type ExactJson, JsonNumber } from "./json-value.ts";
+import { type ExactJson, JsonNumber } from "./json-text.ts";
 import { FieldViolation } from "./violation.ts";
 
 export interface JsonOptions extends Partial<JsonReadOptions> {

@@ -11,7 +11,7 @@ import {
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { integerTypes } from "./json-scalar.ts";
-import { isJsonObject, rawJson } from "./json-value.ts";
+import { isJsonObject, rawJson } from "./json-text.ts";
 
 export interface JsonWriterOptions extends Partial<JsonWriteStringOptions> {
   /**

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { jsonResponse } from "../http/body.ts";
-import type { NodeHandler } from "../http/node.ts";
+import type { NodeHandler } from "../http/request-exchange.ts";
 import { type RenderError, RestFailure, renderStatus } from "../rest/error.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";

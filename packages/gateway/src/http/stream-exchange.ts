@@ -9,8 +9,7 @@ import {
 import type { Readable } from "node:stream";
 import type { BodyBudget } from "./body-budget.ts";
 import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
-import { fitFields } from "./fit-fields.ts";
-import { type NodeHeaders, withoutConnection } from "./headers.ts";
+import { fitFields, type NodeHeaders, withoutConnection } from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
 

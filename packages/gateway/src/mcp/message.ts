@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { parseJson } from "../codec/json-messages.ts";
-import { type ExactJson, isJsonObject, JsonNumber, rawJson } from "../codec/json-value.ts";
+import { type ExactJson, isJsonObject, JsonNumber, rawJson } from "../codec/json-text.ts";
 import { type Exchange, headerOf } from "../http/exchange.ts";
 import { type RenderError, RestFailure, renderStatus } from "../rest/error.ts";
 

@@ -5,7 +5,7 @@ import { Code } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
 import { answerTooLarge } from "../codec/codec.ts";
 import { messageFromJson } from "../codec/json-messages.ts";
-import { type ExactJson, isJsonObject } from "../codec/json-value.ts";
+import { type ExactJson, isJsonObject } from "../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../codec/violation.ts";
 import { byteLengthOf, bytesOf, jsonResponse } from "../http/body.ts";
 import type { Ending, Head, Response } from "../http/exchange.ts";

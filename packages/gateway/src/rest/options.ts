@@ -1,9 +1,9 @@
 import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import type { NodeHeaders } from "../http/headers.ts";
 import { assertOptions, definedOnly, type OptionKinds } from "../rpc/options.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { AnswerCodingName } from "./response/answer-coding.ts";
-import { type Deprecations, deprecationProblem } from "./response/deprecation.ts";
 import { type SuccessStatuses, statusProblem } from "./response/success-status.ts";
 import { hasRule, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
@@ -110,6 +110,16 @@ export interface RestOptions extends RestServiceOptions {
    */
   readonly services?: Readonly<Record<string, RestServiceOptions>>;
 }
+
+/** When a method is deprecated, and when it stops working. */
+interface Deprecation {
+  /** A date, or a time as in RFC 3339: `2026-01-31`, in UTC. It may be in the future. */
+  readonly since: string;
+  /** The same. Not before `since`. */
+  readonly sunset?: string;
+}
+
+type Deprecations = Readonly<Record<string, Deprecation>>;
 
 /** All options of one service. */
 export type RestServiceSettings = Required<Omit<RestServiceOptions, "answerCodings">> &
@@ -244,4 +254,22 @@ function createRule(rule: MessageInitShape<typeof HttpRuleSchema>): HttpRule {
   const advice = isVerb ? `; write pattern: { case: "${strange}", value: "…" }` : "";
   const reason = `"${strange}" is no member of a rule${advice}`;
   throw new RuleError(rule.selector || "a rule without a selector", reason);
+}
+
+/** The headers of every answer of the method: RFC 9745 and RFC 8594. */
+export function deprecationHeader(method: DescMethod, deprecations: Deprecations): NodeHeaders {
+  const { since, sunset } = deprecations[selectorOf(method)] ?? {};
+  if (since === undefined) return {};
+  const deprecated = { deprecation: `@${Math.floor(Date.parse(since) / 1000)}` };
+  return sunset === undefined
+    ? deprecated
+    : { ...deprecated, sunset: new Date(sunset).toUTCString() };
+}
+
+/** What is wrong with the times; undefined if nothing is. */
+function deprecationProblem({ since, sunset = since }: Deprecation): string | undefined {
+  const wrong = [since, sunset].find((time) => Number.isNaN(Date.parse(time)));
+  if (wrong !== undefined) return `${JSON.stringify(wrong)} is no date`;
+  // RFC 9745 section 4.
+  return Date.parse(sunset) < Date.parse(since) ? "sunset must not be before since" : undefined;
 }

@@ -1,4 +1,6 @@
 /** Unary calls of the Connect protocol: https://connectrpc.com/docs/protocol */
+
+import { base64Decode } from "@bufbuild/protobuf/wire";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { compressionNegotiate, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
@@ -13,13 +15,11 @@ import {
   parseTimeout,
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
-import type { Codec } from "../codec/codec.ts";
-import { messageTooLarge } from "../codec/codec.ts";
+import { type Codec, messageTooLarge } from "../codec/codec.ts";
 import { type Body, type BodyLimit, byteLengthOf, bytesOf, readBody } from "../http/body.ts";
 import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import { resolveUrl } from "../http/target.ts";
 import { serveCall } from "./call.ts";
-import { parseConnectQuery } from "./connect-query.ts";
 import { CallContext, headerWithTrailer, noTrailer } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { connectErrorFrom } from "./errors.ts";
@@ -91,15 +91,21 @@ export function versionErrorOf(exchange: Exchange): ConnectError | undefined {
   );
 }
 
-/** @returns undefined for an unknown encoding. */
+/**
+ * The query of a GET: https://connectrpc.com/docs/protocol#unary-get-request. If a parameter is
+ * repeated, the first one counts.
+ *
+ * @returns undefined for an unknown encoding.
+ */
 function getRequest(exchange: Exchange, codecs: Endpoint["codecs"]): ConnectRequest | undefined {
-  const query = parseConnectQuery(resolveUrl(exchange.origin, exchange.target));
-  const { encoding, compression, version, readMessage } = query;
+  const { search, searchParams: query } = new URL(resolveUrl(exchange.origin, exchange.target));
+  const encoding = query.get("encoding");
   if (encoding !== "proto" && encoding !== "json") return undefined;
   return {
     codec: encoding === "proto" ? codecs.binary : codecs.json,
-    compression,
+    compression: query.get("compression"),
     versionError() {
+      const version = query.get("connect");
       if (version === `v${protocolVersion}`) return undefined;
       return wrongVersion(
         version === null
@@ -107,8 +113,34 @@ function getRequest(exchange: Exchange, codecs: Endpoint["codecs"]): ConnectRequ
           : `connect must be "v${protocolVersion}": got "${version}"`,
       );
     },
-    read: (parse) => parse(readMessage()),
+    read(parse) {
+      const isBase64 = query.get("base64") === "1";
+      const message = isBase64
+        ? decodeBase64(query.get("message") ?? "")
+        : rawMessage(search.slice(1));
+      return parse(message);
+    },
   };
+}
+
+function decodeBase64(text: string): Uint8Array {
+  try {
+    return base64Decode(text);
+  } catch (cause) {
+    const message = "protocol error: the parameter message is not base64";
+    throw new ConnectError(message, Code.InvalidArgument, undefined, undefined, cause);
+  }
+}
+
+/** The bytes of a parameter. URLSearchParams would replace those that are not UTF-8. */
+function rawMessage(query: string): Uint8Array {
+  const part = query.split("&").find((one) => new URLSearchParams(`&${one}`).has("message")) ?? "";
+  const equals = part.indexOf("=");
+  const value = equals < 0 ? "" : part.slice(equals + 1).replaceAll("+", " ");
+  const bytes = value.replace(/%([\dA-Fa-f]{2})/g, (_, hex) =>
+    String.fromCharCode(parseInt(hex, 16)),
+  );
+  return Uint8Array.from(bytes, (byte) => byte.charCodeAt(0)); // a URL contains only ASCII
 }
 
 function wrongVersion(message: string): ConnectError {

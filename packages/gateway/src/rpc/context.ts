@@ -1,17 +1,19 @@
 import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
 import {
+  Code,
+  ConnectError,
   type ContextValues,
   createContextValues,
   type HandlerContext,
   type UnaryRequest,
 } from "@connectrpc/connect";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
-import type { Exchange } from "../http/exchange.ts";
+import type { Holding } from "../http/body-budget.ts";
+import type { Abortable, Exchange } from "../http/exchange.ts";
 import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
 import { resolveUrl } from "../http/target.ts";
-import { CallSignal, type Cancellation } from "./signal.ts";
 
-export interface CallInit {
+interface CallInit {
   readonly exchange: Exchange;
   readonly method: DescMethod;
   readonly protocolName: string;
@@ -29,10 +31,9 @@ const timerMaxMs = 2 ** 31 - 1;
 const callSignal = Symbol("the signal, not yet made");
 
 /**
- * The context of a call, as connect-es makes it. What costs, and what few
- * look at, is made when it is looked at: headers when one is changed, the signal
- * with its timer and listeners when it is taken. It is an own property all the
- * same, so that `{ ...context }` has it.
+ * The context of a call, as connect-es makes it. What costs is made when somebody looks at it:
+ * headers when one is changed, the signal with its timer and listeners when it is taken. It is an
+ * own property all the same, so that `{ ...context }` has it.
  */
 export class CallContext implements HandlerContext {
   readonly method: DescMethod;
@@ -84,8 +85,8 @@ export class CallContext implements HandlerContext {
 }
 
 /**
- * What a call's signal says, for half the cost to those who only listen to it.
- * Where an interceptor has put another signal into the context, that.
+ * What a call's signal says, for half the cost to those who only listen to it. Where an interceptor
+ * has put another signal into the context, that.
  */
 export function cancellationOf(context: HandlerContext): Cancellation {
   return context instanceof CallContext ? context[callSignal] : context.signal;
@@ -159,4 +160,192 @@ export function headerWithTrailer({
   const isPlain = responseTrailer instanceof LazyHeaders && responseTrailer.toNode() === noTrailer;
   if (isPlain && responseHeader instanceof LazyHeaders) return responseHeader.toNode();
   return toNodeHeaders(trailerMux(responseHeader, responseTrailer));
+}
+
+interface CallEnds {
+  readonly exchange: Exchange;
+  /** When the caller stops waiting, in milliseconds since the epoch. */
+  readonly deadline: number | undefined;
+  readonly shutdownSignal: AbortSignal | undefined;
+}
+
+/**
+ * How a call is given up, and the AbortSignal that says so, made when somebody looks at it: it
+ * aborts when the deadline passes, the client leaves, the server shuts down, or the call fails, with
+ * the same reasons as in connect-es. Who only listens does so here, for half the cost.
+ *
+ * A unary call that succeeds lets go of it, and leaves it as it is. That of a stream aborts when
+ * the stream has ended, as in connect-es.
+ */
+export class CallSignal implements Abortable {
+  readonly #ends: CallEnds;
+  #state: "open" | "aborted" | "released" = "open";
+  #cause: unknown;
+  #controller: AbortController | undefined;
+  #listeners: readonly AbortListener[] = noListeners;
+  #isWatched = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #shutdown: Link | undefined;
+  /** Sends the head of an answer in messages. */
+  sendHead: (() => void) | undefined;
+
+  constructor(ends: CallEnds) {
+    this.#ends = ends;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.aborted) this.#controller.abort(this.#cause);
+    }
+    return this.#controller.signal;
+  }
+
+  /** What counts the bytes that the call holds, those of calls that it makes included. */
+  get holding(): Holding | undefined {
+    return this.#ends.exchange.holding;
+  }
+
+  get aborted(): boolean {
+    this.#watch();
+    return this.#state === "aborted";
+  }
+
+  /** An AbortSignal always has one, even if it was given none. */
+  get reason(): unknown {
+    return this.signal.reason;
+  }
+
+  addEventListener(_type: "abort", listener: AbortListener): void {
+    if (!this.aborted) this.#listeners = [...this.#listeners, listener];
+  }
+
+  removeEventListener(_type: "abort", listener: AbortListener): void {
+    this.#listeners = this.#listeners.filter((one) => one !== listener);
+  }
+
+  /** The same, or the reason for which the call is given up before. */
+  race<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const listener = { handleEvent: () => reject(this.reason) };
+      this.addEventListener("abort", listener);
+      const settled = () => this.removeEventListener("abort", listener);
+      promise.then(resolve, reject).finally(settled);
+    });
+  }
+
+  /** The call has failed or is given up, or a stream has ended: without a reason, well. */
+  abort(reason: unknown): void {
+    if (this.#state !== "open") return;
+    this.#state = "aborted";
+    this.#cause = reason;
+    this.#unwatch();
+    this.#controller?.abort(reason);
+    for (const listener of this.#listeners) listener.handleEvent();
+    this.#listeners = noListeners;
+  }
+
+  /** The call has succeeded. */
+  release(): void {
+    if (this.#state === "open") this.#state = "released";
+    this.#unwatch();
+  }
+
+  #watch(): void {
+    if (this.#isWatched || this.#state !== "open") return;
+    this.#isWatched = true;
+    const { exchange, deadline, shutdownSignal } = this.#ends;
+    const timeoutMs = deadline === undefined ? undefined : deadline - Date.now();
+    if (timeoutMs !== undefined && timeoutMs <= 0) this.abort(timedOut());
+    else if (shutdownSignal?.aborted) this.abort(shutdownSignal.reason);
+    else if (exchange.isClosed || exchange.hasLeft) this.abort(exchange.closeReason);
+    else {
+      if (timeoutMs !== undefined) {
+        this.#timer = setTimeout(() => this.abort(timedOut()), timeoutMs);
+      }
+      this.#shutdown = shutdownSignal && abortOnShutdown(shutdownSignal, this);
+      exchange.call = this;
+    }
+  }
+
+  #unwatch(): void {
+    if (!this.#isWatched) return;
+    clearTimeout(this.#timer);
+    this.#shutdown?.remove();
+    this.#ends.exchange.call = undefined;
+  }
+}
+
+const noListeners: readonly AbortListener[] = [];
+
+/** An `EventListenerObject`. */
+export interface AbortListener {
+  handleEvent(): void;
+}
+
+/** As much of an `AbortSignal` as it takes to listen to one. */
+export type Cancellation = Pick<
+  CallSignal,
+  "aborted" | "reason" | "addEventListener" | "removeEventListener"
+> & { readonly holding?: Holding | undefined };
+
+function timedOut(): ConnectError {
+  return new ConnectError("the operation timed out", Code.DeadlineExceeded);
+}
+
+/** A link of a ring, or a ring of its own. */
+class Link {
+  readonly call: Abortable | undefined;
+  previous: Link = this;
+  next: Link = this;
+
+  /** @param call Undefined for the end of a ring. */
+  constructor(call?: Abortable) {
+    this.call = call;
+  }
+
+  insertBefore(next: Link): void {
+    this.previous = next.previous;
+    this.next = next;
+    next.previous.next = this;
+    next.previous = this;
+  }
+
+  remove(): void {
+    this.previous.next = this.next;
+    this.next.previous = this.previous;
+    // Keep no references to its neighbours.
+    this.previous = this;
+    this.next = this;
+  }
+}
+
+const ringEnds = new WeakMap<AbortSignal, Link>();
+
+/**
+ * Aborts a call when a signal aborts that outlives many calls, until the link is removed.
+ *
+ * Listens to the signal once for all calls, and keeps these in a ring. Not in a Set: when V8 replaces
+ * a Set's table, the old table keeps the new one reachable. Once a table is in the old generation,
+ * everything that passes through the Set gets there, and collections take several times as long.
+ * Node's own list of listeners has the same flaw.
+ */
+function abortOnShutdown(signal: AbortSignal, call: Abortable): Link {
+  const link = new Link(call);
+  link.insertBefore(ringEnds.get(signal) ?? listen(signal));
+  return link;
+}
+
+/** @returns the end of the ring. */
+function listen(signal: AbortSignal): Link {
+  const end = new Link();
+  ringEnds.set(signal, end);
+  signal.addEventListener("abort", () => {
+    while (end.next !== end) {
+      const { next } = end;
+      next.remove();
+      next.call?.abort(signal.reason);
+    }
+  });
+  return end;
 }

@@ -1,9 +1,9 @@
 /** Streams of messages: how an answer is sent, and what ends a stream. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { BodyWriter } from "../http/exchange.ts";
+import type { CallSignal, Cancellation } from "./context.ts";
 import { signalOf } from "./context.ts";
 import { connectErrorFrom } from "./errors.ts";
-import type { CallSignal, Cancellation } from "./signal.ts";
 import type { Call, Failure, Message, StreamWire } from "./wire.ts";
 
 interface Steps {

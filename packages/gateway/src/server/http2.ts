@@ -1,16 +1,14 @@
 import http2 from "node:http2";
 import type { Socket } from "node:net";
 import type { GatewayHandler } from "../adapter/node.ts";
-import { continueWhenRead, type NodeHandler } from "../http/node.ts";
 import { clientShut, isKeptOpen } from "../http/node-exchange.ts";
+import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts";
 import { leaveRequest } from "../http/stream-exchange.ts";
-import { keepStreamsInTables } from "../http/stream-table.ts";
-import { LinkedList } from "../rpc/linked-list.ts";
+import { keepStreamsInTables, StreamTable } from "../http/stream-table.ts";
 import type { OnRequested } from "./http1.ts";
-import { Intake } from "./intake.ts";
+import { Intake, Turns } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
 import type { Refusals } from "./refusal.ts";
-import { Turns } from "./turns.ts";
 
 type Stream = http2.ServerHttp2Stream;
 
@@ -166,11 +164,12 @@ function limitSession(
   refusals: Refusals,
 ): void {
   const { requestTimeoutMs, idleTimeoutMs } = limits;
-  const streams = new LinkedList<{ readonly stream: Stream; readonly startedAt: number }>();
+  const streams = new StreamTable<{ readonly stream: Stream; readonly startedAt: number }>();
   let isTimed = true;
   session.on("stream", (stream: Stream) => {
-    const opened = streams.append({ stream, startedAt: performance.now() });
-    stream.on("close", () => opened.remove());
+    const { id = 0 } = stream;
+    streams.set(id, { stream, startedAt: performance.now() });
+    stream.on("close", () => streams.delete(id));
     if (isTimed) session.setTimeout(0);
     isTimed = false;
   });

@@ -4,8 +4,8 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex, Writable } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import type { NodeResponse } from "../http/node.ts";
 import { refuseCall } from "../http/node-exchange.ts";
+import type { NodeResponse } from "../http/request-exchange.ts";
 import { type RenderError, RestFailure, restErrorFrom } from "../rest/error.ts";
 
 const failures = {

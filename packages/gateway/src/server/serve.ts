@@ -1,15 +1,15 @@
 import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { guardHandler } from "../adapter/beside.ts";
 import { createCors } from "../adapter/cors.ts";
 import {
   type GatewayHandler,
   type GatewayOptions,
   gatewayNodeAdapter,
   gatewayOptionKinds,
+  guardHandler,
 } from "../adapter/node.ts";
 import { BodyBudget } from "../http/body-budget.ts";
-import type { NodeHandler } from "../http/node.ts";
+import type { NodeHandler } from "../http/request-exchange.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import { logError } from "../rpc/errors.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";

@@ -1,8 +1,12 @@
 /** Keys with escapes, which JSON.parse confuses with keys of earlier texts. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { JsonTextError, parseJsonText } from "../../src/codec/json-text.ts";
-import { type ExactJson, JsonNumber } from "../../src/codec/json-value.ts";
+import {
+  type ExactJson,
+  JsonNumber,
+  JsonTextError,
+  parseJsonText,
+} from "../../src/codec/json-text.ts";
 
 const parse = (text: string) => parseJsonText(Buffer.from(text));
 

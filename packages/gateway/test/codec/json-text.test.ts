@@ -1,8 +1,12 @@
 import { getHeapStatistics } from "node:v8";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { JsonTextError, parseJsonText } from "../../src/codec/json-text.ts";
-import { type ExactJson, JsonNumber } from "../../src/codec/json-value.ts";
+import {
+  type ExactJson,
+  JsonNumber,
+  JsonTextError,
+  parseJsonText,
+} from "../../src/codec/json-text.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 
 const encoder = new TextEncoder();

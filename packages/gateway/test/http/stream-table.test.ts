@@ -43,7 +43,7 @@ async function openConnection() {
   return { client, streams, ask, server: (await session)[0] };
 }
 
-function tableOf(session: Http2Session): StreamTable | undefined {
+function tableOf(session: Http2Session): StreamTable<unknown> | undefined {
   const values = Object.getOwnPropertySymbols(session).map((key) => Reflect.get(session, key));
   return values.find((value) => value?.streams instanceof StreamTable)?.streams;
 }

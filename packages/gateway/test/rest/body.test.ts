@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { RestFailure, restErrorFrom } from "../../src/rest/error.ts";
-import { assertMediaType, readBody, type WholeRequest } from "../../src/rest/request/body.ts";
+import { assertMediaType, readBody, type WholeRequest } from "../../src/rest/request/request.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createNameMatcher } from "../../src/rest/request/query.ts";
+import { createNameMatcher } from "../../src/rest/request/bind.ts";
 
 describe("a pattern matches", () => {
   test.each<[pattern: string, names: readonly string[], others: readonly string[]]>([

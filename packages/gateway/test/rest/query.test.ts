@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FieldViolation } from "../../src/codec/violation.ts";
-import { decodeForm, parseQuery } from "../../src/rest/request/query.ts";
+import { decodeForm, parseQuery } from "../../src/rest/request/bind.ts";
 
 /** Names and values, as those of text fields are read. */
 function parsed(query: string) {

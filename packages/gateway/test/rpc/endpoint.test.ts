@@ -11,11 +11,11 @@ import {
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { createRpcHandler } from "../../src/adapter/routes.ts";
 import type { Exchange } from "../../src/http/exchange.ts";
 import { createRestRoutes } from "../../src/rest/handler.ts";
 import { resolveRestOptions } from "../../src/rest/options.ts";
 import { collectEndpoints } from "../../src/rpc/endpoint.ts";
-import { createRpcHandler } from "../../src/rpc/rpc.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createMemoryExchange, headersOf } from "../support/memory-exchange.ts";
 import { type Handler, probe, universal } from "../support/probe.ts";

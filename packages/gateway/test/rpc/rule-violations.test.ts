@@ -5,7 +5,7 @@ import { createValidateInterceptor } from "@connectrpc/validate";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { requireFields } from "../../src/index.ts";
-import { withBadRequest } from "../../src/rpc/rule-violations.ts";
+import { connectErrorFrom } from "../../src/rpc/errors.ts";
 import { BookSchema, type LibrarySchema } from "../gen/library/v1/library_pb.ts";
 import { send } from "../support/catalog.ts";
 import { jsonOf, openGateway } from "../support/gateway.ts";
@@ -197,7 +197,7 @@ describe("an error is unchanged", () => {
   ];
   test.each(rows)("%s", (_what, code, details) => {
     const error = Object.assign(new ConnectError("wrong", code), { details });
-    expect(withBadRequest(error)).toBe(error);
+    expect(connectErrorFrom(error)).toBe(error);
   });
 });
 

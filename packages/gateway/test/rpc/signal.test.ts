@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { type AbortListener, CallSignal } from "../../src/rpc/signal.ts";
+import { type AbortListener, CallSignal } from "../../src/rpc/context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 function listener(handleEvent: () => void): AbortListener {

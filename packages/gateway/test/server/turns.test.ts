@@ -3,7 +3,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { Turns } from "../../src/server/turns.ts";
+import { Turns } from "../../src/server/intake.ts";
 import { createRpcPath, headers, post } from "../support/create-volume.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import {

@@ -1,7 +1,7 @@
 import { type DescMessage, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { messageFromJson, parseJson } from "../../src/codec/json-messages.ts";
 import type { JsonOptions } from "../../src/codec/json-scalar.ts";
-import { rawJson } from "../../src/codec/json-value.ts";
+import { rawJson } from "../../src/codec/json-text.ts";
 
 /**
  * A `TextDecoder` for connect-es, whose text contains the same message in a form that protobuf-es

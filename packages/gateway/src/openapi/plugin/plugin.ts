@@ -24,7 +24,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
-import { isJsonObject } from "../../codec/json-value.ts";
+import { isJsonObject } from "../../codec/json-text.ts";
 import { renderProblem } from "../../rest/error.ts";
 import {
   type RestOptions,

@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { integerTypes } from "../../codec/json-scalar.ts";
-import { maskFieldOf } from "../../rpc/masked-update.ts";
+import { maskFieldOf } from "../../rpc/required-fields.ts";
 import { commentOf } from "../comments.ts";
 import type { Components, Named } from "../components.ts";
 import { describe, type JsonObject } from "../json-object.ts";

@@ -16,7 +16,7 @@ import {
   type Registry,
   toJson,
 } from "@bufbuild/protobuf";
-import { isJsonObject } from "../../codec/json-value.ts";
+import { isJsonObject } from "../../codec/json-text.ts";
 import { TypeRegistry } from "../../codec/type-registry.ts";
 
 /** `buf.validate.FieldRules` in JSON. */

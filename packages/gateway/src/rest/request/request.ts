@@ -1,23 +1,22 @@
 /** HTTP -> request message. */
 import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { tooLargeText } from "../../codec/codec.ts";
 import { hasCustomJson, parseJson } from "../../codec/json-messages.ts";
-import type { ExactJson } from "../../codec/json-value.ts";
+import type { ExactJson } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
-import { headerOf } from "../../http/exchange.ts";
+import { readBody as readPacked } from "../../http/body.ts";
+import { type Exchange, headerOf } from "../../http/exchange.ts";
+import type { Endpoint } from "../../rpc/endpoint.ts";
+import { isTooLarge, unpack } from "../../rpc/unpack.ts";
+import { RestFailure } from "../error.ts";
 import type { Route, Target } from "../routing/route.ts";
 import { jsonPath } from "../rule/field-path.ts";
-import { isHttpBody, setHttpBody } from "../rule/http-body.ts";
+import { setHttpBody } from "../rule/http-body.ts";
 import { captureVariable } from "../rule/path-template.ts";
 import { splitArray, splitLines } from "../stream/json-stream.ts";
 import { bindRequest } from "./bind.ts";
-import {
-  assertMediaType,
-  type ChunkedRequest,
-  readBody,
-  readNothing,
-  streamBody,
-  type WholeRequest,
-} from "./body.ts";
 import { mergePatchType } from "./update-mask.ts";
 
 type Message = MessageShape<DescMessage>;
@@ -29,14 +28,14 @@ type Message = MessageShape<DescMessage>;
  * @throws {ConnectError} {@link RestFailure}
  */
 export function readMessage(route: Route, request: WholeRequest, target: Target): Promise<Message> {
-  const { binding, bodyTypes, options, spec } = route;
+  const { binding, bodyTypes, isHttpBody, options, spec } = route;
   if (binding.body === undefined) {
     return readBody(request, options, (bytes) => {
       assertNoBody(bytes);
       return bind(route, target, undefined);
     });
   }
-  if (isHttpBody(spec.method.input, binding.body)) {
+  if (isHttpBody.request) {
     return readBody(request, options, (data) => withHttpBody(route, target, request, data));
   }
   const nothing = hasCustomJson(spec.method.input) ? undefined : emptyBody(binding.body);
@@ -84,8 +83,8 @@ async function* readStream(
   request: ChunkedRequest,
   target: Target,
 ): AsyncGenerator<Message> {
-  const { binding, options, spec } = route;
-  if (binding.body !== undefined && isHttpBody(spec.method.input, binding.body)) {
+  const { isHttpBody, options } = route;
+  if (isHttpBody.request) {
     for await (const chunk of streamBody(request, options)) {
       yield withHttpBody(route, target, request, chunk);
     }
@@ -139,4 +138,150 @@ function withHttpBody(
 /** A body that has no place in the message would be silently lost. */
 function assertNoBody(bytes: Uint8Array): void {
   if (bytes.length > 0) throw badRequest([new FieldViolation("", "must not have a body")]);
+}
+
+/** The limits on a body. */
+export type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
+
+export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
+
+/** A request whose body is read as a whole. */
+export type WholeRequest = Pick<Exchange, "headers" | "readBody" | "holding">;
+
+/** A request whose body is read as it arrives. */
+export type ChunkedRequest = Pick<Exchange, "headers" | "chunks" | "readBody" | "holding">;
+
+/**
+ * Reads a whole body and decompresses it.
+ *
+ * @returns what `parse` makes of it.
+ * @throws {RestFailure} 413 above the limit (compressed or not), 415 for an unknown content coding.
+ */
+export function readBody<T>(
+  request: WholeRequest,
+  { readMaxBytes, acceptCompression }: ReadOptions,
+  parse: Parse<T>,
+  tooLarge = () => bodyTooLarge(readMaxBytes),
+): Promise<T> {
+  const limit = { bytesMax: readMaxBytes, tooLarge };
+  const coding = negotiateCoding(headerOf(request, "content-encoding"), acceptCompression);
+  if (coding === undefined) return readPacked(request, limit, parse);
+  const options = { readMaxBytes, holding: request.holding };
+  return readPacked(request, limit, async (bytes) => {
+    const unpacked = await unpack(bytes, coding, options).catch((error) => {
+      throw isTooLarge(error) ? tooLarge() : error;
+    });
+    return parse(unpacked);
+  });
+}
+
+/**
+ * The body as it arrives, decompressed: gzip alone can be, piece by piece, on every runtime.
+ *
+ * @throws {RestFailure} 415 for another content coding.
+ */
+export function streamBody(
+  request: ChunkedRequest,
+  { acceptCompression }: ReadOptions,
+): AsyncIterable<Uint8Array> {
+  const available = acceptCompression.filter(({ name }) => name === "gzip");
+  const coding = negotiateCoding(headerOf(request, "content-encoding"), available);
+  return coding === undefined ? request.chunks() : gunzip(request.chunks());
+}
+
+async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const { readable, writable } = new DecompressionStream("gzip");
+  const writer = writable.getWriter();
+  const writing = (async () => {
+    try {
+      for await (const chunk of chunks) await writer.write(chunk as Uint8Array<ArrayBuffer>);
+      await writer.close();
+    } catch (error) {
+      await writer.abort(error).catch(() => {});
+      // What broke off the body, and not what the decompressor makes of it.
+      if (error instanceof ConnectError) throw error;
+    }
+  })();
+  writing.catch(() => {}); // told below
+  const reader = readable.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      yield value;
+    }
+  } catch (cause) {
+    await writing;
+    const text = "the body is not valid gzip";
+    throw new ConnectError(text, Code.InvalidArgument, undefined, undefined, cause);
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/**
+ * @param types The accepted media types, without parameters.
+ * @returns The request's media type.
+ * @throws {RestFailure} 415 for another, and for a charset other than UTF-8.
+ */
+export function assertMediaType(
+  request: Pick<WholeRequest, "headers">,
+  types: readonly string[],
+): string {
+  const contentType = headerOf(request, "content-type") ?? "";
+  if (types.includes(contentType)) return contentType;
+  const unquoted = contentType.replaceAll(quotedString, (text) =>
+    text.toLowerCase() === '"utf-8"' ? "utf-8" : "another",
+  );
+  const [type = "", ...parameters] = unquoted.split(";").map((part) => part.trim());
+  const charsets = parameters.filter((parameter) => /^charset\s*=/i.test(parameter));
+  const isUtf8 = charsets.every((charset) => /^charset\s*=\s*utf-8$/i.test(charset));
+  const found = types.find((known) => known === type.toLowerCase());
+  if (found !== undefined && isUtf8) return found;
+  throw wrongMediaType(types);
+}
+
+/**
+ * Reads the body of a request without a Content-Type. It must be empty. If the headers announce a
+ * body, it is rejected before it is read.
+ *
+ * @param types The accepted media types.
+ * @returns what `parse` makes of an empty body.
+ * @throws {RestFailure} 415 for a body.
+ */
+export function readNothing<T>(
+  request: WholeRequest,
+  { acceptCompression }: ReadOptions,
+  types: readonly string[],
+  parse: Parse<T>,
+): Promise<T> {
+  const refuse = () => wrongMediaType(types);
+  // RFC 9110 section 10.1.1: only a request with a body may expect 100 (Continue).
+  if (headerOf(request, "expect") !== null) throw refuse();
+  return readBody(request, { readMaxBytes: 0, acceptCompression }, parse, refuse);
+}
+
+function wrongMediaType(types: readonly string[]): RestFailure {
+  const message = `Content-Type must be ${types.join(" or ")}, in UTF-8`;
+  return new RestFailure(415, Code.InvalidArgument, message, { accept: types.join(", ") });
+}
+
+// RFC 9110 section 5.6.4.
+const quotedString = /"(?:[^"\\]|\\.)*"/gs;
+
+function negotiateCoding(coding: string | null, available: readonly Compression[]) {
+  if (coding === null || coding.toLowerCase() === "identity") return undefined;
+  const found = available.find((compression) => compression.name === coding.toLowerCase());
+  if (found !== undefined) return found;
+  const names = ["identity", ...available.map((compression) => compression.name)].join(", ");
+  const supported = available.map((compression) => compression.name).join(",");
+  const message = `unknown compression "${coding.slice(0, 100)}": supported encodings are ${supported}`;
+  // RFC 7694 section 3: the 415 lists the accepted codings.
+  throw new RestFailure(415, Code.InvalidArgument, message, {
+    "accept-encoding": names,
+  });
+}
+
+function bodyTooLarge(limit: number): RestFailure {
+  return new RestFailure(413, Code.ResourceExhausted, tooLargeText(limit));
 }

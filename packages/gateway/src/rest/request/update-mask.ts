@@ -3,9 +3,9 @@ import { create, type DescField, type DescMessage, type MessageShape } from "@bu
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { hasCustomJson } from "../../codec/json-messages.ts";
-import { type ExactJson, isJsonObject } from "../../codec/json-value.ts";
+import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { FieldViolation } from "../../codec/violation.ts";
-import { maskFieldOf } from "../../rpc/masked-update.ts";
+import { maskFieldOf } from "../../rpc/required-fields.ts";
 import { type FieldPath, findField, jsonPath } from "../rule/field-path.ts";
 import type { Binding } from "../rule/rule.ts";
 

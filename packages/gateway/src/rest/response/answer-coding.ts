@@ -42,10 +42,9 @@ const textType =
 
 /** The coding that the client prefers; the first of equals; undefined for none. */
 export function chooseCoding(
-  acceptEncoding: string | null,
+  acceptEncoding: string,
   codings: readonly AnswerCoding[],
 ): AnswerCoding | undefined {
-  if (acceptEncoding === null) return undefined;
   const qualities = parsePreferences(acceptEncoding);
   let best: AnswerCoding | undefined;
   let least = qualities.get("identity") ?? 0;

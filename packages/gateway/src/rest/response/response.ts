@@ -6,7 +6,7 @@ import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { answerTooLarge } from "../../codec/codec.ts";
 import { hasCustomJson } from "../../codec/json-messages.ts";
-import { isJsonObject } from "../../codec/json-value.ts";
+import { isJsonObject } from "../../codec/json-text.ts";
 import { messageToJson } from "../../codec/json-writer.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
@@ -15,11 +15,10 @@ import { headerWithTrailer } from "../../rpc/context.ts";
 import { type RestError, RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
 import type { RestSettings } from "../options.ts";
 import type { Route } from "../routing/route.ts";
-import { getHttpBody, isHttpBody } from "../rule/http-body.ts";
+import { getHttpBody } from "../rule/http-body.ts";
 import { type AnswerCoding, chooseCoding, isCompressible } from "./answer-coding.ts";
-import { isKnown } from "./entity-tag.ts";
+import { isKnown, partOf } from "./conditional.ts";
 import { addNextLink } from "./next-page.ts";
-import { partOf } from "./range.ts";
 import { isBodiless, statusHeader, takeStatus } from "./success-status.ts";
 
 type Message = MessageShape<DescMessage>;
@@ -51,7 +50,7 @@ export function messageResponse(
     return { status, header, body: "" };
   }
   if (pages !== undefined) addNextLink(pages, message, context);
-  const { contentType, data }: { contentType: string; data: Body } = isHttpBodyRoute(route)
+  const { contentType, data }: { contentType: string; data: Body } = route.isHttpBody.answer
     ? httpBodyOf(route, message)
     : { contentType: jsonType, data: messageText(route, message) };
   const size = byteLengthOf(data);
@@ -72,13 +71,13 @@ export function messageResponse(
   const isLarge = size >= options.compressMinBytes && !isPacked && isCompressible(type);
   if (isLarge) header["vary"] = [header["vary"] ?? [], "accept-encoding"].flat().join(", ");
   const accepted = isLarge ? context.requestHeader.get("accept-encoding") : null;
-  const coding = chooseCoding(accepted, route.answerCodings);
+  const coding = accepted === null ? undefined : chooseCoding(accepted, route.answerCodings);
   const finish = (isKnown: boolean) => {
     // RFC 9110 section 15.4.5.
     if (isKnown) return { status: 304, header: bodilessHeader(header), body: "" };
     if (coding !== undefined) return compressed({ status, header, body: data }, coding);
     const whole = { status, header: { ...header, "content-length": size }, body: data };
-    const isDivisible = settings.ranges && status === 200 && isHttpBodyRoute(route);
+    const isDivisible = settings.ranges && status === 200 && route.isHttpBody.answer;
     return isDivisible ? partOf(whole, context) : whole;
   };
   const isTagged = settings.etag && status < 300 && status !== 206;
@@ -125,10 +124,6 @@ export function errorResponse(
   const text = JSON.stringify(body);
   header.set("content-length", String(byteLengthOf(text)));
   return { status, header: toNodeHeaders(header), body: text, error: restError.error };
-}
-
-export function isHttpBodyRoute({ spec, binding }: Route): boolean {
-  return isHttpBody(spec.method.output, binding.responseBody);
 }
 
 export function httpBodyOf({ spec, binding }: Route, message: Message): HttpBody {

@@ -4,7 +4,7 @@ import type { JsonWriterOptions } from "../../codec/json-writer.ts";
 import type { NodeHeaders } from "../../http/headers.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
 import type { RestServiceSettings } from "../options.ts";
-import type { MatchName } from "../request/query.ts";
+import type { MatchName } from "../request/bind.ts";
 import type { UpdateMask } from "../request/update-mask.ts";
 import type { AnswerCoding } from "../response/answer-coding.ts";
 import type { Pages } from "../response/next-page.ts";
@@ -15,6 +15,8 @@ export interface Route {
   readonly spec: Exclude<MethodImplSpec, { kind: "bidi_streaming" }>;
   readonly options: Endpoint["options"];
   readonly binding: Binding;
+  /** Whether what the body sets, and what is the answer, is a google.api.HttpBody. */
+  readonly isHttpBody: { readonly request: boolean; readonly answer: boolean };
   readonly settings: RestServiceSettings;
   /** The usual status of success. */
   readonly status: number;

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FieldMaskSchema, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { hasCustomJson } from "../../codec/json-messages.ts";
-import type { ExactJson } from "../../codec/json-value.ts";
+import type { ExactJson } from "../../codec/json-text.ts";
 import { FieldViolation } from "../../codec/violation.ts";
 
 /** Fields from a message down to a nested one. Never empty. */
