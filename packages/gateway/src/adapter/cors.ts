@@ -107,7 +107,6 @@ export function assertOrigin(exchange: Exchange, origins: readonly string[]): vo
 
 const loopback = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
-/** Whether a request is a preflight. */
 export function isPreflight({ method, headers }: Pick<Exchange, "method" | "headers">): boolean {
   return method === "OPTIONS" && headers[askedMethod] !== undefined;
 }

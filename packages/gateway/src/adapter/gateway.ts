@@ -107,7 +107,6 @@ export const commonOptionKinds: OptionKindsOf<CommonOptions> = {
   requestGate: "function",
 };
 
-/** What a runtime provides. */
 export interface Runtime {
   /** The compressions of RPC if `acceptCompression` is not set. */
   readonly compressions: readonly Compression[];
@@ -115,29 +114,13 @@ export interface Runtime {
   readonly codings: readonly AnswerCoding[];
 }
 
-/** A request and its route. */
-export interface Found {
+interface Found {
   readonly exchange: Exchange;
   readonly route: Route;
 }
 
-export interface Gateway {
-  readonly find: (method: string, target: string) => Route;
-  /**
-   * Serves a request. Resolves when the answer has been handed over.
-   *
-   * @param repeated A header that may be sent only once, but was repeated.
-   * @param values Creates the initial context values.
-   */
-  readonly serve: (
-    found: Found,
-    repeated: string | undefined,
-    values: () => ContextValues | undefined,
-  ) => Promise<void>;
-}
-
 /** @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`. */
-export function createGateway(options: CommonOptions, { compressions, codings }: Runtime): Gateway {
+export function createGateway(options: CommonOptions, { compressions, codings }: Runtime) {
   const { observer, onError = logError, requestPathPrefix = "", exposePeerAddress } = options;
   const { notFoundError } = options;
   const acceptCompression = options.acceptCompression ?? [...compressions];
@@ -188,6 +171,12 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     return route.serve(exchange, values);
   }
 
+  /**
+   * Resolves when the answer has been handed over.
+   *
+   * @param repeated A header that may be sent only once, but was repeated.
+   * @param makeValues Creates the initial context values.
+   */
   async function serve(
     found: Found,
     repeated: string | undefined,
@@ -243,7 +232,8 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     }
   }
 
-  return { find: (method, target) => findRoute(method, parseRequestTarget(target)), serve };
+  const find = (method: string, target: string) => findRoute(method, parseRequestTarget(target));
+  return { find, serve };
 }
 
 function noUrl(): RestFailure {
@@ -261,7 +251,6 @@ function nothingServed(): ConnectError {
   return new ConnectError(nothing, Code.Unimplemented);
 }
 
-/** @throws {RestFailure} for REST: all its answers have a body. */
 function notFound(
   { headers }: Exchange,
   { isRpc, renderError }: Route,
@@ -283,7 +272,6 @@ const renderConnect: RenderError = ({ status, error }) => ({
   body: errorToJson(error, undefined),
 });
 
-/** @throws {RestFailure} for REST: all its answers have a body. */
 function methodNotAllowed({ isRpc, allow }: Route): Response {
   const header = {
     allow: allow.join(", "), // RFC 9110 section 15.5.6

@@ -16,13 +16,11 @@ import type { ProtocolName } from "./observer.ts";
 /** What serves a request, or why nothing does. */
 export interface Route {
   readonly kind: "call" | "method_not_allowed" | "not_found";
-  /** The method that is called, if any. */
   readonly method: DescMethod | undefined;
   /** The path after the prefix, with variables in braces; undefined if none was found. */
   readonly pathTemplate: string | undefined;
   /** Whether the path is that of an RPC method, not one of REST. */
   readonly isRpc: boolean;
-  /** The HTTP methods that the path allows. */
   readonly allow: readonly string[];
   /** That of the service; undefined for RPC, and if nothing is served. */
   readonly renderError?: RenderError;
@@ -30,14 +28,12 @@ export interface Route {
   readonly protocol?: ProtocolName;
   /** The method that a request calls, for a path of several. Known at the latest when it ends. */
   readonly methodOf?: (exchange: Exchange) => DescMethod | undefined;
-  /** Serves the call, if any. */
   readonly serve: (
     exchange: Exchange,
     values: ContextValues | undefined,
   ) => Promise<void> | undefined;
 }
 
-/** Finds the route of an HTTP method and target. */
 type FindRoute = (method: string, target: RequestTarget) => Route;
 
 const notFound: Route = {
@@ -49,7 +45,6 @@ const notFound: Route = {
   serve: () => undefined,
 };
 
-/** A path of a protocol of its own. */
 export interface OwnRoute extends Omit<Route, "kind" | "method" | "isRpc" | "renderError"> {
   readonly path: string;
 }
@@ -59,10 +54,8 @@ export type AddRoutes = (options: RoutesOptions) => readonly OwnRoute[];
 
 interface RoutesOptions {
   readonly endpoints: readonly Endpoint[];
-  /** The prefix of every path. */
   readonly prefix: string;
   readonly settings: RestSettings;
-  /** The content codings of the runtime for answers. */
   readonly codings: readonly AnswerCoding[];
   /** The origins whose pages may call; `*` for any. */
   readonly origins: readonly string[];

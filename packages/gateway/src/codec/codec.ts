@@ -16,7 +16,6 @@ import { assertWireFormat } from "./wire-format.ts";
 
 type Message = MessageShape<DescMessage>;
 
-/** Reads and writes the messages of one method. */
 export interface Codec {
   /** @throws {ConnectError} INVALID_ARGUMENT, or RESOURCE_EXHAUSTED above `readMaxBytes`. */
   readonly parse: (bytes: Uint8Array) => Message;
@@ -98,7 +97,6 @@ export function tooLargeText(bytesMax: number): string {
   return `a message must not be larger than ${bytesMax} bytes`;
 }
 
-/** The error of an answer above `writeMaxBytes`. */
 export function answerTooLarge(size: number, bytesMax: number): ConnectError {
   const message = `message size ${size} is larger than configured writeMaxBytes ${bytesMax}`;
   return new ConnectError(message, Code.ResourceExhausted);

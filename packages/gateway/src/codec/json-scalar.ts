@@ -25,7 +25,6 @@ export interface JsonOptions extends Partial<JsonReadOptions> {
  */
 export type Reader<T = unknown, O = JsonOptions> = (json: ExactJson, options: O) => T;
 
-/** An integer type. The range includes both ends. */
 export interface IntegerType {
   readonly bits: 32 | 64;
   readonly signed: boolean;
@@ -38,7 +37,6 @@ function integerType(bits: 32 | 64, signed: boolean): IntegerType {
   return { bits, signed, min: signed ? -max - 1n : 0n, max };
 }
 
-/** The integer types of protobuf. */
 export const integerTypes: ReadonlyMap<ScalarType, IntegerType> = new Map([
   [ScalarType.INT32, integerType(32, true)],
   [ScalarType.SINT32, integerType(32, true)],
@@ -91,7 +89,6 @@ export function enumReader(desc: DescEnum): Reader<number | undefined> {
   };
 }
 
-/** Too long to be read. */
 const longInteger = /^-?\d{20,}$/;
 
 function sourceOf(json: ExactJson): string {
@@ -121,7 +118,6 @@ function integerReader({ bits, signed, min, max }: IntegerType): Reader<number |
   };
 }
 
-/** The digits of a number that is an integer. */
 function integerDigits(json: ExactJson): string | undefined {
   if (json instanceof JsonNumber) return integerFromDecimal(json.source);
   // A number that is stored as a double is written as String() writes it: 1e+21, for example.

@@ -4,7 +4,6 @@ import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.ts";
 import { file_google_rpc_status } from "../../gen/google/rpc/status_pb.ts";
 
-/** All types of the registered services, of `google.rpc`, and of what an application adds. */
 export class TypeRegistry {
   readonly registry = createMutableRegistry();
   readonly #files = new Set<DescFile>();
@@ -23,7 +22,6 @@ export class TypeRegistry {
     for (const dependency of file.dependencies) this.addFile(dependency);
   }
 
-  /** Adds what an application has set as `jsonOptions.registry`. */
   addAll(registry: Registry | undefined): void {
     if (registry === this.registry) return;
     for (const type of registry ?? []) this.registry.add(type);

@@ -41,7 +41,6 @@ export function badRequest(violations: readonly FieldViolation[]): ConnectError 
   );
 }
 
-/** The detail of such an error. */
 export function badRequestDetail(violations: readonly FieldViolation[]) {
   const fieldViolations = violations
     .slice(0, violationsMax)

@@ -21,7 +21,6 @@ export function assertWireFormat(
   walk(fieldsOf(desc), reader, reader.len);
 }
 
-/** Counts the fields that it reads. */
 class FieldReader extends BinaryReader {
   readonly #fieldsMax: number;
   #fields = 0;

@@ -15,7 +15,6 @@ export interface Exchange {
   readonly peerAddress: string | undefined;
   /** Whether both sides can send at the same time: not over HTTP/1.1. */
   readonly isDuplex: boolean;
-  /** Whether an answer can end with trailers. */
   readonly hasTrailers: boolean;
   /** The names of headers and trailers that were left out of the answer, as too long for it. */
   readonly omitted: string | undefined;
@@ -38,7 +37,6 @@ export interface Exchange {
   /** Lifts the time limit for the request: its messages may come as long as the call lasts. */
   keepOpen(): void;
 
-  /** Adds headers to the answer before it is sent. */
   addHeader(header: NodeHeaders): void;
 
   /** Answers as a whole, unless the client has left. */
@@ -47,10 +45,8 @@ export interface Exchange {
   /** Begins an answer in chunks: sends its head. */
   begin(head: Head): BodyWriter;
 
-  /** Whether the answer's headers have been sent. */
   readonly isAnswered: boolean;
 
-  /** The status of the answer, once its headers have been sent. */
   readonly status: number | undefined;
 
   /**
@@ -80,7 +76,6 @@ export interface Exchange {
   call: Abortable | undefined;
 }
 
-/** Something that can be aborted. */
 export interface Abortable {
   abort(reason: unknown): void;
 }
@@ -88,10 +83,8 @@ export interface Abortable {
 /** A body before it is written. JSON stays text until then, because Node writes text faster. */
 export type Body = Uint8Array | string;
 
-/** Receives a body. */
 export interface BodySink<T> {
   push(chunk: Uint8Array): void;
-  /** Called at the end of the body. */
   end(): T | Promise<T>;
 }
 
@@ -100,34 +93,27 @@ export interface Head {
   readonly header: NodeHeaders;
 }
 
-/** A complete response, written at once. */
 export interface Response extends Head, Ending {
   readonly body: Body;
 }
 
-/** How an answer ends. */
 export interface Ending {
-  /** The last bytes of the body, if any. */
   readonly body?: Body;
-  /** HTTP trailers, for protocols that use them. */
   readonly trailer?: NodeHeaders;
   /** The error that the answer reports; absent for success. */
   readonly error?: ConnectError | undefined;
 }
 
-/** Writes the body of an answer in chunks. */
 export interface BodyWriter {
   /** @returns undefined if there is room for more; else what resolves when there is. */
   write(chunk: Uint8Array): Promise<void> | undefined;
   end(ending: Ending): void;
 }
 
-/** The error of an answer that was aborted. */
 export function brokenOff(): ConnectError {
   return new ConnectError("the answer was broken off", Code.Internal);
 }
 
-/** Why a call has ended whose client is gone. */
 export function clientLeft(): ConnectError {
   return new ConnectError("the client has left", Code.Canceled);
 }

@@ -155,9 +155,7 @@ export class FetchExchange implements Exchange {
 }
 
 interface StreamListener {
-  /** All of it was written. */
   readonly end: (ending: Ending) => void;
-  /** Nobody reads on. */
   readonly cancel: () => void;
 }
 

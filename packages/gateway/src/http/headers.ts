@@ -1,10 +1,8 @@
 /** Headers in Node's form, with lower-case names. May include pseudo-headers. */
 export type NodeHeaders = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
-/** Headers that are being put together. */
 export type HeaderRecord = Record<string, string | number | readonly string[] | undefined>;
 
-/** Those of a request. */
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
@@ -93,7 +91,6 @@ export class LazyHeaders implements Headers {
     return "Headers";
   }
 
-  /** Used by `console.log`. */
   [Symbol.for("nodejs.util.inspect.custom")](
     _depth: number,
     options: object,
@@ -121,7 +118,6 @@ Object.setPrototypeOf(LazyHeaders.prototype, parent);
 
 const lowerCaseName = /^[a-z\d-]+$/;
 
-/** Whether Headers would keep the value unchanged. */
 function isTrimmed(value: string): boolean {
   return value === "" || (value.charCodeAt(0) > 0x20 && value.charCodeAt(value.length - 1) > 0x20);
 }

@@ -47,7 +47,6 @@ export function isKeptOpen(answer: Writable): boolean {
   return (answer as Answer)[isKept] === true;
 }
 
-/** The common part of exchanges over Node's requests and streams. */
 export abstract class NodeExchange implements Exchange {
   abstract readonly method: string;
   abstract readonly target: string;
@@ -58,7 +57,6 @@ export abstract class NodeExchange implements Exchange {
   /** After this, the body emits no more events, or ends as if it were complete. */
   abstract readonly isClosed: boolean;
   protected abstract readonly sentStatus: number | undefined;
-  /** The error that closed it. */
   protected abstract readonly closeError: unknown;
   abstract begin(head: Head): BodyWriter;
   abstract breakOff(error?: ConnectError): void;
@@ -75,9 +73,7 @@ export abstract class NodeExchange implements Exchange {
   #holding: Holding | undefined;
   readonly #budget: BodyBudget | undefined;
 
-  /** The source of the body. */
   protected abstract readonly source: Readable;
-  /** Where the answer is written. */
   protected abstract readonly answer: Writable;
 
   constructor(origin: string, answer: Writable, budget?: BodyBudget) {
@@ -159,7 +155,6 @@ export abstract class NodeExchange implements Exchange {
     if (this.isClosed) throw clientLeft();
   }
 
-  /** The head of an answer, with the headers that were added to it. */
   protected headerOf({ header }: Head): NodeHeaders {
     return mergeHeaders(header, this.added);
   }

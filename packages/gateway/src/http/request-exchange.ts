@@ -19,7 +19,6 @@ export type NodeResponse = Parameters<StockHandler>[1];
 /** A request listener for `node:http`, `node:https` and `node:http2` servers. */
 export type NodeHandler = (request: NodeRequest, response: NodeResponse) => void | Promise<void>;
 
-/** The exchange of a request of HTTP/1.1, or of the compatibility API of HTTP/2. */
 export function exchangeFor(
   request: NodeRequest,
   response: NodeResponse,
@@ -34,7 +33,6 @@ export function exchangeFor(
 /** What ends the exchanges that wait behind others, by their connection. */
 const closersOf = new WeakMap<Socket, Set<() => void>>();
 
-/** An exchange over HTTP/1.1. */
 export class RequestExchange extends NodeExchange {
   readonly isDuplex = false;
   protected readonly source: IncomingMessage;

@@ -41,7 +41,6 @@ export class StreamTable<T> implements Iterable<T> {
     for (const stream of this) visit(stream);
   }
 
-  /** A snapshot. */
   [Symbol.iterator](): Iterator<T> {
     return [...this.#streams].values();
   }

@@ -21,7 +21,6 @@ const authority = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:\d{0,5})?$/;
 /** A target that a URL keeps unchanged: nothing to encode, no dot segments. */
 const plainTarget = /^(?:\/[\w~-][\w.~-]*)+$/;
 
-/** The normalised URL of a request. */
 export function resolveUrl(origin: string, target: string): string {
   return plainTarget.test(target) ? origin + target : new URL(target, origin).toString();
 }

@@ -63,7 +63,6 @@ export class RestFailure extends ConnectError {
   }
 }
 
-/** Converts what a call threw to a REST error. */
 export function restErrorFrom(reason: unknown, registry?: Registry): RestError {
   if (reason instanceof RestFailure) {
     // An answer over a limit. To a client of REST, its code says the same as its status.

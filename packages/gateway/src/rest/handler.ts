@@ -34,7 +34,6 @@ import { isHttpBody } from "./rule/http-body.ts";
 import { bindingsOf, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import { chooseStreamFormat, eventId, type StreamFormat } from "./stream/stream-format.ts";
 
-/** Handles the requests of a bound method and path. */
 interface RestHandler {
   readonly method: DescMethod;
   readonly pathTemplate: string;
@@ -94,7 +93,6 @@ export function createRestRoutes(
   return routes;
 }
 
-/** Serves one call and answers the exchange. */
 type ServeRest = (
   exchange: Exchange,
   contextValues: ContextValues | undefined,
@@ -134,7 +132,6 @@ class RestWire implements StreamWire {
   readonly #parts: Parts;
   readonly refusal: ConnectError | undefined;
   #chosen: StreamFormat | undefined;
-  /** The number of messages that are written. */
   #index = 0;
 
   constructor(route: Route, parts: Parts, refusal: ConnectError | undefined) {

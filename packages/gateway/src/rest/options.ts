@@ -111,7 +111,6 @@ export interface RestOptions extends RestServiceOptions {
   readonly services?: Readonly<Record<string, RestServiceOptions>>;
 }
 
-/** When a method is deprecated, and when it stops working. */
 interface Deprecation {
   /** A date, or a time as in RFC 3339: `2026-01-31`, in UTC. It may be in the future. */
   readonly since: string;

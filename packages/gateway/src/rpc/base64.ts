@@ -14,7 +14,6 @@ export function base64Of(bytes: Uint8Array): Uint8Array {
 export class Base64Decoder {
   #rest = "";
 
-  /** @throws {ConnectError} INVALID_ARGUMENT. */
   push(chunk: Uint8Array): Uint8Array {
     const text = this.#rest + latin1.decode(chunk);
     const whole = text.length - (text.length % 4);

@@ -15,7 +15,6 @@ import { type ErrorListener, endingError } from "./errors.ts";
 import { streamAnswer, untilAborted, watchIdle } from "./streams.ts";
 import type { Call, Message, StreamWire } from "./wire.ts";
 
-/** What is called, and around it. */
 export interface Callee {
   readonly spec: MethodImplSpec;
   readonly options: Pick<UniversalHandlerOptions, "requestGate" | "interceptors"> &
@@ -157,7 +156,6 @@ async function* once<T>(read: () => Promise<T>): AsyncGenerator<T> {
   yield await read();
 }
 
-/** The only message there may be. */
 async function only<T>(
   messages: AsyncIterable<T>,
   { missing, extra }: Pick<EnvelopeErrors, "missing" | "extra">,

@@ -31,7 +31,6 @@ import type { Message, UnaryWire } from "./wire.ts";
 interface ConnectRequest {
   readonly codec: Codec;
   readonly compression: string | null;
-  /** Why the version of the protocol is wrong. */
   readonly versionError: () => ConnectError | undefined;
   /** Reads the message, compressed or not, and returns what `parse` makes of it. */
   readonly read: <T>(parse: Parse<T>) => T | Promise<T>;
@@ -80,7 +79,6 @@ function postRequest(exchange: Exchange, codec: Codec, limit: BodyLimit): Connec
   };
 }
 
-/** Why a request by POST has the wrong version of the protocol. */
 export function versionErrorOf(exchange: Exchange): ConnectError | undefined {
   const version = headerOf(exchange, "connect-protocol-version");
   if (version === protocolVersion) return undefined;

@@ -73,12 +73,10 @@ export class CallContext implements HandlerContext {
     return isWatched ? this[callSignal].race(value) : value;
   }
 
-  /** The call has failed: its signal says so. */
   abort(error: unknown): void {
     this[callSignal].abort(error);
   }
 
-  /** The call has succeeded: nothing is held any more. */
   release(): void {
     this[callSignal].release();
   }
@@ -146,7 +144,6 @@ function noTimeout(): undefined {
   return undefined;
 }
 
-/** The trailers of a call before the application adds any. */
 export const noTrailer = {};
 
 /**
@@ -186,7 +183,6 @@ export class CallSignal implements Abortable {
   #isWatched = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #shutdown: Link | undefined;
-  /** Sends the head of an answer in messages. */
   sendHead: (() => void) | undefined;
 
   constructor(ends: CallEnds) {
@@ -245,7 +241,6 @@ export class CallSignal implements Abortable {
     this.#listeners = noListeners;
   }
 
-  /** The call has succeeded. */
   release(): void {
     if (this.#state === "open") this.#state = "released";
     this.#unwatch();
@@ -278,7 +273,6 @@ export class CallSignal implements Abortable {
 
 const noListeners: readonly AbortListener[] = [];
 
-/** An `EventListenerObject`. */
 export interface AbortListener {
   handleEvent(): void;
 }

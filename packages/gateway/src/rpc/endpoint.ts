@@ -18,7 +18,6 @@ import type { ErrorListener } from "./errors.ts";
 import { definedOnly } from "./options.ts";
 import { withLegacyCheck } from "./required-fields.ts";
 
-/** Limits on the work for a message, in addition to the options of connect-es. */
 export interface MessageLimits {
   /**
    * The maximum number of values in a message from a client, at every depth: those of JSON, or the
@@ -28,7 +27,6 @@ export interface MessageLimits {
   readonly readMaxValues?: number;
 }
 
-/** Told of types, in addition to the options of connect-es. */
 export interface TypeListener {
   /**
    * Told the name of a type that is not known: that of a `google.protobuf.Any` in a response, whose
@@ -37,7 +35,6 @@ export interface TypeListener {
   readonly onUnknownType?: OnUnknownType;
 }
 
-/** Limits on streams, in addition to the options of connect-es. */
 export interface StreamLimits {
   /**
    * How long a stream may rest, without a message either way, in ms. It then ends with

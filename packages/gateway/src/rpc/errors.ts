@@ -53,7 +53,6 @@ export function connectErrorFrom(reason: unknown): ConnectError {
   return withMessage(error, error.rawMessage.toWellFormed());
 }
 
-/** The same error, with another message. */
 function withMessage(error: ConnectError, message: string): ConnectError {
   const { code, metadata, details, cause, isWireError } = error;
   const changed = new ConnectError(message, code, metadata, undefined, cause);

@@ -76,10 +76,8 @@ interface Variant {
   readonly protocolName: "grpc" | "grpc-web";
   /** Marks envelopes that contain no message but trailers; 0 for none. */
   readonly endFlag: number;
-  /** Whether bodies are in base64. */
   readonly isText: boolean;
   readonly codec: Codec;
-  /** The media type of the response. */
   readonly contentType: string;
 }
 
@@ -143,7 +141,6 @@ export function trailersOnly(
   return { status: 200, header, body: "", error };
 }
 
-/** What all calls of a method share. */
 interface GrpcMethod extends Variant {
   readonly errors: EnvelopeErrors;
   readonly readMaxBytes: number;
@@ -238,7 +235,6 @@ class GrpcWire implements StreamWire {
     return failure;
   }
 
-  /** A whole answer. */
   #respond(message: Uint8Array | undefined, error?: ConnectError): Response | Promise<Response> {
     const { responseHeader, responseTrailer } = this.#parts.context;
     const header = responseHeader.toNode();

@@ -10,11 +10,9 @@ export type ServeRpc = (
   contextValues: ContextValues | undefined,
 ) => Promise<void> | undefined;
 
-/** One protocol, for one method. */
 export interface Protocol {
   /** The name in connect-es. */
   readonly name: "grpc" | "grpc-web" | "connect";
-  /** The HTTP methods that it uses. */
   readonly methods: readonly string[];
   /** @returns the handler for a media type; undefined for one of another protocol. */
   readonly handlerFor: (contentType: string, method: string) => ServeRpc | undefined;

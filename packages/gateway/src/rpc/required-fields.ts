@@ -33,7 +33,6 @@ export function withLegacyCheck(input: DescMessage, interceptors: Interceptor[])
   return [(next) => check(legacy, next), ...interceptors];
 }
 
-/** A kind of required fields. */
 interface Requirement {
   requires(field: DescField): boolean;
   readonly checks: WeakMap<DescMessage, readonly Check[]>;
@@ -89,7 +88,6 @@ function isComplete(kind: Requirement, desc: DescMessage, message: Message): boo
   return true;
 }
 
-/** The messages that a field holds which is set. */
 function heldMessages(message: Message, field: DescField): readonly Message[] {
   const holder = message as unknown as Record<string, unknown>;
   const oneof = field.oneof && (holder[field.oneof.localName] as { value: unknown });
@@ -148,7 +146,6 @@ function* childMessages(message: ReflectMessage, field: DescField): Generator<Ch
   }
 }
 
-/** A field to look at. */
 interface Check {
   readonly field: DescField;
   readonly required: boolean;
@@ -171,7 +168,6 @@ function checksOf(kind: Requirement, desc: DescMessage): readonly Check[] {
   return checks;
 }
 
-/** Whether the message, or one that it may hold, has a required field. */
 function mayRequire(kind: Requirement, desc: DescMessage): boolean {
   return checksOf(kind, desc).length > 0;
 }

@@ -10,9 +10,7 @@ export type Message = MessageShape<DescMessage>;
 export interface UnaryWire {
   /** Why to reject the call, after the gate has admitted it. */
   readonly refusal: ConnectError | undefined;
-  /** Reads the only message of a request. */
   read(): Message | Promise<Message>;
-  /** The response with the only message of an answer. */
   write(message: Message): Response | Promise<Response>;
   /** The response for an error, if nothing of an answer has been sent. */
   fail(error: unknown): Response | Promise<Response>;
@@ -20,14 +18,12 @@ export interface UnaryWire {
 
 /** The same of a stream. Where only one message goes one way, it is read and written as above. */
 export interface StreamWire extends UnaryWire {
-  /** Reads the messages of a request as they come. */
   readAll(): AsyncIterable<Message>;
   /** How long the head of an answer waits for the first message; undefined if it needs that. */
   readonly headDelayMs: number | undefined;
   /** What is written while no message comes; undefined if there is no such thing. */
   readonly quiet?: Quiet | undefined;
   head(first: Message | undefined): Head;
-  /** One message of it. */
   chunk(message: Message): Uint8Array | Promise<Uint8Array>;
   /** How it ends: by an error, if one is given. Undefined if the protocol cannot say that. */
   end(failure: Failure | undefined): Ending | Promise<Ending> | undefined;
@@ -45,12 +41,10 @@ export interface Quiet {
  */
 export const headDelayMs = 1000;
 
-/** Why a call has failed. */
 export interface Failure {
   readonly error: unknown;
 }
 
-/** One call on its way. */
 export interface Call<W extends UnaryWire = UnaryWire> {
   readonly exchange: Exchange;
   readonly context: CallContext;

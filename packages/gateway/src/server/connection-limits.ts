@@ -77,7 +77,6 @@ export function createAddressLimit({
   };
 }
 
-/** @param address In Node's form. */
 function hasAddress(blocks: BlockList, address: string): boolean {
   return isIP(address) !== 0 && blocks.check(address, familyOf(address));
 }

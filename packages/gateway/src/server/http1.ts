@@ -188,7 +188,6 @@ interface Refusing {
   readonly refusals: Refusals;
 }
 
-/** Answers what the parser rejects, if an answer is still possible. */
 function refuseRequest(
   error: Error & { code?: string },
   socket: Duplex & Noted,

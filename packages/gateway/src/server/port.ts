@@ -18,23 +18,32 @@ import {
   watchTlsMaterial,
 } from "./tls.ts";
 
-export interface PortOptions {
-  /** Undefined: every address. */
-  readonly host: string | undefined;
+/** Where to listen, and whom to tell. */
+export interface ListenOptions {
+  /** The address to listen on. Default: all. */
+  readonly host?: string;
   /** 0 for any free one. */
-  readonly port: number | undefined;
-  /** A socket of this machine, in place of host and port. */
-  readonly path?: string | undefined;
-  /** Whether others may listen on the same port; the kernel distributes connections. Default: no. */
+  readonly port?: number;
+  /**
+   * The path of a Unix socket to listen at, in place of host and port. One that a killed server has
+   * left behind is replaced.
+   */
+  readonly path?: string;
+  /** Serves only TLS. Changed files are read again. Default: plaintext. */
+  readonly tls?: TlsFiles | undefined;
+  /** Called when changed TLS files cannot be used; the old ones stay in use. Default: `onError`. */
+  readonly onTlsError?: (error: unknown) => void;
+  /** Whether other threads or processes may listen to the same port. Default: no. */
   readonly reusePort?: boolean;
+  /** Observes connections, certificates, and requests rejected by the rules of HTTP. */
+  readonly traffic?: TrafficObserver | undefined;
+}
+
+export interface PortOptions extends ListenOptions {
   readonly limits: PortLimits;
-  /** If given, only TLS is served. */
-  readonly tls: TlsFiles | undefined;
   readonly handler: PortHandler;
-  /** Renders the errors of the port itself, like `rest.renderError`. Default: `google.rpc.Status`. */
   readonly renderError?: RenderError | undefined;
   readonly onTlsError: (error: unknown) => void;
-  readonly traffic?: TrafficObserver | undefined;
 }
 
 /** One TCP port for HTTP/1.1 and HTTP/2, in plaintext or over TLS. */
@@ -252,7 +261,6 @@ async function removeStale(path: string): Promise<void> {
   else renameSync(aside, path);
 }
 
-/** Whether it is a socket at which nobody listens any more. */
 async function isStale(path: string): Promise<boolean> {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSocket()) return false;
   const socket = connect(path);

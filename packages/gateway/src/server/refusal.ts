@@ -46,7 +46,6 @@ export class Refusals {
     this.#onRefusal = onRefusal;
   }
 
-  /** Reports a TLS handshake that failed. */
   ofHandshake({ remoteAddress: peerAddress }: Socket): void {
     const nothing = { error: undefined, status: undefined, isCall: false };
     this.#onRefusal({ kind: "handshake", peerAddress, ...nothing });
@@ -71,14 +70,12 @@ export class Refusals {
     return error;
   }
 
-  /** Refuses a request that has a response object. */
   onResponse(response: NodeResponse, kind: AnsweredRefusal): void {
     const { status, header, body } = this.#render(this.report(kind, response.req.socket));
     response.writeHead(status, header);
     response.end(body);
   }
 
-  /** Refuses a request that has only an HTTP/2 stream. */
   onStream(stream: ServerHttp2Stream, kind: AnsweredRefusal): void {
     const { status, header, body } = this.#render(
       this.report(kind, stream.session?.socket, { answer: stream }),

@@ -14,21 +14,10 @@ import { parseRequestTarget } from "../http/target.ts";
 import { logError } from "../rpc/errors.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type PortLimits, resolveLimits, timerMaxMs } from "./limits.ts";
-import { openPort, type TrafficObserver } from "./port.ts";
-import type { TlsFiles } from "./tls.ts";
+import { type ListenOptions, openPort } from "./port.ts";
 
 /** The options of `gatewayNodeAdapter`, and those of the port. */
-export interface ServeOptions extends Omit<GatewayOptions, "routes"> {
-  /** The address to listen on. Default: all. */
-  readonly host?: string;
-  /** 0 for any free one. */
-  readonly port?: number;
-  /**
-   * The path of a Unix socket to listen at, in place of host and port. One that a killed server has
-   * left behind is replaced.
-   */
-  readonly path?: string;
-  /** Registers the services. */
+export interface ServeOptions extends Omit<GatewayOptions, "routes">, ListenOptions {
   readonly routes: (router: ConnectRouter, server: ServerLifetime) => void;
   /**
    * Handlers by exact path, for example `/healthz`. They come before the services. If one throws or
@@ -39,14 +28,6 @@ export interface ServeOptions extends Omit<GatewayOptions, "routes"> {
   readonly readMaxBytes?: number;
   /** Limits on connections, and on what they send. Default: `defaultLimits`. */
   readonly limits?: Partial<PortLimits>;
-  /** Serves only TLS. Changed files are read again. Default: plaintext. */
-  readonly tls?: TlsFiles | undefined;
-  /** Called when changed TLS files cannot be used; the old ones stay in use. Default: `onError`. */
-  readonly onTlsError?: (error: unknown) => void;
-  /** Whether other threads or processes may listen to the same port. Default: no. */
-  readonly reusePort?: boolean;
-  /** Observes connections, certificates, and requests rejected by the rules of HTTP. */
-  readonly traffic?: TrafficObserver | undefined;
 }
 
 /** The state of the server, for routes and handlers. */
@@ -121,13 +102,14 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const draining = new AbortController();
   const shutdown = new AbortController();
   const lifetime: ServerLifetime = { draining: draining.signal };
-  const { handlers, host, port: number, path, reusePort = false, tls, traffic, ...rest } = options;
   const { onError = logError, bodyBudget = new BodyBudget() } = options;
+  const { host: _host, port: _port, path: _path, reusePort: _reusePort, ...others } = options;
+  const { tls: _tls, traffic: _traffic, limits: _limits, handlers, ...rest } = others;
   const shutdownSignal =
     options.shutdownSignal === undefined
       ? shutdown.signal
       : AbortSignal.any([shutdown.signal, options.shutdownSignal]);
-  const { limits: _limits, onTlsError = onError, ...gatewayOptions } = rest;
+  const { onTlsError = onError, ...gatewayOptions } = rest;
   const createGateway = (served: Partial<ServedOptions>) => {
     const all = { ...gatewayOptions, ...served };
     return gatewayNodeAdapter({
@@ -153,7 +135,8 @@ export async function serve(options: ServeOptions): Promise<Server> {
     findBeside(headers[":path"]) === undefined && gateway.serveStream(stream, headers, rawHeaders);
 
   const port = await openPort({
-    ...{ host, port: number, path, reusePort, limits, tls, traffic },
+    ...options,
+    limits,
     handler: Object.assign(serveRequest, { serveStream }),
     renderError: options.rest?.renderError,
     onTlsError,

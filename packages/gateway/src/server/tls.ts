@@ -2,11 +2,8 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext } from "node:tls";
 
-/** Files in PEM. */
 export interface TlsFiles {
-  /** The certificate chain. */
   readonly certFile: string;
-  /** Its private key. */
   readonly keyFile: string;
   /** Certificates of which one must have signed that of each client. Default: clients need none. */
   readonly clientCaFile?: string | undefined;

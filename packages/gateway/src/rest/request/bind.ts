@@ -25,7 +25,6 @@ import { changesIn, fillMask, type UpdateMask } from "./update-mask.ts";
 type JsonObject = { [key: string]: ExactJson };
 
 export interface RequestParts {
-  /** The values captured by the path's variables. */
   readonly pathValues: readonly { readonly path: FieldPath; readonly text: string }[];
   /** Raw, without the `?`. */
   readonly query: string;
@@ -33,11 +32,8 @@ export interface RequestParts {
   readonly ignoresParameter?: MatchName;
   /** The field that the body sets; `*` for the whole message. */
   readonly bodyField: "*" | DescField | undefined;
-  /** The body; undefined if there is none. */
   readonly body: ExactJson | undefined;
-  /** How to fill the mask of a PATCH. */
   readonly updateMask?: UpdateMask | undefined;
-  /** Whether the body is a merge patch. Default: no. */
   readonly isPatch?: boolean;
 }
 
@@ -150,7 +146,6 @@ function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
   setIn(holder, field.jsonName, value);
 }
 
-/** The object that contains the last field of the path. Created if missing. */
 function holderOf(tree: JsonObject, path: FieldPath): JsonObject {
   let holder = tree;
   for (const [depth, field] of path.slice(0, -1).entries()) {

@@ -1,4 +1,3 @@
-/** HTTP -> request message. */
 import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
@@ -140,15 +139,12 @@ function assertNoBody(bytes: Uint8Array): void {
   if (bytes.length > 0) throw badRequest([new FieldViolation("", "must not have a body")]);
 }
 
-/** The limits on a body. */
 export type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
 
 export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 
-/** A request whose body is read as a whole. */
 export type WholeRequest = Pick<Exchange, "headers" | "readBody" | "holding">;
 
-/** A request whose body is read as it arrives. */
 export type ChunkedRequest = Pick<Exchange, "headers" | "chunks" | "readBody" | "holding">;
 
 /**

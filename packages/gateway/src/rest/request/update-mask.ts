@@ -11,9 +11,7 @@ import type { Binding } from "../rule/rule.ts";
 
 /** How a binding fills the mask of a request that has none. */
 export interface UpdateMask {
-  /** The `update_mask` field of the request. */
   readonly field: DescField;
-  /** The field that the body sets. */
   readonly body: DescField & { readonly fieldKind: "message" };
   /** Fields of the body that the path sets. A body cannot change them. */
   readonly fixed: readonly FieldPath[];
@@ -22,7 +20,6 @@ export interface UpdateMask {
 /** RFC 7396. null clears a field, which only a mask can express. */
 export const mergePatchType = "application/merge-patch+json";
 
-/** The media types accepted for a JSON body. */
 export function bodyTypesOf(updateMask: UpdateMask | undefined): readonly string[] {
   return ["application/json", ...(updateMask === undefined ? [] : [mergePatchType])];
 }

@@ -1,4 +1,3 @@
-/** Outcome -> HTTP. */
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
@@ -96,7 +95,6 @@ async function compressed(whole: Response, coding: AnswerCoding): Promise<Respon
   return { ...whole, header: { ...whole.header, ...about }, body };
 }
 
-/** The response for an error. */
 export function errorResponse(
   reason: unknown,
   { renderError, registry }: Pick<RestSettings, "renderError"> & Pick<RestError, "registry">,

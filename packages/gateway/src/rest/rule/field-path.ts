@@ -40,7 +40,6 @@ export function findFieldPath(
   return undefined;
 }
 
-/** The field with the longest name that the text starts with. */
 function longestName({ fields }: DescMessage, text: string) {
   let longest: { field: DescField | undefined; length: number } = { field: undefined, length: 0 };
   for (const field of fields) {
@@ -57,7 +56,6 @@ function lengthIn(text: string, name: string): number {
   return next === undefined || next === "." || next === "[" ? name.length : 0;
 }
 
-/** Finds a field by its proto or JSON name. */
 export function findField(message: DescMessage, name: string): DescField | undefined {
   return message.fields.find((field) => field.name === name || field.jsonName === name);
 }
@@ -88,13 +86,11 @@ export function parameterReader(field: DescField): ParameterReader | undefined {
   return textTypes.has(message.typeName) ? readText : undefined;
 }
 
-/** Whether a value may contain a space. */
 export function hasText({ scalar, message }: DescField): boolean {
   const own = message && isWrapperDesc(message) ? message.fields[0].scalar : scalar;
   return own === ScalarType.STRING;
 }
 
-/** Whether a value is a google.protobuf.FieldMask. */
 export function isMask({ message }: DescField): boolean {
   return message?.typeName === FieldMaskSchema.typeName;
 }

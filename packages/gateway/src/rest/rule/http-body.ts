@@ -6,14 +6,12 @@ import { type HttpBody, HttpBodySchema } from "../../../gen/google/api/httpbody_
 /** The part of a message that is the body: all of it (`*`, or undefined), or a field. */
 type Part = "*" | DescField | undefined;
 
-/** Whether that part of the message is a google.api.HttpBody. */
 export function isHttpBody(message: DescMessage, part: Part): boolean {
   const desc = part === "*" || part === undefined ? message : part.message;
   const isAlone = part === "*" || part === undefined || part.fieldKind === "message";
   return isAlone && desc?.typeName === HttpBodySchema.typeName;
 }
 
-/** Sets that part of the message to a body. */
 export function setHttpBody(
   desc: DescMessage,
   message: MessageShape<DescMessage>,

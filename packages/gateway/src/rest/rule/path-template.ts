@@ -1,6 +1,5 @@
 /** Path templates, exactly as in google/api/http.proto. */
 
-/** One segment of a template. */
 export type Segment =
   | { readonly kind: "literal"; readonly value: string }
   /** `*`: any one segment. */
@@ -18,16 +17,13 @@ export interface Variable {
 }
 
 export interface PathTemplate {
-  /** As written. */
   readonly text: string;
   readonly segments: readonly Segment[];
-  /** In the order of the template. */
   readonly variables: readonly Variable[];
   /** The text after the last `:`; undefined without one. */
   readonly verb: string | undefined;
 }
 
-/** A template that breaks the grammar. */
 export class TemplateError extends Error {
   override readonly name = "TemplateError";
   /** The position in the template, from 1. */

@@ -25,7 +25,6 @@ export interface Binding {
 /** A `google.api.http` rule that cannot be served. Thrown at startup, never for a request. */
 export class RuleError extends Error {
   override readonly name = "RuleError";
-  /** The full name of the method. */
   readonly selector: string;
 
   constructor(of: DescMethod | string, reason: string) {

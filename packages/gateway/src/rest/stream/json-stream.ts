@@ -17,7 +17,6 @@ const openObject = 0x7b;
 const closeObject = 0x7d;
 
 export interface ValueLimits {
-  /** The maximum length of a value. */
   readonly valueBytesMax: number;
   /** What counts the part of a value that has come; undefined if nothing does. */
   readonly holding?: Holding | undefined;
@@ -117,7 +116,6 @@ function isBlank(text: Uint8Array): boolean {
   return text.every(isSpace);
 }
 
-/** Collects the pieces of one value, up to a limit. */
 class ValueBuffer {
   readonly #limits: ValueLimits;
   readonly #bytes = new BodyBuffer();

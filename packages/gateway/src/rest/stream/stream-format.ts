@@ -4,10 +4,8 @@ import { reflect } from "@bufbuild/protobuf/reflect";
 import type { Message } from "../../rpc/wire.ts";
 import { parsePreferences } from "../response/answer-coding.ts";
 
-/** A way to write a sequence of messages. */
 export interface StreamFormat {
   readonly contentType: string;
-  /** Other headers of such an answer. */
   readonly header?: Readonly<Record<string, string>>;
   /** @param id Names the message, for a client that wants those after it. */
   message(json: string, index: number, id?: string): string;
