@@ -181,6 +181,13 @@ function filtered(headers: NodeHeaders): NodeHeaders {
   );
 }
 
+/** The answer without a Content-Length of the application: that is not the length of its envelopes. */
+export function withoutLength(fields: NodeHeaders): NodeHeaders {
+  if (!("content-length" in fields)) return fields;
+  const { "content-length": _length, ...rest } = fields;
+  return rest;
+}
+
 /** Without these, a client does not know how its call went, or cannot read the answer. */
 const needed = new Set([
   ":status",

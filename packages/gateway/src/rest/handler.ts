@@ -9,6 +9,7 @@ import {
   headerOf,
   type Response,
 } from "../http/exchange.ts";
+import { withoutLength } from "../http/headers.ts";
 import { serveCall } from "../rpc/call.ts";
 import { CallContext, noTrailer } from "../rpc/context.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
@@ -18,7 +19,7 @@ import {
   type Message,
   type Quiet,
   type StreamWire,
-} from "../rpc/wire.ts";
+} from "../rpc/protocol.ts";
 import { type RenderError, restErrorFrom } from "./error.ts";
 import { assertServed, deprecationHeader, type RestSettings } from "./options.ts";
 import { createNameMatcher } from "./request/bind.ts";
@@ -188,7 +189,7 @@ class RestWire implements StreamWire {
       : this.#route.status;
     const type = first && this.#isRaw ? httpBodyOf(this.#route, first).contentType : "";
     if (type !== "") responseHeader.set("content-type", type);
-    const { "content-length": _length, ...own } = responseHeader.toNode();
+    const own = withoutLength(responseHeader.toNode());
     if (this.#isRaw) return { status, header: own };
     const { contentType, header } = this.#format;
     return { status, header: { ...own, ...header, "content-type": contentType } };

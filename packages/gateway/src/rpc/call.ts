@@ -12,8 +12,8 @@ import type { Response } from "../http/exchange.ts";
 import { type CallContext, CallRequest, signalOf } from "./context.ts";
 import { type EnvelopeErrors, requestErrors } from "./envelope.ts";
 import { type ErrorListener, endingError } from "./errors.ts";
+import type { Call, Message, StreamWire } from "./protocol.ts";
 import { streamAnswer, untilAborted, watchIdle } from "./streams.ts";
-import type { Call, Message, StreamWire } from "./wire.ts";
 
 export interface Callee {
   readonly spec: MethodImplSpec;

@@ -13,6 +13,7 @@ import {
 import type { Codec } from "../codec/codec.ts";
 import { type Body, concat } from "../http/body.ts";
 import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
+import { withoutLength } from "../http/headers.ts";
 import { serveCall } from "./call.ts";
 import { versionErrorOf } from "./connect.ts";
 import { CallContext } from "./context.ts";
@@ -25,8 +26,9 @@ import {
   writeEnvelope,
 } from "./envelope.ts";
 import { connectErrorFrom } from "./errors.ts";
-import { type Negotiated, type Protocol, type ServeRpc, withoutLength } from "./protocol.ts";
-import { type Failure, headDelayMs, type Message, type StreamWire } from "./wire.ts";
+import type { Negotiated, Protocol, ServeRpc } from "./protocol.ts";
+
+import { type Failure, headDelayMs, type Message, type StreamWire } from "./protocol.ts";
 
 export function createConnectStreams(endpoint: Endpoint): Protocol {
   const binary = createServe(endpoint, endpoint.codecs.binary, contentTypeStreamProto);

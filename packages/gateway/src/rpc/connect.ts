@@ -23,9 +23,9 @@ import { serveCall } from "./call.ts";
 import { CallContext, headerWithTrailer, noTrailer } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { connectErrorFrom } from "./errors.ts";
+import type { Message, UnaryWire } from "./protocol.ts";
 import { type Negotiated, type Protocol, type ServeRpc, unsupportedMediaType } from "./protocol.ts";
 import { unpack } from "./unpack.ts";
-import type { Message, UnaryWire } from "./wire.ts";
 
 /** The content of a unary request, from headers and body, or from the query. */
 interface ConnectRequest {

@@ -9,6 +9,7 @@ import * as grpcWeb from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "../codec/codec.ts";
 import { concat } from "../http/body.ts";
 import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
+import { withoutLength } from "../http/headers.ts";
 import { Base64Decoder, base64Of } from "./base64.ts";
 import { serveCall } from "./call.ts";
 import { CallContext } from "./context.ts";
@@ -23,8 +24,9 @@ import {
 } from "./envelope.ts";
 import { wrapEnvelope } from "./envelope-splitter.ts";
 import { connectErrorFrom, withTrailerMessage } from "./errors.ts";
-import { type Negotiated, type Protocol, type ServeRpc, withoutLength } from "./protocol.ts";
-import { type Failure, headDelayMs, type Message, type StreamWire } from "./wire.ts";
+import type { Negotiated, Protocol, ServeRpc } from "./protocol.ts";
+
+import { type Failure, headDelayMs, type Message, type StreamWire } from "./protocol.ts";
 
 /** The trailers of a call if the application added none. */
 const okTrailer = { "grpc-status": grpc.grpcStatusOk };

@@ -4,7 +4,7 @@ import type { BodyWriter } from "../http/exchange.ts";
 import type { CallSignal, Cancellation } from "./context.ts";
 import { signalOf } from "./context.ts";
 import { connectErrorFrom } from "./errors.ts";
-import type { Call, Failure, Message, StreamWire } from "./wire.ts";
+import type { Call, Failure, Message, StreamWire } from "./protocol.ts";
 
 interface Steps {
   /** Told of each message. */

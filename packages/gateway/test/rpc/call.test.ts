@@ -11,7 +11,7 @@ import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import { type Callee, serveCall } from "../../src/rpc/call.ts";
 import { CallContext } from "../../src/rpc/context.ts";
-import type { UnaryWire } from "../../src/rpc/wire.ts";
+import type { UnaryWire } from "../../src/rpc/protocol.ts";
 import { type EveryField, EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
